@@ -1,0 +1,118 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+PYTHON ?= python3
+# Processes that pytest uses.
+JOBS ?= 2
+
+VENV := .venv
+MAIN := $(VENV)/.main
+TESTING := $(VENV)/.testing
+LINK := build/collections/ansible_collections/kubenode/cpu_manager
+RESULTS := build/results
+
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/build/collections
+
+# Some tools colour a log, too.
+ifndef MAKE_TERMOUT
+export NO_COLOR := 1
+endif
+
+heading = @printf '\n=== %s ===\n' '$(1)'
+
+# The order of prerequisites is the order of the steps: the cheap ones first.
+.NOTPARALLEL:
+
+.PHONY: help
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+.PHONY: demo
+demo: $(MAIN) $(LINK) ## Show what the collection does, on saved machines
+	@demo/run
+
+.PHONY: test
+test: lint unit sanity integration ## Run all tests, the cheap ones first
+	@python tests/summary.py $(RESULTS)
+
+.PHONY: lint
+lint: $(TESTING) $(LINK) ## Run the linters: ruff, mypy, ansible-lint, documentation and changelog
+	$(call heading,ruff)
+	@ruff check
+	@ruff format --check
+	$(call heading,antsibull-changelog)
+	@antsibull-changelog lint && echo 'The changelog is valid.'
+	$(call heading,mypy)
+	@mypy
+	$(call heading,ansible-lint)
+	@ansible-lint
+	$(call heading,antsibull-docs)
+	@cd $(LINK) && antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs all --check-extra-docs-refs . \
+		&& echo 'The documentation is valid.'
+
+.PHONY: unit
+unit: $(TESTING) ## Run the unit, property and conformance tests
+	$(call heading,pytest: unit and conformance)
+	@rm -rf $(RESULTS)
+	@pytest -n $(JOBS) --junit-xml=$(RESULTS)/unit.xml
+
+.PHONY: sanity
+sanity: $(TESTING) ## Run ansible-test sanity, on each Python that is installed
+	$(call heading,ansible-test sanity)
+	@python tests/ansible_test sanity --local --color no
+
+.PHONY: integration
+integration: $(TESTING) $(LINK) ## Run the playbooks against saved machines
+ifneq ($(wildcard tests/playbooks),)
+	$(call heading,pytest: playbooks)
+	@pytest --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks
+endif
+
+.PHONY: coverage
+coverage: $(TESTING) ## Say which lines the unit and conformance tests do not reach
+	$(call heading,coverage)
+	@coverage run -m pytest -q
+	@coverage report
+
+.PHONY: bench
+bench: $(MAIN) $(LINK) ## Measure the speed
+	@python tests/bench/run
+
+.PHONY: docs
+docs: $(TESTING) $(LINK) ## Make the documentation site, build/docs/build/html
+	$(call heading,documentation)
+	@rm -rf build/docs && mkdir -p build/docs
+	@antsibull-docs sphinx-init --use-current --squash-hierarchy --lenient --sphinx-theme furo \
+		--project kubenode.cpu_manager --title kubenode.cpu_manager --copyright 'the kubenode.cpu_manager developers' \
+		--dest-dir build/docs kubenode.cpu_manager
+	@# Links to other sites stay what they are: the build asks no network.
+	@printf '%s\n' 'intersphinx_mapping = {}' 'suppress_warnings = ["ref.ref"]' >> build/docs/conf.py
+	@build/docs/build.sh
+
+.PHONY: build
+build: $(MAIN) ## Make the collection's archive, build/kubenode-cpu_manager-*.tar.gz
+	@ansible-galaxy collection build --force --output-path build .
+
+.PHONY: clean
+clean: ## Remove everything that make made
+	rm -rf $(VENV) build demo/output tests/output .ansible .cache .coverage* .hypothesis
+	find . \( -name __pycache__ -o -name '.*_cache' \) -type d -prune -exec rm -rf {} +
+
+$(MAIN): requirements.txt
+	@printf 'Making %s ...\n' $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/pip install -qq -r requirements.txt
+	@touch $@
+
+$(TESTING): requirements-test.txt $(MAIN)
+	@printf 'Adding the test tools to %s ...\n' $(VENV)
+	@$(VENV)/bin/pip install -qq -r requirements.txt -r requirements-test.txt
+	@touch $@
+
+# Ansible finds collections by the place they are in; the checkout may be anywhere.
+$(LINK):
+	@mkdir -p $(@D)
+	@ln -sfn ../../../.. $@

@@ -1,0 +1,28 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Which kubelet."""
+
+    DOCUMENTATION = r"""
+options:
+  config_path:
+    description:
+      - The kubelet's configuration file, as its C(--config) names it.
+      - By default the first that exists of the places where kubeadm, kubespray and EKS keep it.
+    type: path
+  kubelet_root:
+    description:
+      - The kubelet's C(--root-dir), which holds the checkpoint.
+      - The default is C(/var/lib/kubelet).
+    type: path
+  kubelet_version:
+    description:
+      - The version of the kubelet, such as V(1.35.6), which decides on the options that it knows.
+      - By default the newest whose rules are known, 1.36.
+    type: str
+"""

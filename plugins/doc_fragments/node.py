@@ -1,0 +1,19 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Where the node's files are."""
+
+    DOCUMENTATION = r"""
+options:
+  root:
+    description:
+      - The directory that holds the node's files, its C(/sys), C(/etc) and C(/var).
+      - V(/) is the node itself. Any other directory is a saved node, and links that lead out of it are not followed.
+    type: path
+    default: /
+"""

@@ -1,0 +1,131 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The one place where the core meets Ansible: arguments in, one call, result or failure out."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, NamedTuple
+
+from ansible.module_utils.basic import AnsibleModule
+
+from .errors import InputError, NodeError, RefusedError
+from .kubelet.settings import (
+    CPU_MANAGER_POLICIES,
+    SETTINGS,
+    TOPOLOGY_MANAGER_POLICIES,
+    TOPOLOGY_MANAGER_SCOPES,
+    check_settings,
+    complete,
+    found_settings,
+    manager_config,
+)
+from .node.node import Node, minor_version, node_name
+from .node.reserve import reserve
+from .policy.reservation import PACKED, SPREAD
+from .state.validation import CPUManagerConfig
+from .tree import Tree
+
+Arguments = Mapping[str, Any]
+
+ROOT: Arguments = {"root": {"type": "path", "default": "/"}}
+
+KUBELET: Arguments = {
+    "config_path": {"type": "path"},
+    "kubelet_root": {"type": "path"},
+    "kubelet_version": {"type": "str"},
+}
+
+_PLANNER: dict[str, Any] = {
+    "count": {"type": "int"},
+    "fraction": {"type": "float"},
+    "curve": {
+        "type": "list",
+        "elements": "dict",
+        "options": {"cpus": {"type": "int"}, "fraction": {"type": "float", "required": True}},
+    },
+    "strategy": {"type": "str", "choices": [PACKED, SPREAD], "default": PACKED},
+    "allow_split_core": {"type": "bool", "default": False},
+    "near_device": {"type": "str"},
+}
+
+RESERVATION: Arguments = {**_PLANNER, "smt": {"type": "str", "choices": ["keep", "off"], "default": "keep"}}
+
+SETTINGS_ARGUMENTS: Arguments = {
+    "cpu_manager_policy": {"type": "str", "choices": list(CPU_MANAGER_POLICIES)},
+    "cpu_manager_policy_options": {"type": "dict"},
+    "cpu_manager_reconcile_period": {"type": "str"},
+    "topology_manager_policy": {"type": "str", "choices": list(TOPOLOGY_MANAGER_POLICIES)},
+    "topology_manager_scope": {"type": "str", "choices": list(TOPOLOGY_MANAGER_SCOPES)},
+    "reserved_system_cpus": {"type": "str"},
+    "kube_reserved_cpu": {"type": "str"},
+    "system_reserved_cpu": {"type": "str"},
+    "reservation": {"type": "dict", "options": _PLANNER},
+}
+
+
+class Outcome(NamedTuple):
+    """What a module answers."""
+
+    result: Mapping[str, Any]
+    changed: bool = False
+    # Before and after, as texts, with a header: what Ansible's --diff shows.
+    diff: Mapping[str, str] | None = None
+
+
+Work = Callable[[Tree, Mapping[str, Any], bool], Outcome]
+
+
+def run(work: Work, *arguments: Arguments, **restrictions: Any) -> None:
+    """Run one module: `work` is given the node's files, the parameters, and whether to leave everything as it is."""
+    spec: dict[str, Any] = dict(ROOT)
+    for group in arguments:
+        spec.update(group)
+    module = _module(spec, restrictions)
+    name = ""
+    try:
+        tree = Tree(module.params["root"])
+        name = node_name(tree)
+        outcome = work(tree, module.params, module.check_mode)
+    except (InputError, NodeError, RefusedError) as error:
+        module.fail_json(msg="%s: %s" % (name, error) if name else str(error))
+    result: dict[str, Any] = {**outcome.result, "changed": outcome.changed, "node": name}
+    if outcome.diff is not None:
+        result["diff"] = outcome.diff
+    module.exit_json(**result)
+
+
+def _module(spec: Mapping[str, Any], restrictions: Mapping[str, Any]) -> Any:
+    return AnsibleModule(argument_spec=spec, supports_check_mode=True, **restrictions)
+
+
+def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
+    """The node that the arguments KUBELET describe."""
+    version = parameters["kubelet_version"]
+    return Node(
+        tree, parameters["config_path"], parameters["kubelet_root"], minor_version(version) if version else None
+    )
+
+
+def wanted_settings(node: Node, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that were asked for, a reservation planned for this machine included. Raises InputError."""
+    wanted = {name: parameters[name] for name in SETTINGS if parameters[name] is not None}
+    if "cpu_manager_policy_options" in wanted:
+        wanted["cpu_manager_policy_options"] = texts_of_options(wanted["cpu_manager_policy_options"])
+    check_settings(wanted)
+    if parameters["reservation"] is not None:
+        wanted["reserved_system_cpus"] = str(reserve(node.tree, node.topology, parameters["reservation"]).reserved)
+    return wanted
+
+
+def planned_config(node: Node, parameters: Mapping[str, Any]) -> CPUManagerConfig:
+    """What the CPU manager would start with, once the settings that were asked for are in the kubelet's file."""
+    configuration = node.needed_configuration()
+    settings = complete(wanted_settings(node, parameters), found_settings(configuration))
+    return manager_config(settings, configuration, node.machine())
+
+
+def texts_of_options(options: Mapping[str, Any]) -> dict[str, str]:
+    """Policy options as the kubelet wants them, as texts: a YAML true is as good as "true"."""
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}

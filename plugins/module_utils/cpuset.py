@@ -1,0 +1,298 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""CPUSet: the value that everything speaks.
+
+The list format is the one of cpuset(7) with the strides that the kernel's bitmap_parselist() adds
+(`0-31:2/8`: of every 8 CPUs the first 2); the mask format is comma separated groups of 32 bits in
+hexadecimal, the highest first. Canonical text is the kubelet's: ascending, `a-b` from two CPUs on.
+"""
+
+from __future__ import annotations
+
+from typing import Iterable, Iterator
+
+from .errors import InputError
+
+# Above every kernel's CONFIG_NR_CPUS (8192), so a typing error cannot ask for gigabytes of bits.
+MAX_CPUS = 1 << 16
+
+_DIGITS = frozenset("0123456789")
+_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
+
+
+class CPUSet:
+    """An immutable set of CPU ids (0 to 65535), held as the bits of one integer."""
+
+    __slots__ = ("mask",)
+
+    mask: int
+
+    def __init__(self, cpus: Iterable[int] = ()) -> None:
+        mask = 0
+        for cpu in cpus:
+            if isinstance(cpu, bool) or not isinstance(cpu, int):
+                raise InputError("a CPU id is a whole number, not %r" % (cpu,))
+            if not 0 <= cpu < MAX_CPUS:
+                raise InputError("CPU %d is out of range: CPU ids go from 0 to %d" % (cpu, MAX_CPUS - 1))
+            mask |= 1 << cpu
+        object.__setattr__(self, "mask", mask)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a CPUSet cannot be changed")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a CPUSet cannot be changed")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (CPUSet.from_mask, (self.mask,))
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    @classmethod
+    def from_mask(cls, mask: int) -> CPUSet:
+        """The set whose CPUs are the bits of the integer `mask`."""
+        if mask < 0 or mask >> MAX_CPUS:
+            raise InputError("a CPU mask has bits 0 to %d only" % (MAX_CPUS - 1))
+        self = cls.__new__(cls)
+        object.__setattr__(self, "mask", mask)
+        return self
+
+    @classmethod
+    def parse(cls, text: str) -> CPUSet:
+        """Read the list format: `0-3,8`, `0-31:2/8`, empty. One trailing newline is accepted, as in a kernel file.
+
+        Raises InputError, which names the text and the position (from 1) of what is wrong.
+        """
+        return cls.from_mask(_ListReader(_without_newline(text)).mask())
+
+    @classmethod
+    def parse_plain(cls, text: str) -> CPUSet:
+        """Read the list format as the kubelet does, without strides. Raises InputError, which says what to write."""
+        cpus = cls.parse(text)
+        if ":" in text or text.endswith("\n"):
+            raise InputError(
+                "CPU list %r: the kubelet reads neither strides nor line ends; write %r" % (_shortened(text), str(cpus))
+            )
+        return cpus
+
+    @classmethod
+    def parse_mask(cls, text: str) -> CPUSet:
+        """Read the mask format: `ff,ffffffff`, also with a leading 0x. Raises InputError as parse() does."""
+        return cls.from_mask(_parse_mask(_without_newline(text)))
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        return ",".join(str(first) if first == last else "%d-%d" % (first, last) for first, last in self.ranges())
+
+    def __repr__(self) -> str:
+        return "CPUSet.parse(%r)" % str(self)
+
+    def ranges(self) -> Iterator[tuple[int, int]]:
+        """The runs of consecutive CPUs as (first, last), ascending."""
+        mask, offset = self.mask, 0
+        while mask:
+            gap = _trailing_zeros(mask)
+            mask >>= gap
+            run = _trailing_zeros(~mask)
+            mask >>= run
+            offset += gap + run
+            yield offset - run, offset - 1
+
+    def to_mask(self) -> str:
+        """The mask format as the kernel prints it, in groups of 32 bits: `ff,ffffffff`; `0` when empty."""
+        digits = "%x" % self.mask
+        groups = []
+        while digits:
+            digits, group = digits[:-8], digits[-8:]
+            groups.append(group)
+        return ",".join(reversed(groups))
+
+    # --- the set algebra -------------------------------------------------------------------------
+
+    def __or__(self, other: CPUSet) -> CPUSet:
+        return CPUSet.from_mask(self.mask | other.mask) if isinstance(other, CPUSet) else NotImplemented
+
+    def __and__(self, other: CPUSet) -> CPUSet:
+        return CPUSet.from_mask(self.mask & other.mask) if isinstance(other, CPUSet) else NotImplemented
+
+    def __sub__(self, other: CPUSet) -> CPUSet:
+        return CPUSet.from_mask(self.mask & ~other.mask) if isinstance(other, CPUSet) else NotImplemented
+
+    def __xor__(self, other: CPUSet) -> CPUSet:
+        return CPUSet.from_mask(self.mask ^ other.mask) if isinstance(other, CPUSet) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        return self.mask == other.mask if isinstance(other, CPUSet) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((CPUSet, self.mask))
+
+    # As with Python's sets, the comparisons mean inclusion, a partial order; for sorting see first().
+    def __le__(self, other: CPUSet) -> bool:
+        return not self.mask & ~other.mask if isinstance(other, CPUSet) else NotImplemented
+
+    def __lt__(self, other: CPUSet) -> bool:
+        return self != other and self <= other if isinstance(other, CPUSet) else NotImplemented
+
+    def __ge__(self, other: CPUSet) -> bool:
+        return other <= self if isinstance(other, CPUSet) else NotImplemented
+
+    def __gt__(self, other: CPUSet) -> bool:
+        return other < self if isinstance(other, CPUSet) else NotImplemented
+
+    def isdisjoint(self, other: CPUSet) -> bool:
+        """True when no CPU is in both."""
+        return not self.mask & other.mask
+
+    def __len__(self) -> int:
+        return count_bits(self.mask)
+
+    def __bool__(self) -> bool:
+        return self.mask != 0
+
+    def __contains__(self, cpu: object) -> bool:
+        return isinstance(cpu, int) and cpu >= 0 and bool(self.mask >> cpu & 1)
+
+    def __iter__(self) -> Iterator[int]:
+        return iterate_bits(self.mask)
+
+    def first(self) -> int:
+        """The lowest CPU id. Raises InputError when the set is empty."""
+        if not self.mask:
+            raise InputError("the empty CPU set has no first CPU")
+        return _trailing_zeros(self.mask)
+
+    def take(self, count: int) -> CPUSet:
+        """The lowest `count` CPUs, or all when there are fewer."""
+        mask = 0
+        for _dummy in range(min(count, len(self))):
+            mask |= (self.mask ^ mask) & -(self.mask ^ mask)
+        return CPUSet.from_mask(mask)
+
+
+if hasattr(int, "bit_count"):  # Python 3.10 and later
+
+    def count_bits(mask: int) -> int:
+        """How many bits of `mask` are set."""
+        return mask.bit_count()
+
+else:
+
+    def count_bits(mask: int) -> int:
+        """How many bits of `mask` are set."""
+        return bin(mask).count("1")
+
+
+def iterate_bits(mask: int) -> Iterator[int]:
+    """The positions of the set bits, ascending."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+def _trailing_zeros(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1
+
+
+def _without_newline(text: str) -> str:
+    if not isinstance(text, str):
+        raise InputError("a CPU list is a text such as '0-3,8', not %r" % (text,))
+    return text[:-1] if text.endswith("\n") else text
+
+
+class _ListReader:
+    """Reads one text in the list format from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def mask(self) -> int:
+        if not self.text:
+            return 0
+        mask = self._item()
+        while self.at < len(self.text):
+            self._expect(",")
+            mask |= self._item()
+        return mask
+
+    def _item(self) -> int:
+        start = self.at
+        first = last = self._number("a CPU id")
+        if self._accept("-"):
+            last = self._number("the end of a range")
+        if last < first:
+            raise self._error("the range %s runs backwards" % self.text[start : self.at], start)
+        if not self._accept(":"):
+            return (1 << last + 1) - (1 << first)
+        used = self._number("the used part of a stride")
+        self._expect("/")
+        group = self._number("the group size of a stride")
+        if not 0 < used <= group:
+            raise self._error("the stride %s uses none or too many of its group" % self.text[start : self.at], start)
+        block, mask = (1 << used) - 1, 0
+        for position in range(first, last + 1, group):
+            mask |= block << position
+        return mask & (1 << last + 1) - 1
+
+    def _number(self, what: str) -> int:
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] in _DIGITS:
+            self.at += 1
+        digits = self.text[start : self.at]
+        if not digits:
+            raise self._error("expected %s, found %s" % (what, self._found()), start)
+        # The length first: int() of a text of many digits is slow and, since Python 3.11, refused.
+        if len(digits) > 9 or int(digits) >= MAX_CPUS:
+            raise self._error("%s is out of range: CPU ids go from 0 to %d" % (digits, MAX_CPUS - 1), start)
+        return int(digits)
+
+    def _accept(self, character: str) -> bool:
+        if self.text.startswith(character, self.at):
+            self.at += 1
+            return True
+        return False
+
+    def _expect(self, character: str) -> None:
+        if not self._accept(character):
+            raise self._error("expected %r, found %s" % (character, self._found()), self.at)
+
+    def _found(self) -> str:
+        return repr(self.text[self.at]) if self.at < len(self.text) else "the end"
+
+    def _error(self, what: str, position: int) -> InputError:
+        return InputError("CPU list %r, position %d: %s" % (_shortened(self.text), position + 1, what))
+
+
+def _parse_mask(text: str) -> int:
+    groups = (text[2:] if text[:2] in ("0x", "0X") else text).split(",")
+    position = len(text) - len(",".join(groups)) + 1
+    mask = 0
+    for group in groups:
+        for index, character in enumerate(group):
+            if character not in _HEX_DIGITS:
+                raise _mask_error(text, position + index, "%r is not a hexadecimal digit" % character)
+        if not group:
+            raise _mask_error(text, position, "a group of digits is missing")
+        if len(group) > 8 and len(groups) > 1:
+            raise _mask_error(text, position, "a group has more than 8 digits")
+        # Above every legal mask's length: refused before int() looks at it.
+        if len(text) > MAX_CPUS // 2:
+            raise _mask_error(text, position, "the mask is longer than %d CPUs" % MAX_CPUS)
+        mask = mask << 32 | int(group, 16)
+        position += len(group) + 1
+    if mask >> MAX_CPUS:
+        raise _mask_error(text, 1, "the mask is longer than %d CPUs" % MAX_CPUS)
+    return mask
+
+
+def _mask_error(text: str, position: int, what: str) -> InputError:
+    return InputError("CPU mask %r, position %d: %s" % (_shortened(text), position, what))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,241 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The kubelet's CPU settings in the one form that modules take, roles take and reports give back.
+
+A set of settings is a dict of the names in SETTINGS. What the kubelet uses for a setting that its file does
+not have is that setting's default, so a file without it and a file that says the default are equal.
+Source: k8s.io/kubelet/config/v1beta1/types.go and pkg/kubelet/apis/config/validation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, NamedTuple
+
+from ..cpuset import CPUSet
+from ..errors import InputError, RefusedError
+from ..policy.options import ALPHA_GATE, BETA_GATE, StaticOptions, parse_static_options
+from ..policy.reservation import kubelet_reservation
+from ..quantity import millis, nanoseconds
+from ..state.validation import NONE, STATIC, CPUManagerConfig
+from ..topology.kubelet_view import CPUTopology
+from .configuration import REMOVE, ConfigurationError, KubeletConfiguration
+
+CPU_MANAGER_POLICIES = (NONE, STATIC)
+TOPOLOGY_MANAGER_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
+TOPOLOGY_MANAGER_SCOPES = ("container", "pod")
+
+# The newest Kubernetes whose rules are known here: taken where nobody says which version the node has.
+NEWEST_MINOR = 36
+
+_MAX_NUMA_NODES = 8
+_NANOSECONDS_PER_SECOND = 10**9
+
+
+class Setting(NamedTuple):
+    """One setting: where it is in the file, what the kubelet takes without it, and when two values mean the same."""
+
+    path: tuple[str, ...]
+    default: Any
+    meaning: Callable[[Any], Any]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise InputError("%r is not a text" % (value,))
+    return value
+
+
+def _options(value: Any) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise InputError("%r is not a mapping of option names to texts" % (value,))
+    for name, text in value.items():
+        if not isinstance(text, str):
+            raise InputError('option %s is %r, not a text: the kubelet wants it quoted, as in "true"' % (name, text))
+    return dict(value)
+
+
+def _choice(choices: tuple[str, ...]) -> Callable[[Any], str]:
+    def choose(value: Any) -> str:
+        if value not in choices:
+            raise InputError("%r is not one of %s" % (value, ", ".join(choices)))
+        return str(value)
+
+    return choose
+
+
+def _cpus(value: Any) -> CPUSet:
+    return CPUSet.parse_plain(_text(value))
+
+
+SETTINGS: dict[str, Setting] = {
+    "cpu_manager_policy": Setting(("cpuManagerPolicy",), NONE, _choice(CPU_MANAGER_POLICIES)),
+    "cpu_manager_policy_options": Setting(("cpuManagerPolicyOptions",), {}, _options),
+    # The kubelet takes its default for a period of zero, too.
+    "cpu_manager_reconcile_period": Setting(
+        ("cpuManagerReconcilePeriod",), "10s", lambda value: nanoseconds(value) or 10 * _NANOSECONDS_PER_SECOND
+    ),
+    "topology_manager_policy": Setting(("topologyManagerPolicy",), "none", _choice(TOPOLOGY_MANAGER_POLICIES)),
+    "topology_manager_scope": Setting(("topologyManagerScope",), "container", _choice(TOPOLOGY_MANAGER_SCOPES)),
+    "reserved_system_cpus": Setting(("reservedSystemCPUs",), "", _cpus),
+    "kube_reserved_cpu": Setting(("kubeReserved", "cpu"), "0", millis),
+    "system_reserved_cpu": Setting(("systemReserved", "cpu"), "0", millis),
+}
+
+
+def found_settings(configuration: KubeletConfiguration) -> dict[str, Any]:
+    """What the kubelet makes of its file: every setting. Raises ConfigurationError for a value it cannot read."""
+    return {name: _found(configuration, setting) for name, setting in SETTINGS.items()}
+
+
+def _found(configuration: KubeletConfiguration, setting: Setting) -> Any:
+    value: Any = configuration.values
+    for key in setting.path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    # An empty text is Go's unset value.
+    if value is None or (value == "" and setting.default):
+        return setting.default
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = str(value)
+    try:
+        setting.meaning(value)
+    except InputError as error:
+        raise ConfigurationError("%s: %s: %s" % (configuration.source, ".".join(setting.path), error)) from error
+    return value
+
+
+def check_settings(wanted: Mapping[str, Any]) -> None:
+    """Raise InputError for a value that no kubelet would take; the message names the setting."""
+    for name, value in wanted.items():
+        try:
+            SETTINGS[name].meaning(value)
+        except InputError as error:
+            raise InputError("%s: %s" % (name, error)) from error
+    for name in ("kube_reserved_cpu", "system_reserved_cpu"):
+        if name in wanted and millis(wanted[name]) < 0:
+            raise InputError("%s: %r is negative" % (name, wanted[name]))
+    if "cpu_manager_reconcile_period" in wanted and nanoseconds(wanted["cpu_manager_reconcile_period"]) < 0:
+        raise InputError("cpu_manager_reconcile_period: %r is negative" % wanted["cpu_manager_reconcile_period"])
+
+
+def complete(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings of the node once `wanted` is applied to what is `found`.
+
+    The policy none refuses to start with any option, so going to it without naming options drops them.
+    """
+    settings = {**found, **wanted}
+    if wanted.get("cpu_manager_policy") == NONE and "cpu_manager_policy_options" not in wanted:
+        settings["cpu_manager_policy_options"] = {}
+    return settings
+
+
+def differences(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    """The names of the settings that mean something else, in the order of SETTINGS."""
+    return [
+        name
+        for name, setting in SETTINGS.items()
+        if name in wanted and setting.meaning(wanted[name]) != setting.meaning(found[name])
+    ]
+
+
+def changes(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+    """What to change in the file, as KubeletConfiguration.with_changes() takes it: only what means something else."""
+    edits: dict[tuple[str, ...], Any] = {}
+    for name in differences(wanted, found):
+        setting, value = SETTINGS[name], wanted[name]
+        # No CPUs, no options: better not in the file at all.
+        edits[setting.path] = value if setting.meaning(value) else REMOVE
+    return edits
+
+
+class Machine(NamedTuple):
+    """What of a node decides, beside the settings, whether its kubelet starts."""
+
+    topology: CPUTopology
+    minor: int = NEWEST_MINOR
+
+
+def static_options(settings: Mapping[str, Any], configuration: KubeletConfiguration, minor: int) -> StaticOptions:
+    """The policy's options under the feature gates of the file. Raises InputError."""
+    options = settings["cpu_manager_policy_options"]
+    if settings["cpu_manager_policy"] != STATIC:
+        if options:
+            raise InputError(
+                "cpu_manager_policy_options: the kubelet does not start with the policy none and options (%s);"
+                " leave them away, or set cpu_manager_policy: static" % ", ".join(sorted(options))
+            )
+        return StaticOptions()
+    gates = configuration.values.get("featureGates")
+    gates = gates if isinstance(gates, Mapping) else {}
+    try:
+        return parse_static_options(
+            options, minor, alpha_enabled=gates.get(ALPHA_GATE) is True, beta_enabled=gates.get(BETA_GATE) is not False
+        )
+    except InputError as error:
+        raise InputError("cpu_manager_policy_options: %s" % error) from error
+
+
+def manager_config(
+    settings: Mapping[str, Any], configuration: KubeletConfiguration, machine: Machine
+) -> CPUManagerConfig:
+    """What the CPU manager would start with. Raises InputError or RefusedError where the kubelet would not start."""
+    topology = machine.topology
+    options = static_options(settings, configuration, machine.minor)
+    reserved = CPUSet.parse(settings["reserved_system_cpus"])
+    if not reserved <= topology.all_cpus():
+        raise InputError(
+            "reserved_system_cpus: %s is not a subset of the node's online CPUs %s: CPUs %s are missing"
+            % (reserved, topology.all_cpus(), reserved - topology.all_cpus())
+        )
+    _check_combinations(settings, configuration, options, topology, reserved)
+    if settings["cpu_manager_policy"] != STATIC:
+        return CPUManagerConfig(settings["cpu_manager_policy"], topology.all_cpus())
+    millicores = millis(settings["kube_reserved_cpu"]) + millis(settings["system_reserved_cpu"])
+    try:
+        reserved = kubelet_reservation(topology, millicores, options, reserved)
+    except InputError as error:
+        raise InputError("the static policy would not start: %s" % error) from error
+    if reserved == topology.all_cpus():
+        raise RefusedError(
+            "reserving all of the CPUs %s leaves none for any pod under the static policy; reserve fewer" % reserved
+        )
+    return CPUManagerConfig(STATIC, topology.all_cpus(), reserved, options.strict_cpu_reservation)
+
+
+def _check_combinations(
+    settings: Mapping[str, Any],
+    configuration: KubeletConfiguration,
+    options: StaticOptions,
+    topology: CPUTopology,
+    reserved: CPUSet,
+) -> None:
+    """What the kubelet refuses together."""
+    values = configuration.values
+    cgroups = [key for key in ("systemReservedCgroup", "kubeReservedCgroup") if values.get(key)]
+    if reserved and cgroups:
+        raise RefusedError(
+            "reserved_system_cpus cannot be used with %s, which the file has: the kubelet would not start;"
+            " remove it from the file, or reserve with kube_reserved_cpu and system_reserved_cpu"
+            % " and ".join(cgroups)
+        )
+    if options.align_by_socket:
+        if settings["topology_manager_policy"] == "single-numa-node":
+            raise InputError(
+                "cpu_manager_policy_options: align-by-socket is incompatible with topology_manager_policy:"
+                " single-numa-node; drop one of the two"
+            )
+        if topology.num_sockets > topology.num_numa_nodes:
+            raise InputError(
+                "cpu_manager_policy_options: align-by-socket is not for a node with more sockets (%d) than"
+                " NUMA nodes (%d)" % (topology.num_sockets, topology.num_numa_nodes)
+            )
+    manager_options = values.get("topologyManagerPolicyOptions")
+    allowed = manager_options.get("max-allowable-numa-nodes", "") if isinstance(manager_options, Mapping) else ""
+    most = max(_MAX_NUMA_NODES, int(allowed) if str(allowed).isdecimal() else 0)
+    if settings["topology_manager_policy"] != "none" and topology.num_numa_nodes > most:
+        raise InputError(
+            "topology_manager_policy: %s is unsupported on a node with %d NUMA nodes, more than %d; set none, or"
+            " max-allowable-numa-nodes in the file's topologyManagerPolicyOptions"
+            % (settings["topology_manager_policy"], topology.num_numa_nodes, most)
+        )

@@ -1,0 +1,209 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One node's story: what is wanted, what is found, what to do about it. Pure: it reads and writes nothing."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple
+
+from ..cpuset import CPUSet
+from ..errors import InputError, RefusedError
+from ..kubelet.configuration import KubeletConfiguration
+from ..kubelet.settings import Machine, complete, differences, found_settings, manager_config
+from ..state.assignments import State
+from ..state.checkpoint import CheckpointError, assignments_text, decode_checkpoint
+from ..state.validation import CPUManagerConfig, StateError, check_checkpoint
+from ..topology.model import Topology
+
+CLEAN = "clean"
+DRIFT = "drift"
+NO_KUBELET = "no kubelet"
+
+STOP_KUBELET = "stop_kubelet"
+RESET_CHECKPOINT = "reset_checkpoint"
+WRITE_CONFIGURATION = "write_configuration"
+START_KUBELET = "start_kubelet"
+
+ACCEPTED = "accepted"
+REFUSED = "refused"
+ABSENT = "absent"
+NOT_JUDGED = "not judged"
+
+
+class Judgement(NamedTuple):
+    """Whether a kubelet would start with a checkpoint, and what the checkpoint says."""
+
+    verdict: str
+    # The kubelet's cause, and what to do; both empty unless refused.
+    reason: str = ""
+    remedy: str = ""
+    policy_name: str | None = None
+    # Also what a refused or damaged file still says, as far as it can be read.
+    state: State | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as modules return it."""
+        return {
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "remedy": self.remedy,
+            "policy": self.policy_name,
+            "default_cpu_set": None if self.state is None else str(self.state.default_cpu_set),
+            "assignments": {} if self.state is None else assignments_text(self.state.assignments),
+        }
+
+    def to_text(self) -> str:
+        """What the checkpoint says as lines of CPU sets, to compare one with another; empty when there is none."""
+        if self.verdict == ABSENT:
+            return ""
+        lines = ["policy: %s" % self.policy_name]
+        if self.state is not None:
+            lines.append("default CPU set: %s" % self.state.default_cpu_set)
+            for pod, containers in assignments_text(self.state.assignments).items():
+                lines += ["pod %s, container %s: %s" % (pod, name, cpus) for name, cpus in containers.items()]
+        return "".join(line + "\n" for line in lines)
+
+
+def readable(content: bytes | None) -> Judgement:
+    """What a checkpoint says, whether or not a kubelet would accept it."""
+    return Judgement(ABSENT) if content is None else Judgement(NOT_JUDGED, "", "", *_readable(content))
+
+
+def judge(content: bytes | None, config: CPUManagerConfig) -> Judgement:
+    """Would a kubelet with this configuration start with this checkpoint?"""
+    if content is None:
+        return Judgement(ABSENT)
+    policy_name, state = _readable(content)
+    try:
+        check_checkpoint(content, config)
+    except (CheckpointError, StateError) as error:
+        remedy = "stop the kubelet and take the file out of the way before it starts again"
+        if state is not None and state.assignments:
+            remedy = "drain the node, since running pods have exclusive CPUs in it; then " + remedy
+        return Judgement(REFUSED, str(error), remedy, policy_name, state)
+    return Judgement(ACCEPTED, "", "", policy_name, state)
+
+
+def _readable(content: bytes) -> tuple[str | None, State | None]:
+    try:
+        checkpoint = decode_checkpoint(content)
+    except CheckpointError:
+        return None, None
+    try:
+        return checkpoint.policy_name, checkpoint.state()
+    except CheckpointError:
+        return checkpoint.policy_name, None
+
+
+def report(
+    topology: Topology,
+    machine: Machine,
+    configuration: KubeletConfiguration | None,
+    checkpoint: bytes | None,
+    wanted: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Wanted against found, as plain data; see the module drift_info for its shape.
+
+    Raises InputError or RefusedError when the kubelet would not start with what is wanted.
+    """
+    notes = _machine_notes(topology, machine)
+    result: dict[str, Any] = {"topology": topology.to_dict(), "wanted": dict(wanted)}
+    if configuration is None:
+        cpus = _pools(topology, CPUSet(), None)
+        return {
+            **result,
+            "status": NO_KUBELET,
+            "found": None,
+            "drift": [],
+            "actions": [],
+            "checkpoint": Judgement(ABSENT).to_dict(),
+            "cpus": cpus,
+            "notes": notes,
+        }
+    found = found_settings(configuration)
+    settings = complete(wanted, found)
+    config = manager_config(settings, configuration, machine)
+    judgement = judge(checkpoint, config)
+    drift = describe_drift(settings, found)
+    actions = [WRITE_CONFIGURATION] if drift else []
+    if judgement.verdict == REFUSED:
+        drift.append({"subject": "checkpoint", "wanted": ACCEPTED, "found": "%s: %s" % (REFUSED, judgement.reason)})
+        # Before the configuration: a running kubelet would write the file again, and a stopped one must not
+        # find the new policy beside the old state.
+        actions.insert(0, RESET_CHECKPOINT)
+    if actions:
+        actions = [STOP_KUBELET, *actions, START_KUBELET]
+    reserved = _found_reservation(found, configuration, machine)
+    notes += _restart_notes(found, configuration, machine, checkpoint) + _reservation_notes(topology, reserved)
+    return {
+        **result,
+        "status": DRIFT if drift else CLEAN,
+        "found": found,
+        "drift": drift,
+        "actions": actions,
+        "checkpoint": judgement.to_dict(),
+        "cpus": {**_pools(topology, reserved, judgement.state), "reserved_wanted": str(config.reserved)},
+        "notes": notes,
+    }
+
+
+def describe_drift(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The settings that mean something else than wanted, as plain data."""
+    return [{"subject": name, "wanted": wanted[name], "found": found[name]} for name in differences(wanted, found)]
+
+
+def _found_reservation(found: Mapping[str, Any], configuration: KubeletConfiguration, machine: Machine) -> CPUSet:
+    """The CPUs that the kubelet reserves now, as far as it would start at all."""
+    try:
+        reserved = manager_config(found, configuration, machine).reserved
+    except (InputError, RefusedError):
+        reserved = CPUSet()
+    return reserved or CPUSet.parse(found["reserved_system_cpus"])
+
+
+def _pools(topology: Topology, reserved: CPUSet, state: State | None) -> dict[str, str]:
+    """Who uses which CPUs. A reserved CPU also serves the shared pool, unless the reservation is strict."""
+    exclusive = CPUSet() if state is None else state.exclusive_cpus() & topology.online
+    return {
+        "online": str(topology.online),
+        "offline": str(topology.offline),
+        "reserved": str(reserved),
+        "exclusive": str(exclusive),
+        "shared": str(topology.online - reserved - exclusive),
+    }
+
+
+def _machine_notes(topology: Topology, machine: Machine) -> list[str]:
+    notes = list(topology.problems)
+    unseen = topology.online - machine.topology.all_cpus()
+    if unseen:
+        notes.append("CPUs %s belong to no NUMA node: the kubelet does not see them" % unseen)
+    if not topology.uniform_cores:
+        notes.append(
+            "the cores have unequal numbers of online threads, and the kubelet counts with their average, %d:"
+            " under the static policy it can hand out a CPU that is in use, so switch siblings on or off together"
+            % machine.topology.cpus_per_core
+        )
+    return notes
+
+
+def _restart_notes(
+    found: Mapping[str, Any], configuration: KubeletConfiguration, machine: Machine, checkpoint: bytes | None
+) -> list[str]:
+    try:
+        reason = judge(checkpoint, manager_config(found, configuration, machine)).reason
+    except (InputError, RefusedError) as error:
+        reason = str(error)
+    return ["as the node is, its kubelet would not start again: %s" % reason] if reason else []
+
+
+def _reservation_notes(topology: Topology, reserved: CPUSet) -> list[str]:
+    siblings = CPUSet()
+    for core in topology.cores:
+        if core.cpus & reserved and not core.cpus <= reserved:
+            siblings |= core.cpus - reserved
+    if not siblings:
+        return []
+    return ["the reservation %s splits cores: pods get their other threads, CPUs %s" % (reserved, siblings)]

@@ -1,0 +1,82 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One node as its files tell it: machine, kubelet configuration, checkpoint."""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import InputError, NodeError, RefusedError
+from ..kubelet.configuration import KubeletConfiguration
+from ..kubelet.distributions import KUBELET_ROOT, find_config
+from ..kubelet.settings import NEWEST_MINOR, Machine
+from ..state.checkpoint import FILE_NAME
+from ..topology.kubelet_view import kubelet_view
+from ..topology.model import Topology
+from ..topology.sysfs import read_sysfs
+from ..tree import Tree
+
+
+class Node:
+    """The files of one node, each read when it is first asked for."""
+
+    def __init__(
+        self, tree: Tree, config_path: str | None = None, kubelet_root: str | None = None, minor: int | None = None
+    ) -> None:
+        self.tree = tree
+        self.config_path = config_path or find_config(tree)
+        self.checkpoint_path = "%s/%s" % ((kubelet_root or KUBELET_ROOT).rstrip("/"), FILE_NAME)
+        self.minor = NEWEST_MINOR if minor is None else minor
+        self._topology: Topology | None = None
+
+    @property
+    def topology(self) -> Topology:
+        """The machine's CPUs. Raises NodeError."""
+        if self._topology is None:
+            self._topology = read_sysfs(self.tree)
+        return self._topology
+
+    def machine(self) -> Machine:
+        """What the kubelet makes of the machine."""
+        return Machine(kubelet_view(self.topology), self.minor)
+
+    def configuration(self) -> KubeletConfiguration | None:
+        """The kubelet's configuration; None where there is no kubelet. Raises NodeError for a file that is no such."""
+        if self.config_path is None or not self.tree.exists(self.config_path):
+            return None
+        return KubeletConfiguration.parse(self.tree.read_text(self.config_path), self.tree.path(self.config_path))
+
+    def needed_configuration(self) -> KubeletConfiguration:
+        """The kubelet's configuration. Raises NodeError where there is none."""
+        configuration = self.configuration()
+        if configuration is None:
+            raise NodeError(
+                "%s: no kubelet configuration there; name the file that the kubelet's --config gives in config_path"
+                % self.tree.path(self.config_path or "/var/lib/kubelet/config.yaml")
+            )
+        return configuration
+
+    def checkpoint(self) -> bytes | None:
+        """The bytes of the CPU manager's checkpoint; None where there is none."""
+        if not os.path.lexists(self.tree.path(self.checkpoint_path)):
+            return None
+        return self.tree.read_bytes(self.checkpoint_path)
+
+
+def node_name(tree: Tree) -> str:
+    """What a message calls the node: its host name, or for a saved tree without one the directory's name."""
+    try:
+        name = tree.read_value("/etc/hostname")
+    except (NodeError, RefusedError):
+        name = None
+    return name or (os.uname().nodename if tree.live else os.path.basename(tree.root))
+
+
+def minor_version(version: str) -> int:
+    """36 of "v1.36.3" or "1.36". Raises InputError."""
+    parts = version.lstrip("v").split(".")
+    if len(parts) < 2 or parts[0] != "1" or not parts[1].isdecimal():
+        raise InputError("kubelet_version %r is not a version such as 1.36 or v1.35.6" % version)
+    return int(parts[1])

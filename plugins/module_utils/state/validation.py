@@ -1,0 +1,91 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Would a kubelet with this configuration, on this machine, start with this state? And which does a new one write?
+
+Source: validateState and its callers in pkg/kubelet/cm/cpumanager/policy_static.go, Kubernetes 1.33 to 1.36.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..cpuset import CPUSet
+from .assignments import State
+from .checkpoint import CheckpointError, read_checkpoint
+
+NONE = "none"
+STATIC = "static"
+
+
+class CPUManagerConfig(NamedTuple):
+    """What of the kubelet's configuration and machine decides whether it accepts a state."""
+
+    policy_name: str
+    all_cpus: CPUSet
+    reserved: CPUSet = CPUSet()
+    strict_reservation: bool = False
+
+
+class StateError(Exception):
+    """The kubelet refuses to start with this state; the message is its own."""
+
+
+def first_state(config: CPUManagerConfig) -> State:
+    """The state that the kubelet writes when there was none."""
+    if config.policy_name != STATIC:
+        return State(CPUSet(), {})
+    return State(_pooled_cpus(config), {})
+
+
+def check_state(state: State, config: CPUManagerConfig) -> None:
+    """Raise StateError when the kubelet would refuse to start with `state`."""
+    if config.policy_name != STATIC:
+        return  # the policy none looks at nothing
+    default = state.default_cpu_set
+    if not default:
+        if state.assignments:
+            raise StateError("default cpuset cannot be empty")
+        return  # taken for new
+    if config.strict_reservation:
+        if not config.reserved.isdisjoint(default):
+            raise StateError(
+                'some of strictly reserved cpus: "%s" are present in defaultCpuSet: "%s"'
+                % (config.reserved & default, default)
+            )
+    elif not config.reserved <= default:
+        raise StateError('not all reserved cpus: "%s" are present in defaultCpuSet: "%s"' % (config.reserved, default))
+    for pod, containers in state.assignments.items():
+        for container, cpus in containers.items():
+            if not cpus.isdisjoint(default):
+                raise StateError(
+                    'pod: %s, container: %s cpuset: "%s" overlaps with default cpuset "%s"'
+                    % (pod, container, cpus, default)
+                )
+    total = default | state.exclusive_cpus()
+    if total != _pooled_cpus(config):
+        raise StateError(
+            'current set of available CPUs "%s" doesn\'t match with CPUs in state "%s"' % (_pooled_cpus(config), total)
+        )
+
+
+def check_checkpoint(content: bytes, config: CPUManagerConfig) -> State:
+    """Read a checkpoint as a kubelet with this configuration would at its start: its state, or the refusal.
+
+    Raises CheckpointError and StateError, with the cause that the kubelet tells.
+    """
+    checkpoint = read_checkpoint(content)
+    if checkpoint.policy_name != config.policy_name:
+        raise CheckpointError(
+            'configured policy "%s" differs from state checkpoint policy "%s"'
+            % (config.policy_name, checkpoint.policy_name)
+        )
+    state = checkpoint.state()
+    check_state(state, config)
+    return state
+
+
+def _pooled_cpus(config: CPUManagerConfig) -> CPUSet:
+    """The CPUs that shared pool and assignments must cover together."""
+    return config.all_cpus - config.reserved if config.strict_reservation else config.all_cpus

@@ -1,0 +1,95 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""CPUTopology: a machine as the kubelet's CPU manager sees it through cAdvisor, its averages included.
+
+Source: pkg/kubelet/cm/cpumanager/topology/topology.go and cAdvisor's machine and sysinfo packages,
+Kubernetes 1.33 to 1.36. Use it to predict the kubelet; for decisions of our own use Topology.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Sequence
+
+from ..cpuset import CPUSet, count_bits
+from .model import Topology
+
+
+class CPUTopology:
+    """The table CPU -> core, socket, NUMA node, uncore cache, kept as {id: mask} of each kind.
+
+    The three `cpus_per_...` are averages by integer division, not the size of any one element: with
+    cores of unequal size they are wrong, and the kubelet's decisions with them.
+    """
+
+    def __init__(self, rows: Iterable[Sequence[int]]) -> None:
+        """`rows` are (cpu, core, socket, NUMA node, uncore cache); a core's id is its lowest CPU."""
+        self.cores: dict[int, int] = {}
+        self.sockets: dict[int, int] = {}
+        self.numa_nodes: dict[int, int] = {}
+        self.uncore_caches: dict[int, int] = {}
+        self.cpus = 0
+        kinds = (self.cores, self.sockets, self.numa_nodes, self.uncore_caches)
+        for cpu, *ids in rows:
+            bit = 1 << cpu
+            self.cpus |= bit
+            for masks, number in zip(kinds, ids):
+                masks[number] = masks.get(number, 0) | bit
+        self.num_cpus = count_bits(self.cpus)
+        self.num_cores = len(self.cores)
+        self.num_sockets = len(self.sockets)
+        self.num_numa_nodes = len(self.numa_nodes)
+        self.num_uncore_caches = len(self.uncore_caches)
+        self.cpus_per_core = _average(self.num_cpus, self.num_cores)
+        self.cpus_per_socket = _average(self.num_cpus, self.num_sockets)
+        self.cpus_per_uncore_cache = _average(self.num_cpus, self.num_uncore_caches)
+
+    def all_cpus(self) -> CPUSet:
+        """Every CPU that the kubelet knows of."""
+        return CPUSet.from_mask(self.cpus)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The CPUs and the counts as plain data."""
+        return {
+            "cpus": str(self.all_cpus()),
+            "num_cpus": self.num_cpus,
+            "num_cores": self.num_cores,
+            "num_sockets": self.num_sockets,
+            "num_numa_nodes": self.num_numa_nodes,
+            "num_uncore_caches": self.num_uncore_caches,
+            "cpus_per_core": self.cpus_per_core,
+            "cpus_per_socket": self.cpus_per_socket,
+            "cpus_per_uncore_cache": self.cpus_per_uncore_cache,
+        }
+
+    def physical_cpus(self, cpus: CPUSet) -> CPUSet:
+        """All CPUs of all cores that contain one of `cpus`."""
+        mask = 0
+        for core in self.cores.values():
+            if core & cpus.mask:
+                mask |= core
+        return CPUSet.from_mask(mask)
+
+
+def kubelet_view(topology: Topology) -> CPUTopology:
+    """What the kubelet makes of this machine. CPUs of no NUMA node do not exist for it."""
+    socket_of = {cpu: group.id for group in topology.sockets for cpu in group.cpus}
+    rows = []
+    for node in topology.numa_nodes:
+        cores = [core for core in topology.cores if core.cpus & node.cpus]
+        for core in cores:
+            cpus = core.cpus & node.cpus
+            socket = socket_of.get(cpus.first(), 0)
+            uncore = socket
+            for cache in topology.caches:
+                # A cache that the whole node shares belongs to the node; cAdvisor tells it by this product.
+                if cpus <= cache.cpus and len(cache.cpus) != len(cores) * len(cpus):
+                    uncore = cache.id
+                    break
+            rows += [(cpu, cpus.first(), socket, node.id, uncore) for cpu in cpus]
+    return CPUTopology(rows)
+
+
+def _average(total: int, parts: int) -> int:
+    return total // parts if parts else 0

@@ -1,0 +1,112 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The files of one node below a root, so that a saved machine is read by the same code as a live one."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from .errors import InputError, NodeError, RefusedError
+
+
+class Tree:
+    """A directory that holds a node's files: "/" on the node itself, any other for a saved one.
+
+    Paths are given as they are on the node ("/sys/devices/..."). A path that a symbolic link would lead
+    out of the tree is refused, so that work on a saved machine can never touch the one it is done on.
+    """
+
+    def __init__(self, root: str = "/") -> None:
+        if not os.path.isabs(root):
+            raise InputError("root %r is not an absolute path" % root)
+        self.root = os.path.normpath(root)
+        if not os.path.isdir(self.root):
+            raise InputError(
+                "root %s: no such directory; give the directory that holds the node's /sys and /etc" % root
+            )
+        self._live = self.root == "/"
+        self._real_root = os.path.realpath(self.root)
+
+    @property
+    def live(self) -> bool:
+        """True when this is the running machine itself."""
+        return self._live
+
+    def path(self, path: str) -> str:
+        """Where the node's `path` is here. Raises RefusedError when a link leads out of the tree."""
+        if self._live:
+            return path
+        here = self.root + os.path.normpath("/" + path.lstrip("/"))
+        real = os.path.realpath(here)
+        if os.path.commonpath((real, self._real_root)) != self._real_root:
+            raise RefusedError("%s leads out of %s, to %s; this link is not followed" % (here, self.root, real))
+        return here
+
+    def exists(self, path: str) -> bool:
+        """True when there is a file or directory at `path`."""
+        return os.path.exists(self.path(path))
+
+    def read_bytes(self, path: str) -> bytes:
+        """The content of a regular file. Raises NodeError, which names the file, when it cannot be read."""
+        here = self.path(path)
+        try:
+            # O_NONBLOCK: the open of a FIFO in a regular file's place must not wait for a writer.
+            descriptor = os.open(here, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            try:
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    raise NodeError("%s: is not a regular file" % here)
+                chunks: list[bytes] = []
+                while True:
+                    chunk = os.read(descriptor, 1 << 16)
+                    if not chunk:
+                        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+                    chunks.append(chunk)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise NodeError("%s: cannot be read: %s" % (here, error.strerror)) from error
+
+    def read_text(self, path: str) -> str:
+        """The content of a UTF-8 text file. Raises NodeError as read_bytes() does."""
+        try:
+            return self.read_bytes(path).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise NodeError("%s: is not UTF-8 text (byte %d)" % (self.path(path), error.start)) from error
+
+    def read_value(self, path: str) -> str | None:
+        """The one line of a file in /sys or /proc without its end, or None when there is no such file."""
+        here = self.path(path)
+        try:
+            descriptor = os.open(here, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise NodeError("%s: cannot be read: %s" % (here, error.strerror)) from error
+        try:
+            # The kernel's longest line here, a mask of 8,192 CPUs, has 2,304 bytes; a list can be longer.
+            return os.read(descriptor, 1 << 16).decode("ascii", "replace").strip("\0\n ")
+        except OSError as error:
+            # The kernel answers so for what a machine has no value for, as an offline node's distance.
+            raise NodeError("%s: cannot be read: %s" % (here, error.strerror)) from error
+        finally:
+            os.close(descriptor)
+
+    def names(self, path: str) -> list[str]:
+        """The sorted names in a directory; none when there is no such directory."""
+        here = self.path(path)
+        try:
+            return sorted(os.listdir(here))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise NodeError("%s: cannot be read: %s" % (here, error.strerror)) from error
+
+    def numbered(self, path: str, prefix: str) -> list[int]:
+        """The numbers N, ascending, of the entries `prefix`N in a directory."""
+        start = len(prefix)
+        return sorted(
+            int(name[start:]) for name in self.names(path) if name.startswith(prefix) and name[start:].isdigit()
+        )

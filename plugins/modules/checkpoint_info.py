@@ -1,0 +1,106 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: checkpoint_info
+short_description: Read a CPU manager checkpoint and tell whether the kubelet would accept it
+version_added: 0.1.0
+author:
+  - the kubenode.cpu_manager developers (@kubenode)
+description:
+  - Reads C(cpu_manager_state) and judges it as the kubelet would at its next start, with the configuration that is
+    there
+    or planned.
+extends_documentation_fragment:
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.settings
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.info
+seealso:
+  - module: kubenode.cpu_manager.checkpoint
+"""
+
+EXAMPLES = r"""
+- name: Ask whether the kubelet would start with another reservation
+  kubenode.cpu_manager.checkpoint_info:
+    reserved_system_cpus: "0-1,24-25"
+  register: answer
+
+- name: Show its answer
+  ansible.builtin.debug:
+    msg: "{{ answer.checkpoint.verdict }} {{ answer.checkpoint.reason }}"
+"""
+
+RETURN = r"""
+node:
+  description: The name of the node, from C(/etc/hostname).
+  returned: always
+  type: str
+  sample: worker-3
+path:
+  description: The checkpoint.
+  returned: success
+  type: str
+  sample: /var/lib/kubelet/cpu_manager_state
+checkpoint:
+  description: What the file says, and what the kubelet makes of it.
+  returned: success
+  type: dict
+  contains:
+    verdict:
+      description: C(accepted), C(refused) or C(absent).
+      type: str
+      sample: accepted
+    reason:
+      description: Why the kubelet refuses it, in its words.
+      type: str
+      sample: ""
+    remedy:
+      description: What to do about it.
+      type: str
+      sample: ""
+    policy:
+      description: The policy in the file, if it can be read.
+      type: str
+      sample: static
+    default_cpu_set:
+      description: The shared pool, if it can be read.
+      type: str
+      sample: 0-3,6-47
+    assignments:
+      description: The exclusive CPUs by pod UID and container, as far as they can be read.
+      type: dict
+      sample: {"8dbda0f5-4d4c-4b9c-b4c2-5e8b0c7e7f4a": {"app": "4-5"}}
+"""
+
+from typing import Any, Mapping
+
+from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, planned_config, run
+from ..module_utils.node.drift import judge
+from ..module_utils.tree import Tree
+
+
+def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+    node = node_of(tree, parameters)
+    judgement = judge(node.checkpoint(), planned_config(node, parameters))
+    return Outcome({"path": tree.path(node.checkpoint_path), "checkpoint": judgement.to_dict()})
+
+
+def main() -> None:
+    run(
+        work,
+        KUBELET,
+        SETTINGS_ARGUMENTS,
+        mutually_exclusive=[("reserved_system_cpus", "reservation")],
+    )
+
+
+if __name__ == "__main__":
+    main()

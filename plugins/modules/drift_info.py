@@ -1,0 +1,142 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: drift_info
+short_description: Compare a node's CPU management with what is wanted
+version_added: 0.1.0
+author:
+  - the kubenode.cpu_manager developers (@kubenode)
+description:
+  - Reads a node's CPU topology, its kubelet's configuration and its checkpoint in one call, and compares them with
+    the wanted settings.
+  - Without any setting, tells whether the node agrees with itself, so that its kubelet would start again.
+  - A node without a kubelet is an answer, not a failure.
+extends_documentation_fragment:
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.settings
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.info
+seealso:
+  - module: kubenode.cpu_manager.kubelet_config
+  - module: kubenode.cpu_manager.checkpoint
+"""
+
+EXAMPLES = r"""
+- name: Compare the node with the wanted settings
+  kubenode.cpu_manager.drift_info:
+    cpu_manager_policy: static
+    reservation:
+      count: 4
+      strategy: spread
+  register: node
+
+- name: Read a node that works
+  kubenode.cpu_manager.drift_info:
+  register: good
+  delegate_to: worker-1
+
+- name: Compare the node with it
+  kubenode.cpu_manager.drift_info: "{{ good.found }}"
+"""
+
+RETURN = r"""
+node:
+  description: The name of the node, from C(/etc/hostname).
+  returned: always
+  type: str
+  sample: worker-3
+status:
+  description: C(clean), C(drift) or C(no kubelet).
+  returned: success
+  type: str
+  sample: drift
+wanted:
+  description: The settings that were asked for, with the reservation as it was planned for this node.
+  returned: success
+  type: dict
+  sample: {"cpu_manager_policy": "static", "reserved_system_cpus": "0,12,24,36"}
+found:
+  description: All CPU settings of the node, in the form that the modules take. None where there is no kubelet.
+  returned: success
+  type: dict
+  sample: {"cpu_manager_policy": "none"}
+drift:
+  description: What is not as wanted.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    subject:
+      description: A setting, or C(checkpoint).
+      type: str
+      sample: cpu_manager_policy
+    wanted:
+      description: The value it should have.
+      type: raw
+      sample: static
+    found:
+      description: The value it has.
+      type: raw
+      sample: none
+actions:
+  description: What to do, in order.
+  returned: success
+  type: list
+  elements: str
+  sample: [stop_kubelet, reset_checkpoint, write_configuration, start_kubelet]
+checkpoint:
+  description: The checkpoint, and whether a kubelet with the wanted settings would start with it; see
+    M(kubenode.cpu_manager.checkpoint_info).
+  returned: success
+  type: dict
+  sample: {"verdict": "refused"}
+cpus:
+  description: Who uses which CPUs now. Reserved CPUs serve the shared pool too, unless the reservation is strict.
+  returned: success
+  type: dict
+  sample: {"online": "0-47", "reserved": "0-1", "exclusive": "", "shared": "2-47", "reserved_wanted": "0,12,24,36"}
+topology:
+  description: The machine; see M(kubenode.cpu_manager.cpu_topology_info).
+  returned: success
+  type: dict
+  sample: {"online": "0-47"}
+notes:
+  description: What is no drift and yet does harm, such as a reservation that splits cores.
+  returned: success
+  type: list
+  elements: str
+  sample: ["the reservation 0-1 splits cores: pods get their other threads, CPUs 24-25"]
+"""
+
+from typing import Any, Mapping
+
+from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, run, wanted_settings
+from ..module_utils.node.drift import report
+from ..module_utils.tree import Tree
+
+
+def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+    node = node_of(tree, parameters)
+    wanted = wanted_settings(node, parameters)
+    return Outcome(report(node.topology, node.machine(), node.configuration(), node.checkpoint(), wanted))
+
+
+def main() -> None:
+    run(
+        work,
+        KUBELET,
+        SETTINGS_ARGUMENTS,
+        mutually_exclusive=[("reserved_system_cpus", "reservation")],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+#!/usr/bin/env python
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Answers cases on standard input, one JSON object a line, through the project's public code.
+
+    answer.py topology    {"root": DIR} -> online, cores, packages, numa_nodes, l3
+    answer.py reserve     {"root": DIR, "count": N, "strategy": "packed"|"spread", "smt": "keep"|"off"}
+                          -> {"reserved": LIST} or {"error": TEXT}
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Callable, Mapping
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import collection_path
+
+collection_path.register()
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reserve import reserve
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+
+
+def answer_topology(case: Mapping[str, Any]) -> dict[str, Any]:
+    """The machine as hwloc would tell it: a NUMA node without CPUs has those that are nearest to it."""
+    topology = read_sysfs(Tree(case["root"]))
+    return {
+        "online": str(topology.online),
+        "cores": [str(core.cpus) for core in topology.cores],
+        "packages": [str(socket.cpus) for socket in topology.sockets],
+        "numa_nodes": {
+            str(node.id): str(node.cpus or topology.nearest_cpus.get(node.id, "")) for node in topology.numa_nodes
+        },
+        "l3": [str(cache.cpus) for cache in topology.caches],
+    }
+
+
+def answer_reserve(case: Mapping[str, Any]) -> dict[str, Any]:
+    """The planner's decision."""
+    tree = Tree(case["root"])
+    return {"reserved": str(reserve(tree, read_sysfs(tree), case).reserved)}
+
+
+KINDS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "topology": answer_topology,
+    "reserve": answer_reserve,
+}
+
+
+def answer(kind: str, case: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to one case; what cannot be answered is {"error": TEXT}."""
+    try:
+        return KINDS[kind](case)
+    except (InputError, NodeError, RefusedError) as error:
+        return {"error": str(error)}
+
+
+def main() -> int:
+    """Answer line by line, each as soon as it is asked."""
+    if len(sys.argv) != 2 or sys.argv[1] not in KINDS:
+        print("usage: answer.py %s" % "|".join(KINDS), file=sys.stderr)
+        return 2
+    for line in sys.stdin:
+        if line.strip():
+            print(json.dumps(answer(sys.argv[1], json.loads(line))), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What all tests share: the collection is importable from a plain checkout."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# Not in pyproject.toml, which ansible-test units does not read.
+sys.path.insert(0, str(Path(__file__).parent))
+
+import collection_path
+
+try:
+    from hypothesis import settings
+except ImportError:  # ansible-test units brings pytest alone
+    pass
+else:
+    # A busy machine makes a slow example, not a wrong one.
+    settings.register_profile("unhurried", parent=settings(), deadline=None)
+    settings.load_profile("unhurried")
+
+collection_path.register()

@@ -1,0 +1,201 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from pathlib import Path
+from typing import Callable, NoReturn
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "node"
+    (root / "etc").mkdir(parents=True)
+    (root / "etc" / "hostname").write_text("worker-1\n", encoding="utf-8")
+    (tmp_path / "secret").write_text("of the machine we run on", encoding="utf-8")
+    return root
+
+
+@pytest.fixture
+def tree(root: Path) -> Tree:
+    return Tree(str(root))
+
+
+def test_paths_are_those_of_the_node(root: Path, tree: Tree) -> None:
+    for path in ("/etc/hostname", "etc/hostname", "//etc/./hostname", "/etc/../etc/hostname", "/../../etc/hostname"):
+        assert tree.path(path) == str(root / "etc" / "hostname")
+        assert tree.exists(path)
+        assert tree.read_text(path) == "worker-1\n"
+        assert tree.read_bytes(path) == b"worker-1\n"
+        assert tree.read_value(path) == "worker-1"
+    assert not tree.live
+
+
+def test_live_tree() -> None:
+    tree = Tree("/")
+    assert tree.live
+    assert tree.path("/proc/version") == "/proc/version"
+    assert (tree.read_value("/proc/version") or "").startswith("Linux version")
+
+
+@pytest.mark.parametrize("root", ["", ".", "node", "../node"])
+def test_root_is_absolute(root: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Tree(root)
+    assert str(caught.value) == "root %r is not an absolute path" % root
+
+
+def test_root_is_a_directory(root: Path) -> None:
+    with pytest.raises(InputError, match="no such directory; give the directory that holds the node's /sys and /etc"):
+        Tree(str(root / "nothing"))
+    with pytest.raises(InputError, match="no such directory"):
+        Tree(str(root / "etc" / "hostname"))
+
+
+@pytest.mark.parametrize("target", ["../../secret", "{tmp_path}/secret", "up/secret"])
+def test_a_link_out_of_the_tree_is_refused(root: Path, tree: Tree, target: str) -> None:
+    (root / "etc" / "up").symlink_to("../..")
+    link = root / "etc" / "leak"
+    link.symlink_to(target.format(tmp_path=root.parent))
+    assert link.read_text(encoding="utf-8") == "of the machine we run on"
+    for call in (tree.read_bytes, tree.read_text, tree.read_value, tree.exists, tree.path, tree.names):
+        with pytest.raises(RefusedError) as caught:
+            call("/etc/leak")
+        assert str(caught.value) == "%s leads out of %s, to %s; this link is not followed" % (
+            link,
+            root,
+            root.parent / "secret",
+        )
+
+
+def test_a_link_to_a_neighbour_with_the_same_beginning_is_refused(root: Path, tree: Tree) -> None:
+    (root.parent / "node2").mkdir()
+    (root.parent / "node2" / "file").write_text("another node's", encoding="utf-8")
+    (root / "file").symlink_to("../node2/file")
+    with pytest.raises(RefusedError):
+        tree.read_text("/file")
+
+
+def test_links_inside_the_tree_are_followed(root: Path, tree: Tree) -> None:
+    (root / "etc" / "name").symlink_to("hostname")
+    (root / "var").symlink_to("etc")
+    assert tree.read_text("/etc/name") == "worker-1\n"
+    assert tree.read_text("/var/name") == "worker-1\n"
+
+
+def test_root_may_be_reached_by_a_link(root: Path) -> None:
+    link = root.parent / "link"
+    link.symlink_to("node")
+    assert Tree(str(link)).read_text("/etc/hostname") == "worker-1\n"
+    assert Tree(str(link) + "/").path("/etc") == str(link / "etc")
+
+
+def test_missing_file(root: Path, tree: Tree) -> None:
+    assert not tree.exists("/etc/nothing")
+    assert tree.read_value("/etc/nothing") is None
+    assert tree.read_value("/etc/hostname/nothing") is None
+    assert tree.names("/nothing") == []
+    assert tree.names("/etc/hostname") == []
+    with pytest.raises(NodeError) as caught:
+        tree.read_text("/etc/nothing")
+    assert str(caught.value) == "%s: cannot be read: No such file or directory" % (root / "etc" / "nothing")
+
+
+def test_not_a_file(root: Path, tree: Tree) -> None:
+    with pytest.raises(NodeError, match="/node/etc: is not a regular file"):
+        tree.read_text("/etc")
+    with pytest.raises(NodeError, match="/node/etc: cannot be read: Is a directory"):
+        tree.read_value("/etc")
+
+
+def test_a_fifo_does_not_block(root: Path, tree: Tree) -> None:
+    os.mkfifo(root / "etc" / "fifo")
+    signal.alarm(10)  # ends the test run, should it block
+    with pytest.raises(NodeError, match="/node/etc/fifo: is not a regular file"):
+        tree.read_bytes("/etc/fifo")
+    assert tree.read_value("/etc/fifo") == ""
+    signal.alarm(0)
+
+
+def test_a_loop_of_links(root: Path, tree: Tree) -> None:
+    (root / "loop").symlink_to("loop")
+    with pytest.raises(NodeError, match="cannot be read: Too many levels of symbolic links"):
+        tree.read_text("/loop")
+    with pytest.raises(NodeError, match="cannot be read: Too many levels of symbolic links"):
+        tree.read_value("/loop")
+
+
+def test_text_is_utf8(root: Path, tree: Tree) -> None:
+    (root / "etc" / "config").write_bytes(b"caf\xc3\xa9 caf\xe9")
+    with pytest.raises(NodeError) as caught:
+        tree.read_text("/etc/config")
+    assert str(caught.value) == "%s: is not UTF-8 text (byte 9)" % (root / "etc" / "config")
+    assert tree.read_bytes("/etc/config") == b"caf\xc3\xa9 caf\xe9"
+
+
+def test_a_large_file_is_read_whole(root: Path, tree: Tree) -> None:
+    content = os.urandom(3 * (1 << 16) + 5)
+    (root / "large").write_bytes(content)
+    assert tree.read_bytes("/large") == content
+    (root / "empty").write_bytes(b"")
+    assert tree.read_bytes("/empty") == b""
+    assert tree.read_value("/empty") == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "value"),
+    [
+        (b"0-3\n", "0-3"),
+        (b"0-3", "0-3"),
+        (b"\n", ""),
+        (b"  (null)\n", "(null)"),  # as /sys/devices/system/cpu/nohz_full had it
+        (b"12\0", "12"),  # firmware tables end so
+        (b"caf\xe9\n", "caf\N{REPLACEMENT CHARACTER}"),
+    ],
+)
+def test_value(root: Path, tree: Tree, content: bytes, value: str) -> None:
+    (root / "value").write_bytes(content)
+    assert tree.read_value("/value") == value
+
+
+def test_names(root: Path, tree: Tree) -> None:
+    for name in ("cpu10", "cpu2", "cpu0", "cpufreq", "cpu", "cpu-1", "cpu1x", "gpu3"):
+        (root / "etc" / name).mkdir()
+    assert tree.numbered("/etc", "cpu") == [0, 2, 10]
+    assert tree.names("/etc") == ["cpu", "cpu-1", "cpu0", "cpu10", "cpu1x", "cpu2", "cpufreq", "gpu3", "hostname"]
+    assert tree.numbered("/etc/nothing", "cpu") == []
+
+
+def test_without_permission(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Not by the file's mode: root may read everything.
+    monkeypatch.setattr(os, "open", failing(errno.EACCES))
+    for read in (tree.read_bytes, tree.read_text, tree.read_value):
+        with pytest.raises(NodeError, match="/etc/hostname: cannot be read: Permission denied"):
+            read("/etc/hostname")
+    monkeypatch.setattr(os, "listdir", failing(errno.EACCES))
+    with pytest.raises(NodeError, match="/etc: cannot be read: Permission denied"):
+        tree.names("/etc")
+
+
+def test_error_while_reading(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As the kernel does it for the files of an offline node.
+    monkeypatch.setattr(os, "read", failing(errno.EIO))
+    for read in (tree.read_bytes, tree.read_text, tree.read_value):
+        with pytest.raises(NodeError, match="/etc/hostname: cannot be read: Input/output error"):
+            read("/etc/hostname")
+
+
+def failing(number: int) -> Callable[..., NoReturn]:
+    def fail(*_arguments: object) -> NoReturn:
+        raise OSError(number, os.strerror(number))
+
+    return fail
