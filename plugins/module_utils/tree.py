@@ -29,6 +29,7 @@ class Tree:
             )
         self._live = self.root == "/"
         self._real_root = os.path.realpath(self.root)
+        self._directory_inside = self._real_root
 
     @property
     def live(self) -> bool:
@@ -40,10 +41,19 @@ class Tree:
         if self._live:
             return path
         here = self.root + os.path.normpath("/" + path.lstrip("/"))
+        directory = os.path.dirname(here)
+        # Looking for links takes longer than reading a file, and files of one directory come together.
+        if directory != self._directory_inside:
+            self._check_inside(directory)
+            self._directory_inside = directory
+        if os.path.islink(here):
+            self._check_inside(here)
+        return here
+
+    def _check_inside(self, here: str) -> None:
         real = os.path.realpath(here)
         if os.path.commonpath((real, self._real_root)) != self._real_root:
             raise RefusedError("%s leads out of %s, to %s; this link is not followed" % (here, self.root, real))
-        return here
 
     def exists(self, path: str) -> bool:
         """True when there is a file or directory at `path`."""

@@ -64,7 +64,7 @@ node:
   returned: always
   type: str
   sample: worker-3
-path:
+file:
   description: The checkpoint.
   returned: success
   type: str
@@ -121,7 +121,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         judgement = readable(content)
     else:
         judgement = judge(content, planned_config(node, parameters))
-    result: dict[str, Any] = {"path": path, "checkpoint": judgement.to_dict()}
+    result: dict[str, Any] = {"file": path, "checkpoint": judgement.to_dict()}
     if content is None or not (parameters["state"] == "absent" or judgement.verdict == REFUSED):
         return Outcome(result, diff=_diff(path, judgement, judgement))
     if judgement.state is not None and judgement.state.assignments and not parameters["discard_assignments"]:

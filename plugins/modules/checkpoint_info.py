@@ -44,7 +44,7 @@ node:
   returned: always
   type: str
   sample: worker-3
-path:
+file:
   description: The checkpoint.
   returned: success
   type: str
@@ -90,7 +90,7 @@ from ..module_utils.tree import Tree
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     judgement = judge(node.checkpoint(), planned_config(node, parameters))
-    return Outcome({"path": tree.path(node.checkpoint_path), "checkpoint": judgement.to_dict()})
+    return Outcome({"file": tree.path(node.checkpoint_path), "checkpoint": judgement.to_dict()})
 
 
 def main() -> None:

@@ -57,7 +57,7 @@ node:
   returned: always
   type: str
   sample: worker-3
-path:
+file:
   description: The configuration file.
   returned: success
   type: str
@@ -125,7 +125,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     new = configuration.with_changes(changes(settings, found))
     changed = new.text != configuration.text
     result: dict[str, Any] = {
-        "path": configuration.source,
+        "file": configuration.source,
         "settings": settings,
         "drift": describe_drift(settings, found),
         "checkpoint": judge(node.checkpoint(), config).to_dict(),

@@ -5,9 +5,9 @@
 
 """Answers cases on standard input, one JSON object a line, through the project's public code.
 
-    answer.py topology    {"root": DIR} -> online, cores, packages, numa_nodes, l3
-    answer.py reserve     {"root": DIR, "count": N, "strategy": "packed"|"spread", "smt": "keep"|"off"}
-                          -> {"reserved": LIST} or {"error": TEXT}
+answer.py topology    {"root": DIR} -> online, cores, packages, numa_nodes, l3
+answer.py reserve     {"root": DIR, "count": N, "strategy": "packed"|"spread", "smt": "keep"|"off"}
+                      -> {"reserved": LIST} or {"error": TEXT}
 """
 
 from __future__ import annotations
@@ -23,24 +23,29 @@ import collection_path
 
 collection_path.register()
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reserve import reserve
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 
-def answer_topology(case: Mapping[str, Any]) -> dict[str, Any]:
-    """The machine as hwloc would tell it: a NUMA node without CPUs has those that are nearest to it."""
-    topology = read_sysfs(Tree(case["root"]))
+def describe(topology: Topology) -> dict[str, Any]:
+    """A machine as hwloc would tell it: a NUMA node without CPUs has those that are nearest to it."""
+    cpus = {node.id: node.cpus or topology.nearest_cpus.get(node.id, CPUSet()) for node in topology.numa_nodes}
     return {
         "online": str(topology.online),
         "cores": [str(core.cpus) for core in topology.cores],
         "packages": [str(socket.cpus) for socket in topology.sockets],
-        "numa_nodes": {
-            str(node.id): str(node.cpus or topology.nearest_cpus.get(node.id, "")) for node in topology.numa_nodes
-        },
+        "numa_nodes": {str(node): str(cpus[node]) for node in cpus},
         "l3": [str(cache.cpus) for cache in topology.caches],
     }
+
+
+def answer_topology(case: Mapping[str, Any]) -> dict[str, Any]:
+    """What the machine's /sys tells."""
+    return describe(read_sysfs(Tree(case["root"])))
 
 
 def answer_reserve(case: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,14 +7,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import tempfile
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.cpuinfo import read_cpuinfo
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.hwloc import read_hwloc
@@ -26,14 +23,12 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.told import told_by
 from ansible_collections.kubenode.cpu_manager.tests.machines.tools import (
     LSCPU,
     LSTOPO,
-    MEMORY,
     run_lscpu,
     run_lstopo,
 )
 
-MACHINES = Path(__file__).resolve().parents[2].parent / "shared" / "machines"
-ENDING = ".expected.json"
-NAMES = sorted(path.name[: -len(ENDING)] for path in MACHINES.glob("*" + ENDING))
+from . import answer
+from .conftest import EXPECTED, MACHINES, NAMES, Unpack
 
 # Where the machine's files contradict each other, and a tool makes something else of it.
 ODD_FOR_LSCPU = {
@@ -45,54 +40,23 @@ ODD_FOR_CPUINFO = {
     "hwloc-offline-cpu0-node0": "its cpuinfo was saved before the CPUs were switched off",
 }
 
-pytestmark = pytest.mark.skipif(not NAMES, reason="%s is not there" % MACHINES)
 each_machine = pytest.mark.parametrize("name", NAMES or ["none"])
 
-Unpack = Callable[[str], str]
 
-
-@pytest.fixture(scope="session")
-def unpack() -> Iterator[Unpack]:
-    """unpack(NAME) is the root directory of a machine, unpacked once."""
-    with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
-
-        def root_of(name: str) -> str:
-            root = Path(directory, name)
-            if not root.exists():
-                root.mkdir()
-                # Python's tarfile takes five times as long for as many small files.
-                subprocess.run(["tar", "-xJf", str(MACHINES / (name + ".tar.xz")), "-C", str(root)], check=True)
-            return str(root)
-
-        yield root_of
-
-
+@pytest.mark.skipif(not NAMES, reason="%s is not there" % MACHINES)
 def test_there_are_machines() -> None:
     assert len(NAMES) >= 36
 
 
 def expected_of(name: str) -> dict[str, Any]:
-    expected: dict[str, Any] = json.loads((MACHINES / (name + ENDING)).read_text(encoding="utf-8"))
+    expected: dict[str, Any] = json.loads((MACHINES / (name + EXPECTED)).read_text(encoding="utf-8"))
     assert {"online", "cores", "packages", "numa_nodes", "l3"} == expected.keys()
     return expected
 
 
-def answer(topology: Topology) -> dict[str, Any]:
-    """A topology in the form of the expected files, where a NUMA node without CPUs has the nearest ones."""
-    return {
-        "online": str(topology.online),
-        "cores": [str(core.cpus) for core in topology.cores],
-        "packages": [str(socket.cpus) for socket in topology.sockets],
-        "numa_nodes": {
-            str(node.id): str(node.cpus or topology.nearest_cpus.get(node.id, CPUSet())) for node in topology.numa_nodes
-        },
-        "l3": [str(cache.cpus) for cache in topology.caches],
-    }
-
-
 @each_machine
 def test_sysfs(unpack: Unpack, name: str) -> None:
-    assert answer(read_sysfs(Tree(unpack(name)))) == expected_of(name)
+    assert answer.answer("topology", {"root": unpack(name)}) == expected_of(name)
 
 
 @each_machine
@@ -100,7 +64,7 @@ def test_sysfs(unpack: Unpack, name: str) -> None:
 def test_hwloc(unpack: Unpack, name: str) -> None:
     topology = told_by_hwloc(read_sysfs(Tree(unpack(name))))
     two = read_hwloc(run_lstopo(unpack(name)))
-    assert answer(two) == expected_of(name)
+    assert answer.describe(two) == expected_of(name)
     for part in ("sockets", "numa_nodes", "nearest_cpus", "offline"):
         assert getattr(two, part) == getattr(topology, part), part
     # hwloc shows no table of one node, and Linux's row of a node alone may be for nodes that are not there.
@@ -122,7 +86,7 @@ def test_lscpu(unpack: Unpack, name: str, with_all: bool) -> None:
         pytest.skip("was saved without its /proc/cpuinfo, which lscpu reads too")
     topology = read_sysfs(Tree(unpack(name)))
     complete(Path(unpack(name)), topology)
-    found, expected = answer(read_lscpu(run_lscpu(unpack(name), with_all))), expected_of(name)
+    found, expected = answer.describe(read_lscpu(run_lscpu(unpack(name), with_all))), expected_of(name)
     for part in ("online", "cores", "packages", "l3"):
         assert found[part] == expected[part], part
     assert found["numa_nodes"] == {str(node.id): str(node.cpus) for node in topology.numa_nodes if node.cpus}
@@ -144,7 +108,7 @@ def test_cpuinfo(unpack: Unpack, name: str) -> None:
     if name in ODD_FOR_CPUINFO:
         pytest.skip(ODD_FOR_CPUINFO[name])
     text = path.read_text(encoding="utf-8")
-    found, expected = answer(read_cpuinfo(text)), expected_of(name)
+    found, expected = answer.describe(read_cpuinfo(text)), expected_of(name)
     assert found["online"] == expected["online"]
     assert found["cores"] == expected["cores"]
     # On arm64 and s390 the text tells processors only.

@@ -20,7 +20,8 @@ from ..policy.reservation import kubelet_reservation
 from ..quantity import millis, nanoseconds
 from ..state.validation import NONE, STATIC, CPUManagerConfig
 from ..topology.kubelet_view import CPUTopology
-from .configuration import REMOVE, ConfigurationError, KubeletConfiguration
+from .configuration import ConfigurationError, KubeletConfiguration
+from .values import REMOVE
 
 CPU_MANAGER_POLICIES = (NONE, STATIC)
 TOPOLOGY_MANAGER_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")

@@ -17,7 +17,6 @@ from ..cpuset import CPUSet, iterate_bits
 from ..errors import InputError
 from ..topology.kubelet_view import CPUTopology
 from ..topology.model import Topology
-from .assignment import EndlessDistributionError, TakeError, take_distributed, take_packed
 from .options import StaticOptions
 
 PACKED = "packed"
@@ -31,6 +30,9 @@ MILLI = 1000
 
 def kubelet_take(topology: CPUTopology, available: CPUSet, count: int, options: StaticOptions) -> CPUSet:
     """The static policy's take with these options. Raises TakeError, EndlessDistributionError."""
+    # Imported here: most nodes name their reserved CPUs, and every import costs time on every node.
+    from .assignment import take_distributed, take_packed
+
     strategy = SPREAD if options.distribute_cpus_across_cores else PACKED
     if options.distribute_cpus_across_numa:
         group_size = topology.cpus_per_core if options.full_pcpus_only else 1
@@ -57,6 +59,8 @@ def kubelet_reservation(
     count = -(-millicores // MILLI)
     reserved = reserved_system_cpus
     if not reserved:
+        from .assignment import EndlessDistributionError, TakeError
+
         try:
             reserved = kubelet_take(topology, topology.all_cpus(), count, options)
         except (TakeError, EndlessDistributionError):

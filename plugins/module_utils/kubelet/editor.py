@@ -1,0 +1,251 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Edits of a configuration's text that leave every line alone that they are not about."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Iterator, Sequence
+
+from .document import is_json, read_document
+from .values import REMOVE, same
+from .yaml import BLOCK, DOUBLE, EMPTY, FLOW, PLAIN, SINGLE, Member, Node, YAMLError, load
+
+_INDENT_STEP = 2
+
+
+def edit(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
+    """The text with what differs between `old`, which it says, and `new` changed."""
+    for path, value in _edits(old, new):
+        text = _Editor(text).edited(path, value)
+    return text
+
+
+def _edits(
+    old: dict[str, Any], new: dict[str, Any], path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The smallest changes (path, value) from old to new. Removals come last, so no mapping is empty in between."""
+    for key, value in new.items():
+        if key in old and isinstance(old[key], dict) and isinstance(value, dict) and old[key] and value:
+            yield from _edits(old[key], value, (*path, key))
+        elif key not in old or not same(old[key], value):
+            yield (*path, key), value
+    for key in old:
+        if key not in new:
+            yield (*path, key), REMOVE
+
+
+# What a double-quoted text holds only as an escape.
+_ESCAPES = {code: "\\u%04x" % code for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)}
+
+
+class _Editor:
+    """One text; edited() is the text with one member set or removed."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.json = is_json(text)
+        self.root = read_document(text)
+        self.newline = "\r\n" if text.find("\r\n") + 1 == text.find("\n") > 0 else "\n"
+
+    def edited(self, path: Sequence[str], value: Any) -> str:
+        mapping = self.root
+        for key in path[:-1]:
+            mapping = mapping.members[key].node
+        key = path[-1]
+        if value is REMOVE:
+            return self._without_in_flow(mapping, key) if mapping.style == FLOW else self._without(mapping, key)
+        if key not in mapping.members:
+            return (
+                self._with_new_in_flow(mapping, key, value)
+                if mapping.style == FLOW
+                else self._with_new(mapping, key, value)
+            )
+        return self._with_value(mapping, mapping.members[key], value)
+
+    def _with_value(self, mapping: Node, member: Member, value: Any) -> str:
+        text, node = self.text, member.node
+        space = " " if node.style == EMPTY else ""
+        if mapping.style == FLOW:
+            return text[: node.start] + space + self._flow(value, node.style, mapping) + text[node.end :]
+        key_line_end = self._line_end(member.colon)
+        own_line = node.start > key_line_end
+        if _is_inline(value) or node.style == FLOW:
+            inline = self._flow(value, node.style) if node.style == FLOW else self._scalar(value, node.style)
+            if own_line and node.style == BLOCK:
+                return text[: member.colon] + " " + inline + text[member.colon : key_line_end] + text[node.end :]
+            return text[: node.start] + space + inline + text[node.end :]
+        block = self.newline.join(self._block(value, self._column(member.start)))
+        if own_line:
+            return text[: self._line_start(node.start)] + block + text[node.end :]
+        line_end = self._line_end(node.end)
+        return text[: member.colon] + text[node.end : line_end] + self.newline + block + text[line_end:]
+
+    # --- block mappings --------------------------------------------------------------------------
+
+    def _with_new(self, mapping: Node, key: str, value: Any) -> str:
+        column = self._column(mapping.start)
+        lines = self._member(key, value, column)
+        before = _predecessor(mapping, key)
+        if before is None:
+            at = self._line_start(mapping.start)
+        else:
+            at = self._end_of_lines(mapping.members[before], column)
+            if at == len(self.text) and not self.text.endswith("\n"):
+                return self.text + self.newline + self.newline.join(lines)
+        return self.text[:at] + "".join(line + self.newline for line in lines) + self.text[at:]
+
+    def _without(self, mapping: Node, key: str) -> str:
+        member = mapping.members[key]
+        end = self._end_of_lines(member, self._column(mapping.start))
+        return self.text[: self._line_start(member.start)] + self.text[end:]
+
+    def _member(self, key: str, value: Any, column: int) -> list[str]:
+        start = " " * column + self._scalar(key, PLAIN) + ":"
+        if _is_inline(value):
+            return [start + " " + self._scalar(value, PLAIN)]
+        return [start, *self._block(value, column)]
+
+    def _block(self, value: Any, column: int) -> list[str]:
+        """The lines of a collection that belongs to a key at `column`."""
+        if isinstance(value, dict):
+            step = self._step(dict, _INDENT_STEP)
+            return [line for key, member in value.items() for line in self._member(key, member, column + step)]
+        column += self._step(list, 0)
+        lines = []
+        for item in value:
+            if isinstance(item, dict) and item:
+                # The first key stands behind the dash.
+                members = [line for key, member in item.items() for line in self._member(key, member, column + 2)]
+                lines += [" " * column + "- " + members[0].lstrip(" "), *members[1:]]
+            else:
+                lines.append(" " * column + "- " + self._flow(item, PLAIN))
+        return lines
+
+    def _step(self, kind: type, otherwise: int) -> int:
+        """How much deeper than its key a collection stands in this file."""
+        for member in _all_members(self.root):
+            if member.node.style == BLOCK and isinstance(member.node.value, kind):
+                return self._column(member.node.start) - self._column(member.start)
+        return otherwise
+
+    def _end_of_lines(self, member: Member, column: int) -> int:
+        """Behind the lines of a member and the comments that are indented as if they belonged to it."""
+        at = self._line_end(member.node.end)
+        comments = re.compile(r"(?:\r?\n {%d,}#[^\r\n]*)*(?:\r?\n)?" % (column + 1)).match(self.text, at)
+        return comments.end() if comments else at
+
+    # --- flow mappings, JSON among them ----------------------------------------------------------
+
+    def _with_new_in_flow(self, mapping: Node, key: str, value: Any) -> str:
+        first = next(iter(mapping.members.values()))
+        entry = "%s:%s%s" % (self._flow(key, PLAIN), self._space(mapping), self._flow(value, PLAIN, mapping))
+        if self._is_spread(mapping):
+            gap = self.newline + self.text[self._line_start(first.start) : first.start]
+        else:
+            gap = self._space(mapping)
+        before = _predecessor(mapping, key)
+        if before is None:
+            return self.text[: first.start] + entry + "," + gap + self.text[first.start :]
+        node = mapping.members[before].node
+        comma = " ," if node.style == EMPTY else ","
+        return self.text[: node.end] + comma + gap + entry + self.text[node.end :]
+
+    def _without_in_flow(self, mapping: Node, key: str) -> str:
+        members = list(mapping.members.values())
+        position = list(mapping.members).index(key)
+        if position + 1 < len(members):
+            return self.text[: members[position].start] + self.text[members[position + 1].start :]
+        before = members[position - 1].node
+        space = " " if before.style == EMPTY else ""
+        return self.text[: before.end] + space + self.text[members[position].node.end :]
+
+    def _is_spread(self, mapping: Node) -> bool:
+        """Whether each member has its own line."""
+        first = next(iter(mapping.members.values()))
+        return "\n" in self.text[mapping.start : first.start]
+
+    def _space(self, mapping: Node) -> str:
+        """What stands behind a colon: nothing in compact JSON."""
+        first = next(iter(mapping.members.values()))
+        return "" if self.json and self.text[first.colon : first.node.start] == "" else " "
+
+    def _flow(self, value: Any, style: str, mapping: Node | None = None) -> str:
+        """The value in flow style; in JSON, spread over lines as the members of `mapping` are."""
+        if self.json:
+            return self._json(value, mapping)
+        if isinstance(value, dict):
+            return "{%s}" % ", ".join(self._flow(k, PLAIN) + ": " + self._flow(v, PLAIN) for k, v in value.items())
+        if isinstance(value, list):
+            return "[%s]" % ", ".join(self._flow(item, PLAIN) for item in value)
+        return self._scalar(value, style, "[%s]")
+
+    def _json(self, value: Any, mapping: Node | None) -> str:
+        if mapping is None or not self._is_spread(mapping):
+            space = self._space(mapping or self.root)
+            return json.dumps(value, ensure_ascii=False, separators=("," + space, ":" + space))
+        start = next(iter(mapping.members.values())).start
+        indent = self.text[self._line_start(start) : start]
+        first = next(iter(self.root.members.values())).start
+        step = self.text[self._line_start(first) : first] if self._is_spread(self.root) else " " * _INDENT_STEP
+        text = json.dumps(value, ensure_ascii=False, indent=step, separators=(",", ":" + self._space(mapping)))
+        return text.replace("\n", self.newline + indent)
+
+    # --- scalars ---------------------------------------------------------------------------------
+
+    def _scalar(self, value: Any, style: str, around: str = "- %s") -> str:
+        """A scalar or an empty collection. A text is plain if it reads back as itself, else quoted."""
+        if value is None:
+            return "null"
+        if isinstance(value, float):
+            # YAML 1.1 wants the point.
+            text = repr(value)
+            return text.replace("e", ".0e") if "e" in text and "." not in text else text
+        if not isinstance(value, str):
+            return json.dumps(value)
+        if style == SINGLE and _reads_back("- %s", "'%s'" % value.replace("'", "''"), value):
+            return "'%s'" % value.replace("'", "''")
+        if style != DOUBLE and _reads_back(around, value, value):
+            return value
+        return json.dumps(value, ensure_ascii=False).translate(_ESCAPES)
+
+    # --- lines -----------------------------------------------------------------------------------
+
+    def _line_start(self, at: int) -> int:
+        start = self.text.rfind("\n", 0, at) + 1
+        return start + 1 if self.text.startswith("\ufeff", start) else start
+
+    def _line_end(self, at: int) -> int:
+        """The offset of the line's break."""
+        end = re.compile(r"[^\r\n]*").match(self.text, at)
+        return end.end() if end else at
+
+    def _column(self, at: int) -> int:
+        return at - self._line_start(at)
+
+
+def _is_inline(value: Any) -> bool:
+    return not (isinstance(value, (dict, list)) and value)
+
+
+def _reads_back(around: str, written: str, value: str) -> bool:
+    try:
+        return same(load(around % written), [value])
+    except YAMLError:
+        return False
+
+
+def _predecessor(mapping: Node, key: str) -> str | None:
+    """The key behind which a new one goes: by the alphabet where the keys are in its order, else the last."""
+    keys = list(mapping.members)
+    smaller = [other for other in keys if other < key] if keys == sorted(keys) else keys
+    return smaller[-1] if smaller else None
+
+
+def _all_members(mapping: Node) -> Iterator[Member]:
+    for member in mapping.members.values():
+        yield member
+        yield from _all_members(member.node)

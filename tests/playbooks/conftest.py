@@ -1,0 +1,131 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Real ansible-playbook runs on saved nodes. A host is a node, and a test asks many hosts in one run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+
+HERE = Path(__file__).parent
+CHECKOUT = HERE.parent.parent
+DEMO_FLEET = CHECKOUT / "demo" / "fleet"
+
+Result = dict[str, Any]
+
+
+class Run(NamedTuple):
+    """One run of ansible-playbook: its exit status, what it printed, and the results of each host in order."""
+
+    status: int
+    output: str
+    results: dict[str, list[Result]]
+
+    def last(self, host: str) -> Result:
+        """The result of a host's last task."""
+        return self.results[host][-1]
+
+
+def ansible_playbook(
+    directory: Path,
+    playbook: str | Sequence[Mapping[str, Any]],
+    hosts: Mapping[str, Mapping[str, Any]],
+    *arguments: str,
+    collections: Path = CHECKOUT / "build" / "collections",
+    prefix: Sequence[str] = (),
+) -> Run:
+    """Run a playbook, its name or its plays, on these hosts with these variables."""
+    directory.mkdir(parents=True, exist_ok=True)
+    variables = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    inventory = directory / "inventory.json"
+    inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}), encoding="utf-8")
+    if not isinstance(playbook, str):
+        (directory / "playbook.json").write_text(json.dumps(playbook), encoding="utf-8")
+        playbook = str(directory / "playbook.json")
+    results = directory / "results.jsonl"
+    results.unlink(missing_ok=True)
+    done = subprocess.run(
+        [*prefix, "ansible-playbook", "-i", str(inventory), playbook, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        cwd=directory,
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
+            "ANSIBLE_COLLECTIONS_PATH": str(collections),
+            "ANSIBLE_CALLBACK_PLUGINS": str(HERE / "callback_plugins"),
+            "ANSIBLE_CALLBACKS_ENABLED": "record",
+            "RECORD_RESULTS": str(results),
+            "NO_COLOR": "1",
+        },
+    )
+    recorded: dict[str, list[Result]] = {host: [] for host in hosts}
+    if results.exists():
+        for line in results.read_text(encoding="utf-8").splitlines():
+            host, result = json.loads(line)
+            recorded[host].append(result)
+    return Run(done.returncode, done.stdout, recorded)
+
+
+def task(module: str, name: str = "Do it", **parameters: Any) -> dict[str, Any]:
+    """A task with a module of this collection."""
+    return {"name": name, "kubenode.cpu_manager." + module: parameters}
+
+
+def play(*tasks: Mapping[str, Any], **keywords: Any) -> list[dict[str, Any]]:
+    """One play with these tasks on all hosts."""
+    return [{"name": "Test", "hosts": "all", "gather_facts": False, "tasks": list(tasks), **keywords}]
+
+
+def fingerprint(root: Path) -> dict[str, str]:
+    """What is in a tree: every path with its kind, mode, and content or target."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        if path.is_symlink():
+            content = os.readlink(path)
+        elif path.is_file():
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+        else:
+            content = ""
+        found[str(path.relative_to(root))] = "%o %s" % (path.lstat().st_mode, content)
+    return found
+
+
+@pytest.fixture(scope="session")
+def pristine_fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's fleet, once for all tests; not to be changed."""
+    fleet = tmp_path_factory.mktemp("pristine") / "fleet"
+    shutil.copytree(DEMO_FLEET, fleet)
+    for line in (DEMO_FLEET.parent / "machines").read_text(encoding="utf-8").splitlines():
+        node, name = line.split()
+        shape = parse_name(name)
+        write_tree(shape.topology(), fleet / node, shape.whole())
+    return fleet
+
+
+@pytest.fixture
+def copy_of(pristine_fleet: Path, tmp_path: Path) -> Callable[[str, str], Path]:
+    """Makes a copy of a node of the demo's fleet, by its name and a name for the copy."""
+
+    def copy(node: str, name: str) -> Path:
+        root = tmp_path / "nodes" / name
+        shutil.copytree(pristine_fleet / node, root, symlinks=True)
+        return root
+
+    return copy

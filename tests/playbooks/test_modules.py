@@ -1,0 +1,169 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Modules as ansible-playbook runs them: check mode tells what the run does, a second run does nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Callable
+
+from ansible_collections.kubenode.cpu_manager.tests.machines import texts
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+
+from .conftest import ansible_playbook, fingerprint, play, task
+
+CopyOf = Callable[[str, str], Path]
+
+WANTED: dict[str, Any] = {
+    "cpu_manager_policy": "static",
+    "cpu_manager_policy_options": {"full-pcpus-only": True},
+    "cpu_manager_reconcile_period": "5s",
+    "topology_manager_policy": "restricted",
+    "topology_manager_scope": "pod",
+    "reservation": {"count": 4, "strategy": "spread"},
+}
+
+# Every module of the collection with parameters that give it something to do on each node of the demo.
+MODULES: dict[str, dict[str, Any]] = {
+    "cpu_topology_info": {},
+    "reserved_cpus": {"count": 4},
+    "kubelet_config": WANTED,
+    "checkpoint": {**WANTED, "discard_assignments": True},
+    "checkpoint_info": WANTED,
+    "drift_info": WANTED,
+}
+
+NODES = ("xeon", "epyc", "edge")
+
+
+def comparable(result: dict[str, Any]) -> dict[str, Any]:
+    """A result without what only a run can know."""
+    return {key: value for key, value in result.items() if key not in ("backup_file", "task")}
+
+
+def test_all_modules_are_here() -> None:
+    modules = Path(__file__).parent.parent.parent / "plugins" / "modules"
+    assert {path.stem for path in modules.glob("*.py")} == set(MODULES)
+
+
+def test_check_mode_tells_what_the_run_does_and_a_second_run_does_nothing(copy_of: CopyOf, tmp_path: Path) -> None:
+    hosts = {}
+    for module in MODULES:
+        for node in NODES:
+            name = "%s_%s" % (module, node)
+            hosts[name] = {"root": str(copy_of(node, name))}
+    plays = [
+        one
+        for module, parameters in MODULES.items()
+        for one in play(
+            task(module, **parameters, root="{{ root }}"), hosts=",".join("%s_%s" % (module, node) for node in NODES)
+        )
+    ]
+    before = fingerprint(tmp_path / "nodes")
+
+    check = ansible_playbook(tmp_path / "check", plays, hosts, "--check", "--diff")
+    assert check.status == 0, check.output
+    assert fingerprint(tmp_path / "nodes") == before
+
+    run = ansible_playbook(tmp_path / "run", plays, hosts, "--diff")
+    assert run.status == 0, run.output
+    again = ansible_playbook(tmp_path / "again", plays, hosts)
+    assert again.status == 0, again.output
+
+    changed = set()
+    for host in hosts:
+        told, done, last = (results.last(host) for results in (check, run, again))
+        assert comparable(told) == comparable(done)
+        assert not last["changed"]
+        if done["changed"]:
+            changed.add(host)
+            assert done["diff"]["before"] != done["diff"]["after"]
+            assert Path(done["backup_file"]).is_file()
+    # Modules that read never change; of the checkpoints only epyc's can stay.
+    assert changed == {"kubelet_config_" + node for node in NODES} | {"checkpoint_xeon", "checkpoint_edge"}
+
+
+def test_what_is_found_is_what_is_accepted(copy_of: CopyOf, tmp_path: Path) -> None:
+    """The round-trip law: a good node's answer changes nothing on that node, and makes another node the same."""
+    good, other = copy_of("epyc", "good"), copy_of("edge", "other")
+    hosts = {"good": {"root": str(good)}}
+    found = ansible_playbook(tmp_path / "read", play(task("drift_info", root="{{ root }}")), hosts).last("good")
+    assert found["status"] == "clean"
+    assert set(found["found"]) <= set(WANTED) | {"reserved_system_cpus", "kube_reserved_cpu", "system_reserved_cpu"}
+
+    same = play(
+        task("kubelet_config", root="{{ root }}", **found["found"]),
+        task("drift_info", root="{{ root }}", **found["found"]),
+    )
+    run = ansible_playbook(tmp_path / "same", same, hosts, "--check")
+    config, drift = run.results["good"]
+    assert run.status == 0, run.output
+    assert not config["changed"]
+    assert config["settings"] == found["found"]
+    assert drift["drift"] == []
+
+    # Its reserved CPUs 0-3 exist on the smaller machine, too.
+    hosts = {"other": {"root": str(other)}}
+    run = ansible_playbook(tmp_path / "apply", play(task("kubelet_config", root="{{ root }}", **found["found"])), hosts)
+    assert run.status == 0, run.output
+    assert run.last("other")["changed"]
+    run = ansible_playbook(tmp_path / "compare", play(task("drift_info", root="{{ root }}")), hosts)
+    assert run.last("other")["found"] == found["found"]
+
+
+def test_readers_agree_on_one_machine(copy_of: CopyOf, tmp_path: Path) -> None:
+    """cpu_topology_info reads a text as it reads the tree that the text was taken from."""
+    shape = parse_name("2s1n12c2t+interleaved")
+    topology = shape.topology()
+    sources = {
+        "sysfs": "",
+        "cpuinfo": "",
+        "lscpu": texts.lscpu(topology),
+        "hwloc": texts.hwloc(topology),
+        "cadvisor": texts.machine_info(topology),
+    }
+    root = copy_of("xeon", "xeon")
+    hosts = {source: {"text": text, "root": str(root)} for source, text in sources.items()}
+    tasks = task("cpu_topology_info", root="{{ root }}", source="{{ inventory_hostname }}", text="{{ text }}")
+    run = ansible_playbook(tmp_path / "run", play(tasks), hosts)
+    assert run.status == 0, run.output
+    expected = topology.to_dict()
+    for source in sources:
+        found = run.last(source)["topology"]
+        for key in ("online", "cores", "sockets"):
+            assert found[key] == expected[key], (source, key)
+        if source != "cpuinfo":
+            for key in ("numa_nodes", "l3_caches"):
+                assert list(found[key].values()) == list(expected[key].values()), (source, key)
+        assert run.last(source)["kubelet_view"]["cpus_per_core"] == 2
+
+
+def test_the_algebra_in_a_playbook(tmp_path: Path) -> None:
+    prefix = "kubenode.cpu_manager."
+    expressions = {
+        "'3,1,0-1,8-15:2/4' | %scpuset": "0-1,3,8-9,12-13",
+        "[3, 1, 2] | %scpuset": "1-3",
+        "'0-3' | %scpuset_union('8-11', [16])": "0-3,8-11,16",
+        "'0-7' | %scpuset_intersection('2-11', '0-4')": "2-4",
+        "'0-7' | %scpuset_difference('0-1', '7')": "2-6",
+        "'0-3' | %scpuset_symmetric_difference('2-5')": "0-1,4-5",
+        "'0-2,24' | %scpuset_list": [0, 1, 2, 24],
+        "'0-3,32' | %scpuset_mask": "1,0000000f",
+        "'ff,ffffffff' | %scpuset_from_mask": "0-39",
+        "'0,1' is %scpuset_equal('0-1')": True,
+        "'0,1' is %scpuset_subset('1-4')": False,
+        "'0-9' is %scpuset_superset('1-4')": True,
+        "'0-1' is %scpuset_disjoint('2-4')": True,
+        "'3-1' is %scpuset": False,
+    }
+    results = {str(number): "{{ %s }}" % (text % prefix) for number, text in enumerate(expressions)}
+    tasks = {"name": "Ask", "ansible.builtin.debug": {"msg": results}}
+    wrong = {"name": "Fail", "ansible.builtin.debug": {"msg": "{{ '0,,2' | %scpuset }}" % prefix}}
+    run = ansible_playbook(tmp_path, play(tasks, wrong), {"node": {}})
+    told = run.results["node"][0]["msg"]
+    assert [told[str(number)] for number in range(len(expressions))] == list(expressions.values())
+    assert run.status != 0
+    assert "CPU list '0,,2', position 3: expected a CPU id, found ','" in json.dumps(run.last("node"))

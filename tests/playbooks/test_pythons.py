@@ -1,0 +1,43 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The modules on each Python that a node may have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.tests import pythons
+
+from .conftest import ansible_playbook, play, task
+from .test_modules import WANTED, CopyOf
+
+
+@pytest.mark.skipif(not pythons.installed(), reason="no Python of another version found")
+def test_every_python_gives_the_same_answers(copy_of: CopyOf, tmp_path: Path) -> None:
+    found = pythons.installed()
+    hosts = {
+        "python" + version: {"ansible_python_interpreter": str(python), "root": str(copy_of("xeon", version))}
+        for version, python in found.items()
+    }
+    tasks = (
+        task("cpu_topology_info", root="{{ root }}"),
+        task("reserved_cpus", root="{{ root }}", method="kubelet", kube_reserved_cpu="1500m"),
+        task("drift_info", root="{{ root }}", **WANTED),
+        task("checkpoint", root="{{ root }}", discard_assignments=True, **WANTED),
+        task("kubelet_config", root="{{ root }}", **WANTED),
+        task("drift_info", root="{{ root }}", **WANTED),
+    )
+    run = ansible_playbook(tmp_path / "run", play(*tasks), hosts)
+    assert run.status == 0, run.output
+    answers = []
+    for results in run.results.values():
+        topology, reserved, before, checkpoint, config, after = results
+        assert (checkpoint["changed"], config["changed"]) == (True, True)
+        assert (before["status"], after["status"]) == ("drift", "clean")
+        answers.append((topology["topology"], reserved["reserved"], before["drift"], config["settings"]))
+    assert len(answers) == len(found)
+    assert all(answer == answers[0] for answer in answers)
