@@ -11,7 +11,7 @@ hexadecimal, the highest first. Canonical text is the kubelet's: ascending, `a-b
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator
+from typing import Callable, Iterable, Iterator
 
 from .errors import InputError
 
@@ -167,23 +167,15 @@ class CPUSet:
 
     def take(self, count: int) -> CPUSet:
         """The lowest `count` CPUs, or all when there are fewer."""
-        mask = 0
-        for _dummy in range(min(count, len(self))):
-            mask |= (self.mask ^ mask) & -(self.mask ^ mask)
-        return CPUSet.from_mask(mask)
+        return CPUSet.from_mask(lowest_bits(self.mask, count))
 
 
-if hasattr(int, "bit_count"):  # Python 3.10 and later
+def _count_bits(mask: int) -> int:
+    return bin(mask).count("1")
 
-    def count_bits(mask: int) -> int:
-        """How many bits of `mask` are set."""
-        return mask.bit_count()
 
-else:
-
-    def count_bits(mask: int) -> int:
-        """How many bits of `mask` are set."""
-        return bin(mask).count("1")
+# How many bits of a mask are set. int.bit_count() is there from Python 3.10 on.
+count_bits: Callable[[int], int] = getattr(int, "bit_count", _count_bits)
 
 
 def iterate_bits(mask: int) -> Iterator[int]:
@@ -192,6 +184,18 @@ def iterate_bits(mask: int) -> Iterator[int]:
         lowest = mask & -mask
         yield lowest.bit_length() - 1
         mask ^= lowest
+
+
+def lowest_bits(mask: int, count: int) -> int:
+    """The lowest `count` set bits, or all when there are fewer."""
+    low, high = 0, mask.bit_length()
+    while low < high:
+        middle = (low + high) // 2
+        if count_bits(mask & (1 << middle) - 1) < count:
+            low = middle + 1
+        else:
+            high = middle
+    return mask & (1 << low) - 1
 
 
 def _trailing_zeros(mask: int) -> int:

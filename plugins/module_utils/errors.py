@@ -11,6 +11,14 @@ class InputError(ValueError):
     """What the caller gave is wrong: a text, a count, a combination of options."""
 
 
+class KubeletError(InputError):
+    """The kubelet itself refuses this. `text` is what it says; the message adds what to do."""
+
+    def __init__(self, text: str, remedy: str = "") -> None:
+        super().__init__("%s; %s" % (text, remedy) if remedy else text)
+        self.text = text
+
+
 class NodeError(Exception):
     """A file of the node is missing, unreadable or damaged. The message names the file."""
 

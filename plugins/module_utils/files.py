@@ -51,7 +51,10 @@ def _change(
         if backup_path is not None:
             with suppress(OSError):
                 os.unlink(backup_path)
-        raise NodeError("%s: cannot be written: %s; the old content is still there" % (path, error.strerror)) from error
+        remedy = "; write it as root (become: true)" if isinstance(error, PermissionError) else ""
+        raise NodeError(
+            "%s: cannot be written: %s; the old content is still there%s" % (path, error.strerror, remedy)
+        ) from error
     _sync_directory(path)
     return backup_path
 

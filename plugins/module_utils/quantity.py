@@ -24,6 +24,8 @@ _DURATION = {
     "h": 3600 * 10**9,
 }
 
+_EXAMPLES = {"quantity": "write CPUs as 2, 0.5 or 500m", "duration": "write it as 10s, 1m30s or 500ms"}
+
 # More digits than any quantity of CPUs or seconds needs; the API server caps them too.
 _MAX_DIGITS = 30
 
@@ -48,7 +50,7 @@ def _decimal_power(text: str, suffix: str) -> int:
     digits = exponent[1:] if exponent[:1] in ("+", "-") else exponent
     if suffix[:1] in ("e", "E") and digits.isascii() and digits.isdigit() and len(digits) <= 2:
         return int(exponent)
-    raise InputError("quantity %r: unknown suffix %r; write CPUs as 2, 0.5 or 500m" % (text, suffix))
+    raise InputError("quantity %r: unknown suffix %r; %s" % (text, suffix, _EXAMPLES["quantity"]))
 
 
 def nanoseconds(duration: object) -> int:
@@ -62,7 +64,7 @@ def nanoseconds(duration: object) -> int:
         _sign, whole, fraction, rest = _number(rest, "duration", text, signed=False)
         unit = next((unit for unit in sorted(_DURATION, key=len, reverse=True) if rest.startswith(unit)), None)
         if unit is None:
-            raise InputError("duration %r: a unit is missing; write it as 10s, 1m30s or 500ms" % text)
+            raise InputError("duration %r: a unit is missing; %s" % (text, _EXAMPLES["duration"]))
         parts: int = 10 ** len(fraction)
         total += int(whole or "0") * _DURATION[unit] + int(fraction or "0") * _DURATION[unit] // parts
         rest = rest[len(unit) :]
@@ -87,7 +89,7 @@ def _number(text: str, what: str, whole_text: str | None = None, signed: bool = 
             at += 1
         fraction = text[start:at]
     if not whole and not fraction:
-        raise InputError("%s %r: a number is missing" % (what, shown))
+        raise InputError("%s %r: a number is missing; %s" % (what, shown, _EXAMPLES[what]))
     if len(whole) + len(fraction) > _MAX_DIGITS:
         raise InputError("%s %r: has more than %d digits" % (what, shown, _MAX_DIGITS))
     return sign, whole, fraction, text[at:]

@@ -11,6 +11,8 @@ import stat
 
 from .errors import InputError, NodeError, RefusedError
 
+_SAVE_AGAIN = "; save the node's files again"
+
 
 class Tree:
     """A directory that holds a node's files: "/" on the node itself, any other for a saved one.
@@ -21,7 +23,7 @@ class Tree:
 
     def __init__(self, root: str = "/") -> None:
         if not os.path.isabs(root):
-            raise InputError("root %r is not an absolute path" % root)
+            raise InputError("root %r is not an absolute path; begin it with a /" % root)
         self.root = os.path.normpath(root)
         if not os.path.isdir(self.root):
             raise InputError(
@@ -53,11 +55,34 @@ class Tree:
     def _check_inside(self, here: str) -> None:
         real = os.path.realpath(here)
         if os.path.commonpath((real, self._real_root)) != self._real_root:
-            raise RefusedError("%s leads out of %s, to %s; this link is not followed" % (here, self.root, real))
+            raise RefusedError(
+                "%s leads out of %s, to %s; this link is not followed: put what it leads to in its place"
+                % (here, self.root, real)
+            )
 
-    def exists(self, path: str) -> bool:
-        """True when there is a file or directory at `path`."""
-        return os.path.exists(self.path(path))
+    def damaged(self, path: str, what: str) -> NodeError:
+        """What to tell of a file whose content is wrong."""
+        return NodeError("%s: %s%s" % (self.path(path), what, "" if self._live else _SAVE_AGAIN))
+
+    def _unreadable(self, here: str, error: OSError) -> NodeError:
+        remedy = "" if self._live else _SAVE_AGAIN
+        if isinstance(error, PermissionError):
+            remedy = "; read it as root (become: true)"
+        return NodeError("%s: cannot be read: %s%s" % (here, error.strerror, remedy))
+
+    def exists(self, path: str, follow: bool = True) -> bool:
+        """True when there is something at `path`; unless `follow`, also a link to nothing.
+
+        Raises NodeError when that cannot be seen, which is not the same as that there is nothing.
+        """
+        here = self.path(path)
+        try:
+            os.stat(here, follow_symlinks=follow)
+        except PermissionError as error:
+            raise self._unreadable(here, error) from error
+        except OSError:
+            return False
+        return True
 
     def read_bytes(self, path: str) -> bytes:
         """The content of a regular file. Raises NodeError, which names the file, when it cannot be read."""
@@ -67,7 +92,7 @@ class Tree:
             descriptor = os.open(here, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             try:
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    raise NodeError("%s: is not a regular file" % here)
+                    raise NodeError("%s: is not a regular file; put it out of the way" % here)
                 chunks: list[bytes] = []
                 while True:
                     chunk = os.read(descriptor, 1 << 16)
@@ -77,14 +102,16 @@ class Tree:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            raise NodeError("%s: cannot be read: %s" % (here, error.strerror)) from error
+            raise self._unreadable(here, error) from error
 
     def read_text(self, path: str) -> str:
         """The content of a UTF-8 text file. Raises NodeError as read_bytes() does."""
         try:
             return self.read_bytes(path).decode("utf-8")
         except UnicodeDecodeError as error:
-            raise NodeError("%s: is not UTF-8 text (byte %d)" % (self.path(path), error.start)) from error
+            raise NodeError(
+                "%s: is not UTF-8 text (byte %d); write it in UTF-8" % (self.path(path), error.start)
+            ) from error
 
     def read_value(self, path: str) -> str | None:
         """The one line of a file in /sys or /proc without its end, or None when there is no such file."""
@@ -94,13 +121,13 @@ class Tree:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise NodeError("%s: cannot be read: %s" % (here, error.strerror)) from error
+            raise self._unreadable(here, error) from error
         try:
             # The kernel's longest line here, a mask of 8,192 CPUs, has 2,304 bytes; a list can be longer.
             return os.read(descriptor, 1 << 16).decode("ascii", "replace").strip("\0\n ")
         except OSError as error:
             # The kernel answers so for what a machine has no value for, as an offline node's distance.
-            raise NodeError("%s: cannot be read: %s" % (here, error.strerror)) from error
+            raise self._unreadable(here, error) from error
         finally:
             os.close(descriptor)
 
@@ -112,7 +139,7 @@ class Tree:
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            raise NodeError("%s: cannot be read: %s" % (here, error.strerror)) from error
+            raise self._unreadable(here, error) from error
 
     def numbered(self, path: str, prefix: str) -> list[int]:
         """The numbers N, ascending, of the entries `prefix`N in a directory."""

@@ -158,6 +158,7 @@ kubelet_view:
 from typing import Any, Mapping
 
 from ..module_utils.ansible_module import Outcome, run
+from ..module_utils.errors import InputError
 from ..module_utils.topology.kubelet_view import kubelet_view
 from ..module_utils.topology.model import Topology
 from ..module_utils.topology.sysfs import read_sysfs
@@ -182,7 +183,11 @@ def read(tree: Tree, parameters: Mapping[str, Any]) -> Topology:
     if source == "cpuinfo":
         from ..module_utils.topology.cpuinfo import read_cpuinfo
 
-        return read_cpuinfo(tree.read_text("/proc/cpuinfo"))
+        cpuinfo = tree.read_text("/proc/cpuinfo")
+        try:
+            return read_cpuinfo(cpuinfo)
+        except InputError as error:
+            raise tree.damaged("/proc/cpuinfo", str(error)) from error
     return read_sysfs(tree)
 
 

@@ -150,7 +150,7 @@ from typing import Any, Mapping
 from ..module_utils.ansible_module import RESERVATION, Outcome, run, texts_of_options
 from ..module_utils.cpuset import CPUSet
 from ..module_utils.errors import InputError
-from ..module_utils.kubelet.settings import NEWEST_MINOR
+from ..module_utils.kubelet.settings import NEWEST_MINOR, check_settings
 from ..module_utils.node.reserve import reserve
 from ..module_utils.policy.options import parse_static_options
 from ..module_utils.policy.reservation import Reservation, kubelet_reservation
@@ -164,7 +164,9 @@ from ..module_utils.tree import Tree
 def predict(topology: Topology, parameters: Mapping[str, Any]) -> Reservation:
     """What the kubelet reserves. Options of every maturity count: a prediction needs no feature gate."""
     options = parse_static_options(texts_of_options(parameters["cpu_manager_policy_options"]), NEWEST_MINOR, True)
-    millicores = millis(parameters["kube_reserved_cpu"]) + millis(parameters["system_reserved_cpu"])
+    quantities = {name: parameters[name] for name in ("kube_reserved_cpu", "system_reserved_cpu")}
+    check_settings(quantities)
+    millicores = sum(map(millis, quantities.values()))
     reserved = kubelet_reservation(kubelet_view(topology), millicores, options)
     return Reservation(reserved, topology.online - reserved, CPUSet(), CPUSet())
 
@@ -173,7 +175,9 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     topology = read_sysfs(tree)
     if parameters["method"] == "kubelet":
         if any(parameters[way] is not None for way in ("count", "fraction", "curve")):
-            raise InputError("method kubelet reserves for kube_reserved_cpu and system_reserved_cpu, not for a count")
+            raise InputError(
+                "method kubelet reserves for kube_reserved_cpu and system_reserved_cpu, not for a count; leave it away"
+            )
         plan = predict(topology, parameters)
     else:
         plan = reserve(tree, topology, parameters)

@@ -26,9 +26,17 @@ collection_path.register()
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reserve import reserve
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import (
+    EndlessDistributionError,
+    TakeError,
+    take_distributed,
+    take_packed,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import CPUTopology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.conformance.policy_case import PolicyCase
 
 
 def describe(topology: Topology) -> dict[str, Any]:
@@ -54,9 +62,29 @@ def answer_reserve(case: Mapping[str, Any]) -> dict[str, Any]:
     return {"reserved": str(reserve(tree, read_sysfs(tree), case).reserved)}
 
 
+def answer_take(case: Mapping[str, Any]) -> dict[str, Any]:
+    """One take of CPUs, as the static policy asks for it."""
+    topology, available = CPUTopology(case["cpus"]), CPUSet.parse(case["available"])
+    try:
+        if case["mode"] == "distributed":
+            taken = take_distributed(topology, available, case["n"], case["group_size"], case["strategy"])
+        else:
+            taken = take_packed(topology, available, case["n"], case["strategy"], case["prefer_align_uncore"])
+    except (TakeError, EndlessDistributionError) as error:
+        return {"error": str(error)}
+    return {"cpuset": str(taken)}
+
+
+def answer_policy(case: Mapping[str, Any]) -> dict[str, Any]:
+    """The life of a kubelet with the static policy: its start, then pods, removals and restarts."""
+    return PolicyCase(case).answer()
+
+
 KINDS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "topology": answer_topology,
     "reserve": answer_reserve,
+    "take": answer_take,
+    "policy": answer_policy,
 }
 
 

@@ -23,6 +23,8 @@ from .values import REMOVE, same
 API_VERSION = "kubelet.config.k8s.io/v1beta1"
 KIND = "KubeletConfiguration"
 
+_OTHER_FILE = "name the file that the kubelet's --config gives in config_path"
+
 
 class ConfigurationError(NodeError):
     """The file is no KubeletConfiguration that can be read for sure. The message names the file and the place."""
@@ -52,14 +54,22 @@ class KubeletConfiguration:
         except ValueError as error:  # YAMLError among them
             raise ConfigurationError("%s: %s" % (source, error)) from error
         if values is None:
-            raise ConfigurationError("%s: the file is empty, expected a KubeletConfiguration" % source)
+            raise ConfigurationError(
+                "%s: the file is empty, expected a KubeletConfiguration; %s" % (source, _OTHER_FILE)
+            )
         if not isinstance(values, dict):
-            raise ConfigurationError("%s: expected a mapping, found a %s" % (source, type(values).__name__))
+            raise ConfigurationError(
+                "%s: expected a mapping, found a %s; %s" % (source, type(values).__name__, _OTHER_FILE)
+            )
         for key, expected in (("apiVersion", API_VERSION), ("kind", KIND)):
             if key not in values:
-                raise ConfigurationError("%s: '%s' is missing, expected '%s: %s'" % (source, key, key, expected))
+                raise ConfigurationError(
+                    "%s: '%s' is missing, expected '%s: %s'; %s" % (source, key, key, expected, _OTHER_FILE)
+                )
             if values[key] != expected:
-                raise ConfigurationError("%s: expected '%s: %s', found %r" % (source, key, expected, values[key]))
+                raise ConfigurationError(
+                    "%s: expected '%s: %s', found %r; %s" % (source, key, expected, values[key], _OTHER_FILE)
+                )
         return cls(text, values, source)
 
     def with_changes(self, changes: Mapping[tuple[str, ...], Any]) -> KubeletConfiguration:
@@ -98,7 +108,7 @@ class KubeletConfiguration:
             values = values[key]
             if not isinstance(values, dict):
                 raise ConfigurationError(
-                    "%s: %s is no mapping, found %r" % (self.source, ".".join(path[:depth]), values)
+                    "%s: %s is no mapping, found %r; repair it first" % (self.source, ".".join(path[:depth]), values)
                 )
         values[path[-1]] = value
 

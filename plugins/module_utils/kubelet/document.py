@@ -37,7 +37,9 @@ class _JSONReader:
             self.decoder.decode(self.text)
         except json.JSONDecodeError as error:
             raise YAMLError(
-                error.lineno, error.colno, "no JSON, which the leading '{' announces: %s" % error.msg
+                error.lineno,
+                error.colno,
+                "no JSON, which the leading '{' announces: %s; is the file whole?" % error.msg,
             ) from error
         except RecursionError as error:
             raise ValueError("too many collections in each other") from error

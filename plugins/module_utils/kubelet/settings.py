@@ -15,7 +15,7 @@ from typing import Any, Callable, Mapping, NamedTuple
 
 from ..cpuset import CPUSet
 from ..errors import InputError, RefusedError
-from ..policy.options import ALPHA_GATE, BETA_GATE, StaticOptions, parse_static_options
+from ..policy.options import ALPHA_GATE, BETA_GATE, StaticOptions, check_machine, parse_static_options
 from ..policy.reservation import kubelet_reservation
 from ..quantity import millis, nanoseconds
 from ..state.validation import NONE, STATIC, CPUManagerConfig
@@ -115,9 +115,11 @@ def check_settings(wanted: Mapping[str, Any]) -> None:
             raise InputError("%s: %s" % (name, error)) from error
     for name in ("kube_reserved_cpu", "system_reserved_cpu"):
         if name in wanted and millis(wanted[name]) < 0:
-            raise InputError("%s: %r is negative" % (name, wanted[name]))
+            raise InputError("%s: %r is negative; write 0 or more" % (name, wanted[name]))
     if "cpu_manager_reconcile_period" in wanted and nanoseconds(wanted["cpu_manager_reconcile_period"]) < 0:
-        raise InputError("cpu_manager_reconcile_period: %r is negative" % wanted["cpu_manager_reconcile_period"])
+        raise InputError(
+            "cpu_manager_reconcile_period: %r is negative; write 0 or more" % wanted["cpu_manager_reconcile_period"]
+        )
 
 
 def complete(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,8 +188,8 @@ def manager_config(
     reserved = CPUSet.parse(settings["reserved_system_cpus"])
     if not reserved <= topology.all_cpus():
         raise InputError(
-            "reserved_system_cpus: %s is not a subset of the node's online CPUs %s: CPUs %s are missing"
-            % (reserved, topology.all_cpus(), reserved - topology.all_cpus())
+            "reserved_system_cpus: %s is not a subset of the node's online CPUs %s: CPUs %s are missing;"
+            " take others, or switch them on" % (reserved, topology.all_cpus(), reserved - topology.all_cpus())
         )
     _check_combinations(settings, configuration, options, topology, reserved)
     if settings["cpu_manager_policy"] != STATIC:
@@ -199,7 +201,8 @@ def manager_config(
         raise InputError("the static policy would not start: %s" % error) from error
     if reserved == topology.all_cpus():
         raise RefusedError(
-            "reserving all of the CPUs %s leaves none for any pod under the static policy; reserve fewer" % reserved
+            "reserving all of the CPUs %s leaves none for any pod under the static policy; reserve fewer with"
+            " reserved_system_cpus, or kube_reserved_cpu and system_reserved_cpu" % reserved
         )
     return CPUManagerConfig(STATIC, topology.all_cpus(), reserved, options.strict_cpu_reservation)
 
@@ -220,17 +223,10 @@ def _check_combinations(
             " remove it from the file, or reserve with kube_reserved_cpu and system_reserved_cpu"
             % " and ".join(cgroups)
         )
-    if options.align_by_socket:
-        if settings["topology_manager_policy"] == "single-numa-node":
-            raise InputError(
-                "cpu_manager_policy_options: align-by-socket is incompatible with topology_manager_policy:"
-                " single-numa-node; drop one of the two"
-            )
-        if topology.num_sockets > topology.num_numa_nodes:
-            raise InputError(
-                "cpu_manager_policy_options: align-by-socket is not for a node with more sockets (%d) than"
-                " NUMA nodes (%d)" % (topology.num_sockets, topology.num_numa_nodes)
-            )
+    try:
+        check_machine(options, topology, settings["topology_manager_policy"])
+    except InputError as error:
+        raise InputError("cpu_manager_policy_options: %s" % error) from error
     manager_options = values.get("topologyManagerPolicyOptions")
     allowed = manager_options.get("max-allowable-numa-nodes", "") if isinstance(manager_options, Mapping) else ""
     most = max(_MAX_NUMA_NODES, int(allowed) if str(allowed).isdecimal() else 0)

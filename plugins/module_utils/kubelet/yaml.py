@@ -320,7 +320,7 @@ class _Reader:
     def _skip_in_flow(self, start: int) -> None:
         self._skip()
         if self._ended():
-            raise self._error("the %r that opens here is never closed" % self.text[start], start)
+            raise self._error("the %r that opens here is never closed; is the file whole?" % self.text[start], start)
 
     # --- scalars ---------------------------------------------------------------------------------
 
@@ -374,14 +374,14 @@ class _Reader:
 
     def _single_quoted(self, indent: int) -> Node:
         start = self.at
-        match = self._take(_SINGLE_QUOTED, "the quote that opens here is never closed")
+        match = self._take(_SINGLE_QUOTED, "the quote that opens here is never closed; is the file whole?")
         self._check_continuations(start, indent)
         text = _FOLD.sub(lambda fold: _fold(fold.group()), match.group(1)).replace("''", "'")
         return Node(text, start, self.at, SINGLE, {})
 
     def _double_quoted(self, indent: int) -> Node:
         start = self.at
-        match = self._take(_DOUBLE_QUOTED, "the quote that opens here is never closed")
+        match = self._take(_DOUBLE_QUOTED, "the quote that opens here is never closed; is the file whole?")
         self._check_continuations(start, indent)
 
         def replace(part: re.Match[str]) -> str:

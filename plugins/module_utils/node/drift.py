@@ -58,12 +58,7 @@ class Judgement(NamedTuple):
         """What the checkpoint says as lines of CPU sets, to compare one with another; empty when there is none."""
         if self.verdict == ABSENT:
             return ""
-        lines = ["policy: %s" % self.policy_name]
-        if self.state is not None:
-            lines.append("default CPU set: %s" % self.state.default_cpu_set)
-            for pod, containers in assignments_text(self.state.assignments).items():
-                lines += ["pod %s, container %s: %s" % (pod, name, cpus) for name, cpus in containers.items()]
-        return "".join(line + "\n" for line in lines)
+        return "policy: %s\n%s" % (self.policy_name, "" if self.state is None else self.state.to_text())
 
 
 def readable(content: bytes | None) -> Judgement:

@@ -38,6 +38,11 @@ class Node:
             self._topology = read_sysfs(self.tree)
         return self._topology
 
+    @topology.setter
+    def topology(self, topology: Topology) -> None:
+        """Ask about another machine in this node's place."""
+        self._topology = topology
+
     def machine(self) -> Machine:
         """What the kubelet makes of the machine."""
         return Machine(kubelet_view(self.topology), self.minor)
@@ -60,7 +65,7 @@ class Node:
 
     def checkpoint(self) -> bytes | None:
         """The bytes of the CPU manager's checkpoint; None where there is none."""
-        if not os.path.lexists(self.tree.path(self.checkpoint_path)):
+        if not self.tree.exists(self.checkpoint_path, follow=False):
             return None
         return self.tree.read_bytes(self.checkpoint_path)
 

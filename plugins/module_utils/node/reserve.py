@@ -25,26 +25,21 @@ def reserve(tree: Tree, topology: Topology, request: Mapping[str, Any]) -> Reser
         raise InputError("reservation: give one of count, fraction and curve, not %s" % (" and ".join(ways) or "none"))
     smt = request.get("smt") != "off"
     usable = len(topology.online) if smt else len(topology.cores)
-    if request.get("count") is not None:
-        count = int(request["count"])
-    else:
-        steps = [Step(None, request["fraction"])] if ways == ["fraction"] else _steps(request["curve"])
-        count = count_by_curve(usable, steps)
-    return plan_reservation(
-        topology,
-        count,
-        request.get("strategy") or PACKED,
-        smt,
-        bool(request.get("allow_split_core")),
-        numa_node_of_device(tree, topology, request["near_device"]) if request.get("near_device") else None,
-        at_least=ways != ["count"],
-    )
+    near = numa_node_of_device(tree, topology, request["near_device"]) if request.get("near_device") else None
+    strategy, allow_split_core = request.get("strategy") or PACKED, bool(request.get("allow_split_core"))
+    try:
+        count = request["count"] if ways == ["count"] else count_by_curve(usable, _steps(ways[0], request))
+        return plan_reservation(topology, count, strategy, smt, allow_split_core, near, at_least=ways != ["count"])
+    except InputError as error:
+        raise InputError("%s: %s" % (ways[0], error)) from error
 
 
-def _steps(curve: list[Mapping[str, Any]]) -> list[Step]:
-    if not curve:
-        raise InputError("reservation: the curve has no step")
-    return [Step(step.get("cpus"), step["fraction"]) for step in curve]
+def _steps(way: str, request: Mapping[str, Any]) -> list[Step]:
+    if way == "fraction":
+        return [Step(None, request["fraction"])]
+    if not request["curve"]:
+        raise InputError("the curve has no step; give one with a fraction")
+    return [Step(step.get("cpus"), step["fraction"]) for step in request["curve"]]
 
 
 def numa_node_of_device(tree: Tree, topology: Topology, device: str) -> int:
@@ -58,10 +53,16 @@ def numa_node_of_device(tree: Tree, topology: Topology, device: str) -> int:
             % (tree.path(path), ", ".join(tree.names("/sys/class/net")) or "none")
         )
     text = tree.read_value(path + "/device/numa_node")
+    known = [node.id for node in topology.numa_nodes]
     if text is not None and text.isdigit():
+        if int(text) not in known:
+            raise InputError(
+                "near_device: %s: NUMA node %s does not exist; there are %s; leave near_device away"
+                % (tree.path(path + "/device/numa_node"), text, ", ".join(map(str, known)))
+            )
         return int(text)
-    if len(topology.numa_nodes) == 1:
-        return topology.numa_nodes[0].id
+    if len(known) == 1:
+        return known[0]
     raise InputError(
         "near_device: %s does not tell its NUMA node (%s); leave near_device away" % (tree.path(path), text)
     )

@@ -5,10 +5,10 @@
 """Which CPUs the static policy takes: the kubelet's own choice, to the last CPU.
 
 Source: pkg/kubelet/cm/cpumanager/cpu_assignment.go, the same in Kubernetes 1.33 to 1.36. Its answers
-are kept even where they harm, because this predicts them:
+are kept even where they harm, because this predicts them, unless the switch EXACT is set to SAFE:
 - "fully free" compares with averages, so on a machine with cores or sockets of unequal size a whole core
   or socket can be taken although some of its CPUs are busy;
-- a kept combination of NUMA nodes can change after it was scored (see _combinations);
+- a kept combination of NUMA nodes can change after it was scored (see _as_kept);
 - a distribution can go on for ever; here that raises EndlessDistributionError.
 """
 
@@ -16,13 +16,20 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import Iterator, Mapping
+from itertools import combinations, dropwhile, islice
+from typing import Iterable, Iterator, Mapping, Sequence, Tuple
 
-from ..cpuset import CPUSet, count_bits, iterate_bits
+from ..cpuset import CPUSet, count_bits, lowest_bits
 from ..topology.kubelet_view import CPUTopology
+from .options import StaticOptions
 
 PACKED = "packed"
 SPREAD = "spread"
+
+# The one switch between predicting the kubelet, its oddities included, and deciding ourselves: SAFE never takes a
+# CPU that is not available, and gives an answer where the kubelet would search for ever.
+EXACT = True
+SAFE = False
 
 
 class TakeError(Exception):
@@ -59,28 +66,54 @@ def take_distributed(
     return CPUSet.from_mask(_take_distributed(topology, available.mask, count, group_size, strategy))
 
 
+def take(topology: CPUTopology, available: CPUSet, count: int, options: StaticOptions, exact: bool = EXACT) -> CPUSet:
+    """The static policy's take with its options. Raises TakeError, and with EXACT EndlessDistributionError."""
+    return CPUSet.from_mask(take_mask(topology, available.mask, count, options, exact))
+
+
+def take_mask(topology: CPUTopology, available: int, count: int, options: StaticOptions, exact: bool = EXACT) -> int:
+    """The same on masks."""
+    strategy = SPREAD if options.distribute_cpus_across_cores else PACKED
+    prefer_uncore = options.prefer_align_cpus_by_uncorecache
+    if options.distribute_cpus_across_numa:
+        group_size = topology.cpus_per_core if options.full_pcpus_only else 1
+        try:
+            return _take_distributed(topology, available, count, group_size, strategy, exact)
+        except (EndlessDistributionError, TakeError):
+            if exact or count > count_bits(available & topology.cpus):
+                raise
+    return _take_packed(topology, available, count, strategy, prefer_uncore, exact)
+
+
 # --- packed --------------------------------------------------------------------------------------
 
+# An element of the topology in a sorted list: (its free CPUs, its id, its mask).
+Element = Tuple[int, int, int]
 
-def _take_packed(topology: CPUTopology, available: int, count: int, strategy: str, prefer_uncore: bool) -> int:
+
+def _take_packed(
+    topology: CPUTopology,
+    available: int,
+    count: int,
+    strategy: str,
+    prefer_uncore: bool = False,
+    exact: bool = EXACT,
+) -> int:
     # 1. Nothing asked, or more than there is.
     if count < 1:
         return 0
     _require(topology, available, count)
-    take = _Take(topology, available & topology.cpus, count)
+    take = _Take(topology, available & topology.cpus, count, exact)
     # 2. Whole NUMA nodes and sockets, the bigger of the two last.
-    if take.numa_first:
-        take.whole(take.sorted_numa_nodes(), topology.numa_nodes)
-        take.whole(take.sorted_sockets(), topology.sockets, topology.cpus_per_socket)
-    else:
-        take.whole(take.sorted_sockets(), topology.sockets, topology.cpus_per_socket)
-        take.whole(take.sorted_numa_nodes(), topology.numa_nodes)
+    steps = [take.whole_numa_nodes, take.whole_sockets]
+    for step in steps if take.numa_first else reversed(steps):
+        step()
     # 3. Uncore caches, as far as that works out.
     if prefer_uncore and take.need:
         take.uncore_caches()
     # 4. Whole cores.
     if strategy == PACKED and take.need:
-        take.whole(take.sorted_cores(), topology.cores, topology.cpus_per_core)
+        take.whole_cores()
     # 5. Single CPUs.
     if take.need:
         take.single_cpus(strategy)
@@ -101,85 +134,123 @@ class _Take:
 
     The order of all sorting is: fewer free CPUs first, then the lower id; elements without a free CPU
     are left out. Sockets are listed by NUMA node and cores by socket when there are at least as many
-    sockets as NUMA nodes ("NUMA first"), otherwise NUMA nodes by socket and cores by NUMA node.
+    sockets as NUMA nodes ("NUMA first"), otherwise NUMA nodes by socket and cores by NUMA node. An element
+    that reaches into two outer ones is listed twice.
     """
 
-    def __init__(self, topology: CPUTopology, free: int, need: int) -> None:
+    __slots__ = ("exact", "free", "need", "numa_first", "result", "topology")
+
+    def __init__(self, topology: CPUTopology, free: int, need: int, exact: bool) -> None:
         self.topology = topology
+        self.exact = exact
         self.free = free
         self.need = need
         self.result = 0
         self.numa_first = topology.num_sockets >= topology.num_numa_nodes
 
-    def sorted_numa_nodes(self) -> list[int]:
+    def sorted_numa_nodes(self) -> list[Element]:
         if self.numa_first:
-            return self._sorted(self.topology.numa_nodes)
-        return self._sorted_inside(self.sorted_sockets(), self.topology.sockets, self.topology.numa_nodes)
+            return self._sorted(self.topology.numa_nodes.items())
+        inside = self.topology.inside("sockets", "numa_nodes")
+        return [node for _free, socket, _mask in self.sorted_sockets() for node in self._sorted(inside[socket])]
 
-    def sorted_sockets(self) -> list[int]:
+    def sorted_sockets(self) -> list[Element]:
         if not self.numa_first:
-            return self._sorted(self.topology.sockets)
-        return self._sorted_inside(self.sorted_numa_nodes(), self.topology.numa_nodes, self.topology.sockets)
+            return self._sorted(self.topology.sockets.items())
+        inside = self.topology.inside("numa_nodes", "sockets")
+        return [socket for _free, node, _mask in self.sorted_numa_nodes() for socket in self._sorted(inside[node])]
 
-    def sorted_cores(self) -> list[int]:
+    def sorted_uncore_caches(self) -> list[Element]:
+        inside = self.topology.inside("numa_nodes", "uncore_caches")
+        return [cache for _free, node, _mask in self.sorted_numa_nodes() for cache in self._sorted(inside[node])]
+
+    def cores_in_order(self) -> Iterator[list[tuple[int, int]]]:
+        """The (id, mask) of the cores of each socket or NUMA node, these in order, the cores by id."""
         if self.numa_first:
-            return self._sorted_inside(self.sorted_sockets(), self.topology.sockets, self.topology.cores)
-        return self._sorted_inside(self.sorted_numa_nodes(), self.topology.numa_nodes, self.topology.cores)
+            inside, order = self.topology.inside("sockets", "cores"), self.sorted_sockets()
+        else:
+            inside, order = self.topology.inside("numa_nodes", "cores"), self.sorted_numa_nodes()
+        return (inside[number] for _free, number, _mask in order)
 
-    def sorted_uncore_caches(self) -> list[int]:
-        return self._sorted_inside(self.sorted_numa_nodes(), self.topology.numa_nodes, self.topology.uncore_caches)
-
-    def _sorted(self, masks: Mapping[int, int], inside: int = -1) -> list[int]:
+    def _sorted(self, masks: Iterable[tuple[int, int]]) -> list[Element]:
         free = self.free
-        found = [(count_bits(free & mask), number) for number, mask in masks.items() if free & mask & inside]
+        found = [(count_bits(here), number, mask) for number, mask in masks if (here := free & mask)]
         found.sort()
-        return [number for _count, number in found]
+        return found
 
-    def _sorted_inside(self, outer: list[int], outer_masks: Mapping[int, int], masks: Mapping[int, int]) -> list[int]:
-        # An element that reaches into two outer ones is listed twice, as in the kubelet.
-        return [number for out in outer for number in self._sorted(masks, outer_masks[out])]
+    def whole_numa_nodes(self) -> None:
+        if self.need >= self.topology.smallest("numa_nodes"):
+            self._take_whole(self.sorted_numa_nodes())
 
-    def whole(self, order: list[int], masks: Mapping[int, int], full: int = 0) -> None:
-        """Take fully free elements that fit; `full` is the free count that means so (0: the element's size)."""
-        fully_free = [
-            masks[number]
-            for number in order
-            if count_bits(self.free & masks[number]) == (full or count_bits(masks[number]))
-        ]
-        for mask in fully_free:
+    def whole_sockets(self) -> None:
+        if self.need >= self.topology.smallest("sockets"):
+            self._take_whole(self.sorted_sockets(), self.topology.cpus_per_socket)
+
+    def whole_cores(self) -> None:
+        per_core = self.topology.cpus_per_core
+        if not self.topology.regular:
+            self._take_whole([core for cores in self.cores_in_order() for core in self._sorted(cores)], per_core)
+            return
+        # Cores that are fully free have equally many free CPUs: by id is sorted, and the rest need not be looked at.
+        if self.need < per_core:
+            return
+        free = self.free
+        for cores in self.cores_in_order():
+            for _number, mask in cores:
+                if free & mask == mask:
+                    self.take(mask)
+                    if self.need < per_core:
+                        return
+
+    def _take_whole(self, order: list[Element], full: int = 0) -> None:
+        """Take fully free elements that fit; `full` is the free count that means so (0: the element's size).
+
+        The kubelet's `full` is an average: an element with some CPUs in use can have as many free ones.
+        """
+        full = full if self.exact else 0
+        for mask in [mask for free, _number, mask in order if free == (full or count_bits(mask))]:
             if count_bits(mask) <= self.need:
                 self.take(mask)
 
     def uncore_caches(self) -> None:
-        topology = self.topology
-        for number in self.sorted_uncore_caches():
-            if self.need >= topology.cpus_per_uncore_cache:
-                self.whole(self.sorted_uncore_caches(), topology.uncore_caches)
-            if self.need:
-                self._part_of_uncore_cache(topology.uncore_caches[number])
+        order = self.sorted_uncore_caches()
+        if self.need >= self.topology.cpus_per_uncore_cache:
+            # The kubelet does this before it looks at each cache; after the first time none is left.
+            self._take_whole(order)
+        for _free, number, mask in order:
             if not self.need:
                 return
+            self._take_part_of_uncore_cache(number, mask)
 
-    def _part_of_uncore_cache(self, cache: int) -> None:
-        per_core = self.topology.cpus_per_core
-        cores = sorted(number for number, mask in self.topology.cores.items() if self.free & mask & cache)
-        candidates = 0
-        for number in cores[: -(-self.need // per_core)]:
-            candidates |= self.free & self.topology.cores[number]
+    def _take_part_of_uncore_cache(self, number: int, cache: int) -> None:
+        """Take what is needed of the first cores of this cache, if their free CPUs are just so many."""
+        per_core, free = self.topology.cpus_per_core, self.free
+        wanted, candidates = -(-self.need // per_core), 0
+        for _core, mask in self.topology.inside("uncore_caches", "cores")[number]:
+            if free & mask & cache:
+                candidates |= free & mask
+                wanted -= 1
+                if not wanted:
+                    break
         if self.need % 2 and per_core > 1 and count_bits(candidates) > self.need:
             candidates ^= 1 << candidates.bit_length() - 1
         if count_bits(candidates) == self.need:
             self.take(candidates)
 
     def single_cpus(self, strategy: str) -> None:
-        if strategy == SPREAD:
-            order, masks = self.sorted_sockets(), self.topology.sockets
-        else:
-            order, masks = self.sorted_cores(), self.topology.cores
-        for cpu in [cpu for number in order for cpu in iterate_bits(self.free & masks[number])]:
+        for mask in self._spread_masks() if strategy == SPREAD else self._packed_masks():
+            self.take(lowest_bits(self.free & mask, self.need))
             if not self.need:
                 return
-            self.take(1 << cpu)
+
+    def _spread_masks(self) -> Iterable[int]:
+        return [mask for _free, _number, mask in self.sorted_sockets()]
+
+    def _packed_masks(self) -> Iterable[int]:
+        if self.topology.regular:
+            # Taking CPUs of one socket does not change the order in another: what is not needed is not sorted.
+            return (mask for cores in self.cores_in_order() for _free, _number, mask in self._sorted(cores))
+        return [mask for cores in self.cores_in_order() for _free, _number, mask in self._sorted(cores)]
 
     def take(self, mask: int) -> None:
         self.result |= mask
@@ -190,105 +261,143 @@ class _Take:
 # --- distributed ---------------------------------------------------------------------------------
 
 
-def _take_distributed(topology: CPUTopology, available: int, count: int, group_size: int, strategy: str) -> int:
+def _take_distributed(
+    topology: CPUTopology, available: int, count: int, group_size: int, strategy: str, exact: bool = EXACT
+) -> int:
     # 1. What cannot be given in groups is taken packed.
     if count % group_size:
-        return _take_packed(topology, available, count, strategy, False)
+        return _take_packed(topology, available, count, strategy, exact=exact)
     if count < 1:
         return 0
     _require(topology, available, count)
-    take = _Take(topology, available & topology.cpus, count)
+    take = _Take(topology, available & topology.cpus, count, exact)
     # 2. The fewest NUMA nodes first.
-    nodes = take.sorted_numa_nodes()
-    free = {node: count_bits(take.free & topology.numa_nodes[node]) for node in nodes}
+    free = {number: count for count, number, _mask in take.sorted_numa_nodes()}
     groups_in_all = -(-topology.num_cpus // group_size)
     groups_per_node = -(-groups_in_all // topology.num_numa_nodes)
     groups = -(-count // group_size)
-    for size in range(-(-groups // groups_per_node), min(groups, len(nodes)) + 1):
-        choice = _best_combination(nodes, free, count, size, group_size)
-        if choice is not None:
-            return _take_from_nodes(take, count, group_size, strategy, *choice)
+    distribution = _Distribution(free, count, group_size)
+    for size in range(-(-groups // groups_per_node), min(groups, len(free)) + 1):
+        if distribution.choose(size):
+            return distribution.take(take, strategy)
     # 3. No number of nodes worked out.
-    return _take_packed(topology, available, count, strategy, False)
+    return _take_packed(topology, available, count, strategy, exact=exact)
 
 
-def _best_combination(
-    nodes: list[int], free: Mapping[int, int], count: int, size: int, group_size: int
-) -> tuple[list[int], list[int], int] | None:
-    """The `size` nodes that leave all nodes most evenly filled: (nodes, givers of the remainder, CPUs of each)."""
-    best_balance = math.inf
-    best: tuple[_Slice, _Slice | None] | None = None
-    share = count // size // group_size * group_size
-    remainder = count - share * size
-    for combination in _combinations(nodes, size):
-        if best_balance == 0:
-            break
-        members = combination.items()
-        if sum(free[node] for node in members) < count:
-            continue
-        if sum(free[node] // group_size * group_size for node in members) < count:
-            continue
-        if any(free[node] < share for node in members):
-            continue
-        after = dict(free)
-        for node in members:
-            after[node] -= share
-        balance, givers = _deviation(after), None
-        if remainder:
-            balance, givers = _best_givers(after, members, remainder, group_size)
-        if balance < best_balance:
-            best_balance, best = balance, (combination, givers)
-    if best is None:
-        return None
-    # Only now is it read what the kept slices hold: see _combinations().
-    return best[0].items(), best[1].items() if best[1] is not None else [], share
+# The sum of the squares, and the deviation, of no choice.
+_NONE = math.inf
 
 
-def _best_givers(
-    after: Mapping[int, int], members: list[int], remainder: int, group_size: int
-) -> tuple[float, _Slice | None]:
-    able = [node for node in members if after[node] >= group_size]
-    best_balance: float = math.inf
-    best = None
-    for size in range(len(able), 0, -1):
-        for subset in _combinations(able, size):
-            givers = subset.items()
-            if sum(after[node] for node in givers) < remainder:
-                continue
-            left = dict(after)
-            for node in _round_robin(givers, left, remainder, group_size):
-                left[node] -= group_size
-            balance = _deviation(left)
-            if balance < best_balance:
-                best_balance, best = balance, subset
-    return best_balance, best
+class _Distribution:
+    """`count` CPUs taken of some NUMA nodes so that all nodes are left most evenly filled.
+
+    Each of the nodes gives the same share, in groups; some of them, the givers, give the remainder in turn.
+    How even it is, is the standard deviation of the free CPUs, in thousandths, rounded as the kubelet rounds
+    it. It grows with the sum of the squares, so most choices need no root.
+    """
+
+    def __init__(self, free: Mapping[int, int], count: int, group_size: int) -> None:
+        self.free = free
+        self.count = count
+        self.group_size = group_size
+        # Whoever gives, as many are left: the mean is the same for all choices.
+        mean = _half_up((sum(free.values()) - count) / len(free) * 1000)
+        self.differences = {node: 1000 * left - mean for node, left in free.items()}
+        self.squares = sum([difference * difference for difference in self.differences.values()])
+        self.share = self.remainder = 0
+        self.nodes: Sequence[int] = ()
+        self.givers: Sequence[int] = ()
+
+    def choose(self, size: int) -> bool:
+        """Find the best nodes, `size` of them, and givers; False when no choice has the CPUs."""
+        share = self.share = self.count // size // self.group_size * self.group_size
+        self.remainder = self.count - share * size
+        able = [node for node, left in self.free.items() if left >= share]
+        if len(able) < size:
+            return False
+        gains = [self._gain(node, 0, share) for node in able]
+        least = best = _NONE
+        for nodes, gain in zip(combinations(able, size), map(sum, combinations(gains, size))):
+            squares: float = self.squares + gain
+            givers: Sequence[int] = ()
+            if self.remainder:
+                squares, givers = self._best_givers(nodes, self.squares + gain)
+            if squares < least:
+                least, deviation = squares, self._deviation(squares)
+                if deviation < best:
+                    best, self.nodes, self.givers = deviation, nodes, givers
+                    if not best:
+                        break
+        if best == _NONE:
+            return False
+        self.nodes = _as_kept(self.nodes, list(self.free), stopped=not best)
+        return True
+
+    def _best_givers(self, nodes: Sequence[int], before: int) -> tuple[float, Sequence[int]]:
+        """The sum of the squares when the best of these nodes have given the remainder, and which these are."""
+        group_size, groups = self.group_size, self.remainder // self.group_size
+        left = {node: self.free[node] - self.share for node in nodes}
+        able = [node for node in nodes if left[node] >= group_size]
+        least = best = _NONE
+        kept: Sequence[int] = ()
+        if sum([left[node] // group_size for node in able]) < groups:
+            return least, kept
+        gain_of_one = {node: self._gain(node, self.share, group_size) for node in able}
+        for size in range(len(able), 0, -1):
+            for givers in combinations(able, size):
+                if size >= groups:
+                    # The first of them give one group each.
+                    squares = before + sum([gain_of_one[node] for node in givers[:groups]])
+                elif sum([left[node] for node in givers]) >= self.remainder:
+                    after = {node: left[node] for node in givers}
+                    for node in _round_robin(givers, after, self.remainder, group_size):
+                        after[node] -= group_size
+                    squares = before + sum([self._gain(node, self.share, left[node] - after[node]) for node in givers])
+                else:
+                    continue
+                if squares < least:
+                    least, deviation = squares, self._deviation(squares)
+                    if deviation < best:
+                        best, kept = deviation, givers
+        return least, _as_kept(kept, able)
+
+    def _gain(self, node: int, given: int, more: int) -> int:
+        """By how much the sum of the squares grows when a node that has given some CPUs gives more."""
+        return 1000 * more * (1000 * (more + 2 * given) - 2 * self.differences[node])
+
+    def _deviation(self, squares: float) -> int:
+        return _half_up(math.sqrt(squares / len(self.free)))
+
+    def take(self, take: _Take, strategy: str) -> int:
+        """Take the CPUs as it was chosen. Raises TakeError, EndlessDistributionError."""
+        for node in self.nodes:
+            self._take_in(take, node, self.share, strategy)
+        if self.givers:
+            left = {node: self._free_in(take, node) for node in self.givers}
+            for node in _round_robin(self.givers, left, self.remainder, self.group_size):
+                self._take_in(take, node, self.group_size, strategy)
+                left[node] = self._free_in(take, node)
+        if take.need > 0:
+            raise TakeError("accounting error, not enough CPUs allocated, remaining: %d" % take.need)
+        if take.need < 0:
+            raise TakeError("accounting error, too many CPUs allocated, remaining: %d" % take.need)
+        return take.result
+
+    @staticmethod
+    def _take_in(take: _Take, node: int, count: int, strategy: str) -> None:
+        with suppress(TakeError):  # the kubelet looks at the sum only
+            take.take(
+                _take_packed(
+                    take.topology, take.free & take.topology.numa_nodes[node], count, strategy, exact=take.exact
+                )
+            )
+
+    @staticmethod
+    def _free_in(take: _Take, node: int) -> int:
+        return count_bits(take.free & take.topology.numa_nodes[node])
 
 
-def _take_from_nodes(
-    take: _Take, count: int, group_size: int, strategy: str, nodes: list[int], givers: list[int], share: int
-) -> int:
-    topology = take.topology
-
-    def take_in(node: int, number: int) -> None:
-        with suppress(TakeError):  # the kubelet looks at the sum only, below
-            take.take(_take_packed(topology, take.free & topology.numa_nodes[node], number, strategy, False))
-
-    for node in nodes:
-        take_in(node, share)
-    if givers:
-        remainder = count - share * len(nodes)
-        left = {node: count_bits(take.free & topology.numa_nodes[node]) for node in givers}
-        for node in _round_robin(givers, left, remainder, group_size):
-            take_in(node, group_size)
-            left[node] = count_bits(take.free & topology.numa_nodes[node])
-    if take.need > 0:
-        raise TakeError("accounting error, not enough CPUs allocated, remaining: %d" % take.need)
-    if take.need < 0:
-        raise TakeError("accounting error, too many CPUs allocated, remaining: %d" % take.need)
-    return take.result
-
-
-def _round_robin(nodes: list[int], left: Mapping[int, int], remainder: int, group_size: int) -> Iterator[int]:
+def _round_robin(nodes: Sequence[int], left: Mapping[int, int], remainder: int, group_size: int) -> Iterator[int]:
     """The nodes in turn, those that have a group left; the caller takes the group from `left`."""
     while remainder > 0:
         before = remainder
@@ -299,53 +408,32 @@ def _round_robin(nodes: list[int], left: Mapping[int, int], remainder: int, grou
         if remainder == before:
             raise EndlessDistributionError(
                 "the kubelet would never return from distributing CPUs over NUMA nodes %s: %d are still to be given"
-                " in groups of %d, and no node has a whole group left" % (nodes, remainder, group_size)
+                " in groups of %d, and no node has a whole group left" % (list(nodes), remainder, group_size)
             )
 
 
-def _deviation(counts: Mapping[int, int]) -> float:
-    """The population standard deviation, with mean and result rounded to three decimals as the kubelet does."""
-    mean = _rounded(sum(counts.values()) / len(counts))
-    return _rounded(math.sqrt(sum((count - mean) ** 2 for count in counts.values()) / len(counts)))
+def _half_up(number: float) -> int:
+    """The nearest whole number, half away from zero, for what is not negative."""
+    whole = int(number)
+    return whole + (number - whole >= 0.5)
 
 
-def _rounded(number: float) -> float:
-    """Half away from zero, for what is not negative."""
-    thousandths = number * 1000
-    whole = math.floor(thousandths)
-    return (whole + (thousandths - whole >= 0.5)) / 1000
+def _as_kept(subset: Sequence[int], items: Sequence[int], stopped: bool = False) -> Sequence[int]:
+    """What a subset that the kubelet chose holds when it comes to use it.
 
-
-class _Slice:
-    """A Go slice: a length and an array that others may share and write to."""
-
-    __slots__ = ("array", "length")
-
-    def __init__(self, array: list[int], length: int) -> None:
-        self.array = array
-        self.length = length
-
-    def items(self) -> list[int]:
-        return self.array[: self.length]
-
-    def append(self, item: int) -> _Slice:
-        """Go's append(): in place while the array has room, else to a copy of double capacity."""
-        array = self.array
-        if self.length == len(array):
-            array = array + [0] * max(1, len(array))
-        array[self.length] = item
-        return _Slice(array, self.length + 1)
-
-
-def _combinations(items: list[int], size: int, start: int = 0, prefix: _Slice | None = None) -> Iterator[_Slice]:
-    """All subsets of `size` items in lexicographic order of position, as slices that alias as the kubelet's do.
-
-    Subsets with a common prefix share its array where that has room, so building one can overwrite the end
-    of an earlier one that somebody kept: with sizes 4, 6, 7 and 8.
+    The kubelet makes all subsets of `items`, in lexicographic order of position, by appending to Go slices, and keeps
+    the best without a copy. An array gets new room when it holds 0, 1, 2, 4, 8, ... items; subsets that are the same
+    up to the one after share the rest of it. So the end of a subset is the last one's that was made with the same
+    beginning; when the search was stopped, that is the next one's.
     """
-    prefix = prefix or _Slice([], 0)
-    if prefix.length == size:
-        yield prefix
-        return
-    for index in range(start, len(items) - (size - prefix.length) + 1):
-        yield from _combinations(items, size, index + 1, prefix.append(items[index]))
+    same = 1 + ((1 << (len(subset) - 1).bit_length()) >> 1)
+    end = subset[same:]
+    if not end:
+        return subset
+    rest = items[items.index(subset[same - 1]) + 1 :]
+    if stopped:
+        following = dropwhile(lambda other: other != end, combinations(rest, len(end)))
+        end = next(islice(following, 1, None), end)
+    else:
+        end = rest[-len(end) :]
+    return (*subset[:same], *end)

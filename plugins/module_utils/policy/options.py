@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import Mapping, NamedTuple
 
-from ..errors import InputError
+from ..errors import KubeletError
+from ..topology.kubelet_view import CPUTopology
 
 FULL_PCPUS_ONLY = "full-pcpus-only"
 DISTRIBUTE_ACROSS_NUMA = "distribute-cpus-across-numa"
@@ -43,8 +44,8 @@ _EXCLUSIONS = (
 )
 
 # What Go's strconv.ParseBool reads.
-_BOOLEANS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True)
-_BOOLEANS.update(dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False))
+BOOLEANS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True)
+BOOLEANS.update(dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False))
 
 
 class StaticOptions(NamedTuple):
@@ -63,21 +64,21 @@ def parse_static_options(
 ) -> StaticOptions:
     """Read cpuManagerPolicyOptions as the kubelet 1.`minor` with these feature gates does.
 
-    Raises InputError with the kubelet's text and, where that is not enough, what to do.
+    Raises KubeletError.
     """
     values = {}
     # The kubelet goes through the map in random order and tells the first failure; here the order is by name.
     for name, text in sorted(options.items()):
         _check_available(name, minor, alpha_enabled, beta_enabled)
-        if text not in _BOOLEANS:
-            raise InputError(
-                'bad value for option "%s": strconv.ParseBool: parsing "%s": invalid syntax; write "true" or "false"'
-                % (name, text)
-            )
-        values[name.replace("-", "_")] = _BOOLEANS[text]
+        if text not in BOOLEANS:
+            raise bad_boolean(name, text)
+        values[name.replace("-", "_")] = BOOLEANS[text]
     for first, second in _EXCLUSIONS:
         if values.get(first.replace("-", "_")) and values.get(second.replace("-", "_")):
-            raise InputError("static policy options %s and %s can not be used at the same time" % (first, second))
+            raise KubeletError(
+                "static policy options %s and %s can not be used at the same time" % (first, second),
+                "drop one of the two",
+            )
     return StaticOptions(**values)
 
 
@@ -85,12 +86,37 @@ def _check_available(name: str, minor: int, alpha_enabled: bool, beta_enabled: b
     alpha, beta, general = _SINCE.get(name, (_NEVER, _NEVER, _NEVER))
     if minor < alpha:
         known = sorted(option for option, since in _SINCE.items() if minor >= since[0])
-        raise InputError(
-            'unknown CPU Manager Policy option: "%s"; the kubelet 1.%d knows %s' % (name, minor, ", ".join(known))
+        raise KubeletError(
+            'unknown CPU Manager Policy option: "%s"' % name, "the kubelet 1.%d knows %s" % (minor, ", ".join(known))
         )
     level, gate, enabled = ("Beta", BETA_GATE, beta_enabled) if minor >= beta else ("Alpha", ALPHA_GATE, alpha_enabled)
     if minor < general and not enabled:
-        raise InputError(
-            'CPU Manager Policy %s-level Options not enabled, but option "%s" provided;'
-            " set the feature gate %s in the kubelet's configuration first" % (level, name, gate)
+        raise KubeletError(
+            'CPU Manager Policy %s-level Options not enabled, but option "%s" provided' % (level, name),
+            "set the feature gate %s in the kubelet's configuration first" % gate,
         )
+
+
+def check_machine(options: StaticOptions, topology: CPUTopology, topology_manager_policy: str) -> None:
+    """Raise KubeletError where the options do not go with the machine or the topology manager's policy."""
+    if not options.align_by_socket:
+        return
+    if topology_manager_policy == "single-numa-node":
+        raise KubeletError(
+            "Topolgy manager single-numa-node policy is incompatible with CPUManager align-by-socket policy option",
+            "drop one of the two",
+        )
+    if topology.num_sockets > topology.num_numa_nodes:
+        raise KubeletError(
+            "Align by socket is not compatible with hardware where number of sockets are more than number of NUMA",
+            "drop align-by-socket: the node has %d sockets and %d NUMA nodes"
+            % (topology.num_sockets, topology.num_numa_nodes),
+        )
+
+
+def bad_boolean(name: str, text: str) -> KubeletError:
+    """What is told of an option's value that is no boolean."""
+    return KubeletError(
+        'bad value for option "%s": strconv.ParseBool: parsing "%s": invalid syntax' % (name, text),
+        'write "true" or "false"',
+    )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Iterator, NamedTuple, Sequence
 
 from ..cpuset import CPUSet, iterate_bits
-from ..errors import InputError
+from ..errors import InputError, KubeletError
 from ..topology.kubelet_view import CPUTopology
 from ..topology.model import Topology
 from .options import StaticOptions
@@ -28,47 +28,37 @@ MILLI = 1000
 # --- the kubelet's own choice --------------------------------------------------------------------
 
 
-def kubelet_take(topology: CPUTopology, available: CPUSet, count: int, options: StaticOptions) -> CPUSet:
-    """The static policy's take with these options. Raises TakeError, EndlessDistributionError."""
-    # Imported here: most nodes name their reserved CPUs, and every import costs time on every node.
-    from .assignment import take_distributed, take_packed
-
-    strategy = SPREAD if options.distribute_cpus_across_cores else PACKED
-    if options.distribute_cpus_across_numa:
-        group_size = topology.cpus_per_core if options.full_pcpus_only else 1
-        return take_distributed(topology, available, count, group_size, strategy)
-    return take_packed(topology, available, count, strategy, options.prefer_align_cpus_by_uncorecache)
-
-
 def kubelet_reservation(
     topology: CPUTopology, millicores: int, options: StaticOptions, reserved_system_cpus: CPUSet = CPUSet()
 ) -> CPUSet:
     """The CPUs that the static policy reserves at start.
 
     `millicores` is kubeReserved.cpu + systemReserved.cpu, which a non-empty `reserved_system_cpus` replaces.
-    Raises InputError with the kubelet's text where it would not start.
+    Raises KubeletError where it would not start.
     Source: NewStaticPolicy in pkg/kubelet/cm/cpumanager/policy_static.go.
     """
     if reserved_system_cpus:
         millicores = MILLI * len(reserved_system_cpus)
     if millicores <= 0:
-        raise InputError(
-            "[cpumanager] unable to determine reserved CPU resources for static policy;"
-            " set reservedSystemCPUs, or a cpu in kubeReserved or systemReserved"
+        raise KubeletError(
+            "[cpumanager] unable to determine reserved CPU resources for static policy",
+            "set reservedSystemCPUs, or a cpu in kubeReserved or systemReserved",
         )
     count = -(-millicores // MILLI)
     reserved = reserved_system_cpus
     if not reserved:
-        from .assignment import EndlessDistributionError, TakeError
+        # Imported here: most nodes name their reserved CPUs, and every import costs time on every node.
+        from .assignment import EndlessDistributionError, TakeError, take_mask
 
         try:
-            reserved = kubelet_take(topology, topology.all_cpus(), count, options)
+            reserved = CPUSet.from_mask(take_mask(topology, topology.cpus, count, options))
         except (TakeError, EndlessDistributionError):
             reserved = CPUSet()
     if len(reserved) != count:
-        raise InputError(
+        raise KubeletError(
             "[cpumanager] unable to reserve the required amount of CPUs (size of %s did not equal %d)"
-            % (reserved, count)
+            % (reserved, count),
+            "reserve fewer with reservedSystemCPUs, kubeReserved and systemReserved",
         )
     return reserved
 

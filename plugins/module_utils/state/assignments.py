@@ -20,6 +20,13 @@ class State(NamedTuple):
     default_cpu_set: CPUSet
     assignments: Assignments
 
+    def to_text(self) -> str:
+        """One line for the shared pool and each container with CPUs of its own, to compare one state with another."""
+        lines = ["default CPU set: %s" % self.default_cpu_set]
+        for pod, containers in sorted(self.assignments.items()):
+            lines += ["pod %s, container %s: %s" % (pod, name, cpus) for name, cpus in sorted(containers.items())]
+        return "".join(line + "\n" for line in lines)
+
     def exclusive_cpus(self) -> CPUSet:
         """All CPUs that some container has to itself."""
         mask = 0

@@ -10,9 +10,9 @@ Kubernetes 1.33 to 1.36. Use it to predict the kubelet; for decisions of our own
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
-from ..cpuset import CPUSet, count_bits
+from ..cpuset import CPUSet, count_bits, iterate_bits
 from .model import Topology
 
 
@@ -44,6 +44,43 @@ class CPUTopology:
         self.cpus_per_core = _average(self.num_cpus, self.num_cores)
         self.cpus_per_socket = _average(self.num_cpus, self.num_sockets)
         self.cpus_per_uncore_cache = _average(self.num_cpus, self.num_uncore_caches)
+        self._inside: dict[tuple[str, str], dict[int, list[tuple[int, int]]]] = {}
+        self._smallest: dict[str, int] = {}
+        self._regular: bool | None = None
+
+    def inside(self, outer: str, inner: str) -> dict[int, list[tuple[int, int]]]:
+        """{id of an `outer`: (id, mask) of each `inner` with CPUs in it, by id}; both are names of attributes."""
+        found = self._inside.get((outer, inner))
+        if found is None:
+            elements = sorted(getattr(self, inner).items())
+            found = {
+                number: [element for element in elements if element[1] & mask]
+                for number, mask in getattr(self, outer).items()
+            }
+            self._inside[outer, inner] = found
+        return found
+
+    def smallest(self, kind: str) -> int:
+        """How many CPUs the smallest element of a kind has."""
+        if kind not in self._smallest:
+            self._smallest[kind] = min((count_bits(mask) for mask in getattr(self, kind).values()), default=0)
+        return self._smallest[kind]
+
+    @property
+    def regular(self) -> bool:
+        """True when all cores have equally many CPUs, and each is in one NUMA node and one socket."""
+        if self._regular is None:
+            self._regular = all(
+                count_bits(mask) == self.cpus_per_core
+                and self._is_in_one(mask, self.numa_nodes)
+                and self._is_in_one(mask, self.sockets)
+                for mask in self.cores.values()
+            )
+        return self._regular
+
+    @staticmethod
+    def _is_in_one(mask: int, masks: Mapping[int, int]) -> bool:
+        return sum(1 for other in masks.values() if mask & other) == 1
 
     def all_cpus(self) -> CPUSet:
         """Every CPU that the kubelet knows of."""
@@ -62,6 +99,13 @@ class CPUTopology:
             "cpus_per_socket": self.cpus_per_socket,
             "cpus_per_uncore_cache": self.cpus_per_uncore_cache,
         }
+
+    def cpus_of_nodes(self, nodes: int) -> int:
+        """The mask of the CPUs of a mask of NUMA node ids."""
+        cpus = 0
+        for node in iterate_bits(nodes):
+            cpus |= self.numa_nodes.get(node, 0)
+        return cpus
 
     def physical_cpus(self, cpus: CPUSet) -> CPUSet:
         """All CPUs of all cores that contain one of `cpus`."""

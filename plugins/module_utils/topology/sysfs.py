@@ -192,4 +192,4 @@ class _SysfsReader:
         try:
             return parse(text)  # type: ignore[no-any-return]
         except InputError as error:
-            raise NodeError("%s: %s" % (self.tree.path(path), error)) from error
+            raise self.tree.damaged(path, str(error)) from error

@@ -51,7 +51,7 @@ def test_live_tree() -> None:
 def test_root_is_absolute(root: str) -> None:
     with pytest.raises(InputError) as caught:
         Tree(root)
-    assert str(caught.value) == "root %r is not an absolute path" % root
+    assert str(caught.value) == "root %r is not an absolute path; begin it with a /" % root
 
 
 def test_root_is_a_directory(root: Path) -> None:
@@ -70,10 +70,9 @@ def test_a_link_out_of_the_tree_is_refused(root: Path, tree: Tree, target: str) 
     for call in (tree.read_bytes, tree.read_text, tree.read_value, tree.exists, tree.path, tree.names):
         with pytest.raises(RefusedError) as caught:
             call("/etc/leak")
-        assert str(caught.value) == "%s leads out of %s, to %s; this link is not followed" % (
-            link,
-            root,
-            root.parent / "secret",
+        assert str(caught.value) == (
+            "%s leads out of %s, to %s; this link is not followed: put what it leads to in its place"
+            % (link, root, root.parent / "secret")
         )
 
 
@@ -107,7 +106,9 @@ def test_missing_file(root: Path, tree: Tree) -> None:
     assert tree.names("/etc/hostname") == []
     with pytest.raises(NodeError) as caught:
         tree.read_text("/etc/nothing")
-    assert str(caught.value) == "%s: cannot be read: No such file or directory" % (root / "etc" / "nothing")
+    assert str(caught.value) == (
+        "%s: cannot be read: No such file or directory; save the node's files again" % (root / "etc" / "nothing")
+    )
 
 
 def test_not_a_file(root: Path, tree: Tree) -> None:
@@ -138,7 +139,7 @@ def test_text_is_utf8(root: Path, tree: Tree) -> None:
     (root / "etc" / "config").write_bytes(b"caf\xc3\xa9 caf\xe9")
     with pytest.raises(NodeError) as caught:
         tree.read_text("/etc/config")
-    assert str(caught.value) == "%s: is not UTF-8 text (byte 9)" % (root / "etc" / "config")
+    assert str(caught.value) == "%s: is not UTF-8 text (byte 9); write it in UTF-8" % (root / "etc" / "config")
     assert tree.read_bytes("/etc/config") == b"caf\xc3\xa9 caf\xe9"
 
 

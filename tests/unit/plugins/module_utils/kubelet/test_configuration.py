@@ -17,13 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet import configuration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet import editor
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import (
-    REMOVE,
     ConfigurationError,
     KubeletConfiguration,
-    same,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.values import REMOVE, same
 
 # Sorted keys, lists at the indentation of their keys.
 KUBEADM = """\
@@ -484,7 +483,7 @@ def test_a_path_through_something_that_is_no_mapping() -> None:
 def test_a_text_that_does_not_read_as_wanted_is_an_internal_error(
     damaged: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(configuration._Editor, "edited", lambda *_arguments: damaged)
+    monkeypatch.setattr(editor._Editor, "edited", lambda *_arguments: damaged)
     with pytest.raises(AssertionError, match="internal error, nothing was written"):
         KubeletConfiguration.parse(KUBEADM).with_changes({("cpuManagerPolicy",): "static"})
 

@@ -101,7 +101,12 @@ def test_cores_are_told_apart_by_place_and_not_by_number() -> None:
         ([node(core(0), core(1, uncore_caches=[cache(4)]), core(2), core(3), caches=[cache(4)])], {4: "0-3"}),
         # private; cAdvisor writes the id of one core's cache with all
         ([node(*(core(cpu, caches=[cache(1, 2), cache(9)]) for cpu in range(4)))], {0: "0", 1: "1", 2: "2", 3: "3"}),
-        # without ids, as told before 0.40
+        # private, and told with its own id too
+        (
+            [node(*(core(cpu, caches=[cache(9)], uncore_caches=[cache(4 + cpu)]) for cpu in range(4)))],
+            {4: "0", 5: "1", 6: "2", 7: "3"},
+        ),
+        # without ids, from an old cAdvisor
         (
             [
                 node(core(0), core(1), caches=[{"size": 1, "type": "Unified", "level": 3}]),

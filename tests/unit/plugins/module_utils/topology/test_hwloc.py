@@ -210,6 +210,12 @@ def test_distances_of_hwloc_1() -> None:
     assert read_hwloc(document(content)).numa_distances == {3: {3: 10, 1: 21}, 1: {3: 21, 1: 10}}
 
 
+def test_distances_of_hwloc_1_are_rounded() -> None:
+    """They are printed with six digits: 19 twelfths are a little less."""
+    content = matrix_1(2, 12, 1, 19 / 12, 19 / 12, 1) + nodes((0, "0x3"), (1, "0xc"))
+    assert read_hwloc(document(content)).numa_distances == {0: {0: 12, 1: 19}, 1: {0: 19, 1: 12}}
+
+
 def test_things_that_do_not_matter() -> None:
     content = (
         '<info name="HostName" value="worker-1"/><object type="Bridge"><object type="PCIDev" os_index="4096"/></object>'

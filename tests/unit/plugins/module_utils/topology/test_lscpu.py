@@ -89,6 +89,11 @@ def test_cores_of_the_same_number_in_other_places() -> None:
     assert [str(core.cpus) for core in read_lscpu(text).cores] == ["0", "1", "2", "3"]
 
 
+def test_caches_of_the_same_number_in_other_sockets() -> None:
+    text = "# CPU,Core,Socket,Node,L3\n0,0,0,0,0\n1,1,0,0,0\n2,2,1,0,0\n"
+    assert read_lscpu(text).caches == (Group(0, CPUSet.parse("0-1")), Group(1, CPUSet.parse("2")))
+
+
 def test_column_online_may_be_empty() -> None:
     """Kernels before 2.6.28 have no list of online CPUs."""
     text = "# CPU,Core,Socket,Node,Online\n0,0,0,0,\n1,1,0,0,\n"

@@ -154,6 +154,15 @@ def test_a_numa_node_that_loses_its_cpus_has_nearest_ones() -> None:
     assert after == parse_name("2s2n1c+memory1+offline0").topology()
 
 
+def test_what_the_firmware_called_nearest_remains_so() -> None:
+    nodes = [Group(0, cpus("0-1")), Group(1, cpus("2-3")), Group(2, cpus(""))]
+    distances = {2: {0: 17, 1: 28, 2: 10}}
+    topology = Topology(cpus("0-3"), [], numa_nodes=nodes, numa_distances=distances, nearest_cpus={2: cpus("2-3")})
+    assert topology.with_offline(cpus("3")).nearest_cpus == {2: cpus("2")}
+    # Until it has no CPU any more.
+    assert topology.with_offline(cpus("2-3")).nearest_cpus == {2: cpus("0-1")}
+
+
 def test_numbered() -> None:
     a, b, c = cpus("0-1"), cpus("2-3"), cpus("4")
     # The machine's own ids, if each group has its own.

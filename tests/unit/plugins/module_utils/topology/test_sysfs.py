@@ -232,7 +232,7 @@ def test_damaged_file(write: Write, read: Callable[[], Topology], path: str, tex
     (system / path).write_text(text, encoding="ascii")
     with pytest.raises(NodeError) as caught:
         read()
-    assert str(caught.value) == "%s: %s" % (system / path, what)
+    assert str(caught.value) == "%s: %s; save the node's files again" % (system / path, what)
 
 
 def test_not_a_node(tmp_path: Path, read: Callable[[], Topology]) -> None:

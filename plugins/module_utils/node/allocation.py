@@ -1,0 +1,221 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What-if: where would the kubelet of a node put these pods, and which would it refuse? Pure, as all decisions."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+
+from ..cpuset import CPUSet
+from ..kubelet.configuration import API_VERSION, KIND, KubeletConfiguration
+from ..kubelet.settings import Machine, complete, found_settings, manager_config, static_options
+from ..policy.assignment import EndlessDistributionError
+from ..policy.hints import TopologyManager
+from ..policy.manager import Admission, CPUManager
+from ..policy.none import NonePolicy
+from ..policy.policy import Policy
+from ..policy.static import StaticPolicy
+from ..state.assignments import State
+from ..state.checkpoint import CheckpointError
+from ..state.validation import STATIC, StateError, check_checkpoint
+from ..topology.model import Group, Topology
+from ..workload.pods import APP, Container, Pod
+
+ENDLESS = "EndlessDistribution"
+
+EMPTY_POOL = (
+    "the shared pool is empty: no other container can run, and the kubelet would not start again"
+    " (default cpuset cannot be empty)"
+)
+
+
+class Question(NamedTuple):
+    """A node as it is asked about."""
+
+    topology: Topology
+    machine: Machine
+    configuration: KubeletConfiguration
+    wanted: Mapping[str, Any]
+    checkpoint: bytes | None
+    pods: Sequence[Pod]
+
+
+def default_configuration() -> KubeletConfiguration:
+    """The configuration of a kubelet whose file says nothing."""
+    return KubeletConfiguration("", {"apiVersion": API_VERSION, "kind": KIND}, "the kubelet's defaults")
+
+
+def plan_allocations(question: Question) -> dict[str, Any]:
+    """Every container's CPUs, what is refused, and what is left, as plain data; see the module allocation_plan.
+
+    Raises InputError, RefusedError where the kubelet would not start with these settings.
+    """
+    settings = complete(question.wanted, found_settings(question.configuration))
+    notes: list[str] = []
+    policy, state = _start(question, settings, notes)
+    values = question.configuration.values
+    manager_options = values.get("topologyManagerPolicyOptions")
+    topology_manager = TopologyManager(
+        settings["topology_manager_policy"],
+        settings["topology_manager_scope"],
+        [node.id for node in question.topology.numa_nodes],
+        {str(name): str(text) for name, text in (manager_options or {}).items()},
+        question.topology.numa_distances,
+    )
+    manager = CPUManager(policy, topology_manager, state)
+    _keep_running(manager, question.pods)
+    before = manager.state.snapshot()
+    refused = _add_all(manager, question.pods, notes)
+    manager.remove_stale()
+    after = manager.state.snapshot()
+    notes += _notes(manager, after)
+    return {
+        "settings": settings,
+        "containers": [row for pod in question.pods for row in _rows(manager, question.topology, pod)],
+        "refused": refused,
+        "reserved": str(policy.summary.reserved),
+        "exclusive": str(after.exclusive_cpus()),
+        "shared_pool": str(after.default_cpu_set),
+        **_headroom(question.topology, policy, after),
+        "notes": notes,
+        "before": before.to_text(),
+        "after": after.to_text(),
+    }
+
+
+def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) -> tuple[Policy, State | None]:
+    config = manager_config(settings, question.configuration, question.machine)
+    state = None
+    if question.checkpoint is not None:
+        try:
+            state = check_checkpoint(question.checkpoint, config)
+        except (CheckpointError, StateError) as error:
+            notes.append("the kubelet would refuse the checkpoint (%s); this plan begins with an empty node" % error)
+    if config.policy_name != STATIC:
+        return NonePolicy(), state
+    options = static_options(settings, question.configuration, question.machine.minor)
+    return StaticPolicy(question.machine.topology, options, config.reserved, question.machine.minor), state
+
+
+def _keep_running(manager: CPUManager, pods: Iterable[Pod]) -> None:
+    """Keep what the checkpoint gives to pods that nobody told of: they run, only their manifests are not here."""
+    told = {pod.uid for pod in pods}
+    for uid, containers in manager.state.assignments.items():
+        if uid not in told:
+            unknown = tuple(Container(name, APP, {}, {}) for name in containers)
+            manager.active[uid] = Pod(uid, uid, unknown)
+
+
+def _add_all(manager: CPUManager, pods: Sequence[Pod], notes: list[str]) -> list[dict[str, str]]:
+    refused = []
+    for number, pod in enumerate(pods):
+        try:
+            admission = manager.add(pod)
+        except EndlessDistributionError as error:
+            notes.append("pod %s: %s; no later pod would start" % (pod.name, error))
+            for later in pods[number:]:
+                manager.delete(later.uid)
+                refused.append({"pod": later.name, "reason": ENDLESS, "message": str(error)})
+            return refused
+        if not admission.admitted:
+            refused.append(_refusal(pod, admission))
+        notes += _harm(manager, pod)
+    return refused
+
+
+def _refusal(pod: Pod, admission: Admission) -> dict[str, str]:
+    return {"pod": pod.name, "reason": admission.reason, "message": admission.message}
+
+
+def _harm(manager: CPUManager, pod: Pod) -> list[str]:
+    """What this pod has for itself and should not have."""
+    own = manager.state.assignments.get(pod.uid, {})
+    if not own:
+        return []
+    others = 0
+    for uid, containers in manager.state.assignments.items():
+        if uid != pod.uid:
+            for mask in containers.values():
+                others |= mask
+    harms = (("other pods have for themselves", others), ("are reserved", manager.policy.summary.reserved.mask))
+    return [
+        "pod %s, container %s is given CPUs %s, which %s" % (pod.name, name, CPUSet.from_mask(mask & wrong), why)
+        for name, mask in own.items()
+        for why, wrong in harms
+        if mask & wrong
+    ]
+
+
+def _notes(manager: CPUManager, state: State) -> list[str]:
+    if state.assignments and not state.default_cpu_set:
+        return [EMPTY_POOL]
+    if manager.policy.name == STATIC and not state.default_cpu_set - manager.policy.summary.reserved:
+        return ["only reserved CPUs are left in the shared pool"]
+    return []
+
+
+def _rows(manager: CPUManager, topology: Topology, pod: Pod) -> list[dict[str, Any]]:
+    if pod.uid not in manager.active:
+        return []
+    rows = []
+    for container in pod.containers:
+        cpus = manager.cpus_of(pod.uid, container.name)
+        exclusive = manager.state.get(pod.uid, container.name) is not None
+        rows.append(
+            {
+                "pod": pod.name,
+                "uid": pod.uid,
+                "container": container.name,
+                "exclusive": exclusive,
+                "cpus": str(cpus),
+                "numa_nodes": [node.id for node in topology.numa_nodes if node.cpus & cpus] if exclusive else [],
+            }
+        )
+    return rows
+
+
+def _headroom(topology: Topology, policy: Policy, state: State) -> dict[str, Any]:
+    """What can still be given to containers for themselves."""
+    if not isinstance(policy, StaticPolicy):
+        return {"allocatable": {}, "stranded": ""}
+    free = state.default_cpu_set - policy.summary.reserved
+    whole = CPUSet(cpu for core in topology.cores if core.cpus <= free for cpu in core.cpus)
+    # What is no whole core is of no use when only whole cores are given.
+    usable = whole if policy.options.full_pcpus_only else free
+
+    def most(groups: Iterable[Group]) -> int:
+        return max((len(group.cpus & usable) for group in groups), default=0)
+
+    return {
+        "allocatable": {
+            "cpus": len(usable),
+            "whole_cores": len(whole),
+            "one_socket": most(topology.sockets),
+            "one_numa_node": most(topology.numa_nodes),
+            "one_l3_cache": most(topology.caches),
+        },
+        "stranded": str(free - usable),
+    }
+
+
+def compare_plans(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The containers that another configuration gives other CPUs, or refuses, as plain data."""
+    answers = [_answers(plan) for plan in (one, other)]
+    names = sorted({name for answer in answers for name in answer})
+    return [
+        {"pod": pod, "container": container, "this": this, "other": that}
+        for pod, container in names
+        for this, that in [tuple(answer.get((pod, container), "") for answer in answers)]
+        if this != that
+    ]
+
+
+def _answers(plan: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    answers = {
+        (row["pod"], row["container"]): row["cpus"] if row["exclusive"] else "shared" for row in plan["containers"]
+    }
+    answers.update({(row["pod"], ""): "admitted" for row in plan["containers"]})
+    answers.update({(row["pod"], ""): "refused: %s" % row["reason"] for row in plan["refused"]})
+    return answers

@@ -1,0 +1,125 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The CPU manager of one kubelet in memory, with the kubelet's own events: start, add, remove, restart.
+
+Source: pkg/kubelet/cm/cpumanager/cpu_manager.go and pkg/kubelet/cm/topologymanager/scope_*.go.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Mapping, NamedTuple
+
+from ..cpuset import CPUSet
+from ..errors import InputError
+from ..state.assignments import State
+from ..state.checkpoint import write_checkpoint
+from ..state.memory import MemoryState
+from ..workload.pods import Pod
+from .hints import CONTAINER, NONE, POD, Hint, TopologyManager
+from .policy import AllocationError, Policy
+
+TOPOLOGY_AFFINITY_ERROR = "TopologyAffinityError"
+
+
+class Admission(NamedTuple):
+    """What the kubelet tells of a pod: whether it runs, or the reason and message of its refusal."""
+
+    admitted: bool
+    reason: str = ""
+    message: str = ""
+    # {container: affinity}, of those that the topology manager came to; empty for its policy none.
+    affinity: Mapping[str, Hint] = MappingProxyType({})
+    # (container, its hints) as they were asked for; the container is "" for a pod as a whole.
+    hints: tuple[tuple[str, list[Hint] | None], ...] = ()
+
+
+class CPUManager:
+    """Policy, state and topology manager of a node."""
+
+    def __init__(self, policy: Policy, topology_manager: TopologyManager, state: State | None = None) -> None:
+        """Start with a restored state, or as new. Raises StateError where the kubelet would not start."""
+        self.policy = policy
+        self.topology_manager = topology_manager
+        self.state = MemoryState(state)
+        self.policy.start(self.state)
+        self.active: dict[str, Pod] = {}
+
+    def add(self, pod: Pod) -> Admission:
+        """A pod arrives: it is admitted with its CPUs, or refused."""
+        if pod.uid in self.active:
+            raise InputError("pod %s: its UID %s is on the node already" % (pod.name, pod.uid))
+        self.active[pod.uid] = pod
+        admission = self._admit(pod)
+        if not admission.admitted:
+            del self.active[pod.uid]
+        return admission
+
+    def _admit(self, pod: Pod) -> Admission:
+        manager = self.topology_manager
+        affinity: dict[str, Hint] = {}
+        asked: list[tuple[str, list[Hint] | None]] = []
+        best = Hint(None, False)
+
+        def is_admitted(container: str) -> bool:
+            """Ask for the hints of a container, or of the pod as a whole (""), and merge them."""
+            nonlocal best
+            self.remove_stale()
+            hints = (
+                self.policy.hints(self.state, pod, container) if container else self.policy.pod_hints(self.state, pod)
+            )
+            asked.append((container, hints))
+            best, admitted = manager.merge([hints])
+            return admitted
+
+        aligned = manager.policy != NONE
+        if aligned and manager.scope == POD and not is_admitted(""):
+            return _refused(affinity, asked)
+        for container in pod.containers:
+            if aligned and manager.scope == CONTAINER and not is_admitted(container.name):
+                return _refused(affinity, asked)
+            if aligned:
+                affinity[container.name] = best
+            self.remove_stale()
+            try:
+                self.policy.allocate(self.state, pod, container.name, best.mask)
+            except AllocationError as error:
+                # What earlier containers were given stays theirs until the pod is found to be gone.
+                message = str(error)
+                if error.reason == AllocationError.reason:
+                    message = "Allocate failed due to %s, which is unexpected" % error
+                return Admission(False, error.reason, message, affinity, tuple(asked))
+        return Admission(True, "", "", affinity, tuple(asked))
+
+    def remove(self, pod_uid: str, container: str) -> None:
+        """A container is removed. (In the kubelet nothing else but a stale pod frees CPUs.)"""
+        self.policy.remove(self.state, pod_uid, container)
+
+    def delete(self, pod_uid: str) -> None:
+        """A pod is gone; its CPUs are free when the kubelet next looks."""
+        self.active.pop(pod_uid, None)
+
+    def remove_stale(self) -> None:
+        """Take the CPUs back of containers that no active pod has."""
+        for pod_uid in list(self.state.assignments):
+            pod = self.active.get(pod_uid)
+            names = {container.name for container in pod.containers} if pod else set()
+            for container in list(self.state.assignments[pod_uid]):
+                if container not in names:
+                    self.policy.remove(self.state, pod_uid, container)
+
+    def cpus_of(self, pod_uid: str, container: str) -> CPUSet:
+        """The CPUs that a container runs on: its own, or the shared pool."""
+        mask = self.state.get(pod_uid, container)
+        return CPUSet.from_mask(self.state.default if mask is None else mask)
+
+    def checkpoint(self) -> bytes:
+        """The file that the kubelet writes."""
+        return write_checkpoint(self.policy.name, self.state.snapshot())
+
+
+def _refused(affinity: dict[str, Hint], asked: list[tuple[str, list[Hint] | None]]) -> Admission:
+    message = "Resources cannot be allocated with Topology locality"
+    return Admission(False, TOPOLOGY_AFFINITY_ERROR, message, affinity, tuple(asked))

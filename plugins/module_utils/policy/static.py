@@ -1,0 +1,214 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The policy static: containers of Guaranteed pods that ask for whole CPUs have them for themselves.
+
+Source: pkg/kubelet/cm/cpumanager/policy_static.go, Kubernetes 1.33 to 1.36, its oddities included.
+"""
+
+from __future__ import annotations
+
+from ..cpuset import CPUSet, count_bits
+from ..errors import KubeletError
+from ..state.memory import MemoryState
+from ..state.validation import STATIC, CPUManagerConfig, check_state, first_state
+from ..topology.kubelet_view import CPUTopology
+from ..workload.pods import INIT, SIDECAR, Pod
+from .assignment import EXACT, TakeError, take_mask
+from .hints import Hint, numa_masks
+from .options import StaticOptions, check_machine
+from .policy import AllocationError, Policy, SMTAlignmentError, Summary
+from .reservation import kubelet_reservation
+
+
+def new_static_policy(
+    topology: CPUTopology,
+    options: StaticOptions,
+    millicores: int,
+    reserved_system_cpus: CPUSet,
+    topology_manager_policy: str,
+    minor: int,
+    exact: bool = EXACT,
+) -> StaticPolicy:
+    """The policy as a kubelet makes it at its start. Raises KubeletError where it would not."""
+    check_machine(options, topology, topology_manager_policy)
+    reserved = kubelet_reservation(topology, millicores, options, reserved_system_cpus)
+    unknown = reserved - topology.all_cpus()
+    if unknown:
+        raise KubeletError(
+            "[cpumanager] unable to build the reserved physical CPUs from the reserved set: unknown CPU ID: %d"
+            % unknown.first()
+        )
+    return StaticPolicy(topology, options, reserved, minor, exact)
+
+
+class StaticPolicy(Policy):
+    """The static policy of one kubelet."""
+
+    name = STATIC
+
+    def __init__(
+        self, topology: CPUTopology, options: StaticOptions, reserved: CPUSet, minor: int, exact: bool = EXACT
+    ) -> None:
+        self.topology = topology
+        self.options = options
+        self.minor = minor
+        self.exact = exact
+        all_cpus = topology.all_cpus()
+        self.config = CPUManagerConfig(STATIC, all_cpus, reserved, options.strict_cpu_reservation)
+        self.summary = Summary(reserved, topology.physical_cpus(reserved), all_cpus - reserved)
+        self._reserved = reserved.mask
+        self._numa_masks: list[tuple[int, int, int]] | None = None
+        # What app containers of a pod may take over from its init containers. Only the last pod has such CPUs.
+        self.reusable: dict[str, int] = {}
+
+    def start(self, state: MemoryState) -> None:
+        check_state(state.snapshot(), self.config)
+        if not state.default and not state.assignments:
+            state.set_default(first_state(self.config).default_cpu_set.mask)
+
+    # --- giving and taking -----------------------------------------------------------------------
+
+    def allocate(self, state: MemoryState, pod: Pod, container: str, affinity: int | None) -> None:
+        count = self._exclusive_count(pod, container)
+        if not count:
+            return
+        # Before it is looked whether the container has its CPUs already, as in the kubelet: so a running pod can be
+        # refused after a restart.
+        if self.options.full_pcpus_only:
+            self._check_whole_cores(state, count)
+        mask = state.get(pod.uid, container)
+        if mask is None:
+            mask = self._take(state, count, affinity, self.reusable.get(pod.uid, 0))
+            state.set_default(state.default & ~mask)
+            state.set(pod.uid, container, mask)
+        self._update_reusable(pod, container, mask)
+
+    def _check_whole_cores(self, state: MemoryState, count: int) -> None:
+        per_core = self.topology.cpus_per_core
+        if count % per_core:
+            raise SMTAlignmentError(
+                "SMT Alignment Error: requested %d cpus not multiple cpus per core = %d" % (count, per_core)
+            )
+        available = count_bits(state.default & ~self.summary.reserved_physical.mask)
+        if count > available:
+            raise SMTAlignmentError(
+                "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = %d,"
+                " requested CPUs = %d, CPUs per core = %d" % (available, count, per_core)
+            )
+
+    def _take(self, state: MemoryState, count: int, affinity: int | None, reusable: int) -> int:
+        allocatable = (state.default & ~self._reserved) | reusable
+        try:
+            result = 0
+            if affinity is not None:
+                aligned = allocatable & self._cpus_of_nodes(affinity)
+                result = self._take_by_topology(aligned, min(count, count_bits(aligned)))
+            return result | self._take_by_topology(allocatable & ~result, count - count_bits(result))
+        except TakeError as error:
+            raise AllocationError(str(error)) from error
+
+    def _take_by_topology(self, available: int, count: int) -> int:
+        return take_mask(self.topology, available, count, self.options, self.exact)
+
+    def _cpus_of_nodes(self, nodes: int) -> int:
+        cpus = self.topology.cpus_of_nodes(nodes)
+        if self.options.align_by_socket:
+            cpus = sum(socket for socket in self.topology.sockets.values() if socket & cpus)
+        return cpus
+
+    def _update_reusable(self, pod: Pod, container: str, mask: int) -> None:
+        reusable = self.reusable.get(pod.uid, 0)
+        kind = next(one.kind for one in pod.containers if one.name == container)
+        self.reusable = {pod.uid: reusable | mask if kind == INIT else reusable & ~mask}
+
+    def remove(self, state: MemoryState, pod_uid: str, container: str) -> None:
+        mask = state.get(pod_uid, container)
+        if mask is None:
+            return
+        state.delete(pod_uid, container)
+        for others in state.assignments.get(pod_uid, {}).values():
+            mask &= ~others
+        state.set_default(state.default | mask)
+
+    def _exclusive_count(self, pod: Pod, container: str) -> int:
+        if pod.has_pod_level_resources(self.minor):
+            return 0
+        return pod.exclusive_counts(self.minor)[container]
+
+    # --- hints -----------------------------------------------------------------------------------
+
+    def hints(self, state: MemoryState, pod: Pod, container: str) -> list[Hint] | None:
+        count = self._exclusive_count(pod, container)
+        if not count:
+            return None
+        mask = state.get(pod.uid, container)
+        if mask is not None:
+            return self._hints_for(mask, 0, count) if count_bits(mask) == count else []
+        return self._hints_for(state.default & ~self._reserved, self.reusable.get(pod.uid, 0), count)
+
+    def pod_hints(self, state: MemoryState, pod: Pod) -> list[Hint] | None:
+        if pod.has_pod_level_resources(self.minor):
+            return None
+        counts = pod.exclusive_counts(self.minor)
+        count = _count_of_pod(pod, counts)
+        if not count:
+            return None
+        assigned = 0
+        for container in pod.containers:
+            mask = state.get(pod.uid, container.name)
+            if mask is not None and counts[container.name]:
+                if count_bits(mask) != counts[container.name]:
+                    return []
+                assigned |= mask
+        if count_bits(assigned) == count:
+            return self._hints_for(assigned, 0, count)
+        return self._hints_for(state.default & ~self._reserved, self.reusable.get(pod.uid, 0) | assigned, count)
+
+    def _hints_for(self, available: int, reusable: int, count: int) -> list[Hint]:
+        if self._numa_masks is None:
+            # (mask of nodes, how many nodes, their CPUs), once: there can be 255 of them and more.
+            self._numa_masks = [
+                (nodes, count_bits(nodes), self.topology.cpus_of_nodes(nodes))
+                for nodes in numa_masks(list(self.topology.numa_nodes))
+            ]
+        minimum = self.topology.num_numa_nodes
+        found = []
+        for nodes, size, cpus in self._numa_masks:
+            if size < minimum and count_bits(cpus) >= count:
+                minimum = size
+            if reusable & ~cpus:
+                continue
+            # A CPU that is available and reusable counts twice, as in the kubelet.
+            if count_bits(reusable & cpus) + count_bits(available & cpus) >= count:
+                found.append((nodes, size))
+        return [Hint(nodes, self._is_preferred(nodes, size, minimum)) for nodes, size in found]
+
+    def _is_preferred(self, nodes: int, size: int, minimum: int) -> bool:
+        if size == minimum:
+            return True
+        topology = self.topology
+        if not self.options.align_by_socket or not topology.num_sockets:
+            return False
+        nodes_per_socket = topology.num_numa_nodes // topology.num_sockets
+        if not nodes_per_socket:
+            return False
+        cpus = topology.cpus_of_nodes(nodes)
+        touched = sum(1 for socket in topology.sockets.values() if socket & cpus)
+        return touched == -(-minimum // nodes_per_socket)
+
+
+def _count_of_pod(pod: Pod, counts: dict[str, int]) -> int:
+    """How many CPUs a pod needs at once, by its init containers one after the other or by all that run together."""
+    sidecars = most = 0
+    apps = 0
+    for container in pod.containers:
+        count = counts[container.name]
+        if container.kind == SIDECAR:
+            sidecars += count
+        elif container.kind == INIT:
+            most = max(most, count + sidecars)
+        else:
+            apps += count
+    return max(most, apps + sidecars)

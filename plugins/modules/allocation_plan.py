@@ -1,0 +1,315 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: allocation_plan
+short_description: Predict which CPUs the kubelet gives to pods, and which pods it refuses
+version_added: 0.1.0
+author:
+  - the kubenode.cpu_manager developers (@kubenode)
+description:
+  - Answers, before it happens, where the kubelet of a node puts pods one after the other, to the last CPU, and which
+    it refuses with which message. The answers are those of Kubernetes 1.33 to 1.36, harmful ones included, which are
+    noted.
+  - Asks about the node, a saved node, or a machine that exists only as a description. Changes nothing.
+extends_documentation_fragment:
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.settings
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.info
+attributes:
+  diff_mode:
+    support: full
+    details:
+      - Shows who has which CPUs before and after.
+options:
+  pods:
+    description:
+      - Kubernetes manifests in the order in which they arrive, C(Pod), C(List), or a workload with a template, such as
+        a C(Deployment), of which each replica is a pod.
+      - One whose UID is in the checkpoint runs already, and keeps its CPUs.
+    type: list
+    elements: dict
+    required: true
+  machine:
+    description:
+      - Ask about this machine instead of the node, from the outside in, such as V(2 sockets x 12 cores x 2 threads).
+        C(NUMA nodes) and C(L3 caches) can stand between sockets and cores.
+    type: str
+  topology:
+    description:
+      - Ask about this machine instead of the node, the RV(kubenode.cpu_manager.cpu_topology_info#module:topology) of
+        another.
+    type: dict
+  from_checkpoint:
+    description:
+      - Begin with what the node's checkpoint gives to pods that are running. Otherwise begin with an empty node.
+      - By default when it is the node that is asked about.
+    type: bool
+  feature_gates:
+    description:
+      - Feature gates beside those in the kubelet's configuration, such as C(CPUManagerPolicyAlphaOptions).
+    type: dict
+    default: {}
+  topology_manager_policy_options:
+    description:
+      - The kubelet's C(topologyManagerPolicyOptions) instead of those in its configuration.
+    type: dict
+  compare_with:
+    description:
+      - Settings of this module in which a second answer differs, to see what a change of configuration does.
+    type: dict
+"""
+
+EXAMPLES = r"""
+- name: Ask where three replicas would go on this node
+  kubenode.cpu_manager.allocation_plan:
+    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | from_yaml_all | list }}"
+  register: plan
+
+- name: Ask the same of a machine that is still to be bought, with whole cores only
+  kubenode.cpu_manager.allocation_plan:
+    machine: 2 sockets x 4 NUMA nodes x 16 cores x 2 threads
+    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | from_yaml_all | list }}"
+    cpu_manager_policy: static
+    cpu_manager_policy_options:
+      full-pcpus-only: "true"
+    topology_manager_policy: single-numa-node
+    reservation:
+      count: 8
+      strategy: spread
+    compare_with:
+      topology_manager_policy: best-effort
+"""
+
+RETURN = r"""
+node:
+  description: The name of the node, from C(/etc/hostname).
+  returned: always
+  type: str
+  sample: worker-3
+settings:
+  description: All CPU settings that the answer is for.
+  returned: success
+  type: dict
+  sample: {"cpu_manager_policy": "static"}
+containers:
+  description: The containers of all pods that are admitted.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    pod:
+      description: Namespace and name of the pod.
+      type: str
+      sample: shop/db-0
+    uid:
+      description: Its UID, or its name where the manifest has none.
+      type: str
+      sample: shop/db-0
+    container:
+      description: The container.
+      type: str
+      sample: postgres
+    exclusive:
+      description: Whether it has CPUs for itself.
+      type: bool
+      sample: true
+    cpus:
+      description: The CPUs that it runs on.
+      type: str
+      sample: 4-7,28-31
+    numa_nodes:
+      description: The NUMA nodes of the CPUs that it has for itself.
+      type: list
+      elements: int
+      sample: [0]
+refused:
+  description: The pods that the kubelet refuses.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    pod:
+      description: Namespace and name of the pod.
+      type: str
+      sample: shop/db-1
+    reason:
+      description: The kubelet's reason, or C(EndlessDistribution) where it would never answer.
+      type: str
+      sample: TopologyAffinityError
+    message:
+      description: The kubelet's message.
+      type: str
+      sample: Resources cannot be allocated with Topology locality
+reserved:
+  description: The reserved CPUs.
+  returned: success
+  type: str
+  sample: 0,24
+exclusive:
+  description: All CPUs that some container has for itself.
+  returned: success
+  type: str
+  sample: 4-7,28-31
+shared_pool:
+  description: The CPUs of all other containers.
+  returned: success
+  type: str
+  sample: 0-3,8-27,32-47
+allocatable:
+  description: How many CPUs can still be given to containers for themselves. Empty without the static policy.
+  returned: success
+  type: dict
+  contains:
+    cpus:
+      description: In all; with C(full-pcpus-only), in whole cores.
+      type: int
+      sample: 38
+    whole_cores:
+      description: In cores that are free as a whole.
+      type: int
+      sample: 38
+    one_socket:
+      description: In the socket that has most of them.
+      type: int
+      sample: 24
+    one_numa_node:
+      description: In the NUMA node that has most of them.
+      type: int
+      sample: 24
+    one_l3_cache:
+      description: In the L3 cache that has most of them.
+      type: int
+      sample: 24
+stranded:
+  description: The free CPUs that no container can get, because the other threads of their cores are taken.
+  returned: success
+  type: str
+  sample: ""
+notes:
+  description: Where the kubelet's answer harms, such as a CPU that is given away twice.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+differences:
+  description: What is different with O(compare_with), container by container; an empty container stands for the pod.
+  returned: when O(compare_with) is given
+  type: list
+  elements: dict
+  contains:
+    pod:
+      description: Namespace and name of the pod.
+      type: str
+      sample: shop/db-1
+    container:
+      description: The container.
+      type: str
+      sample: postgres
+    this:
+      description: Its CPUs by the settings of this task, C(shared), or the refusal.
+      type: str
+      sample: 4-7,28-31
+    other:
+      description: The same with O(compare_with).
+      type: str
+      sample: 4-11
+"""
+
+from typing import Any, Mapping
+
+from ..module_utils.ansible_module import (
+    KUBELET,
+    SETTINGS_ARGUMENTS,
+    Outcome,
+    node_of,
+    run,
+    texts_of_options,
+    wanted_settings,
+)
+from ..module_utils.errors import InputError
+from ..module_utils.kubelet.configuration import KubeletConfiguration
+from ..module_utils.node.allocation import Question, compare_plans, default_configuration, plan_allocations
+from ..module_utils.node.node import Node
+from ..module_utils.topology.description import describe_machine
+from ..module_utils.topology.model import Topology
+from ..module_utils.tree import Tree
+from ..module_utils.workload.pods import pods_from_manifests
+
+
+def asked_node(tree: Tree, parameters: Mapping[str, Any]) -> Node:
+    """The node, with the machine that is asked about in its place."""
+    node = node_of(tree, parameters)
+    if parameters["machine"] is not None:
+        node.topology = describe_machine(parameters["machine"])
+    elif parameters["topology"] is not None:
+        try:
+            node.topology = Topology.from_dict(parameters["topology"])
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise InputError(
+                "topology is not what cpu_topology_info returns (%s: %s)" % (type(error).__name__, error)
+            ) from error
+    return node
+
+
+def configuration_of(node: Node, parameters: Mapping[str, Any]) -> KubeletConfiguration:
+    """The kubelet's configuration, or the defaults where there is none, with what was given beside it."""
+    configuration = node.configuration() or default_configuration()
+    values = dict(configuration.values)
+    values["featureGates"] = {**(values.get("featureGates") or {}), **parameters["feature_gates"]}
+    if parameters["topology_manager_policy_options"] is not None:
+        values["topologyManagerPolicyOptions"] = texts_of_options(parameters["topology_manager_policy_options"])
+    return KubeletConfiguration(configuration.text, values, configuration.source)
+
+
+def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+    node = asked_node(tree, parameters)
+    is_this_node = parameters["machine"] is None and parameters["topology"] is None
+    from_checkpoint = is_this_node if parameters["from_checkpoint"] is None else parameters["from_checkpoint"]
+    question = Question(
+        node.topology,
+        node.machine(),
+        configuration_of(node, parameters),
+        wanted_settings(node, parameters),
+        node.checkpoint() if from_checkpoint else None,
+        pods_from_manifests(parameters["pods"]),
+    )
+    plan = plan_allocations(question)
+    diff = {"before": plan.pop("before"), "after": plan.pop("after")}
+    if parameters["compare_with"] is not None:
+        unknown = sorted(set(parameters["compare_with"]) - set(SETTINGS_ARGUMENTS))
+        if unknown:
+            raise InputError("compare_with: %s is no setting of this module" % unknown[0])
+        other = wanted_settings(node, {**parameters, **parameters["compare_with"]})
+        plan["differences"] = compare_plans(plan, plan_allocations(question._replace(wanted=other)))
+    return Outcome(plan, False, diff)
+
+
+def main() -> None:
+    run(
+        work,
+        KUBELET,
+        SETTINGS_ARGUMENTS,
+        {
+            "pods": {"type": "list", "elements": "dict", "required": True},
+            "machine": {"type": "str"},
+            "topology": {"type": "dict"},
+            "from_checkpoint": {"type": "bool"},
+            "feature_gates": {"type": "dict", "default": {}},
+            "topology_manager_policy_options": {"type": "dict"},
+            "compare_with": {"type": "dict"},
+        },
+        mutually_exclusive=[("reserved_system_cpus", "reservation"), ("machine", "topology")],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The kubelet's own answers, to the last CPU and byte: see vectors/README.md."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+
+from . import answer
+
+VECTORS = Path(__file__).parent / "vectors"
+TOPOLOGIES: dict[str, list[list[int]]] = json.loads((VECTORS / "topologies.json").read_text(encoding="utf-8"))
+
+POLICY_FILES = {
+    "1.33": "policy-1.33",
+    "1.34": "policy-1.34-1.36",
+    "1.35": "policy-1.34-1.36",
+    "1.36": "policy-1.34-1.36",
+}
+
+TAKE_ANSWERS = ("cpuset", "error")
+
+
+def rows(name: str) -> Iterator[dict[str, Any]]:
+    with lzma.open(VECTORS / (name + ".jsonl.xz"), "rt", encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+def take_case(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without its answer, and with its machine."""
+    case = {key: value for key, value in row.items() if key not in TAKE_ANSWERS}
+    return {**case, "cpus": TOPOLOGIES[case.pop("topology")]}
+
+
+def test_every_take() -> None:
+    wrong = []
+    number = 0
+    for number, row in enumerate(rows("take"), 1):
+        expected = {key: row[key] for key in TAKE_ANSWERS if key in row}
+        found = answer.answer("take", take_case(row))
+        if found != expected:
+            wrong.append((number, found, expected))
+    assert wrong == []
+    assert number == 8000
+
+
+@pytest.mark.parametrize("version", POLICY_FILES)
+def test_every_policy_case(version: str) -> None:
+    wrong = []
+    number = 0
+    for number, row in enumerate(rows(POLICY_FILES[version]), 1):
+        case = row["case"]
+        found = answer.answer("policy", {**case, "cpus": TOPOLOGIES[case["topology"]], "version": version})
+        if found != row["expect"]:
+            wrong.append((number, [key for key in row["expect"] if found.get(key) != row["expect"][key]]))
+    assert wrong == []
+    assert number == 900
+
+
+def test_the_program_answers_line_by_line() -> None:
+    first = next(rows("take"))
+    case = next(rows("policy-1.33"))
+    policy = {**case["case"], "cpus": TOPOLOGIES[case["case"]["topology"]], "version": "1.33.13"}
+    program = Path(__file__).parent / "answer.py"
+    for kind, question, expected in (
+        ("take", take_case(first), {key: first[key] for key in TAKE_ANSWERS if key in first}),
+        ("policy", policy, case["expect"]),
+    ):
+        text = json.dumps(question) + "\n\n" + json.dumps(question) + "\n"
+        done = subprocess.run([sys.executable, program, kind], input=text, capture_output=True, text=True, check=True)
+        assert [json.loads(line) for line in done.stdout.splitlines()] == [expected, expected]

@@ -1,0 +1,164 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""allocation_plan and the playbook plan: what would the kubelet do with these pods?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Callable
+
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+
+from .conftest import ansible_playbook, play, task
+
+CopyOf = Callable[[str, str], Path]
+
+STATIC: dict[str, Any] = {
+    "cpu_manager_policy": "static",
+    "cpu_manager_policy_options": {"full-pcpus-only": True},
+    "topology_manager_policy": "single-numa-node",
+    "reservation": {"count": 4, "strategy": "spread"},
+}
+
+XEON = "2 sockets x 12 cores x 2 threads"
+
+
+def pod(name: str, cpu: str, uid: str | None = None, container: str = "app") -> dict[str, Any]:
+    """A manifest of one Guaranteed container."""
+    resources = {"limits": {"cpu": cpu, "memory": "1Gi"}}
+    return {
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "test", **({"uid": uid} if uid else {})},
+        "spec": {"containers": [{"name": container, "resources": resources}]},
+    }
+
+
+def deployment(name: str, cpu: str, replicas: int) -> dict[str, Any]:
+    """A manifest of as many such pods."""
+    template = {"spec": pod(name, cpu)["spec"]}
+    metadata = {"name": name, "namespace": "test"}
+    return {"kind": "Deployment", "metadata": metadata, "spec": {"replicas": replicas, "template": template}}
+
+
+def test_what_if(copy_of: CopyOf, tmp_path: Path) -> None:
+    running = "0f3f7f0a-90a4-4b39-8a3e-6a9a3fd2f1c4"
+    hosts = {
+        "compared": {},
+        "first": {"root": str(copy_of("epyc", "first"))},
+        "running": {"root": str(copy_of("epyc", "running"))},
+        "empty_pool": {},
+        "averages": {},
+        "endless": {},
+    }
+    # Seven CPUs on four cores: the kubelet counts one CPU a core.
+    uneven = parse_name("1s4c2t+offline7").topology().to_dict()
+    plays = [
+        *play(
+            task(
+                "allocation_plan",
+                machine=XEON,
+                pods=[deployment("db", "12", 3), pod("odd", "3"), pod("shared", "500m")],
+                compare_with={"topology_manager_policy": "best-effort"},
+                **STATIC,
+            ),
+            hosts="compared",
+        ),
+        *play(task("allocation_plan", root="{{ root }}", pods=[pod("new", "8")]), hosts="first"),
+        *play(
+            task("allocation_plan", root="{{ root }}", pods=[pod("db", "8", running, "postgres"), pod("new", "8")]),
+            hosts="running",
+        ),
+        *play(
+            task(
+                "allocation_plan",
+                machine="2 sockets x 2 cores x 2 threads",
+                pods=[pod("a", "6"), pod("b", "1"), pod("c", "1")],
+                cpu_manager_policy="static",
+                cpu_manager_policy_options={"strict-cpu-reservation": "true"},
+                reserved_system_cpus="0",
+            ),
+            hosts="empty_pool",
+        ),
+        *play(
+            task(
+                "allocation_plan",
+                topology=uneven,
+                pods=[pod("a", "1"), pod("b", "2")],
+                cpu_manager_policy="static",
+                reserved_system_cpus="3",
+            ),
+            hosts="averages",
+        ),
+        *play(
+            task(
+                "allocation_plan",
+                machine="4 sockets x 4 cores x 2 threads",
+                pods=[pod("a", "2"), pod("b", "2"), pod("c", "22"), pod("d", "2")],
+                cpu_manager_policy="static",
+                cpu_manager_policy_options={"full-pcpus-only": True, "distribute-cpus-across-numa": True},
+                reserved_system_cpus="0,4",
+            ),
+            hosts="endless",
+        ),
+    ]
+    run = ansible_playbook(tmp_path / "run", plays, hosts)
+    assert run.status == 0, run.output
+    plan = run.last("compared")
+    own = {row["pod"]: row["cpus"] for row in plan["containers"] if row["exclusive"]}
+    assert own == {"test/db-0": "1-6,25-30", "test/db-1": "13-18,37-42"}
+    assert [(row["pod"], row["reason"]) for row in plan["refused"]] == [
+        ("test/db-2", "TopologyAffinityError"),
+        ("test/odd", "SMTAlignmentError"),
+    ]
+    assert plan["reserved"] == "0,12,24,36"
+    assert plan["allocatable"] == {
+        "cpus": 20,
+        "whole_cores": 20,
+        "one_socket": 10,
+        "one_numa_node": 10,
+        "one_l3_cache": 10,
+    }
+    assert plan["differences"] == [
+        {"pod": "test/db-2", "container": "", "this": "refused: TopologyAffinityError", "other": "admitted"},
+        {"pod": "test/db-2", "container": "app", "this": "", "other": "7-11,19,31-35,43"},
+    ]
+    assert plan["diff"]["before"] == "default CPU set: 0-47\n"
+    assert "pod test/db-0, container app: 1-6,25-30\n" in plan["diff"]["after"]
+    assert not plan["changed"]
+
+    # A pod that nobody told of keeps what the checkpoint gives it, and one that runs is not placed again.
+    assert run.last("first")["exclusive"] == "4-7,12-15,68-71,76-79"
+    (postgres, new) = run.last("running")["containers"]
+    assert (postgres["cpus"], new["cpus"]) == ("12-15,76-79", "4-7,68-71")
+
+    empty_pool = run.last("empty_pool")
+    assert empty_pool["shared_pool"] == ""
+    assert any("the shared pool is empty" in note for note in empty_pool["notes"])
+
+    assert run.last("averages")["notes"] == [
+        "pod test/b, container app is given CPUs 0, which other pods have for themselves"
+    ]
+
+    endless = run.last("endless")
+    assert [(row["pod"], row["reason"]) for row in endless["refused"]] == [
+        ("test/c", "EndlessDistribution"),
+        ("test/d", "EndlessDistribution"),
+    ]
+    assert any("would never return" in note for note in endless["notes"])
+
+
+def test_the_playbook_plan(copy_of: CopyOf, tmp_path: Path) -> None:
+    manifests = tmp_path / "pods.yml"
+    manifests.write_text("---\n" + "---\n".join(json.dumps(one) + "\n" for one in (pod("a", "2"), pod("b", "200"))))
+    hosts = {"epyc": {"kubelet_node_root": str(copy_of("epyc", "epyc"))}}
+    run = ansible_playbook(
+        tmp_path / "run", "kubenode.cpu_manager.plan", hosts, "-e", "cpu_manager_manifests=%s" % manifests
+    )
+    assert run.status == 0, run.output
+    answer = run.last("epyc")["msg"]
+    assert [row["pod"] for row in answer["containers"]] == ["test/a"]
+    assert answer["refused"][0]["pod"] == "test/b"
+    assert answer["refused"][0]["message"].startswith("SMT Alignment Error: not enough free physical CPUs")

@@ -1,0 +1,556 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import (
+    ConfigurationError,
+    KubeletConfiguration,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import (
+    SETTINGS,
+    Machine,
+    changes,
+    check_settings,
+    complete,
+    differences,
+    found_settings,
+    manager_config,
+    static_options,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.values import REMOVE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import CPUManagerConfig
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+
+HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+
+DEFAULTS: dict[str, Any] = {
+    "cpu_manager_policy": "none",
+    "cpu_manager_policy_options": {},
+    "cpu_manager_reconcile_period": "10s",
+    "topology_manager_policy": "none",
+    "topology_manager_scope": "container",
+    "reserved_system_cpus": "",
+    "kube_reserved_cpu": "0",
+    "system_reserved_cpu": "0",
+}
+
+OTHERS: dict[str, Any] = {
+    "cpu_manager_policy": "static",
+    "cpu_manager_policy_options": {"full-pcpus-only": "true"},
+    "cpu_manager_reconcile_period": "5s",
+    "topology_manager_policy": "restricted",
+    "topology_manager_scope": "pod",
+    "reserved_system_cpus": "0,4",
+    "kube_reserved_cpu": "500m",
+    "system_reserved_cpu": "1",
+}
+
+OTHERS_TEXT = """\
+apiVersion: kubelet.config.k8s.io/v1beta1
+cpuManagerPolicy: static
+cpuManagerPolicyOptions:
+  full-pcpus-only: "true"
+cpuManagerReconcilePeriod: 5s
+kind: KubeletConfiguration
+kubeReserved:
+  cpu: 500m
+reservedSystemCPUs: 0,4
+systemReserved:
+  cpu: "1"
+topologyManagerPolicy: restricted
+topologyManagerScope: pod
+"""
+
+
+def file(text: str = "") -> KubeletConfiguration:
+    return KubeletConfiguration.parse(HEADER + text, "config.yaml")
+
+
+def machine(name: str = "1s4c2t", minor: int = 36) -> Machine:
+    return Machine(kubelet_view(parse_name(name).topology()), minor)
+
+
+# --- what a file says -------------------------------------------------------------------------------
+
+
+def test_a_file_that_says_nothing() -> None:
+    assert found_settings(file()) == DEFAULTS
+    assert list(found_settings(file())) == list(SETTINGS)
+
+
+def test_a_file_that_says_everything() -> None:
+    assert found_settings(KubeletConfiguration.parse(OTHERS_TEXT)) == OTHERS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'cpuManagerPolicy: ""\n',  # Go's unset value
+        "cpuManagerPolicy: null\n",
+        "cpuManagerPolicy:\n",
+        "cpuManagerPolicyOptions: {}\n",
+        'cpuManagerReconcilePeriod: ""\n',
+        'topologyManagerPolicy: ""\ntopologyManagerScope: ""\n',
+        'reservedSystemCPUs: ""\n',
+        "kubeReserved:\n  memory: 1Gi\n",
+        "kubeReserved: {}\nsystemReserved: null\n",
+        'kubeReserved:\n  cpu: ""\n',
+    ],
+)
+def test_what_means_nothing(text: str) -> None:
+    assert found_settings(file(text)) == DEFAULTS
+
+
+FOUND = [
+    ("kubeReserved:\n  cpu: 2\n", "kube_reserved_cpu", "2"),  # numbers become texts
+    ("systemReserved:\n  cpu: 0.5\n", "system_reserved_cpu", "0.5"),
+    ("reservedSystemCPUs: 3\n", "reserved_system_cpus", "3"),
+    ("cpuManagerReconcilePeriod: 0s\n", "cpu_manager_reconcile_period", "0s"),
+    ("cpuManagerPolicyOptions:\n  a: '1'\n", "cpu_manager_policy_options", {"a": "1"}),
+]
+
+
+@pytest.mark.parametrize(("text", "name", "value"), FOUND)
+def test_found(text: str, name: str, value: object) -> None:
+    assert found_settings(file(text)) == {**DEFAULTS, name: value}
+
+
+UNREADABLE = [
+    ("cpuManagerPolicy: Static\n", "cpuManagerPolicy: 'Static' is not one of none, static"),
+    ("cpuManagerPolicy: [static]\n", "cpuManagerPolicy: ['static'] is not one of none, static"),
+    (
+        "topologyManagerPolicy: strict\n",
+        "topologyManagerPolicy: 'strict' is not one of none, best-effort, restricted, single-numa-node",
+    ),
+    ("topologyManagerScope: node\n", "topologyManagerScope: 'node' is not one of container, pod"),
+    (
+        "cpuManagerPolicyOptions:\n  full-pcpus-only: true\n",
+        (
+            "cpuManagerPolicyOptions: option full-pcpus-only is True, not a text: the kubelet wants it quoted,"
+            ' as in "true"'
+        ),
+    ),
+    (
+        "cpuManagerPolicyOptions: [a]\n",
+        "cpuManagerPolicyOptions: ['a'] is not a mapping of option names to texts",
+    ),
+    (
+        "cpuManagerReconcilePeriod: 10\n",
+        "cpuManagerReconcilePeriod: duration '10': a unit is missing; write it as 10s, 1m30s or 500ms",
+    ),
+    (
+        "reservedSystemCPUs: 0-x\n",
+        "reservedSystemCPUs: CPU list '0-x', position 3: expected the end of a range, found 'x'",
+    ),
+    (
+        "reservedSystemCPUs: 0-7:1/4\n",
+        "reservedSystemCPUs: CPU list '0-7:1/4': the kubelet reads neither strides nor line ends; write '0,4'",
+    ),
+    ("reservedSystemCPUs: [0]\n", "reservedSystemCPUs: [0] is not a text"),
+    (
+        "kubeReserved:\n  cpu: two\n",
+        "kubeReserved.cpu: quantity 'two': a number is missing; write CPUs as 2, 0.5 or 500m",
+    ),
+    (
+        "systemReserved:\n  cpu: true\n",
+        "systemReserved.cpu: True is not a quantity; write it as 2, 0.5 or 500m",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), UNREADABLE)
+def test_unreadable(text: str, message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        found_settings(file(text))
+    assert str(caught.value).startswith("config.yaml: " + message)
+
+
+# --- what is wanted ---------------------------------------------------------------------------------
+
+
+def test_check_settings() -> None:
+    check_settings({})
+    check_settings(DEFAULTS)
+    check_settings(OTHERS)
+    check_settings({"cpu_manager_reconcile_period": "0"})
+
+
+BAD = [
+    ("cpu_manager_policy", "dynamic", "'dynamic' is not one of none, static"),
+    ("cpu_manager_policy", "", "'' is not one of none, static"),
+    (
+        "cpu_manager_policy_options",
+        {"a": True},
+        'option a is True, not a text: the kubelet wants it quoted, as in "true"',
+    ),
+    ("cpu_manager_policy_options", "a", "'a' is not a mapping of option names to texts"),
+    ("cpu_manager_reconcile_period", "1d", "duration '1d': a unit is missing; write it as 10s, 1m30s or 500ms"),
+    ("cpu_manager_reconcile_period", "-1s", "'-1s' is negative; write 0 or more"),
+    (
+        "topology_manager_policy",
+        "best_effort",
+        "'best_effort' is not one of none, best-effort, restricted, single-numa-node",
+    ),
+    ("topology_manager_scope", None, "None is not one of container, pod"),
+    ("reserved_system_cpus", "a", "CPU list 'a', position 1: expected a CPU id, found 'a'"),
+    (
+        "reserved_system_cpus",
+        "0-3:1/2",
+        "CPU list '0-3:1/2': the kubelet reads neither strides nor line ends; write '0,2'",
+    ),
+    (
+        "reserved_system_cpus",
+        "0-3\n",
+        "CPU list '0-3\\n': the kubelet reads neither strides nor line ends; write '0-3'",
+    ),
+    ("reserved_system_cpus", 0, "0 is not a text"),
+    ("kube_reserved_cpu", "1x", "quantity '1x': unknown suffix 'x'; write CPUs as 2, 0.5 or 500m"),
+    ("kube_reserved_cpu", "-1", "'-1' is negative; write 0 or more"),
+    ("system_reserved_cpu", "-1m", "'-1m' is negative; write 0 or more"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), BAD)
+def test_bad_setting(name: str, value: object, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        check_settings({**OTHERS, name: value})
+    assert str(caught.value).startswith("%s: %s" % (name, message))
+
+
+def test_complete() -> None:
+    assert complete({}, OTHERS) == OTHERS
+    assert complete({"cpu_manager_reconcile_period": "1s"}, OTHERS) == {**OTHERS, "cpu_manager_reconcile_period": "1s"}
+    assert complete(OTHERS, DEFAULTS) == OTHERS
+    # The policy none starts with no options.
+    none = complete({"cpu_manager_policy": "none"}, OTHERS)
+    assert none == {**OTHERS, "cpu_manager_policy": "none", "cpu_manager_policy_options": {}}
+    # ... but what somebody asks for is not dropped silently.
+    both = {"cpu_manager_policy": "none", "cpu_manager_policy_options": {"a": "true"}}
+    assert complete(both, OTHERS) == {**OTHERS, **both}
+    # A node without the static policy keeps the options that it has.
+    assert complete({}, {**OTHERS, "cpu_manager_policy": "none"})["cpu_manager_policy_options"]
+
+
+SAME = [
+    ("cpu_manager_reconcile_period", "10s", "10000ms"),
+    ("cpu_manager_reconcile_period", "10s", "0s"),  # the kubelet's default
+    ("cpu_manager_reconcile_period", "0", "10s"),
+    ("reserved_system_cpus", "0-1,4", "4,0,1"),
+    ("kube_reserved_cpu", "1", "1000m"),
+    ("kube_reserved_cpu", "0.5", "500m"),
+    ("system_reserved_cpu", "0", "0m"),
+    ("cpu_manager_policy_options", {"a": "1", "b": "0"}, {"b": "0", "a": "1"}),
+]
+
+
+@pytest.mark.parametrize(("name", "one", "other"), SAME)
+def test_two_ways_to_say_the_same(name: str, one: object, other: object) -> None:
+    assert differences({name: one}, {**DEFAULTS, name: other}) == []
+    assert changes({name: one}, {**DEFAULTS, name: other}) == {}
+
+
+def test_differences() -> None:
+    assert differences(OTHERS, OTHERS) == []
+    assert differences({}, OTHERS) == []
+    assert differences(OTHERS, DEFAULTS) == list(SETTINGS)
+    assert differences(dict(reversed(list(OTHERS.items()))), DEFAULTS) == list(SETTINGS)
+    for name in SETTINGS:
+        assert differences({name: OTHERS[name]}, DEFAULTS) == [name]
+        assert differences({**DEFAULTS, name: OTHERS[name]}, DEFAULTS) == [name]
+
+
+def test_changes() -> None:
+    assert changes(OTHERS, DEFAULTS) == {SETTINGS[name].path: value for name, value in OTHERS.items()}
+    # Nothing is not written.
+    assert changes(DEFAULTS, OTHERS) == {
+        ("cpuManagerPolicy",): "none",
+        ("cpuManagerPolicyOptions",): REMOVE,
+        ("cpuManagerReconcilePeriod",): "10s",
+        ("topologyManagerPolicy",): "none",
+        ("topologyManagerScope",): "container",
+        ("reservedSystemCPUs",): REMOVE,
+        ("kubeReserved", "cpu"): REMOVE,
+        ("systemReserved", "cpu"): REMOVE,
+    }
+
+
+def test_changes_make_the_file() -> None:
+    assert file().with_changes(changes(OTHERS, DEFAULTS)).text == OTHERS_TEXT
+    back = KubeletConfiguration.parse(OTHERS_TEXT).with_changes(changes(DEFAULTS, OTHERS))
+    assert back.text == (
+        "apiVersion: kubelet.config.k8s.io/v1beta1\n"
+        "cpuManagerPolicy: none\n"
+        "cpuManagerReconcilePeriod: 10s\n"
+        "kind: KubeletConfiguration\n"
+        "topologyManagerPolicy: none\n"
+        "topologyManagerScope: container\n"
+    )
+
+
+all_settings = st.fixed_dictionaries(
+    {},
+    optional={
+        "cpu_manager_policy": st.sampled_from(["none", "static"]),
+        "cpu_manager_policy_options": st.dictionaries(
+            st.sampled_from(["full-pcpus-only", "strict-cpu-reservation"]), st.sampled_from(["true", "false", "1"])
+        ),
+        "cpu_manager_reconcile_period": st.sampled_from(["0s", "10s", "1m", "60s", "1500ms"]),
+        "topology_manager_policy": st.sampled_from(["none", "best-effort", "restricted", "single-numa-node"]),
+        "topology_manager_scope": st.sampled_from(["container", "pod"]),
+        "reserved_system_cpus": st.sampled_from(["", "0", "0-1", "1,0", "0,4"]),
+        "kube_reserved_cpu": st.sampled_from(["0", "500m", "0.5", "1", "1000m"]),
+        "system_reserved_cpu": st.sampled_from(["0", "0m", "2", "2e0"]),
+    },
+)
+
+
+@given(all_settings, all_settings)
+def test_after_the_changes_the_file_says_what_is_wanted(before: dict[str, Any], wanted: dict[str, Any]) -> None:
+    configuration = file().with_changes(changes(before, DEFAULTS))
+    found = found_settings(configuration)
+    assert differences(before, found) == []
+    changed = configuration.with_changes(changes(wanted, found))
+    assert differences(wanted, found_settings(changed)) == []
+    # What nobody asked for stays.
+    others = {name: value for name, value in found.items() if name not in wanted}
+    assert differences(others, found_settings(changed)) == []
+    # And once is enough.
+    assert changes(wanted, found_settings(changed)) == {}
+
+
+@given(all_settings)
+def test_what_is_found_can_be_wanted(settings: dict[str, Any]) -> None:
+    found = found_settings(file().with_changes(changes(settings, DEFAULTS)))
+    check_settings(found)
+    assert differences(found, found) == []
+    assert found_settings(file().with_changes(changes(found, DEFAULTS))) == found
+
+
+# --- would the kubelet start? -----------------------------------------------------------------------
+
+
+def config(text: str = "", name: str = "1s4c2t", minor: int = 36, **settings: Any) -> CPUManagerConfig:
+    """With these settings; `text` is what the file has beside them."""
+    return manager_config({**DEFAULTS, **settings}, file(text), machine(name, minor))
+
+
+def cpus(text: str) -> CPUSet:
+    return CPUSet.parse(text)
+
+
+def test_policy_none() -> None:
+    assert config() == CPUManagerConfig("none", cpus("0-7"))
+    assert config(reserved_system_cpus="0-7") == CPUManagerConfig("none", cpus("0-7"))
+
+
+def test_policy_static() -> None:
+    assert config(cpu_manager_policy="static", reserved_system_cpus="1,3") == CPUManagerConfig(
+        "static", cpus("0-7"), cpus("1,3")
+    )
+    assert config(cpu_manager_policy="static", kube_reserved_cpu="1500m", system_reserved_cpu="500m") == (
+        CPUManagerConfig("static", cpus("0-7"), cpus("0,4"))
+    )
+    # Named CPUs take the place of both.
+    assert config(
+        cpu_manager_policy="static",
+        reserved_system_cpus="3",
+        kube_reserved_cpu="7",
+        cpu_manager_policy_options={"strict-cpu-reservation": "true"},
+    ) == CPUManagerConfig("static", cpus("0-7"), cpus("3"), strict_reservation=True)
+
+
+def test_options_shape_the_reservation() -> None:
+    options = {"distribute-cpus-across-numa": "true"}
+    found = config(
+        name="2s1n2c2t", cpu_manager_policy="static", kube_reserved_cpu="6", cpu_manager_policy_options=options
+    )
+    assert found.reserved == cpus("0-4,6")
+
+
+REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
+    (
+        {"cpu_manager_policy": "static"},
+        InputError,
+        (
+            "the static policy would not start:"
+            " [cpumanager] unable to determine reserved CPU resources for static policy;"
+            " set reservedSystemCPUs, or a cpu in kubeReserved or systemReserved"
+        ),
+    ),
+    (
+        {"cpu_manager_policy": "static", "kube_reserved_cpu": "9"},
+        InputError,
+        (
+            "the static policy would not start: [cpumanager] unable to reserve the required amount of CPUs"
+            " (size of  did not equal 9); reserve fewer with reservedSystemCPUs, kubeReserved and systemReserved"
+        ),
+    ),
+    (
+        {"cpu_manager_policy": "static", "reserved_system_cpus": "0,8-9"},
+        InputError,
+        (
+            "reserved_system_cpus: 0,8-9 is not a subset of the node's online CPUs 0-7: CPUs 8-9 are missing;"
+            " take others, or switch them on"
+        ),
+    ),
+    (
+        {"reserved_system_cpus": "8"},  # also with the policy none
+        InputError,
+        (
+            "reserved_system_cpus: 8 is not a subset of the node's online CPUs 0-7: CPUs 8 are missing;"
+            " take others, or switch them on"
+        ),
+    ),
+    (
+        {"cpu_manager_policy": "static", "reserved_system_cpus": "0-7"},
+        RefusedError,
+        (
+            "reserving all of the CPUs 0-7 leaves none for any pod under the static policy; reserve fewer with"
+            " reserved_system_cpus, or kube_reserved_cpu and system_reserved_cpu"
+        ),
+    ),
+    (
+        {"cpu_manager_policy": "static", "kube_reserved_cpu": "7500m"},
+        RefusedError,
+        (
+            "reserving all of the CPUs 0-7 leaves none for any pod under the static policy; reserve fewer with"
+            " reserved_system_cpus, or kube_reserved_cpu and system_reserved_cpu"
+        ),
+    ),
+    (
+        {"cpu_manager_policy_options": {"full-pcpus-only": "true", "align-by-socket": "false"}},
+        InputError,
+        (
+            "cpu_manager_policy_options: the kubelet does not start with the policy none and options"
+            " (align-by-socket, full-pcpus-only); leave them away, or set cpu_manager_policy: static"
+        ),
+    ),
+    (
+        {"cpu_manager_policy": "static", "cpu_manager_policy_options": {"full-pcpus": "true"}},
+        InputError,
+        (
+            'cpu_manager_policy_options: unknown CPU Manager Policy option: "full-pcpus"; the kubelet 1.36 knows'
+            " align-by-socket, distribute-cpus-across-cores, distribute-cpus-across-numa, full-pcpus-only,"
+            " prefer-align-cpus-by-uncorecache, strict-cpu-reservation"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "kind", "message"), REFUSED)
+def test_refused(settings: dict[str, Any], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind) as caught:
+        config(**settings)
+    assert str(caught.value).startswith(message)
+
+
+def test_offline_cpus_cannot_be_reserved() -> None:
+    with pytest.raises(InputError, match="0,4 is not a subset of the node's online CPUs 0-3,5-7: CPUs 4 are missing"):
+        config(name="1s4c2t+offline4", reserved_system_cpus="0,4")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("systemReservedCgroup: /system\n", "systemReservedCgroup"),
+        ("kubeReservedCgroup: /kube\n", "kubeReservedCgroup"),
+        ("systemReservedCgroup: /system\nkubeReservedCgroup: /kube\n", "systemReservedCgroup and kubeReservedCgroup"),
+    ],
+)
+def test_named_cpus_and_cgroups(text: str, names: str) -> None:
+    with pytest.raises(RefusedError) as caught:
+        config(text, reserved_system_cpus="0")
+    assert str(caught.value) == (
+        "reserved_system_cpus cannot be used with %s, which the file has: the kubelet would not start;"
+        " remove it from the file, or reserve with kube_reserved_cpu and system_reserved_cpu" % names
+    )
+    assert config(text, kube_reserved_cpu="1").policy_name == "none"
+    assert config('systemReservedCgroup: ""\n', reserved_system_cpus="0").policy_name == "none"
+
+
+STATIC: dict[str, Any] = {"cpu_manager_policy": "static", "kube_reserved_cpu": "1"}
+ALPHA = "featureGates:\n  CPUManagerPolicyAlphaOptions: true\n"
+SOCKET = {"align-by-socket": "true"}
+
+
+def test_align_by_socket() -> None:
+    assert config(ALPHA, cpu_manager_policy_options=SOCKET, topology_manager_policy="restricted", **STATIC)
+    with pytest.raises(InputError) as caught:
+        config(ALPHA, cpu_manager_policy_options=SOCKET, topology_manager_policy="single-numa-node", **STATIC)
+    assert str(caught.value) == (
+        "cpu_manager_policy_options: Topolgy manager single-numa-node policy is incompatible with CPUManager"
+        " align-by-socket policy option; drop one of the two"
+    )
+    with pytest.raises(InputError, match=r"^cpu_manager_policy_options: Align by socket is not compatible"):
+        config(ALPHA, "1n2s2c", cpu_manager_policy_options=SOCKET, **STATIC)
+    # What is off disturbs nothing.
+    off = {"align-by-socket": "false"}
+    assert config(ALPHA, "1n2s2c", cpu_manager_policy_options=off, topology_manager_policy="single-numa-node", **STATIC)
+
+
+@pytest.mark.parametrize(
+    ("gates", "minor", "option", "accepted"),
+    [
+        ("", 36, "full-pcpus-only", True),
+        ("", 36, "distribute-cpus-across-numa", True),
+        ("featureGates:\n  CPUManagerPolicyBetaOptions: false\n", 36, "distribute-cpus-across-numa", False),
+        ("featureGates:\n  CPUManagerPolicyBetaOptions: true\n", 36, "distribute-cpus-across-numa", True),
+        ("featureGates:\n  CPUManagerPolicyBetaOptions: false\n", 36, "full-pcpus-only", True),
+        ("", 32, "distribute-cpus-across-numa", False),
+        (ALPHA, 32, "distribute-cpus-across-numa", True),
+        ("", 36, "align-by-socket", False),
+        (ALPHA, 36, "align-by-socket", True),
+        ("featureGates:\n  CPUManagerPolicyAlphaOptions: false\n", 36, "align-by-socket", False),
+        ("featureGates: null\n", 36, "full-pcpus-only", True),
+        ("", 31, "strict-cpu-reservation", False),
+    ],
+)
+def test_feature_gates_and_version(gates: str, minor: int, option: str, accepted: bool) -> None:
+    settings = {**DEFAULTS, **STATIC, "cpu_manager_policy_options": {option: "true"}}
+    if accepted:
+        assert static_options(settings, file(gates), minor) == StaticOptions(**{option.replace("-", "_"): True})
+        config(gates, minor=minor, cpu_manager_policy_options={option: "true"}, **STATIC)
+    else:
+        with pytest.raises(InputError, match=r"^cpu_manager_policy_options: "):
+            static_options(settings, file(gates), minor)
+        with pytest.raises(InputError, match=r"^cpu_manager_policy_options: "):
+            config(gates, minor=minor, cpu_manager_policy_options={option: "true"}, **STATIC)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "text", "accepted"),
+    [
+        (8, "", True),
+        (9, "", False),
+        (9, 'topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: "9"\n', True),
+        (9, 'topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: "16"\n', True),
+        (9, 'topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: "8"\n', False),
+        (9, 'topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: "\u00b2"\n', False),
+        (9, 'topologyManagerPolicyOptions:\n  prefer-closest-numa-nodes: "true"\n', False),
+        (9, "topologyManagerPolicyOptions: null\n", False),
+    ],
+)
+def test_many_numa_nodes(nodes: int, text: str, accepted: bool) -> None:
+    name = "%dn1s1c" % nodes
+    assert config(text, name).all_cpus
+    if accepted:
+        assert config(text, name, topology_manager_policy="best-effort").all_cpus
+        return
+    with pytest.raises(InputError) as caught:
+        config(text, name, topology_manager_policy="best-effort")
+    assert str(caught.value) == (
+        "topology_manager_policy: best-effort is unsupported on a node with 9 NUMA nodes, more than 8; set none, or"
+        " max-allowable-numa-nodes in the file's topologyManagerPolicyOptions"
+    )

@@ -1,0 +1,167 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import Machine
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.allocation import (
+    Question,
+    compare_plans,
+    default_configuration,
+    plan_allocations,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import pods_from_manifests
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+
+XEON = parse_name("2s1n12c2t").topology()
+STATIC = {"cpu_manager_policy": "static", "reserved_system_cpus": "0,24"}
+
+
+def manifest(name: str, cpu: object, kind: str = "containers", **container: Any) -> dict[str, Any]:
+    app = {"name": "app", "resources": {"limits": {"cpu": cpu, "memory": "1Gi"}}, **container}
+    return {"metadata": {"name": name}, "spec": {kind: [app]}}
+
+
+def ask(
+    *manifests: dict[str, Any],
+    topology: Topology = XEON,
+    checkpoint: bytes | None = None,
+    **wanted: Any,
+) -> dict[str, Any]:
+    return plan_allocations(
+        Question(
+            topology,
+            Machine(kubelet_view(topology)),
+            default_configuration(),
+            {**STATIC, **wanted},
+            checkpoint,
+            pods_from_manifests(manifests),
+        )
+    )
+
+
+def cpus(plan: dict[str, Any]) -> dict[str, str]:
+    return {row["pod"]: row["cpus"] for row in plan["containers"]}
+
+
+def test_what_is_left() -> None:
+    plan = ask(manifest("a", 4), manifest("b", "1"), manifest("c", "100m"))
+    assert cpus(plan) == {"a": "1-2,25-26", "b": "3", "c": "0,4-24,27-47"}
+    assert plan["shared_pool"] == "0,4-24,27-47"
+    assert plan["exclusive"] == "1-3,25-26"
+    assert plan["allocatable"] == {
+        "cpus": 41,
+        "whole_cores": 40,
+        "one_socket": 24,
+        "one_numa_node": 24,
+        "one_l3_cache": 24,
+    }
+    assert plan["stranded"] == ""
+
+
+def test_a_thread_whose_sibling_is_taken_is_stranded_with_whole_cores_only() -> None:
+    plan = ask(reserved_system_cpus="0-1", cpu_manager_policy_options={"full-pcpus-only": "true"})
+    assert plan["stranded"] == "24-25"
+    assert plan["allocatable"]["cpus"] == plan["allocatable"]["whole_cores"] == 44
+
+
+def test_policy_none_gives_nothing() -> None:
+    plan = ask(manifest("a", 4), cpu_manager_policy="none")
+    assert [row["exclusive"] for row in plan["containers"]] == [False]
+    assert plan["allocatable"] == {}
+
+
+def test_a_checkpoint_that_is_refused_is_noted() -> None:
+    content = write_checkpoint("none", State(CPUSet(), {}))
+    plan = ask(checkpoint=content)
+    assert plan["notes"] == [
+        (
+            'the kubelet would refuse the checkpoint (configured policy "static" differs from state checkpoint policy'
+            ' "none"); this plan begins with an empty node'
+        )
+    ]
+
+
+def test_pods_of_the_checkpoint_stay_and_a_container_that_is_no_longer_there_goes() -> None:
+    state = State(CPUSet.parse("0-3,6-47"), {"other": {"app": CPUSet.parse("4")}, "a": {"old": CPUSet.parse("5")}})
+    plan = ask(manifest("a", 1), checkpoint=write_checkpoint("static", state))
+    assert plan["before"].splitlines() == [
+        "default CPU set: 0-3,6-47",
+        "pod a, container old: 5",
+        "pod other, container app: 4",
+    ]
+    assert "pod other, container app: 4\n" in plan["after"]
+    assert "container old" not in plan["after"]
+
+
+def test_strict_reservation_can_empty_the_shared_pool() -> None:
+    plan = ask(manifest("a", 46), cpu_manager_policy_options={"strict-cpu-reservation": "true"})
+    assert plan["shared_pool"] == ""
+    assert plan["notes"] == [
+        (
+            "the shared pool is empty: no other container can run, and the kubelet would not start again"
+            " (default cpuset cannot be empty)"
+        )
+    ]
+
+
+def test_only_reserved_cpus_left() -> None:
+    assert ask(manifest("a", 46))["notes"] == ["only reserved CPUs are left in the shared pool"]
+
+
+def test_an_endless_distribution_ends_it() -> None:
+    plan = ask(
+        manifest("a", 2),
+        manifest("b", 2),
+        manifest("c", 22),
+        manifest("d", 2),
+        topology=parse_name("4s1n4c2t+adjacent").topology(),
+        reserved_system_cpus="0,8",
+        cpu_manager_policy_options={"full-pcpus-only": "true", "distribute-cpus-across-numa": "true"},
+    )
+    assert [row["pod"] for row in plan["refused"]] == ["c", "d"]
+    assert {row["reason"] for row in plan["refused"]} == {"EndlessDistribution"}
+    assert set(cpus(plan)) == {"a", "b"}
+
+
+def test_differences_between_two_plans() -> None:
+    pods = [manifest("a", 14), manifest("b", 12)]
+    one = ask(*pods, topology_manager_policy="single-numa-node")
+    other = ask(*pods, topology_manager_policy="none")
+    assert compare_plans(one, one) == []
+    assert compare_plans(one, other) == [
+        {"pod": "b", "container": "app", "this": cpus(one)["b"], "other": cpus(other)["b"]}
+    ]
+    refused = ask(manifest("a", 40), topology_manager_policy="single-numa-node")
+    admitted = ask(manifest("a", 40))
+    assert compare_plans(refused, admitted)[0] == {
+        "pod": "a",
+        "container": "",
+        "this": "refused: TopologyAffinityError",
+        "other": "admitted",
+    }
+
+
+@pytest.mark.parametrize("options", [{}, {"full-pcpus-only": "true"}, {"strict-cpu-reservation": "true"}])
+@given(counts=st.lists(st.integers(1, 12), max_size=12))
+def test_nothing_is_lost_and_nothing_given_twice(options: dict[str, str], counts: list[int]) -> None:
+    pods = [manifest("pod-%d" % number, count) for number, count in enumerate(counts)]
+    plan = ask(*pods, cpu_manager_policy_options=options)
+    own = [CPUSet.parse(row["cpus"]) for row in plan["containers"] if row["exclusive"]]
+    assert sum(len(mine) for mine in own) == len(CPUSet.parse(plan["exclusive"]))
+    assert CPUSet.parse(plan["exclusive"]).isdisjoint(CPUSet.parse(plan["shared_pool"]))
+    assert len(plan["refused"]) + len(own) == len(counts)
+    kept = XEON.online - CPUSet.parse(plan["reserved"]) if "strict-cpu-reservation" in options else XEON.online
+    assert CPUSet.parse(plan["exclusive"]) | CPUSet.parse(plan["shared_pool"]) == kept

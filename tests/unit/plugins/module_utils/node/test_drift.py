@@ -1,0 +1,458 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+from typing import Any, Mapping
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import KubeletConfiguration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import (
+    Machine,
+    changes,
+    check_settings,
+    complete,
+    found_settings,
+    manager_config,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import (
+    Judgement,
+    describe_drift,
+    judge,
+    readable,
+    report,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import (
+    CPUManagerConfig,
+    first_state,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
+
+HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+STATIC = "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n"
+
+SETTINGS: dict[str, Any] = {
+    "cpu_manager_policy": "static",
+    "cpu_manager_policy_options": {},
+    "cpu_manager_reconcile_period": "10s",
+    "topology_manager_policy": "none",
+    "topology_manager_scope": "container",
+    "reserved_system_cpus": "0,4",
+    "kube_reserved_cpu": "0",
+    "system_reserved_cpu": "0",
+}
+
+
+def cpus(text: str) -> CPUSet:
+    return CPUSet.parse(text)
+
+
+def file(text: str = "") -> KubeletConfiguration:
+    return KubeletConfiguration.parse(HEADER + text, "config.yaml")
+
+
+def state(default: str, **containers: str) -> bytes:
+    assignments = {"uid-" + name: {name: cpus(text)} for name, text in containers.items()}
+    return write_checkpoint("static", State(cpus(default), assignments))
+
+
+def told(
+    wanted: Mapping[str, Any], text: str | None = STATIC, checkpoint: bytes | None = None, name: str = "1s4c2t"
+) -> dict[str, Any]:
+    """The report of a node; `text` is None for one without a kubelet."""
+    topology = parse_name(name).topology()
+    configuration = None if text is None else file(text)
+    return report(topology, Machine(kubelet_view(topology)), configuration, checkpoint, wanted)
+
+
+# --- a checkpoint -----------------------------------------------------------------------------------
+
+CONFIG = CPUManagerConfig("static", cpus("0-7"), cpus("0,4"))
+OUT_OF_THE_WAY = "stop the kubelet and take the file out of the way before it starts again"
+DRAIN = "drain the node, since running pods have exclusive CPUs in it; then " + OUT_OF_THE_WAY
+
+
+def test_no_checkpoint() -> None:
+    assert judge(None, CONFIG) == readable(None) == Judgement("absent")
+    assert Judgement("absent").to_dict() == {
+        "verdict": "absent",
+        "reason": "",
+        "remedy": "",
+        "policy": None,
+        "default_cpu_set": None,
+        "assignments": {},
+    }
+    assert Judgement("absent").to_text() == ""
+
+
+def test_accepted_checkpoint() -> None:
+    found = judge(state("0,2-4,6-7", a="1,5"), CONFIG)
+    assert found.to_dict() == {
+        "verdict": "accepted",
+        "reason": "",
+        "remedy": "",
+        "policy": "static",
+        "default_cpu_set": "0,2-4,6-7",
+        "assignments": {"uid-a": {"a": "1,5"}},
+    }
+    assert found.to_text() == ("policy: static\ndefault CPU set: 0,2-4,6-7\npod uid-a, container a: 1,5\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason", "remedy", "policy", "default"),
+    [
+        (state("0-6"), 'current set of available CPUs "0-7" doesn\'t match', OUT_OF_THE_WAY, "static", "0-6"),
+        (state("0,2-4,6-7", a="1"), 'current set of available CPUs "0-7"', DRAIN, "static", "0,2-4,6-7"),
+        (
+            write_checkpoint("none", State(cpus(""), {})),
+            'configured policy "static" differs from state checkpoint policy "none"',
+            OUT_OF_THE_WAY,
+            "none",
+            "",
+        ),
+        # what a damaged file still says
+        (state("0-7").replace(b'"0-7"', b'"0-6"'), "checkpoint is corrupted", OUT_OF_THE_WAY, "static", "0-6"),
+        (state("0-3", a="5").replace(b"0-3", b"0-2"), "checkpoint is corrupted", DRAIN, "static", "0-2"),
+        (
+            b'{"policyName":"static","defaultCpuSet":"0-"}',
+            'could not parse default cpu set "0-": ',
+            OUT_OF_THE_WAY,
+            "static",
+            None,
+        ),
+        (b"", "is not JSON: ", OUT_OF_THE_WAY, None, None),
+        (b"[]", "is not a JSON object", OUT_OF_THE_WAY, None, None),
+    ],
+)
+def test_refused_checkpoint(content: bytes, reason: str, remedy: str, policy: str | None, default: str | None) -> None:
+    found = judge(content, CONFIG).to_dict()
+    assert found["verdict"] == "refused"
+    assert found["reason"].startswith(reason)
+    assert found["remedy"] == remedy
+    assert found["policy"] == policy
+    assert found["default_cpu_set"] == default
+    unjudged = readable(content).to_dict()
+    assert unjudged == {**found, "verdict": "not judged", "reason": "", "remedy": ""}
+
+
+def test_checkpoint_that_says_little_as_text() -> None:
+    assert judge(b'{"policyName":"static","defaultCpuSet":"x"}', CONFIG).to_text() == "policy: static\n"
+    assert judge(b"", CONFIG).to_text() == "policy: None\n"
+
+
+# --- a node -----------------------------------------------------------------------------------------
+
+
+def test_no_kubelet_is_an_answer() -> None:
+    wanted = {"cpu_manager_policy": "static", "reserved_system_cpus": "0,99"}
+    found = told(wanted, None, b"{}")
+    assert found == {
+        "status": "no kubelet",
+        "topology": parse_name("1s4c2t").topology().to_dict(),
+        "wanted": wanted,
+        "found": None,
+        "drift": [],
+        "actions": [],
+        "checkpoint": Judgement("absent").to_dict(),
+        "cpus": {"online": "0-7", "offline": "", "reserved": "", "exclusive": "", "shared": "0-7"},
+        "notes": [],
+    }
+
+
+def test_clean() -> None:
+    found = told(SETTINGS, STATIC, state("0,2-4,6-7", a="1,5"))
+    assert found == {
+        "status": "clean",
+        "topology": parse_name("1s4c2t").topology().to_dict(),
+        "wanted": SETTINGS,
+        "found": SETTINGS,
+        "drift": [],
+        "actions": [],
+        "checkpoint": judge(state("0,2-4,6-7", a="1,5"), CONFIG).to_dict(),
+        "cpus": {
+            "online": "0-7",
+            "offline": "",
+            "reserved": "0,4",
+            "exclusive": "1,5",
+            "shared": "2-3,6-7",
+            "reserved_wanted": "0,4",
+        },
+        "notes": [],
+    }
+    # Nothing asked, or what means the same.
+    for wanted in ({}, {"reserved_system_cpus": "4,0", "cpu_manager_reconcile_period": "10000ms"}):
+        assert told(wanted, STATIC, state("0-7"))["status"] == "clean"
+    assert told(SETTINGS, STATIC, None)["status"] == "clean"  # the kubelet makes a new one
+
+
+def test_drift_of_settings() -> None:
+    found = told({"cpu_manager_reconcile_period": "5s", "reserved_system_cpus": "1,5"}, STATIC, state("0-7"))
+    assert found["status"] == "drift"
+    assert found["drift"] == [
+        {"subject": "cpu_manager_reconcile_period", "wanted": "5s", "found": "10s"},
+        {"subject": "reserved_system_cpus", "wanted": "1,5", "found": "0,4"},
+    ]
+    # The checkpoint still fits, since the new reservation is in the shared pool.
+    assert found["checkpoint"]["verdict"] == "accepted"
+    assert found["actions"] == ["stop_kubelet", "write_configuration", "start_kubelet"]
+    assert found["cpus"]["reserved"] == "0,4"
+    assert found["cpus"]["reserved_wanted"] == "1,5"
+
+
+def test_drift_of_checkpoint() -> None:
+    found = told({}, STATIC, state("0-6"))
+    assert found["status"] == "drift"
+    assert found["drift"] == [
+        {
+            "subject": "checkpoint",
+            "wanted": "accepted",
+            "found": 'refused: current set of available CPUs "0-7" doesn\'t match with CPUs in state "0-6"',
+        }
+    ]
+    assert found["actions"] == ["stop_kubelet", "reset_checkpoint", "start_kubelet"]
+
+
+def test_drift_of_both() -> None:
+    found = told(SETTINGS, "", write_checkpoint("none", State(cpus(""), {})))
+    assert [drift["subject"] for drift in found["drift"]] == [
+        "cpu_manager_policy",
+        "reserved_system_cpus",
+        "checkpoint",
+    ]
+    assert found["actions"] == ["stop_kubelet", "reset_checkpoint", "write_configuration", "start_kubelet"]
+
+
+def test_going_to_the_policy_none_drops_the_options() -> None:
+    text = STATIC + 'cpuManagerPolicyOptions:\n  full-pcpus-only: "true"\n'
+    found = told({"cpu_manager_policy": "none"}, text)
+    assert found["drift"] == [
+        {"subject": "cpu_manager_policy", "wanted": "none", "found": "static"},
+        {"subject": "cpu_manager_policy_options", "wanted": {}, "found": {"full-pcpus-only": "true"}},
+    ]
+
+
+def test_what_the_kubelet_would_not_start_with_is_refused() -> None:
+    with pytest.raises(InputError, match="reserved_system_cpus: 0,99 is not a subset"):
+        told({"reserved_system_cpus": "0,99"})
+    with pytest.raises(InputError, match="the static policy would not start"):
+        told({"cpu_manager_policy": "static"}, "")
+    with pytest.raises(RefusedError, match="leaves none for any pod"):
+        told({"reserved_system_cpus": "0-7"})
+
+
+def test_describe_drift() -> None:
+    assert describe_drift({}, SETTINGS) == []
+    assert describe_drift({"topology_manager_scope": "pod"}, SETTINGS) == [
+        {"subject": "topology_manager_scope", "wanted": "pod", "found": "container"}
+    ]
+
+
+# --- who uses which CPUs ----------------------------------------------------------------------------
+
+
+def test_offline_cpus() -> None:
+    found = told({}, STATIC, state("0,2-4,6-7", a="1,5"), "1s4c2t+offline5")
+    assert found["cpus"] == {
+        "online": "0-4,6-7",
+        "offline": "5",
+        "reserved": "0,4",
+        "exclusive": "1",  # of those that are there
+        "shared": "2-3,6-7",
+        "reserved_wanted": "0,4",
+    }
+
+
+def test_cpus_that_the_kubelet_reserves_by_number() -> None:
+    text = "cpuManagerPolicy: static\nkubeReserved:\n  cpu: 1500m\n"
+    assert told({}, text)["cpus"]["reserved"] == "0,4"
+
+
+def test_reserved_cpus_of_a_kubelet_that_would_not_start() -> None:
+    text = STATIC + "kubeReservedCgroup: /kube\n"
+    found = told({"reserved_system_cpus": "", "kube_reserved_cpu": "1"}, text)
+    assert found["cpus"]["reserved"] == "0,4"
+    assert found["cpus"]["reserved_wanted"] == "0"
+
+
+# --- notes ------------------------------------------------------------------------------------------
+
+
+def test_note_that_the_kubelet_would_not_start_again() -> None:
+    prefix = "as the node is, its kubelet would not start again: "
+    assert told(SETTINGS, STATIC, state("0-6"))["notes"] == [
+        prefix + 'current set of available CPUs "0-7" doesn\'t match with CPUs in state "0-6"'
+    ]
+    # It starts with what is wanted, though not with what is there.
+    notes = told(SETTINGS, "cpuManagerPolicy: static\n", state("0-7"))["notes"]
+    assert len(notes) == 1
+    assert notes[0].startswith(prefix + "the static policy would not start: ")
+    # ... and the other way round.
+    found = told(SETTINGS, "", write_checkpoint("none", State(cpus(""), {})))
+    assert found["checkpoint"]["verdict"] == "refused"
+    assert found["notes"] == []
+
+
+def test_note_on_a_reservation_that_splits_cores() -> None:
+    text = "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1,5\n"
+    assert told({}, text)["notes"] == ["the reservation 0-1,5 splits cores: pods get their other threads, CPUs 4"]
+
+
+def test_notes_on_the_machine() -> None:
+    notes = told({}, STATIC, None, "1s4c2t+offline7")["notes"]
+    assert notes == [
+        (
+            "the cores have unequal numbers of online threads, and the kubelet counts with their average, 1:"
+            " under the static policy it can hand out a CPU that is in use, so switch siblings on or off together"
+        )
+    ]
+    topology = Topology(
+        cpus("0-3"), [cpus("0-1"), cpus("2-3")], numa_nodes=[Group(0, cpus("0-1"))], problems=["a core is strange"]
+    )
+    found = report(topology, Machine(kubelet_view(topology)), None, None, {})
+    assert found["notes"] == ["a core is strange", "CPUs 2-3 belong to no NUMA node: the kubelet does not see them"]
+
+
+# --- laws -------------------------------------------------------------------------------------------
+
+
+class Node:
+    """A node whose files are values, and what is wanted of it."""
+
+    def __init__(
+        self, shape: Shape, configuration: KubeletConfiguration, checkpoint: bytes | None, wanted: Mapping[str, Any]
+    ) -> None:
+        self.shape = shape
+        self.topology = shape.topology()
+        self.machine = Machine(kubelet_view(self.topology))
+        self.configuration = configuration
+        self.checkpoint = checkpoint
+        self.wanted = wanted
+
+    def __repr__(self) -> str:
+        return "Node(%s, %r, %r, %r)" % (self.shape.name(), self.configuration.text, self.checkpoint, self.wanted)
+
+    def report(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        found = report(self.topology, self.machine, self.configuration, self.checkpoint, wanted)
+        assert json.loads(json.dumps(found)) == found
+        return found
+
+    def act(self, action: str) -> None:
+        """What the role does for one of the report's actions."""
+        if action == "reset_checkpoint":
+            self.checkpoint = None
+        elif action == "write_configuration":
+            found = found_settings(self.configuration)
+            self.configuration = self.configuration.with_changes(changes(complete(self.wanted, found), found))
+        elif action == "start_kubelet" and self.checkpoint is None:
+            config = manager_config(found_settings(self.configuration), self.configuration, self.machine)
+            self.checkpoint = write_checkpoint(config.policy_name, first_state(config))
+
+
+@st.composite
+def settings(draw: st.DrawFn, online: CPUSet) -> dict[str, Any]:
+    options = st.dictionaries(
+        st.sampled_from(["full-pcpus-only", "strict-cpu-reservation", "distribute-cpus-across-numa"]),
+        st.sampled_from(["true", "false"]),
+    )
+    some_cpus = st.frozensets(st.sampled_from(list(online))).map(CPUSet).map(str)
+    drawn: dict[str, Any] = draw(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "cpu_manager_policy": st.sampled_from(["static", "static", "none"]),
+                "cpu_manager_policy_options": options,
+                "cpu_manager_reconcile_period": st.sampled_from(["10s", "5s", "0s"]),
+                "topology_manager_policy": st.sampled_from(["none", "best-effort", "single-numa-node"]),
+                "topology_manager_scope": st.sampled_from(["container", "pod"]),
+                "reserved_system_cpus": some_cpus,
+                "kube_reserved_cpu": st.sampled_from(["0", "500m", "1", "2"]),
+                "system_reserved_cpu": st.sampled_from(["0", "0.5"]),
+            },
+        )
+    )
+    return drawn
+
+
+@st.composite
+def nodes(draw: st.DrawFn) -> Node:
+    shape = draw(shapes(most_cpus=12))
+    online = shape.topology().online
+    configuration = file().with_changes(changes(draw(settings(online)), found_settings(file())))
+    some_cpus = st.frozensets(st.sampled_from(list(online))).map(CPUSet)
+    pool, exclusive = draw(st.one_of(st.just(online), some_cpus)), draw(some_cpus)
+    states = [State(online, {}), State(CPUSet(), {}), State(pool - exclusive, {"pod": {"container": exclusive}})]
+    checkpoint = write_checkpoint(draw(st.sampled_from(["static", "none"])), draw(st.sampled_from(states)))
+    found = draw(st.sampled_from([None, checkpoint, checkpoint, checkpoint[:-20], b""]))
+    return Node(shape, configuration, found, draw(settings(online)))
+
+
+def starts(node: Node, wanted: Mapping[str, Any]) -> bool:
+    try:
+        node.report(wanted)
+    except (InputError, RefusedError):
+        return False
+    return True
+
+
+@given(nodes())
+def test_what_is_found_can_be_wanted(node: Node) -> None:
+    """The round trip: a node's own settings are no drift, on itself."""
+    assume(starts(node, {}))
+    asked_nothing = node.report({})
+    found = asked_nothing["found"]
+    check_settings(found)
+    asked_all = node.report(found)
+    assert {**asked_all, "wanted": {}} == asked_nothing
+    assert [drift["subject"] for drift in asked_all["drift"]] in ([], ["checkpoint"])
+    assert "write_configuration" not in asked_all["actions"]
+
+
+@given(nodes())
+def test_after_the_actions_the_node_is_clean(node: Node) -> None:
+    assume(starts(node, node.wanted))
+    before = node.report(node.wanted)
+    order = ["stop_kubelet", "reset_checkpoint", "write_configuration", "start_kubelet"]
+    assert before["actions"] == [action for action in order if action in before["actions"]]
+    assert (before["status"] == "drift") == bool(before["drift"]) == bool(before["actions"])
+    for action in before["actions"]:
+        node.act(action)
+    after = node.report(node.wanted)
+    assert after["status"] == "clean"
+    assert after["drift"] == after["actions"] == []
+    assert (
+        after["cpus"]["reserved"] == before["cpus"]["reserved_wanted"] or after["found"]["cpu_manager_policy"] == "none"
+    )
+    # Its kubelet starts again, whatever was there before.
+    assert not any("would not start again" in note for note in after["notes"])
+    # The round trip, to the next node of the kind.
+    assert node.report(after["found"])["status"] == "clean"
+
+
+@given(nodes())
+def test_a_report_changes_nothing(node: Node) -> None:
+    assume(starts(node, node.wanted))
+    text, wanted = node.configuration.text, json.dumps(node.wanted)
+    assert node.report(node.wanted) == node.report(node.wanted)
+    assert (node.configuration.text, json.dumps(node.wanted)) == (text, wanted)
+
+
+@given(nodes())
+def test_each_online_cpu_is_reserved_exclusive_or_shared(node: Node) -> None:
+    assume(starts(node, node.wanted))
+    pools = node.report(node.wanted)["cpus"]
+    reserved, exclusive, shared = (cpus(pools[name]) for name in ("reserved", "exclusive", "shared"))
+    assert shared == node.topology.online - reserved - exclusive
+    assert exclusive <= node.topology.online
+    assert cpus(pools["online"]) == node.topology.online

@@ -1,0 +1,172 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import ConfigurationError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import NEWEST_MINOR
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, minor_version, node_name
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+
+CONFIG = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+NAME = "2s1n2c2t+offline7"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "node"
+    write_tree(parse_name(NAME).topology(), root, parse_name(NAME).whole())
+    return root
+
+
+def write(root: Path, path: str, content: bytes) -> Path:
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    return file
+
+
+def test_machine(root: Path) -> None:
+    node = Node(Tree(str(root)))
+    assert node.topology == parse_name(NAME).topology()
+    machine = node.machine()
+    assert str(machine.topology.all_cpus()) == "0-6"
+    assert machine.minor == NEWEST_MINOR
+    assert Node(Tree(str(root)), minor=33).machine().minor == 33
+
+
+def test_the_machine_is_read_once(root: Path) -> None:
+    node = Node(Tree(str(root)))
+    topology = node.topology
+    (root / "sys/devices/system/cpu/online").unlink()
+    assert node.topology is topology
+
+
+def test_no_machine(tmp_path: Path) -> None:
+    with pytest.raises(NodeError):
+        _topology = Node(Tree(str(tmp_path))).topology
+
+
+def test_no_kubelet(root: Path) -> None:
+    node = Node(Tree(str(root)))
+    assert node.config_path is None
+    assert node.configuration() is None
+    assert node.checkpoint() is None
+    with pytest.raises(NodeError) as caught:
+        node.needed_configuration()
+    assert str(caught.value) == (
+        "%s/var/lib/kubelet/config.yaml: no kubelet configuration there;"
+        " name the file that the kubelet's --config gives in config_path" % root
+    )
+
+
+def test_configuration(root: Path) -> None:
+    file = write(root, "etc/kubernetes/kubelet-config.yaml", CONFIG.replace("\n", "\r\n").encode())
+    node = Node(Tree(str(root)))
+    assert node.config_path == "/etc/kubernetes/kubelet-config.yaml"
+    configuration = node.configuration()
+    assert configuration is not None
+    assert configuration.source == str(file)
+    # Every byte of it: it is written back.
+    assert configuration.text == CONFIG.replace("\n", "\r\n")
+    assert node.needed_configuration().text == configuration.text
+
+
+def test_configuration_elsewhere(root: Path) -> None:
+    write(root, "var/lib/kubelet/config.yaml", b"not this one")
+    file = write(root, "opt/kubelet.yaml", CONFIG.encode())
+    node = Node(Tree(str(root)), config_path="/opt/kubelet.yaml")
+    assert node.needed_configuration().source == str(file)
+    missing = Node(Tree(str(root)), config_path="/opt/missing.yaml")
+    assert missing.configuration() is None
+    with pytest.raises(NodeError, match=r"/opt/missing\.yaml: no kubelet configuration there"):
+        missing.needed_configuration()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "config.yaml: the file is empty, expected a KubeletConfiguration"),
+        (b"kind: Pod\n", "config.yaml: 'apiVersion' is missing"),
+        (b"\xff\xfe", "config.yaml: is not UTF-8 text"),
+    ],
+)
+def test_damaged_configuration(root: Path, content: bytes, message: str) -> None:
+    write(root, "var/lib/kubelet/config.yaml", content)
+    with pytest.raises(NodeError, match=message) as caught:
+        Node(Tree(str(root))).configuration()
+    assert isinstance(caught.value, ConfigurationError) == (content != b"\xff\xfe")
+
+
+def test_checkpoint(root: Path) -> None:
+    node = Node(Tree(str(root)))
+    assert node.checkpoint_path == "/var/lib/kubelet/cpu_manager_state"
+    file = write(root, "var/lib/kubelet/cpu_manager_state", b"")
+    assert node.checkpoint() == b""  # an empty file is not no file
+    file.write_bytes(b"{\xff}")
+    assert node.checkpoint() == b"{\xff}"
+    # What is there and cannot be read is not absent.
+    file.unlink()
+    file.symlink_to("nothing")
+    with pytest.raises(NodeError, match="cpu_manager_state: cannot be read: No such file or directory"):
+        node.checkpoint()
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(NodeError, match="cpu_manager_state: is not a regular file"):
+        node.checkpoint()
+
+
+@pytest.mark.parametrize("kubelet_root", ["/data/kubelet", "/data/kubelet/"])
+def test_checkpoint_elsewhere(root: Path, kubelet_root: str) -> None:
+    write(root, "data/kubelet/cpu_manager_state", b"{}")
+    node = Node(Tree(str(root)), kubelet_root=kubelet_root)
+    assert node.checkpoint_path == "/data/kubelet/cpu_manager_state"
+    assert node.checkpoint() == b"{}"
+
+
+def test_name(root: Path) -> None:
+    tree = Tree(str(root))
+    assert node_name(tree) == "node"  # the directory's
+    hostname = write(root, "etc/hostname", b"worker-3\n")
+    assert node_name(tree) == "worker-3"
+    hostname.write_bytes(b"\n")
+    assert node_name(tree) == "node"
+    # A message needs a name, whatever is in this place.
+    hostname.unlink()
+    hostname.symlink_to("../../../hostname")
+    assert node_name(tree) == "node"
+    hostname.unlink()
+    hostname.mkdir()
+    assert node_name(tree) == "node"
+
+
+def test_name_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = Tree("/")
+    monkeypatch.setattr(tree, "read_value", lambda path: {"/etc/hostname": None}[path])
+    assert node_name(tree) == os.uname().nodename
+
+
+@pytest.mark.parametrize(
+    ("version", "minor"),
+    [("1.36", 36), ("v1.36", 36), ("v1.36.3", 36), ("1.33.13", 33), ("v1.32.4+k3s1", 32), ("v1.31.5-eks-5d632ec", 31)],
+)
+def test_minor_version(version: str, minor: int) -> None:
+    assert minor_version(version) == minor
+
+
+@pytest.mark.parametrize(
+    "version", ["", "v", "1", "36", "v2.0", "1.x", "1.", "latest", "1.36-rc.1", "1.-3", "1.\u00b2"]
+)
+def test_no_version(version: str) -> None:
+    with pytest.raises(InputError) as caught:
+        minor_version(version)
+    assert str(caught.value) == "kubelet_version %r is not a version such as 1.36 or v1.35.6" % version

@@ -1,0 +1,488 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.reservation import (
+    PACKED,
+    SPREAD,
+    Reservation,
+    Step,
+    count_by_curve,
+    kubelet_reservation,
+    plan_reservation,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import (
+    CPUTopology,
+    kubelet_view,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
+
+SMT = "1s4c2t"  # cores 0,4 1,5 2,6 3,7
+TWO = "2s1n2c2t"  # NUMA node 0: cores 0,4 1,5; 1: cores 2,6 3,7
+
+
+def machine(name: str) -> Topology:
+    return parse_name(name).topology()
+
+
+def seen(name: str) -> CPUTopology:
+    return kubelet_view(machine(name))
+
+
+# --- the kubelet's own choice -----------------------------------------------------------------------
+
+KUBELET_RESERVATIONS = [
+    (SMT, 1000, {}, "0"),
+    (SMT, 2000, {}, "0,4"),  # the two threads of core 0
+    (SMT, 1, {}, "0"),  # rounded up
+    (SMT, 1001, {}, "0,4"),
+    (SMT, 8000, {}, "0-7"),
+    (TWO, 4000, {}, "0-1,4-5"),
+    (TWO, 2000, {"distribute_cpus_across_cores": True}, "0-1"),  # the options shape it
+    (TWO, 6000, {"distribute_cpus_across_numa": True}, "0-4,6"),
+    (TWO, 6000, {"distribute_cpus_across_numa": True, "full_pcpus_only": True}, "0-2,4-6"),
+    (TWO, 6000, {"full_pcpus_only": True}, "0-2,4-6"),
+    ("1s2l2c2t", 3000, {"prefer_align_cpus_by_uncorecache": True}, "0-1,4"),
+    (TWO, 6000, {"strict_cpu_reservation": True, "align_by_socket": True}, "0-2,4-6"),
+]
+
+
+@pytest.mark.parametrize(("name", "millicores", "options", "reserved"), KUBELET_RESERVATIONS)
+def test_kubelet_reservation(name: str, millicores: int, options: dict[str, bool], reserved: str) -> None:
+    assert str(kubelet_reservation(seen(name), millicores, StaticOptions(**options))) == reserved
+
+
+@pytest.mark.parametrize("millicores", [0, 1, 1000, 100_000])
+def test_named_cpus_are_reserved_as_they_are(millicores: int) -> None:
+    """Whatever number the configuration has beside them."""
+    named = CPUSet.parse("1,6-7")
+    assert kubelet_reservation(seen(SMT), millicores, StaticOptions(), named) == named
+
+
+@pytest.mark.parametrize("millicores", [0, -1])
+def test_nothing_to_reserve(millicores: int) -> None:
+    with pytest.raises(InputError) as caught:
+        kubelet_reservation(seen(SMT), millicores, StaticOptions())
+    assert str(caught.value) == (
+        "[cpumanager] unable to determine reserved CPU resources for static policy;"
+        " set reservedSystemCPUs, or a cpu in kubeReserved or systemReserved"
+    )
+
+
+def test_more_than_there_is() -> None:
+    with pytest.raises(InputError) as caught:
+        kubelet_reservation(seen(SMT), 8001, StaticOptions())
+    assert str(caught.value) == (
+        "[cpumanager] unable to reserve the required amount of CPUs (size of  did not equal 9);"
+        " reserve fewer with reservedSystemCPUs, kubeReserved and systemReserved"
+    )
+
+
+# --- how many ---------------------------------------------------------------------------------------
+
+# As GKE has it, in CPUs: 6% of the first, 1% of the next, 0.5% of the next two, 0.25% of all others.
+GKE = [Step(1, 0.06), Step(1, 0.01), Step(2, 0.005), Step(None, 0.0025)]
+
+CURVES = [
+    (30, [Step(None, 0.1)], 3),  # 30 * 0.1 is 3.0000000000000004 in floating point
+    (10, [Step(None, 0.7)], 7),  # ... and here 7.000000000000001 with 1 - 0.3
+    (10, [Step(None, 1 - 0.3)], 7),
+    (100, [Step(None, 0.29)], 29),
+    (100, [Step(None, 0.07)], 7),  # 7.000000000000001
+    (3, [Step(None, 0.1)], 1),  # rounded up
+    (10, [Step(1, 0.1), Step(1, 0.1), Step(1, 0.1), Step(None, 0.1)], 1),  # 0.1 + 0.1 + 0.1 is more than 0.3
+    (31, [Step(None, 0.1)], 4),
+    (8, [Step(None, 0.5)], 4),
+    (7, [Step(None, 0.5)], 4),
+    (1, [Step(None, 1)], 1),
+    (96, [Step(None, 1)], 96),
+    (96, [Step(None, 0)], 1),  # at least one
+    (96, [], 1),
+    (96, GKE, 1),
+    (400, GKE, 2),
+    (4, [Step(4, 0.25), Step(None, 1.0)], 1),  # nothing is left to the last step
+    (3, [Step(4, 0.25), Step(None, 1.0)], 1),
+    (5, [Step(4, 0.25), Step(None, 1.0)], 2),
+    (96, [Step(4, 0.25)], 1),  # of the others nothing
+]
+
+
+@pytest.mark.parametrize(("cpus", "steps", "count"), CURVES)
+def test_curve(cpus: int, steps: list[Step], count: int) -> None:
+    assert count_by_curve(cpus, steps) == count
+
+
+BAD_CURVES = [
+    ([Step(None, 1.01)], "step 1 of the curve: fraction 1.01 is not between 0 and 1"),
+    ([Step(None, -0.1)], "step 1 of the curve: fraction -0.1 is not between 0 and 1"),
+    ([Step(1, 0.5), Step(None, math.nan)], "step 2 of the curve: fraction nan is not between 0 and 1"),
+    ([Step(None, math.inf)], "step 1 of the curve: fraction inf is not between 0 and 1"),
+    (
+        [Step(1, 0.5), Step(None, 0.5), Step(1, 0.5)],
+        "step 2 of the curve has no cpus: only the last step may stand for all others",
+    ),
+    ([Step(0, 0.5)], "step 1 of the curve: cpus is 0; a step has at least one CPU"),
+    ([Step(1, 0.5), Step(-3, 0.5)], "step 2 of the curve: cpus is -3; a step has at least one CPU"),
+]
+
+
+@pytest.mark.parametrize(("steps", "message"), BAD_CURVES)
+def test_bad_curve(steps: list[Step], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        count_by_curve(96, steps)
+    assert str(caught.value) == message
+
+
+@given(st.integers(1, 8192), st.integers(0, 1000))
+def test_a_fraction_is_rounded_up_exactly(cpus: int, thousandths: int) -> None:
+    assert count_by_curve(cpus, [Step(None, thousandths / 1000)]) == max(
+        1, math.ceil(Fraction(cpus * thousandths, 1000))
+    )
+
+
+@given(st.integers(1, 500), st.lists(st.tuples(st.integers(1, 50), st.integers(0, 100)), max_size=6))
+def test_a_curve_adds_up_what_its_steps_are_of_each_cpu(cpus: int, steps: list[tuple[int, int]]) -> None:
+    percents = [percent for size, percent in steps for _cpu in range(size)][:cpus]
+    curve = [Step(size, percent / 100) for size, percent in steps]
+    assert count_by_curve(cpus, curve) == max(1, -(-sum(percents) // 100))
+
+
+# --- the planner ------------------------------------------------------------------------------------
+
+PLANS = [
+    (SMT, 2, PACKED, "0,4"),
+    (SMT, 4, PACKED, "0-1,4-5"),
+    (SMT, 6, PACKED, "0-2,4-6"),
+    (SMT, 2, SPREAD, "0,4"),  # one NUMA node
+    (TWO, 4, PACKED, "0-1,4-5"),
+    (TWO, 4, SPREAD, "0,2,4,6"),
+    (TWO, 6, SPREAD, "0-2,4-6"),  # the first gives more
+    (TWO, 2, SPREAD, "0,4"),
+    ("4s1n8c", 5, SPREAD, "0-1,8,16,24"),  # exactly 5
+    ("4s1n8c", 5, PACKED, "0-4"),
+    ("4s1n8c2t", 10, SPREAD, "0-1,8,16,24,32-33,40,48,56"),
+    ("4s1n8c2t", 12, SPREAD, "0-1,8-9,16,24,32-33,40-41,48,56"),
+    ("4s1n8c2t", 14, SPREAD, "0-1,8-9,16-17,24,32-33,40-41,48-49,56"),
+    ("1s2l2c2t+interleaved", 4, PACKED, "0-1,4-5"),
+    ("2s1n4c2t+interleaved", 4, PACKED, "0,2,8,10"),  # of one NUMA node
+    ("2s1n4c2t+interleaved", 4, SPREAD, "0-1,8-9"),
+    ("1s4c2t+adjacent", 4, PACKED, "0-3"),
+    # cores of unequal size
+    ("1s2c2t2e", 1, PACKED, "2"),  # cores 0,4 1,5 2 3
+    ("1s2c2t2e", 2, PACKED, "0,4"),
+    ("1s2c2t2e", 3, PACKED, "0,2,4"),
+    ("1s2c2t2e", 5, PACKED, "0-2,4-5"),
+    ("1s4c2t+offline7", 1, PACKED, "3"),
+    ("1s4c2t+offline7", 3, PACKED, "0,3-4"),
+    ("2s1n2c2t+offline4,6", 2, SPREAD, "1,5"),  # of as few cores as may be
+    ("2s1n2c2t+offline4,6", 3, SPREAD, "0,3,7"),
+    # a NUMA node that is exhausted gives all it has
+    ("2s1n4c+offline5-7", 4, SPREAD, "0-2,4"),
+    ("2s1n4c+offline5-7", 2, SPREAD, "0,4"),
+]
+
+
+@pytest.mark.parametrize(("name", "count", "strategy", "reserved"), PLANS)
+def test_plan(name: str, count: int, strategy: str, reserved: str) -> None:
+    topology = machine(name)
+    plan = plan_reservation(topology, count, strategy)
+    assert str(plan.reserved) == reserved
+    assert plan == Reservation(plan.reserved, topology.online - plan.reserved, CPUSet(), CPUSet())
+
+
+NEAR = [
+    ("2s1n2c2t", 2, PACKED, 1, "2,6"),
+    ("2s1n2c2t", 6, PACKED, 1, "0,2-4,6-7"),
+    ("2s1n2c2t", 2, SPREAD, 1, "2,6"),
+    ("2s1n2c2t", 6, SPREAD, 1, "0,2-4,6-7"),  # node 1 gives more
+    ("2s2n2c", 3, PACKED, 2, "4-6"),  # then the other of its socket
+    ("2s2n2c", 5, PACKED, 3, "0,4-7"),
+    ("2s2n2c", 3, SPREAD, 3, "0,4,6"),
+    ("2s1n2c+memory2", 1, PACKED, 3, "2"),  # memory alone: the CPUs nearest to it
+    ("2s1n2c+memory2", 3, PACKED, 3, "0,2-3"),
+    ("2s1n2c+nodes4,8", 1, PACKED, 8, "2"),
+]
+
+
+@pytest.mark.parametrize(("name", "count", "strategy", "near", "reserved"), NEAR)
+def test_near_numa_node(name: str, count: int, strategy: str, near: int, reserved: str) -> None:
+    assert str(plan_reservation(machine(name), count, strategy, near_numa_node=near).reserved) == reserved
+
+
+def test_no_such_numa_node() -> None:
+    with pytest.raises(InputError) as caught:
+        plan_reservation(machine("2s1n2c+nodes4,8"), 1, near_numa_node=0)
+    assert str(caught.value) == "NUMA node 0 does not exist; there are 4, 8"
+
+
+def test_smt_off() -> None:
+    plan = plan_reservation(machine("2s1n4c2t"), 3, SPREAD, smt=False)
+    assert [str(cpus) for cpus in plan] == ["0-1,4", "2-3,5-7", "8-15", ""]
+
+
+def test_smt_off_counts_cores() -> None:
+    assert len(plan_reservation(machine(SMT), 3, smt=False).reserved) == 3
+    with pytest.raises(InputError, match="cannot reserve 4 of 4 CPUs"):
+        plan_reservation(machine(SMT), 4, smt=False)
+
+
+def test_caches_are_not_mixed() -> None:
+    """A machine whose numbering goes to and fro between two caches: the cores of one come first."""
+    topology = Topology(
+        CPUSet.parse("0-7"),
+        [CPUSet([cpu]) for cpu in range(8)],
+        caches=[Group(0, CPUSet.parse("0,2,4,6")), Group(1, CPUSet.parse("1,3,5,7"))],
+    )
+    assert str(plan_reservation(topology, 3).reserved) == "0,2,4"
+    assert str(plan_reservation(topology, 5).reserved) == "0-2,4,6"
+
+
+def test_cpus_of_no_numa_node_come_last() -> None:
+    topology = Topology(
+        CPUSet.parse("0-5"), [CPUSet([cpu]) for cpu in range(6)], numa_nodes=[Group(0, CPUSet.parse("2-5"))]
+    )
+    assert str(plan_reservation(topology, 4).reserved) == "2-5"
+    assert str(plan_reservation(topology, 5).reserved) == "0,2-5"
+
+
+def test_split_core() -> None:
+    plan = plan_reservation(machine(TWO), 3, allow_split_core=True)
+    assert [str(cpus) for cpus in plan] == ["0-1,4", "2-3,5-7", "", "1,5"]
+    # Of the NUMA node that gave less.
+    plan = plan_reservation(machine(TWO), 3, SPREAD, allow_split_core=True)
+    assert [str(cpus) for cpus in plan] == ["0,2,4", "1,3,5-7", "", "2,6"]
+    # Only if it must be.
+    plan = plan_reservation(machine(TWO), 4, allow_split_core=True)
+    assert [str(cpus) for cpus in plan] == ["0-1,4-5", "2-3,6-7", "", ""]
+
+
+def test_at_least() -> None:
+    assert str(plan_reservation(machine(TWO), 3, at_least=True).reserved) == "0-1,4-5"
+    assert str(plan_reservation(machine(TWO), 4, at_least=True).reserved) == "0-1,4-5"
+    # Rounding up would leave nothing to the pods.
+    with pytest.raises(InputError, match="cannot reserve 7 CPUs without splitting a core: the nearest counts are 6;"):
+        plan_reservation(machine(TWO), 7, at_least=True)
+    assert str(plan_reservation(machine(TWO), 7, at_least=True, allow_split_core=True).split_core) == "3,7"
+
+
+BAD_PLANS = [
+    (SMT, 0, "cannot reserve 0 CPUs: reserve at least one"),
+    (SMT, -2, "cannot reserve -2 CPUs: reserve at least one"),
+    (SMT, 8, "cannot reserve 8 of 8 CPUs: at least one must be left for the pods"),
+    (SMT, 100, "cannot reserve 100 of 8 CPUs: at least one must be left for the pods"),
+    ("1s1c", 1, "cannot reserve 1 of 1 CPUs: at least one must be left for the pods"),
+    (
+        SMT,
+        3,
+        (
+            "cannot reserve 3 CPUs without splitting a core: the nearest counts are 2 and 4;"
+            " take one of them, or allow one split core"
+        ),
+    ),
+    (
+        SMT,
+        1,
+        (
+            "cannot reserve 1 CPUs without splitting a core: the nearest counts are 2;"
+            " take one of them, or allow one split core"
+        ),
+    ),
+    (
+        SMT,
+        7,
+        (
+            "cannot reserve 7 CPUs without splitting a core: the nearest counts are 6;"
+            " take one of them, or allow one split core"
+        ),
+    ),
+    (
+        "1s1c2t",
+        1,
+        (
+            "cannot reserve 1 CPUs without splitting a core: the nearest counts are none at all;"
+            " take one of them, or allow one split core"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize("strategy", [PACKED, SPREAD])
+@pytest.mark.parametrize(("name", "count", "message"), BAD_PLANS)
+def test_bad_plan(name: str, count: int, message: str, strategy: str) -> None:
+    with pytest.raises(InputError) as caught:
+        plan_reservation(machine(name), count, strategy)
+    assert str(caught.value) == message
+
+
+def test_no_such_strategy() -> None:
+    with pytest.raises(InputError, match="strategy 'even' is neither packed nor spread"):
+        plan_reservation(machine(SMT), 2, "even")
+
+
+# --- laws of the planner ----------------------------------------------------------------------------
+
+
+def usable_cores(topology: Topology, smt: bool) -> list[CPUSet]:
+    return [core.cpus if smt else core.cpus.take(1) for core in topology.cores]
+
+
+def node_cores(topology: Topology, cores: list[CPUSet]) -> list[list[CPUSet]]:
+    """The cores of each NUMA node that has CPUs."""
+    nodes = [[core for core in cores if core.first() in node.cpus] for node in topology.numa_nodes]
+    return [node for node in nodes if node]
+
+
+def is_level(given_cores: tuple[int, ...], all_cores: tuple[int, ...]) -> bool:
+    """No node gives less than the one that gives most, less one, unless it has no more."""
+    return all(given == every or given >= max(given_cores) - 1 for given, every in zip(given_cores, all_cores))
+
+
+@lru_cache(maxsize=None)
+def feasible_counts(sizes: tuple[tuple[int, ...], ...], spread: bool) -> frozenset[int]:
+    """By trying everything: the CPU counts that whole cores of these nodes (their threads) can make up."""
+    if not spread:
+        sizes = (tuple(size for node in sizes for size in node),)
+    ways = []
+    for node in sizes:
+        sums: list[set[int]] = [{0}, *(set() for _core in node)]
+        for size in node:
+            for number in range(len(node), 0, -1):
+                sums[number] |= {total + size for total in sums[number - 1]}
+        ways.append(sums)
+    found: set[int] = set()
+    for numbers in product(*(range(len(node) + 1) for node in sizes)):
+        if is_level(numbers, tuple(len(node) for node in sizes)):
+            totals = {0}
+            for sums, number in zip(ways, numbers):
+                totals = {total + more for total in totals for more in sums[number]}
+            found |= totals
+    return frozenset(found)
+
+
+strategies = st.sampled_from([PACKED, SPREAD])
+
+
+@given(shapes(most_cpus=32), strategies, st.booleans(), st.booleans(), st.booleans(), st.data())
+@example(parse_name("4s1n8c"), SPREAD, True, False, False, None)
+@example(parse_name("4s1n4c2t"), SPREAD, True, False, False, None)
+@example(parse_name("2s1n2c2t1e"), SPREAD, True, True, False, None)
+@example(parse_name("3s1n2c4t+offline6,11,23"), SPREAD, True, True, True, None)
+def test_every_count_of_a_machine(
+    shape: Shape, strategy: str, smt: bool, allow_split_core: bool, at_least: bool, data: st.DataObject | None
+) -> None:
+    topology = shape.topology()
+    cores = usable_cores(topology, smt)
+    nodes = node_cores(topology, cores)
+    total = sum(map(len, cores))
+    feasible = feasible_counts(tuple(tuple(map(len, node)) for node in nodes), strategy == SPREAD) - {0, total}
+    near = data.draw(st.sampled_from([None, *(node.id for node in topology.numa_nodes)])) if data else None
+    for count in range(1, total):
+        lower = max((size for size in feasible if size <= count), default=None)
+        higher = min((size for size in feasible if size >= count), default=None)
+        try:
+            plan = plan_reservation(topology, count, strategy, smt, allow_split_core, near, at_least)
+        except InputError as error:
+            failure = str(error)
+        else:
+            failure = ""
+        if count not in feasible and not allow_split_core and not (at_least and higher):
+            nearest = " and ".join(str(size) for size in (lower, higher) if size) or "none at all"
+            assert (
+                "cannot reserve %d CPUs without splitting a core: the nearest counts are %s;"
+                % (
+                    count,
+                    nearest,
+                )
+                in failure
+            )
+            continue
+        assert not failure
+        # Exactly as many as asked for, of online CPUs; the others are for the pods.
+        expected = count if count in feasible else higher if at_least and higher else count
+        assert len(plan.reserved) == expected
+        usable = CPUSet(cpu for core in cores for cpu in core)
+        assert plan.isolated == usable - plan.reserved
+        assert plan.reserved < usable
+        assert plan.switched_off == topology.online - usable
+        # No core is split, unless that is allowed and needed; then one is.
+        split = [core for core in cores if core & plan.reserved and not core <= plan.reserved]
+        assert split == ([plan.split_core] if plan.split_core else [])
+        assert bool(split) == (expected not in feasible)
+        assert not split or allow_split_core
+        # NUMA nodes give equally many cores.
+        if strategy == SPREAD:
+            given_cores = tuple(sum(bool(core & plan.reserved) for core in node) for node in nodes)
+            if split:
+                whole = tuple(sum(core <= plan.reserved for core in node) for node in nodes)
+                assert is_level(whole, tuple(map(len, nodes)))
+            else:
+                assert is_level(given_cores, tuple(map(len, nodes)))
+
+
+@given(shapes(), strategies, st.booleans())
+def test_the_counts_that_an_error_names_are_planned(shape: Shape, strategy: str, smt: bool) -> None:
+    topology = shape.topology()
+    for count in range(1, len(topology.online)):
+        try:
+            plan_reservation(topology, count, strategy, smt)
+        except InputError as error:
+            match = re.search("the nearest counts are ([0-9 and]+);", str(error))
+            for named in match.group(1).split(" and ") if match else []:
+                assert len(plan_reservation(topology, int(named), strategy, smt).reserved) == int(named)
+
+
+@given(shapes(hybrid=False), st.data())
+def test_packed_fills_one_numa_node_after_the_other(shape: Shape, data: st.DataObject) -> None:
+    """Those near the device first."""
+    topology = shape._replace(offline=CPUSet()).topology()
+    threads = topology.threads_per_core
+    assume(len(topology.cores) > 1)
+    count = threads * data.draw(st.integers(1, len(topology.cores) - 1))
+    near = data.draw(st.sampled_from([None, *topology.numa_nodes]))
+    plan = plan_reservation(topology, count, near_numa_node=near.id if near else None)
+    nodes = [node for node in topology.numa_nodes if node.cpus]
+    touched = [node for node in nodes if node.cpus & plan.reserved]
+    assert sum(not node.cpus <= plan.reserved for node in touched) <= 1
+    if near is None:
+        assert touched == nodes[: len(touched)]
+    elif near.cpus:
+        assert near in touched
+        assert near.cpus <= plan.reserved or touched == [near]
+    else:
+        distances = topology.numa_distances[near.id]
+        farthest = max(distances[node.id] for node in touched)
+        assert all(node in touched for node in nodes if distances[node.id] < farthest)
+
+
+@given(shapes(), strategies, st.data())
+def test_the_same_question_has_the_same_answer(shape: Shape, strategy: str, data: st.DataObject) -> None:
+    assume(len(shape.topology().online) > 1)
+    count = data.draw(st.integers(1, len(shape.topology().online) - 1))
+    plans = [plan_reservation(shape.topology(), count, strategy, allow_split_core=True) for _time in range(2)]
+    assert plans[0] == plans[1]
+
+
+@given(shapes(), st.data())
+def test_the_kubelet_accepts_what_is_planned(shape: Shape, data: st.DataObject) -> None:
+    topology = shape.topology()
+    assume(len(topology.online) > 1)
+    count = data.draw(st.integers(1, len(topology.online) - 1))
+    reserved = plan_reservation(topology, count, allow_split_core=True).reserved
+    assert kubelet_reservation(kubelet_view(topology), 0, StaticOptions(), reserved) == reserved
