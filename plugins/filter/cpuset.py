@@ -29,7 +29,7 @@ def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
     def filter_(*arguments: Any) -> Any:
         try:
             return function(*arguments)
-        except (InputError, NodeError, TypeError, KeyError) as error:
+        except (InputError, NodeError, TypeError, KeyError, AttributeError, ValueError) as error:
             raise AnsibleFilterError(str(error)) from error
 
     return filter_

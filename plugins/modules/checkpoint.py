@@ -124,7 +124,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     result: dict[str, Any] = {"file": path, "checkpoint": judgement.to_dict()}
     if content is None or not (parameters["state"] == "absent" or judgement.verdict == REFUSED):
         return Outcome(result, diff=_diff(path, judgement, judgement))
-    if judgement.state is not None and judgement.state.assignments and not parameters["discard_assignments"]:
+    if judgement.state is not None and judgement.state.exclusive_cpus() and not parameters["discard_assignments"]:
         raise RefusedError(
             "%s: gives exclusive CPUs (%s) to %d pods, which the kubelet would move to others%s;"
             " drain the node and set discard_assignments: true"

@@ -75,7 +75,7 @@ def judge(content: bytes | None, config: CPUManagerConfig) -> Judgement:
         check_checkpoint(content, config)
     except (CheckpointError, StateError) as error:
         remedy = "stop the kubelet and take the file out of the way before it starts again"
-        if state is not None and state.assignments:
+        if state is not None and state.exclusive_cpus():
             remedy = "drain the node, since running pods have exclusive CPUs in it; then " + remedy
         return Judgement(REFUSED, str(error), remedy, policy_name, state)
     return Judgement(ACCEPTED, "", "", policy_name, state)

@@ -52,8 +52,10 @@ def kubelet_reservation(
 
         try:
             reserved = CPUSet.from_mask(take_mask(topology, topology.cpus, count, options))
-        except (TakeError, EndlessDistributionError):
-            reserved = CPUSet()
+        except TakeError:
+            reserved = CPUSet()  # the kubelet looks at the size only, below
+        except EndlessDistributionError as error:
+            raise KubeletError(str(error), "name the CPUs in reservedSystemCPUs") from error
     if len(reserved) != count:
         raise KubeletError(
             "[cpumanager] unable to reserve the required amount of CPUs (size of %s did not equal %d)"

@@ -62,6 +62,7 @@ class StaticPolicy(Policy):
         self._numa_masks: list[tuple[int, int, int]] | None = None
         # What app containers of a pod may take over from its init containers. Only the last pod has such CPUs.
         self.reusable: dict[str, int] = {}
+        self._counts: tuple[Pod | None, dict[str, int]] = (None, {})
 
     def start(self, state: MemoryState) -> None:
         check_state(state.snapshot(), self.config)
@@ -71,7 +72,7 @@ class StaticPolicy(Policy):
     # --- giving and taking -----------------------------------------------------------------------
 
     def allocate(self, state: MemoryState, pod: Pod, container: str, affinity: int | None) -> None:
-        count = self._exclusive_count(pod, container)
+        count = self._exclusive_counts(pod)[container]
         if not count:
             return
         # Before it is looked whether the container has its CPUs already, as in the kubelet: so a running pod can be
@@ -132,15 +133,18 @@ class StaticPolicy(Policy):
             mask &= ~others
         state.set_default(state.default | mask)
 
-    def _exclusive_count(self, pod: Pod, container: str) -> int:
-        if pod.has_pod_level_resources(self.minor):
-            return 0
-        return pod.exclusive_counts(self.minor)[container]
+    def _exclusive_counts(self, pod: Pod) -> dict[str, int]:
+        """How many CPUs each container is to have; remembered, because all containers of a pod come in turn."""
+        counted, counts = self._counts
+        if counted is not pod:
+            counts = pod.exclusive_counts(self.minor)
+            self._counts = (pod, counts)
+        return counts
 
     # --- hints -----------------------------------------------------------------------------------
 
     def hints(self, state: MemoryState, pod: Pod, container: str) -> list[Hint] | None:
-        count = self._exclusive_count(pod, container)
+        count = self._exclusive_counts(pod)[container]
         if not count:
             return None
         mask = state.get(pod.uid, container)
@@ -149,9 +153,7 @@ class StaticPolicy(Policy):
         return self._hints_for(state.default & ~self._reserved, self.reusable.get(pod.uid, 0), count)
 
     def pod_hints(self, state: MemoryState, pod: Pod) -> list[Hint] | None:
-        if pod.has_pod_level_resources(self.minor):
-            return None
-        counts = pod.exclusive_counts(self.minor)
+        counts = self._exclusive_counts(pod)
         count = _count_of_pod(pod, counts)
         if not count:
             return None

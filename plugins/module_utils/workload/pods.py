@@ -9,7 +9,7 @@ Source: pkg/apis/core/v1/helper/qos and guaranteedCPUs in pkg/kubelet/cm/cpumana
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, NamedTuple
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..errors import InputError
 from ..quantity import millis
@@ -25,6 +25,9 @@ SIDECAR = "sidecar"  # an init container that is restarted always
 # What decides on the QoS class.
 _QOS_RESOURCES = ("cpu", "memory")
 _MILLI = 1000
+
+# Above what any node runs, so a typing error cannot ask for a billion pods.
+MOST_REPLICAS = 10000
 
 # From this minor version on, pod-level resources decide; up to the other one, what a running container was given.
 _POD_LEVEL_SINCE = 34
@@ -69,24 +72,25 @@ class Pod(NamedTuple):
 
     def exclusive_counts(self, minor: int) -> dict[str, int]:
         """{container: how many CPUs it is to have for itself}, in order; 0 for one that uses the shared pool."""
-        if self.qos(minor) != GUARANTEED:
+        if self.has_pod_level_resources(minor) or self.qos(minor) != GUARANTEED:
             return {container.name: 0 for container in self.containers}
         return {container.name: _exclusive_count(container, minor) for container in self.containers}
 
 
-def _qos(resources: Iterable[tuple[Resources, Resources]]) -> str:
-    requested: dict[str, int] = {}
-    limited: dict[str, int] = {}
-    all_limited = True
-    for requests, limits in resources:
-        for amounts, total in ((requests, requested), (limits, limited)):
-            for name in _QOS_RESOURCES:
-                if amounts.get(name, 0) > 0:
-                    total[name] = total.get(name, 0) + amounts[name]
-        all_limited = all_limited and all(limits.get(name, 0) > 0 for name in _QOS_RESOURCES)
-    if not requested and not limited:
+def _qos(resources: Sequence[tuple[Resources, Resources]]) -> str:
+    guaranteed = nothing = True
+    for name in _QOS_RESOURCES:
+        requested = limited = 0
+        for requests, limits in resources:
+            request, limit = requests.get(name, 0), limits.get(name, 0)
+            requested += request
+            limited += limit
+            guaranteed = guaranteed and limit > 0
+        guaranteed = guaranteed and requested == limited
+        nothing = nothing and not requested and not limited
+    if nothing:
         return BEST_EFFORT
-    return GUARANTEED if all_limited and requested == limited else BURSTABLE
+    return GUARANTEED if guaranteed else BURSTABLE
 
 
 def _exclusive_count(container: Container, minor: int) -> int:
@@ -104,31 +108,14 @@ def pod_from_manifest(manifest: Mapping[str, Any], as_admitted: bool = True) -> 
 
     as_admitted: fill in what the API server does, a request for each limit that has none.
     """
-    metadata = _mapping(manifest.get("metadata"), "metadata")
-    spec = _mapping(manifest.get("spec"), "spec")
-    status = _mapping(manifest.get("status"), "status")
-    name = str(metadata.get("name") or metadata.get("uid") or "")
+    metadata = _mapping(_mapping(manifest, "a pod").get("metadata"), "a pod's metadata")
+    name = _text(metadata.get("name"), "a pod's metadata.name") or _text(metadata.get("uid"), "a pod's metadata.uid")
     if not name:
         raise InputError("a pod has neither a name nor a UID in its metadata")
-    if metadata.get("namespace"):
-        name = "%s/%s" % (metadata["namespace"], name)
     try:
-        statuses = _statuses(status)
-        containers = [
-            _container(one, kind, statuses, as_admitted)
-            for field, kind in (("initContainers", INIT), ("containers", APP))
-            for one in spec.get(field) or ()
-        ]
-        if not containers:
-            raise InputError("spec.containers is empty")
-        pod_level = spec.get("resources")
-        return Pod(
-            str(metadata.get("uid") or name),
-            name,
-            tuple(containers),
-            status.get("qosClass"),
-            _resources(pod_level, "spec.resources", as_admitted) if pod_level else None,
-        )
+        namespace = _text(metadata.get("namespace"), "metadata.namespace")
+        name = "%s/%s" % (namespace, name) if namespace else name
+        return _pod(manifest, name, _text(metadata.get("uid"), "metadata.uid") or name, as_admitted)
     except InputError as error:
         raise InputError("pod %s: %s" % (name, error)) from error
 
@@ -140,11 +127,11 @@ def pods_from_manifests(manifests: Iterable[Mapping[str, Any]]) -> list[Pod]:
     """
     pods: list[Pod] = []
     for manifest in manifests:
-        _mapping(manifest, "a manifest")
+        spec = _mapping(manifest, "a manifest").get("spec")
         if str(manifest.get("kind", "")).endswith("List"):
-            pods += pods_from_manifests(manifest.get("items") or ())
-        elif isinstance(_mapping(manifest.get("spec"), "spec").get("template"), Mapping):
-            pods += _replicas(manifest)
+            pods += pods_from_manifests(_list(manifest.get("items"), "items"))
+        elif isinstance(spec, Mapping) and isinstance(spec.get("template"), Mapping):
+            pods += _replicas(manifest, spec)
         else:
             pods.append(pod_from_manifest(manifest))
     seen: set[str] = set()
@@ -155,56 +142,94 @@ def pods_from_manifests(manifests: Iterable[Mapping[str, Any]]) -> list[Pod]:
     return pods
 
 
-def _replicas(manifest: Mapping[str, Any]) -> list[Pod]:
-    metadata = _mapping(manifest.get("metadata"), "metadata")
-    count = manifest["spec"].get("replicas", 1)
-    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+def _replicas(manifest: Mapping[str, Any], spec: Mapping[str, Any]) -> list[Pod]:
+    metadata = _mapping(manifest.get("metadata"), "a workload's metadata")
+    name = _text(metadata.get("name"), "a workload's metadata.name")
+    if not name:
+        raise InputError("a workload has no name in its metadata")
+    count = spec.get("replicas", 1)
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MOST_REPLICAS:
         raise InputError(
-            "%s %s: spec.replicas is %r, not a count" % (manifest.get("kind"), metadata.get("name"), count)
+            "%s %s: spec.replicas is %r, not a count up to %d" % (manifest.get("kind"), name, count, MOST_REPLICAS)
         )
     return [
         pod_from_manifest(
             {
-                **manifest["spec"]["template"],
-                "metadata": {"name": "%s-%d" % (metadata.get("name"), number), "namespace": metadata.get("namespace")},
+                **spec["template"],
+                "metadata": {"name": "%s-%d" % (name, number), "namespace": metadata.get("namespace")},
             }
         )
         for number in range(count)
     ]
 
 
-def _container(data: Mapping[str, Any], kind: str, allocated: Mapping[str, int | None], as_admitted: bool) -> Container:
-    name = _mapping(data, "a container").get("name")
+def _pod(manifest: Mapping[str, Any], name: str, uid: str, as_admitted: bool) -> Pod:
+    spec = _mapping(manifest.get("spec"), "spec")
+    status = _mapping(manifest.get("status"), "status")
+    allocated = _allocated(status)
+    containers = tuple(
+        _container(one, "spec.%s[%d]" % (field, number), kind, allocated, as_admitted)
+        for field, kind in (("initContainers", INIT), ("containers", APP))
+        for number, one in enumerate(_list(spec.get(field), "spec." + field))
+    )
+    if not any(container.kind == APP for container in containers):
+        raise InputError("spec.containers is empty")
+    names = [container.name for container in containers]
+    for one in names:
+        if names.count(one) > 1:
+            raise InputError("two containers are named %s" % one)
+    qos_class = _text(status.get("qosClass"), "status.qosClass") or None
+    if qos_class not in (None, GUARANTEED, BURSTABLE, BEST_EFFORT):
+        raise InputError("status.qosClass is %s, which is no QoS class" % qos_class)
+    pod_level = _resources(spec.get("resources"), "spec.resources", as_admitted)
+    return Pod(uid, name, containers, qos_class, pod_level if any(map(_is_for_pods, pod_level)) else None)
+
+
+def _is_for_pods(resources: Resources) -> bool:
+    return any(name in _QOS_RESOURCES or name.startswith("hugepages-") for name in resources)
+
+
+def _container(data: Any, where: str, kind: str, allocated: Mapping[str, int], as_admitted: bool) -> Container:
+    name = _text(_mapping(data, where).get("name"), where + ".name")
     if not name:
-        raise InputError("a container has no name")
+        raise InputError("%s has no name" % where)
     if kind == INIT and data.get("restartPolicy") == "Always":
         kind = SIDECAR
-    requests, limits = _resources(data.get("resources"), "resources of container %s" % name, as_admitted)
-    return Container(str(name), kind, requests, limits, allocated.get(str(name)))
+    requests, limits = _resources(data.get("resources"), "container %s, resources" % name, as_admitted)
+    return Container(name, kind, requests, limits, allocated.get(name))
 
 
 def _resources(data: Any, where: str, as_admitted: bool) -> tuple[Resources, Resources]:
     data = _mapping(data, where)
-    amounts: list[dict[str, int]] = []
-    for field in ("requests", "limits"):
-        amounts.append({})
-        for resource, quantity in _mapping(data.get(field), "%s, %s" % (where, field)).items():
-            try:
-                amounts[-1][str(resource)] = millis(quantity)
-            except InputError as error:
-                raise InputError("%s, %s, %s: %s" % (where, field, resource, error)) from error
-    requests, limits = amounts
+    requests, limits = (_amounts(data.get(field), "%s.%s" % (where, field)) for field in ("requests", "limits"))
     return ({**limits, **requests} if as_admitted else requests), limits
 
 
-def _statuses(status: Mapping[str, Any]) -> dict[str, int | None]:
-    allocated: dict[str, int | None] = {}
+def _amounts(data: Any, where: str) -> dict[str, int]:
+    return {str(name): _amount(quantity, "%s.%s" % (where, name)) for name, quantity in _mapping(data, where).items()}
+
+
+def _amount(quantity: Any, where: str) -> int:
+    try:
+        amount = millis(quantity)
+    except InputError as error:
+        raise InputError("%s: %s" % (where, error)) from error
+    if amount < 0:
+        raise InputError("%s: %s is less than nothing" % (where, quantity))
+    return amount
+
+
+def _allocated(status: Mapping[str, Any]) -> dict[str, int]:
+    """{container: the CPU that its status says was allocated}; a status that has no cpu counts as none."""
+    allocated = {}
     for field in ("initContainerStatuses", "containerStatuses"):
-        for one in status.get(field) or ():
-            resources = one.get("allocatedResources")
+        for number, one in enumerate(_list(status.get(field), "status." + field)):
+            where = "status.%s[%d]" % (field, number)
+            resources = _mapping(one, where).get("allocatedResources")
             if resources is not None:
-                # A status that has no cpu counts as none.
-                allocated[str(one.get("name"))] = millis(resources.get("cpu", 0))
+                where_resources = where + ".allocatedResources"
+                cpu = _mapping(resources, where_resources).get("cpu", 0)
+                allocated[_text(one.get("name"), where + ".name")] = _amount(cpu, where_resources + ".cpu")
     return allocated
 
 
@@ -214,3 +239,20 @@ def _mapping(data: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
         raise InputError("%s is not a mapping, but %r" % (where, data))
     return data
+
+
+def _list(data: Any, where: str) -> Sequence[Any]:
+    if data is None:
+        return ()
+    if not isinstance(data, (list, tuple)):
+        raise InputError("%s is not a list, but %r" % (where, data))
+    return data
+
+
+def _text(data: Any, where: str) -> str:
+    """A name; YAML may have read it as a number."""
+    if data is None:
+        return ""
+    if isinstance(data, bool) or not isinstance(data, (str, int, float)):
+        raise InputError("%s is not a text, but %r" % (where, data))
+    return str(data)

@@ -354,4 +354,4 @@ def test_hash_and_copies(a: CPUSet, b: CPUSet) -> None:
     assert len({a, CPUSet(list(a)), b}) == (1 if a == b else 2)
     for clone in (copy.copy(a), copy.deepcopy(a), *(pickle.loads(pickle.dumps(a, level)) for level in range(2, 6))):
         assert clone == a
-        assert type(clone) is CPUSet
+        assert isinstance(clone, CPUSet)

@@ -38,7 +38,7 @@ def test_there_are_fixtures() -> None:
 
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.name)
 def test_fixture(path: Path) -> None:
-    name, _, ending = path.name.partition(".")
+    name, _dot, ending = path.name.partition(".")
     assert read_lscpu(path.read_text(encoding="utf-8")) == told_by_lscpu(
         parse_name(name).topology(), with_all=ending == "all.lscpu"
     )
