@@ -15,7 +15,7 @@ from typing import Any, Iterator
 
 import pytest
 
-from . import answer
+from . import answer, traces
 
 VECTORS = Path(__file__).parent / "vectors"
 TOPOLOGIES: dict[str, list[list[int]]] = json.loads((VECTORS / "topologies.json").read_text(encoding="utf-8"))
@@ -65,6 +65,25 @@ def test_every_policy_case(version: str) -> None:
             wrong.append((number, [key for key in row["expect"] if found.get(key) != row["expect"][key]]))
     assert wrong == []
     assert number == 900
+
+
+@pytest.mark.parametrize("allocator", traces.ALLOCATORS)
+@pytest.mark.parametrize("mode", traces.MODES)
+@pytest.mark.parametrize("machine", traces.MACHINES)
+def test_every_trace(machine: str, mode: str, allocator: str) -> None:
+    """Allocations and releases that follow each other, as the static policy takes and as it keeps its state."""
+    steps = traces.read_trace(machine, mode)
+    topology = traces.topology_of(traces.MACHINES[machine])
+    assert len(steps) > 2000
+    traces.replay(steps, traces.ALLOCATORS[allocator](topology, traces.MODES[mode]))
+
+
+def test_a_trace_with_another_answer_is_noticed() -> None:
+    topology = traces.topology_of(traces.MACHINES["48cpu"])
+    for steps in ([(2, "0-1")], [(2, "0,24"), (47, "error: no")]):
+        allocator = traces.TakeAllocator(topology, traces.MODES["packed"])
+        with pytest.raises(traces.DifferentAnswerError, match="step %d, alloc" % len(steps)):
+            traces.replay([traces.Step(*step) for step in steps], allocator)
 
 
 def test_the_program_answers_line_by_line() -> None:

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import pytest
@@ -46,8 +47,9 @@ def ansible_playbook(
     *arguments: str,
     collections: Path = CHECKOUT / "build" / "collections",
     prefix: Sequence[str] = (),
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Run:
-    """Run a playbook, its name or its plays, on these hosts with these variables."""
+    """Run a playbook, its name or its plays, on these hosts with these variables, from the directory."""
     directory.mkdir(parents=True, exist_ok=True)
     variables = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     inventory = directory / "inventory.json"
@@ -73,6 +75,8 @@ def ansible_playbook(
             "ANSIBLE_CALLBACKS_ENABLED": "record",
             "RECORD_RESULTS": str(results),
             "NO_COLOR": "1",
+            "PWD": str(directory),
+            **environment,
         },
     )
     recorded: dict[str, list[Result]] = {host: [] for host in hosts}

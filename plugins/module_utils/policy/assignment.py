@@ -105,9 +105,12 @@ def _take_packed(
     _require(topology, available, count)
     take = _Take(topology, available & topology.cpus, count, exact)
     # 2. Whole NUMA nodes and sockets, the bigger of the two last.
-    steps = [take.whole_numa_nodes, take.whole_sockets]
-    for step in steps if take.numa_first else reversed(steps):
-        step()
+    if take.numa_first:
+        take.whole_numa_nodes()
+        take.whole_sockets()
+    else:
+        take.whole_sockets()
+        take.whole_numa_nodes()
     # 3. Uncore caches, as far as that works out.
     if prefer_uncore and take.need:
         take.uncore_caches()
@@ -179,11 +182,11 @@ class _Take:
         return found
 
     def whole_numa_nodes(self) -> None:
-        if self.need >= self.topology.smallest("numa_nodes"):
+        if self.need >= self.topology.smallest_numa_node:
             self._take_whole(self.sorted_numa_nodes())
 
     def whole_sockets(self) -> None:
-        if self.need >= self.topology.smallest("sockets"):
+        if self.need >= self.topology.smallest_socket:
             self._take_whole(self.sorted_sockets(), self.topology.cpus_per_socket)
 
     def whole_cores(self) -> None:
@@ -272,12 +275,12 @@ def _take_distributed(
     _require(topology, available, count)
     take = _Take(topology, available & topology.cpus, count, exact)
     # 2. The fewest NUMA nodes first.
-    free = {number: count for count, number, _mask in take.sorted_numa_nodes()}
+    nodes = take.sorted_numa_nodes()
     groups_in_all = -(-topology.num_cpus // group_size)
     groups_per_node = -(-groups_in_all // topology.num_numa_nodes)
     groups = -(-count // group_size)
-    distribution = _Distribution(free, count, group_size)
-    for size in range(-(-groups // groups_per_node), min(groups, len(free)) + 1):
+    distribution = _Distribution(nodes, count, group_size)
+    for size in range(-(-groups // groups_per_node), min(groups, len(nodes)) + 1):
         if distribution.choose(size):
             return distribution.take(take, strategy)
     # 3. No number of nodes worked out.
@@ -296,30 +299,30 @@ class _Distribution:
     it. It grows with the sum of the squares, so most choices need no root.
     """
 
-    def __init__(self, free: Mapping[int, int], count: int, group_size: int) -> None:
-        self.free = free
+    def __init__(self, nodes: Sequence[Element], count: int, group_size: int) -> None:
+        self.all_nodes = nodes
         self.count = count
         self.group_size = group_size
         # Whoever gives, as many are left: the mean is the same for all choices.
-        mean = _half_up((sum(free.values()) - count) / len(free) * 1000)
-        self.differences = {node: 1000 * left - mean for node, left in free.items()}
-        self.squares = sum([difference * difference for difference in self.differences.values()])
+        free = [left for left, _number, _mask in nodes]
+        mean = self.mean = _half_up((sum(free) - count) / len(nodes) * 1000)
+        self.squares = sum([(1000 * left - mean) ** 2 for left in free])
         self.share = self.remainder = 0
-        self.nodes: Sequence[int] = ()
-        self.givers: Sequence[int] = ()
+        self.nodes: Sequence[Element] = ()
+        self.givers: Sequence[Element] = ()
 
     def choose(self, size: int) -> bool:
         """Find the best nodes, `size` of them, and givers; False when no choice has the CPUs."""
         share = self.share = self.count // size // self.group_size * self.group_size
         self.remainder = self.count - share * size
-        able = [node for node, left in self.free.items() if left >= share]
+        able = [node for node in self.all_nodes if node[0] >= share]
         if len(able) < size:
             return False
-        gains = [self._gain(node, 0, share) for node in able]
+        gains = [self._gain(left, share) for left, _number, _mask in able]
         least = best = _NONE
         for nodes, gain in zip(combinations(able, size), map(sum, combinations(gains, size))):
             squares: float = self.squares + gain
-            givers: Sequence[int] = ()
+            givers: Sequence[Element] = ()
             if self.remainder:
                 squares, givers = self._best_givers(nodes, self.squares + gain)
             if squares < least:
@@ -330,19 +333,19 @@ class _Distribution:
                         break
         if best == _NONE:
             return False
-        self.nodes = _as_kept(self.nodes, list(self.free), stopped=not best)
+        self.nodes = _as_kept(self.nodes, self.all_nodes, stopped=not best)
         return True
 
-    def _best_givers(self, nodes: Sequence[int], before: int) -> tuple[float, Sequence[int]]:
+    def _best_givers(self, nodes: Sequence[Element], before: int) -> tuple[float, Sequence[Element]]:
         """The sum of the squares when the best of these nodes have given the remainder, and which these are."""
         group_size, groups = self.group_size, self.remainder // self.group_size
-        left = {node: self.free[node] - self.share for node in nodes}
+        left = {node: node[0] - self.share for node in nodes}
         able = [node for node in nodes if left[node] >= group_size]
         least = best = _NONE
-        kept: Sequence[int] = ()
+        kept: Sequence[Element] = ()
         if sum([left[node] // group_size for node in able]) < groups:
             return least, kept
-        gain_of_one = {node: self._gain(node, self.share, group_size) for node in able}
+        gain_of_one = {node: self._gain(left[node], group_size) for node in able}
         for size in range(len(able), 0, -1):
             for givers in combinations(able, size):
                 if size >= groups:
@@ -352,7 +355,7 @@ class _Distribution:
                     after = {node: left[node] for node in givers}
                     for node in _round_robin(givers, after, self.remainder, group_size):
                         after[node] -= group_size
-                    squares = before + sum([self._gain(node, self.share, left[node] - after[node]) for node in givers])
+                    squares = before + sum([self._gain(left[node], left[node] - after[node]) for node in givers])
                 else:
                     continue
                 if squares < least:
@@ -361,22 +364,22 @@ class _Distribution:
                         best, kept = deviation, givers
         return least, _as_kept(kept, able)
 
-    def _gain(self, node: int, given: int, more: int) -> int:
-        """By how much the sum of the squares grows when a node that has given some CPUs gives more."""
-        return 1000 * more * (1000 * (more + 2 * given) - 2 * self.differences[node])
+    def _gain(self, left: int, given: int) -> int:
+        """By how much the sum of the squares grows when a node with so many CPUs left gives some."""
+        return 1000 * given * (1000 * (given - 2 * left) + 2 * self.mean)
 
     def _deviation(self, squares: float) -> int:
-        return _half_up(math.sqrt(squares / len(self.free)))
+        return _half_up(math.sqrt(squares / len(self.all_nodes)))
 
     def take(self, take: _Take, strategy: str) -> int:
         """Take the CPUs as it was chosen. Raises TakeError, EndlessDistributionError."""
         for node in self.nodes:
             self._take_in(take, node, self.share, strategy)
         if self.givers:
-            left = {node: self._free_in(take, node) for node in self.givers}
+            left = {node: count_bits(take.free & node[2]) for node in self.givers}
             for node in _round_robin(self.givers, left, self.remainder, self.group_size):
                 self._take_in(take, node, self.group_size, strategy)
-                left[node] = self._free_in(take, node)
+                left[node] = count_bits(take.free & node[2])
         if take.need > 0:
             raise TakeError("accounting error, not enough CPUs allocated, remaining: %d" % take.need)
         if take.need < 0:
@@ -384,20 +387,14 @@ class _Distribution:
         return take.result
 
     @staticmethod
-    def _take_in(take: _Take, node: int, count: int, strategy: str) -> None:
+    def _take_in(take: _Take, node: Element, count: int, strategy: str) -> None:
         with suppress(TakeError):  # the kubelet looks at the sum only
-            take.take(
-                _take_packed(
-                    take.topology, take.free & take.topology.numa_nodes[node], count, strategy, exact=take.exact
-                )
-            )
-
-    @staticmethod
-    def _free_in(take: _Take, node: int) -> int:
-        return count_bits(take.free & take.topology.numa_nodes[node])
+            take.take(_take_packed(take.topology, take.free & node[2], count, strategy, exact=take.exact))
 
 
-def _round_robin(nodes: Sequence[int], left: Mapping[int, int], remainder: int, group_size: int) -> Iterator[int]:
+def _round_robin(
+    nodes: Sequence[Element], left: Mapping[Element, int], remainder: int, group_size: int
+) -> Iterator[Element]:
     """The nodes in turn, those that have a group left; the caller takes the group from `left`."""
     while remainder > 0:
         before = remainder
@@ -406,9 +403,10 @@ def _round_robin(nodes: Sequence[int], left: Mapping[int, int], remainder: int, 
                 remainder -= group_size
                 yield node
         if remainder == before:
+            numbers = [number for _free, number, _mask in nodes]
             raise EndlessDistributionError(
                 "the kubelet would never return from distributing CPUs over NUMA nodes %s: %d are still to be given"
-                " in groups of %d, and no node has a whole group left" % (list(nodes), remainder, group_size)
+                " in groups of %d, and no node has a whole group left" % (numbers, remainder, group_size)
             )
 
 
@@ -418,7 +416,7 @@ def _half_up(number: float) -> int:
     return whole + (number - whole >= 0.5)
 
 
-def _as_kept(subset: Sequence[int], items: Sequence[int], stopped: bool = False) -> Sequence[int]:
+def _as_kept(subset: Sequence[Element], items: Sequence[Element], stopped: bool = False) -> Sequence[Element]:
     """What a subset that the kubelet chose holds when it comes to use it.
 
     The kubelet makes all subsets of `items`, in lexicographic order of position, by appending to Go slices, and keeps

@@ -9,6 +9,7 @@ Source: pkg/kubelet/cm/topologymanager (policy.go and its policies, numa_info.go
 
 from __future__ import annotations
 
+import re
 from itertools import combinations, product
 from typing import Mapping, NamedTuple, Sequence
 
@@ -30,6 +31,9 @@ PREFER_CLOSEST = "prefer-closest-numa-nodes"
 MAX_NUMA_NODES = "max-allowable-numa-nodes"
 
 DEFAULT_MAX_NUMA_NODES = 8
+
+# What Go's strconv.Atoi reads.
+_INTEGER = re.compile("[+-]?[0-9]{1,18}")
 
 
 class Hint(NamedTuple):
@@ -76,7 +80,7 @@ class TopologyManager:
             if name == PREFER_CLOSEST:
                 self.prefer_closest = _boolean(name, text)
             elif name == MAX_NUMA_NODES:
-                if not text.isdigit():
+                if not _INTEGER.fullmatch(text):
                     raise KubeletError(
                         'unable to convert policy option to integer "%s": strconv.Atoi: parsing "%s": invalid syntax'
                         % (name, text)

@@ -10,6 +10,7 @@ Kubernetes 1.33 to 1.36. Use it to predict the kubelet; for decisions of our own
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Iterable, Mapping, Sequence
 
 from ..cpuset import CPUSet, count_bits, iterate_bits
@@ -44,9 +45,9 @@ class CPUTopology:
         self.cpus_per_core = _average(self.num_cpus, self.num_cores)
         self.cpus_per_socket = _average(self.num_cpus, self.num_sockets)
         self.cpus_per_uncore_cache = _average(self.num_cpus, self.num_uncore_caches)
+        self.smallest_numa_node = min(map(count_bits, self.numa_nodes.values()), default=0)
+        self.smallest_socket = min(map(count_bits, self.sockets.values()), default=0)
         self._inside: dict[tuple[str, str], dict[int, list[tuple[int, int]]]] = {}
-        self._smallest: dict[str, int] = {}
-        self._regular: bool | None = None
 
     def inside(self, outer: str, inner: str) -> dict[int, list[tuple[int, int]]]:
         """{id of an `outer`: (id, mask) of each `inner` with CPUs in it, by id}; both are names of attributes."""
@@ -60,23 +61,15 @@ class CPUTopology:
             self._inside[outer, inner] = found
         return found
 
-    def smallest(self, kind: str) -> int:
-        """How many CPUs the smallest element of a kind has."""
-        if kind not in self._smallest:
-            self._smallest[kind] = min((count_bits(mask) for mask in getattr(self, kind).values()), default=0)
-        return self._smallest[kind]
-
-    @property
+    @cached_property
     def regular(self) -> bool:
         """True when all cores have equally many CPUs, and each is in one NUMA node and one socket."""
-        if self._regular is None:
-            self._regular = all(
-                count_bits(mask) == self.cpus_per_core
-                and self._is_in_one(mask, self.numa_nodes)
-                and self._is_in_one(mask, self.sockets)
-                for mask in self.cores.values()
-            )
-        return self._regular
+        return all(
+            count_bits(mask) == self.cpus_per_core
+            and self._is_in_one(mask, self.numa_nodes)
+            and self._is_in_one(mask, self.sockets)
+            for mask in self.cores.values()
+        )
 
     @staticmethod
     def _is_in_one(mask: int, masks: Mapping[int, int]) -> bool:

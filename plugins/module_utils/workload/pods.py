@@ -126,8 +126,9 @@ def pods_from_manifests(manifests: Iterable[Mapping[str, Any]]) -> list[Pod]:
     Raises InputError, also for a UID that two pods have.
     """
     pods: list[Pod] = []
-    for manifest in manifests:
-        spec = _mapping(manifest, "a manifest").get("spec")
+    for data in manifests:
+        manifest = _mapping(data, "a manifest")
+        spec = manifest.get("spec")
         if str(manifest.get("kind", "")).endswith("List"):
             pods += pods_from_manifests(_list(manifest.get("items"), "items"))
         elif isinstance(spec, Mapping) and isinstance(spec.get("template"), Mapping):

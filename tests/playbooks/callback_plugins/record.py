@@ -29,16 +29,17 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible is untyped
     CALLBACK_NAME = "record"
     CALLBACK_NEEDS_ENABLED = True
 
-    def _record(self, result: Any) -> None:
-        line = json.dumps([result._host.get_name(), {**result._result, "task": result._task.get_name()}], default=str)
+    def _record(self, result: Any, outcome: str) -> None:
+        told = {**result._result, "task": result._task.get_name(), "outcome": outcome}
+        line = json.dumps([result._host.get_name(), told], default=str)
         with open(os.environ["RECORD_RESULTS"], "a", encoding="utf-8") as file:
             file.write(line + "\n")
 
     def v2_runner_on_ok(self, result: Any) -> None:
-        self._record(result)
+        self._record(result, "ok")
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:  # noqa: ARG002  # its name is given
-        self._record(result)
+        self._record(result, "failed")
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        self._record(result)
+        self._record(result, "unreachable")

@@ -1,0 +1,121 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How long the check of a node takes, beside ansible.builtin.ping: two commands that take turns in one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+
+HOSTS = 20
+ROUNDS = 7
+LIMIT = 1.25
+
+# A machine of two sockets, and the biggest of the demo.
+SHAPES = ("2s1n12c2t+interleaved", "2s4n2l4c2t")
+
+CONFIGURATION = """\
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cgroupDriver: systemd
+clusterDNS:
+- 10.96.0.10
+clusterDomain: cluster.local
+cpuManagerPolicy: static
+cpuManagerPolicyOptions:
+  full-pcpus-only: "true"
+kubeReserved:
+  cpu: 500m
+reservedSystemCPUs: 0-1
+rotateCertificates: true
+"""
+
+PING: dict[str, Any] = {"name": "Ping", "ansible.builtin.ping": {}}
+
+
+def drift(root: Path) -> dict[str, Any]:
+    """The one task that checks a node."""
+    return {
+        "name": "Check for drift",
+        "kubenode.cpu_manager.drift_info": {
+            "root": str(root),
+            "cpu_manager_policy": "static",
+            "cpu_manager_policy_options": {"full-pcpus-only": "true"},
+            "cpu_manager_reconcile_period": "5s",
+            "reservation": {"fraction": 0.08, "strategy": "spread"},
+        },
+    }
+
+
+def make_node(directory: Path, shape_name: str) -> Path:
+    """A saved node with a kubelet and its checkpoint."""
+    root = directory / shape_name
+    shape = parse_name(shape_name)
+    root.mkdir()
+    write_tree(shape.topology(), root, shape.whole())
+    kubelet = root / "var/lib/kubelet"
+    kubelet.mkdir(parents=True)
+    (kubelet / "config.yaml").write_text(CONFIGURATION, encoding="utf-8")
+    last = len(shape.topology().online) - 1
+    state = {"policyName": "static", "defaultCpuSet": "0-%d" % last, "checksum": 0}
+    (kubelet / "cpu_manager_state").write_text(json.dumps(state), encoding="utf-8")
+    return root
+
+
+def seconds(playbook: Path) -> float:
+    """The wall time of one run on all hosts."""
+    start = time.perf_counter()
+    done = subprocess.run(
+        ["ansible-playbook", "-i", str(playbook.parent / "inventory.json"), "-f", str(HOSTS), str(playbook)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"},
+    )
+    if done.returncode or done.stdout.count("ok=1 ") != HOSTS:
+        sys.exit("%s failed:\n%s%s" % (playbook, done.stdout, done.stderr))
+    return time.perf_counter() - start
+
+
+def measure() -> bool:
+    """Print the times; True when each is within its limit."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        hosts: dict[str, Any] = {"node%02d" % number: {} for number in range(HOSTS)}
+        variables = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+        inventory = {"all": {"hosts": hosts, "vars": variables}}
+        (directory / "inventory.json").write_text(json.dumps(inventory), encoding="utf-8")
+        tasks = {"ping": PING, "this machine": drift(Path("/"))}
+        tasks.update((shape, drift(make_node(directory, shape))) for shape in SHAPES)
+        playbooks = {}
+        for number, (what, task) in enumerate(tasks.items()):
+            playbooks[what] = directory / ("%d.json" % number)
+            play = {"name": what.title(), "hosts": "all", "gather_facts": False, "tasks": [task]}
+            playbooks[what].write_text(json.dumps([play]), encoding="utf-8")
+        for playbook in playbooks.values():
+            seconds(playbook)  # warms the caches
+        times: dict[str, list[float]] = {what: [] for what in playbooks}
+        for _round in range(ROUNDS):
+            for what, playbook in playbooks.items():
+                times[what].append(seconds(playbook))
+    print("One task on %d local hosts, wall seconds, median of %d rounds:" % (HOSTS, ROUNDS))
+    print("  %-36s %6.2f" % ("ansible.builtin.ping", median(times["ping"])))
+    kept = True
+    for what in list(tasks)[1:]:
+        # Each round by itself: the machine may be busier in one than in another.
+        ratio = median(mine / ping for mine, ping in zip(times[what], times["ping"]))
+        kept = kept and ratio <= LIMIT
+        print("  %-36s %6.2f  %.2f times ping (limit %.2f)" % ("drift_info " + what, median(times[what]), ratio, LIMIT))
+    return kept

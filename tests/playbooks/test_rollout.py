@@ -1,0 +1,360 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The playbooks on the demo's fleet, with the collection built and installed as a user does it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+
+from .conftest import CHECKOUT, DEMO_FLEET, Run, ansible_playbook, fingerprint
+
+DEMO = DEMO_FLEET.parent
+NODES = ("xeon", "epyc", "edge")
+
+DRIFT_REPORT = "kubenode.cpu_manager.drift_report"
+ROLLOUT = "kubenode.cpu_manager.rollout"
+
+# What a module's result has for Ansible and for the tests.
+NOT_THE_MODULES = frozenset(("changed", "failed", "invocation", "task", "outcome", "_ansible_no_log"))
+
+
+# --- runs ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory that the collection is installed in."""
+    directory = tmp_path_factory.mktemp("installed")
+
+    def galaxy(*arguments: str) -> None:
+        command = ["ansible-galaxy", "collection", *arguments]
+        # A user has no checkout where Ansible would find the collection.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+        environment["HOME"] = str(directory)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=directory, env=environment)
+
+    galaxy("build", "--output-path", str(directory), str(CHECKOUT))
+    (archive,) = directory.glob("kubenode-cpu_manager-*.tar.gz")
+    galaxy("install", "--offline", "-p", str(directory / "collections"), str(archive))
+    return directory / "collections"
+
+
+class Fleet:
+    """A copy of the demo's fleet, and the playbooks on it."""
+
+    def __init__(self, directory: Path, pristine: Path, collections: Path) -> None:
+        self.directory = directory
+        self.collections = collections
+        self.root = directory / "fleet"
+        shutil.copytree(pristine, self.root, symlinks=True)
+        self.hosts: dict[str, dict[str, Any]] = {node: {"kubelet_node_root": str(self.root / node)} for node in NODES}
+
+    def run(self, playbook: str, name: str, *arguments: str, **keywords: Any) -> Run:
+        """Run a playbook with what the demo wants of its nodes; where it runs is named after the step."""
+        inventory = ("-i", str(DEMO / "inventory.yml"))
+        return ansible_playbook(
+            self.directory / name,
+            playbook,
+            self.hosts,
+            *inventory,
+            *arguments,
+            collections=self.collections,
+            **keywords,
+        )
+
+    def report(self, name: str) -> dict[str, dict[str, Any]]:
+        """The report as JSON of a step, by host."""
+        nodes = json.loads((self.directory / name / "drift-report/drift.json").read_text(encoding="utf-8"))
+        return {node["host"]: node for node in nodes}
+
+    def page(self, name: str) -> Page:
+        """The report as a page of a step."""
+        page = Page()
+        page.feed((self.directory / name / "drift-report/drift.html").read_text(encoding="utf-8"))
+        page.close()
+        return page
+
+
+class Story(NamedTuple):
+    """The fleet, and its files after each step."""
+
+    fleet: Fleet
+    runs: dict[str, Run]
+    files: dict[str, dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory, pristine_fleet: Path, installed: Path) -> Story:
+    """From drift to the wanted state, as an operator would do it."""
+    fleet = Fleet(tmp_path_factory.mktemp("story"), pristine_fleet, installed)
+    steps = {
+        "before": (DRIFT_REPORT, "--check"),
+        "preview": (ROLLOUT, "--check", "--diff"),
+        "rollout": (ROLLOUT, "--diff"),
+        "after": (DRIFT_REPORT,),
+        "again": (ROLLOUT, "--diff"),
+    }
+    runs, files = {}, {"": fingerprint(fleet.root)}
+    for name, (playbook, *arguments) in steps.items():
+        runs[name] = fleet.run(playbook, name, *arguments)
+        files[name] = fingerprint(fleet.root)
+    return Story(fleet, runs, files)
+
+
+def told(run: Run, host: str) -> list[tuple[str, bool, object]]:
+    """What the tasks of a host tell an operator: their names, whether they changed something, and how."""
+    return [(result["task"], result["changed"], result.get("diff")) for result in run.results[host]]
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """Reads the page; fails where its tags are not balanced."""
+
+    # They have no end tag.
+    VOID = frozenset(("br", "hr", "img", "input", "link", "meta"))
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str]] = []
+        self.text = ""
+        self.styles = ""
+        self.section = ""
+        # {host: {CPU: the classes of its cell}}
+        self.cells: dict[str, dict[int, list[str]]] = {}
+        self.statuses: dict[str, str] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = {name: value or "" for name, value in attrs}
+        assert len(attributes) == len(attrs), (tag, attrs)
+        self.tags.add(tag)
+        self.attributes += attributes.items()
+        if tag not in self.VOID:
+            self.open.append(tag)
+        if tag == "section":
+            assert attributes["id"] not in self.cells
+            self.section = attributes["id"]
+            self.cells[self.section] = {}
+        if tag == "i" and self.section:
+            cpu = int(attributes["title"].split()[1].rstrip(":"))
+            assert cpu not in self.cells[self.section]
+            self.cells[self.section][cpu] = attributes["class"].split()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, self.getpos()
+        if tag == "section":
+            self.section = ""
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "style":
+            self.styles += data
+        else:
+            self.text += data
+
+    def close(self) -> None:
+        super().close()
+        assert self.open == []
+
+
+def expected_cells(node: dict[str, Any]) -> dict[int, list[str]]:
+    """The classes that each CPU of a node in the report is to have."""
+    cpus = {use: CPUSet.parse(text) for use, text in node["cpus"].items()}
+    cells = {}
+    for cpu in cpus["online"] | cpus["offline"]:
+        use = next((use for use in ("offline", "exclusive", "reserved") if cpu in cpus[use]), "shared")
+        cells[cpu] = [use, "wanted"] if cpu in cpus["reserved_wanted"] else [use]
+    return cells
+
+
+# --- from drift to the wanted state --------------------------------------------------------------
+
+
+def test_report_says_what_the_module_said(story: Story) -> None:
+    assert story.runs["before"].status == 0, story.runs["before"].output
+    assert story.files["before"] == story.files[""]
+    report = story.fleet.report("before")
+    assert list(report) == list(NODES)
+    for node in NODES:
+        (answer,) = [result for result in story.runs["before"].results[node] if "drift" in result]
+        module = {key: value for key, value in answer.items() if key not in NOT_THE_MODULES}
+        assert report[node] == {"host": node, **module}
+        assert report[node]["status"] == "drift"
+        assert re.search(r"%s +drift +\w+ +\S+ +\S+" % node, story.runs["before"].output)
+
+
+@pytest.mark.parametrize("step", ["before", "after"])
+def test_page_shows_every_cpu(story: Story, step: str) -> None:
+    page, report = story.fleet.page(step), story.fleet.report(step)
+    for node in NODES:
+        assert page.cells[node] == expected_cells(report[node])
+    assert {use for cells in page.cells.values() for classes in cells.values() for use in classes} == (
+        {"offline", "exclusive", "reserved", "shared", "wanted"}
+    )
+
+
+@pytest.mark.parametrize("step", ["before", "after"])
+def test_page_needs_nothing_else(story: Story, step: str) -> None:
+    page = story.fleet.page(step)
+    assert not page.tags & {"script", "link", "img", "iframe", "object", "embed", "base", "form"}
+    assert not {name for name, _value in page.attributes} & {"src", "href", "srcset", "action", "data"}
+    assert not re.search(r"//|url\(|@import", page.styles)
+    assert not [value for _name, value in page.attributes if "//" in value]
+
+
+def test_check_mode_tells_what_the_rollout_does(story: Story) -> None:
+    preview, rollout = story.runs["preview"], story.runs["rollout"]
+    assert (preview.status, rollout.status) == (0, 0), preview.output + rollout.output
+    assert story.files["preview"] == story.files[""]
+    assert story.files["rollout"] != story.files[""]
+    for node in NODES:
+        assert told(preview, node) == told(rollout, node)
+        diffs = [result["diff"] for result in rollout.results[node] if result["changed"]]
+        assert diffs != []
+        assert all(diff["before"] != diff["after"] for diff in diffs)
+
+
+def test_after_the_rollout_the_fleet_is_clean(story: Story) -> None:
+    assert story.runs["after"].status == 0
+    for node in story.fleet.report("after").values():
+        assert (node["status"], node["drift"], node["actions"]) == ("clean", [], [])
+        # The wanted state, in the form in which it is wanted.
+        assert {name: node["found"][name] for name in node["wanted"]} == node["wanted"]
+
+
+def test_a_second_rollout_changes_nothing(story: Story) -> None:
+    assert story.runs["again"].status == 0
+    assert story.files["again"] == story.files["after"] == story.files["rollout"]
+    for node in NODES:
+        assert story.runs["again"].results[node] != []
+        assert not any(result["changed"] for result in story.runs["again"].results[node])
+    assert len(re.findall(r"changed=0 ", story.runs["again"].output)) == len(NODES)
+
+
+# --- nodes that are not well ---------------------------------------------------------------------
+
+
+# Where nobody answers.
+AWAY = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+
+
+@pytest.fixture
+def trouble(tmp_path: Path, pristine_fleet: Path, installed: Path) -> Fleet:
+    """A fleet with a node that fails, one that cannot be reached, and one that would like to be a page."""
+    fleet = Fleet(tmp_path, pristine_fleet, installed)
+    hostile = fleet.root / "edge/etc/kubernetes/kubelet/config.json"
+    configuration = json.loads(hostile.read_text(encoding="utf-8"))
+    configuration["cpuManagerPolicyOptions"] = {"<script>alert('&amp;')</script>": "<b>"}
+    hostile.write_text(json.dumps(configuration), encoding="utf-8")
+    fails = fleet.root / "epyc/etc/kubernetes/kubelet-config.yaml"
+    fails.write_text('apiVersion: <i>\nkind: "&lt;"\n', encoding="utf-8")
+    fleet.hosts["xeon"].update(AWAY)
+    return fleet
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="there is no ssh to fail")
+def test_nodes_in_trouble_are_in_the_report(trouble: Fleet) -> None:
+    before = fingerprint(trouble.root)
+    title = {"drift_report_title": 'Fleet <A> & "B"'}
+    run = trouble.run(DRIFT_REPORT, "report", "--check", "-e", json.dumps(title))
+    assert run.status != 0
+    assert fingerprint(trouble.root) == before
+
+    report = trouble.report("report")
+    assert {host: node["status"] for host, node in report.items()} == {
+        "xeon": "unreachable",
+        "epyc": "failed",
+        "edge": "drift",
+    }
+    assert "127.0.0.1 port 1" in report["xeon"]["message"]
+    assert report["epyc"]["message"].startswith("epyc: ")
+    assert "found '<i>'" in report["epyc"]["message"]
+    assert run.last("epyc")["msg"] == report["epyc"]["message"]
+    assert run.last("edge")["outcome"] == "ok"
+    for host, node in report.items():
+        assert re.search(r"%s +%s " % (host, node["status"]), run.output)
+
+    page = trouble.page("report")
+    assert page.cells == {"xeon": {}, "epyc": {}, "edge": expected_cells(report["edge"])}
+    assert not page.tags & {"script", "a"}
+    for text in ('Fleet <A> & "B"', "found '<i>'", "{<script>alert('&amp;')</script>: <b>}"):
+        assert text in page.text
+
+
+def test_a_rollout_ends_at_the_first_node_that_fails(trouble: Fleet) -> None:
+    before = fingerprint(trouble.root)
+    trouble.hosts["xeon"]["ansible_connection"] = "local"
+    run = trouble.run(ROLLOUT, "rollout", "-e", "cpu_manager_hosts=epyc:edge:xeon")
+    assert run.status != 0
+    assert run.last("epyc")["outcome"] == "failed"
+    assert [run.results[node] for node in NODES if node != "epyc"] == [[], []]
+    assert fingerprint(trouble.root) == before
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="there is no ssh to fail")
+def test_a_fleet_that_cannot_be_reached_has_a_report(trouble: Fleet) -> None:
+    for node in NODES:
+        trouble.hosts[node] = AWAY
+    run = trouble.run(DRIFT_REPORT, "away")
+    assert run.status != 0
+    assert [node["status"] for node in trouble.report("away").values()] == ["unreachable"] * len(NODES)
+    assert [run.last(node)["outcome"] for node in NODES] == ["failed"] * len(NODES)
+
+
+@pytest.mark.parametrize("result_format", ["yaml", "json"])
+def test_table_is_readable(story: Story, result_format: str) -> None:
+    run = story.fleet.run(
+        DRIFT_REPORT, result_format, "--check", environment={"ANSIBLE_CALLBACK_RESULT_FORMAT": result_format}
+    )
+    assert run.status == 0
+    report = story.fleet.directory / result_format / "drift-report/drift.html"
+    lines = [line.strip().strip('",') for line in run.output.splitlines()]
+    at = next(number for number, line in enumerate(lines) if line.startswith("NODE "))
+    assert lines[at].split() == ["NODE", "STATUS", "SETTING", "FOUND", "WANTED"]
+    assert [line.split() for line in lines[at + 1 : at + 4]] == [[node, "clean"] for node in NODES]
+    assert "Report: %s" % report in lines[at:]
+
+
+# --- the demo ------------------------------------------------------------------------------------
+
+
+def test_demo(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [str(DEMO / "run"), str(tmp_path / "output")],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PATH": "%s:%s" % (Path(sys.executable).parent, os.environ["PATH"]),
+            "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
+            "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / "build/collections"),
+            "NO_COLOR": "1",
+        },
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    reports = [tmp_path / "output" / name / "drift.html" for name in ("before", "after")]
+    assert done.stdout.splitlines()[-2:] == ["Report before: %s" % reports[0], "Report after:  %s" % reports[1]]
+    statuses = [json.loads((report.parent / "drift.json").read_text(encoding="utf-8")) for report in reports]
+    assert [[node["status"] for node in nodes] for nodes in statuses] == [["drift"] * 3, ["clean"] * 3]
+    assert all(report.is_file() for report in reports)
+    recap = done.stdout.rpartition("PLAY RECAP")[2]
+    assert len(re.findall(r"changed=0 .* failed=0 ", recap)) == len(NODES)

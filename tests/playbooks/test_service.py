@@ -1,0 +1,296 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The role kubelet on services that run: what stops and starts, and in which order to the changes of the files."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Iterator, NamedTuple
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import decode_checkpoint
+
+from .conftest import HERE, Run, ansible_playbook, fingerprint, play
+from .test_bad_input import CHECKPOINT, CONFIG, CONFIGURATION, IN_USE, MACHINE, Change, checkpoint, make_node, text
+
+INIT_SCRIPT = """\
+#!/bin/sh
+pid={directory}/pid
+case $1 in
+start) [ -e $pid ] || exec {start} ;;
+stop)
+    [ ! -e $pid ] || kill "$(cat $pid)"
+    tries=100
+    while [ -e $pid ] && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+    [ ! -e $pid ] ;;
+status) [ -e $pid ] || exit 3 ;;
+esac
+"""
+
+# For one run the services are of this kind, and systemd, where it is, is out of sight.
+PRIVATE = """\
+mount --bind "$1" /etc/init.d
+[ ! -d /run/systemd ] || mount -t tmpfs none /run/systemd
+shift
+exec "$@"
+"""
+
+STATIC = checkpoint("static", "0-7")
+NONE = checkpoint("none", "")
+POLICY_NONE = text(CONFIG, CONFIGURATION.replace("static", "none"))
+TO_STATIC = {"kubelet_cpu_manager_policy": "static"}
+TO_NONE = {"kubelet_cpu_manager_policy": "none"}
+
+
+class Case(NamedTuple):
+    """A node with its service, and what the role is asked for."""
+
+    variables: dict[str, Any]
+    # To a node with the static policy.
+    changes: tuple[Change, ...] = ()
+    # The policies with which the kubelet does not start.
+    broken: str = ""
+    runs: bool = True
+
+
+CASES = {
+    "to-static": Case(TO_STATIC, (POLICY_NONE, NONE)),
+    "to-none": Case(TO_NONE),
+    "period": Case({"kubelet_cpu_manager_reconcile_period": "5s"}),
+    "clean": Case(TO_STATIC),
+    "refused": Case(TO_STATIC, (POLICY_NONE, NONE), broken="static"),
+    # Whose first checkpoint is written by the start that fails.
+    "refused-new": Case(TO_STATIC, (POLICY_NONE, lambda root: (root / CHECKPOINT).unlink()), "static", runs=False),
+    "refused-twice": Case(TO_STATIC, (POLICY_NONE, NONE), broken="static none"),
+    "in-use": Case(TO_NONE, (IN_USE,)),
+    "drained": Case({**TO_NONE, "kubelet_discard_assignments": True}, (IN_USE,)),
+}
+
+
+class Service:
+    """The service of a node, in its directory; kubelet_daemon.py says what is there."""
+
+    def __init__(self, directory: Path, case: Case) -> None:
+        self.directory, self.root = directory, directory / "node"
+        make_node(self.root, MACHINE)
+        (directory / "first").mkdir()
+        for policy, change in (("static", STATIC), ("none", NONE)):
+            change(self.root)
+            shutil.copy(self.root / CHECKPOINT, directory / "first" / policy)
+        STATIC(self.root)
+        for change in case.changes:
+            change(self.root)
+        self.start = [sys.executable, str(HERE / "kubelet_daemon.py"), str(directory)]
+        if case.runs:
+            subprocess.run(self.start, check=True)
+        if case.broken:
+            (directory / "broken").write_text(case.broken, encoding="ascii")
+
+    def init_script(self) -> str:
+        return INIT_SCRIPT.format(directory=shlex.quote(str(self.directory)), start=shlex.join(self.start))
+
+    def pid(self) -> int | None:
+        """The process that runs, if one does."""
+        path = self.directory / "pid"
+        if not path.exists():
+            return None
+        pid = int(path.read_text(encoding="ascii"))
+        assert str(self.directory) in Path("/proc/%d/cmdline" % pid).read_text(encoding="ascii")
+        return pid
+
+    def log(self) -> list[str]:
+        path = self.directory / "log"
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def config(self) -> str:
+        return (self.root / CONFIG).read_text(encoding="utf-8")
+
+    def checkpoint(self) -> bytes:
+        return (self.root / CHECKPOINT).read_bytes()
+
+    def policy(self) -> str:
+        return decode_checkpoint(self.checkpoint()).policy_name
+
+
+class Found(NamedTuple):
+    """What is there of a service at one time."""
+
+    pid: int | None
+    log: list[str]
+    files: dict[str, str]
+
+
+def look(services: dict[str, Service]) -> dict[str, Found]:
+    return {name: Found(service.pid(), service.log(), fingerprint(service.root)) for name, service in services.items()}
+
+
+class Story(NamedTuple):
+    """The services, and what became of them in a run of the role and in another."""
+
+    services: dict[str, Service]
+    before: dict[str, Found]
+    checked: dict[str, Found]
+    run: Run
+    after: dict[str, Found]
+    again: Run
+    at_last: dict[str, Found]
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    """Each case once: check mode, run, and for those that succeed another run."""
+    if os.geteuid() != 0:
+        pytest.skip("a private /etc/init.d needs root")
+    for command in ("unshare", "service"):
+        if shutil.which(command) is None:
+            pytest.skip("the command %s is missing" % command)
+    if subprocess.run(["unshare", "--mount", "true"], check=False).returncode != 0 or not Path("/etc/init.d").is_dir():
+        pytest.skip("there can be no private /etc/init.d here")
+    directory = tmp_path_factory.mktemp("services")
+    (directory / "init.d").mkdir()
+    services: dict[str, Service] = {}
+    try:
+        for name, case in CASES.items():
+            (directory / name).mkdir()
+            services[name] = Service(directory / name, case)
+            script = directory / "init.d" / ("kubelet-" + name)
+            script.write_text(services[name].init_script(), encoding="utf-8")
+            script.chmod(0o755)
+        yield tell(directory, services)
+    finally:
+        for service in services.values():
+            pid = service.pid()
+            if pid is not None:
+                os.kill(pid, signal.SIGTERM)
+
+
+def tell(directory: Path, services: dict[str, Service]) -> Story:
+    hosts = {
+        name: {
+            "kubelet_node_root": str(services[name].root),
+            "kubelet_service": "kubelet-" + name,
+            "kubelet_manage_service": True,
+            **case.variables,
+        }
+        for name, case in CASES.items()
+    }
+    prefix = ("unshare", "--mount", "sh", "-ec", PRIVATE, "sh", str(directory / "init.d"))
+    service_manager = {"ansible.builtin.set_fact": {"service_mgr": "service", "cacheable": True}}
+    plays = play(pre_tasks=[service_manager], roles=["kubenode.cpu_manager.kubelet"])
+
+    def role(*arguments: str) -> Run:
+        return ansible_playbook(directory / "run", plays, hosts, *arguments, prefix=prefix)
+
+    before = look(services)
+    role("--check", "--limit", "to-static,period,refused-new")
+    checked = look(services)
+    run = role()
+    after = look(services)
+    good = [name for name in services if not failures(run, name)]
+    again = role("--limit", ",".join(good))
+    return Story(services, before, checked, run, after, again, look(services))
+
+
+def failures(run: Run, name: str) -> list[tuple[str, str]]:
+    """The tasks of a host that failed, with their messages."""
+    return [
+        (result["task"].rpartition(" : ")[2], result["msg"])
+        for result in run.results[name]
+        if result["outcome"] == "failed"
+    ]
+
+
+def changed(run: Run, name: str) -> list[str]:
+    """The tasks that changed something on a host."""
+    return [result["task"].rpartition(" : ")[2] for result in run.results[name] if result["changed"]]
+
+
+def test_check_mode_leaves_services_and_files_alone(story: Story) -> None:
+    assert story.checked == story.before
+
+
+@pytest.mark.parametrize(
+    ("name", "log", "policy"),
+    [
+        ("to-static", ["started none 10s", "stopped", "started static 10s"], "static"),
+        ("to-none", ["started static 10s", "stopped", "started none 10s"], "none"),
+        ("period", ["started static 10s", "stopped", "started static 5s"], "static"),
+        ("drained", ["started static 10s", "stopped", "started none 10s"], "none"),
+    ],
+)
+def test_one_stop_and_one_start(story: Story, name: str, log: list[str], policy: str) -> None:
+    assert failures(story.run, name) == []
+    assert story.after[name].log == log
+    assert story.after[name].pid not in (None, story.before[name].pid)
+    assert story.services[name].policy() == policy
+    reset = [] if name == "period" else ["Reset the checkpoint if the kubelet would refuse it"]
+    steps = ["Stop the kubelet", *reset, "Write the kubelet's configuration", "Start the kubelet"]
+    assert changed(story.run, name) == steps
+
+
+def test_a_period_leaves_the_checkpoint_alone(story: Story) -> None:
+    assert story.before["period"].files[CHECKPOINT] == story.after["period"].files[CHECKPOINT]
+    assert [path for path in story.after["period"].files if path.startswith(CHECKPOINT)] == [CHECKPOINT]
+
+
+def test_a_node_as_wanted_is_left_alone(story: Story) -> None:
+    assert story.after["clean"] == story.before["clean"]
+    assert changed(story.run, "clean") == []
+
+
+def test_a_second_run_leaves_all_alone(story: Story) -> None:
+    assert story.again.status == 0
+    assert story.at_last == story.after
+    for name in ("to-static", "to-none", "period", "clean", "drained"):
+        assert story.again.results[name] != []
+        assert changed(story.again, name) == []
+
+
+def kept(story: Story, name: str) -> dict[str, str]:
+    """What is in the tree afterwards, without the backups."""
+    return {path: what for path, what in story.after[name].files.items() if not path.endswith("~")}
+
+
+def test_a_start_that_fails_puts_all_back(story: Story) -> None:
+    first, last = failures(story.run, "refused")
+    assert first[0] == "Start the kubelet"
+    assert last[0] == "Tell what failed"
+    assert last[1].startswith(MACHINE + ": Start the kubelet: ")
+    assert "kubelet: broken" in last[1]
+    assert last[1].endswith("; the node is as it was")
+    assert kept(story, "refused") == story.before["refused"].files
+    assert story.after["refused"].log == ["started none 10s", "stopped", "refused broken", "started none 10s"]
+    assert story.after["refused"].pid is not None
+
+
+def test_a_start_that_fails_leaves_no_checkpoint_where_there_was_none(story: Story) -> None:
+    assert failures(story.run, "refused-new")[-1][1].endswith("; the node is as it was")
+    assert story.after["refused-new"].log == ["refused broken", "started none 10s"]
+    # The one that the kubelet writes as it was.
+    assert story.services["refused-new"].policy() == "none"
+    assert story.services["refused-new"].config() == CONFIGURATION.replace("static", "none")
+
+
+def test_a_kubelet_that_does_not_start_at_all(story: Story) -> None:
+    message = failures(story.run, "refused-twice")[-1][1]
+    assert message.startswith(MACHINE + ": Start the kubelet: ")
+    assert "; its files are as they were, but the kubelet does not start: " in message
+    assert kept(story, "refused-twice") == story.before["refused-twice"].files
+    assert story.after["refused-twice"].pid is None
+    assert story.after["refused-twice"].log == ["started none 10s", "stopped", "refused broken", "refused broken"]
+
+
+def test_a_checkpoint_in_use_ends_it_before_the_stop(story: Story) -> None:
+    (failure,) = failures(story.run, "in-use")
+    assert failure[0] == "Make sure that the checkpoint may be reset"
+    assert "gives exclusive CPUs (1,5) to 1 pods" in failure[1]
+    assert story.after["in-use"] == story.before["in-use"]
