@@ -7,17 +7,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+
+from .tasks import PING, time_tasks
 
 HOSTS = 20
 ROUNDS = 7
@@ -41,8 +39,6 @@ kubeReserved:
 reservedSystemCPUs: 0-1
 rotateCertificates: true
 """
-
-PING: dict[str, Any] = {"name": "Ping", "ansible.builtin.ping": {}}
 
 
 def drift(root: Path) -> dict[str, Any]:
@@ -74,42 +70,12 @@ def make_node(directory: Path, shape_name: str) -> Path:
     return root
 
 
-def seconds(playbook: Path) -> float:
-    """The wall time of one run on all hosts."""
-    start = time.perf_counter()
-    done = subprocess.run(
-        ["ansible-playbook", "-i", str(playbook.parent / "inventory.json"), "-f", str(HOSTS), str(playbook)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"},
-    )
-    if done.returncode or done.stdout.count("ok=1 ") != HOSTS:
-        sys.exit("%s failed:\n%s%s" % (playbook, done.stdout, done.stderr))
-    return time.perf_counter() - start
-
-
 def measure() -> bool:
     """Print the times; True when each is within its limit."""
     with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        hosts: dict[str, Any] = {"node%02d" % number: {} for number in range(HOSTS)}
-        variables = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-        inventory = {"all": {"hosts": hosts, "vars": variables}}
-        (directory / "inventory.json").write_text(json.dumps(inventory), encoding="utf-8")
         tasks = {"ping": PING, "this machine": drift(Path("/"))}
-        tasks.update((shape, drift(make_node(directory, shape))) for shape in SHAPES)
-        playbooks = {}
-        for number, (what, task) in enumerate(tasks.items()):
-            playbooks[what] = directory / ("%d.json" % number)
-            play = {"name": what.title(), "hosts": "all", "gather_facts": False, "tasks": [task]}
-            playbooks[what].write_text(json.dumps([play]), encoding="utf-8")
-        for playbook in playbooks.values():
-            seconds(playbook)  # warms the caches
-        times: dict[str, list[float]] = {what: [] for what in playbooks}
-        for _round in range(ROUNDS):
-            for what, playbook in playbooks.items():
-                times[what].append(seconds(playbook))
+        tasks.update((shape, drift(make_node(Path(name), shape))) for shape in SHAPES)
+        times = time_tasks(Path(name), tasks, HOSTS, ROUNDS)
     print("One task on %d local hosts, wall seconds, median of %d rounds:" % (HOSTS, ROUNDS))
     print("  %-36s %6.2f" % ("ansible.builtin.ping", median(times["ping"])))
     kept = True

@@ -143,6 +143,7 @@ def ansible(tmp_path: Path, expressions: dict[str, str]) -> dict[str, Any]:
         **os.environ,
         "ANSIBLE_COLLECTIONS_PATH": str(tmp_path),
         "ANSIBLE_HOME": str(tmp_path / "home"),
+        "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
         "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.oneline",
         "ANSIBLE_NOCOLOR": "1",
         "ANSIBLE_LOCALHOST_WARNING": "0",
