@@ -4,53 +4,49 @@
 
 from __future__ import annotations
 
-from textwrap import indent
-
-# The options of a plan, for a module that has them at its top and for one that has them below another.
-OPTIONS = r"""
-count:
-  description:
-    - How many CPUs to reserve, exactly.
-    - One that would split a core is refused with the two nearest counts, unless a split core is allowed.
-  type: int
-fraction:
-  description:
-    - Which part of the CPUs to reserve, rounded up to whole cores.
-  type: float
-curve:
-  description:
-    - The part to reserve by the size of the machine, in steps, rounded up to whole cores.
-  type: list
-  elements: dict
-  suboptions:
-    cpus:
-      description:
-        - How many CPUs this step is for; all others when it is not given, in the last step.
-      type: int
-    fraction:
-      description:
-        - Which part of these CPUs to reserve.
-      type: float
-      required: true
-strategy:
-  description:
-    - V(packed) fills one NUMA node after the other. V(spread) takes as many cores of each, give or take one.
-  type: str
-  choices: [packed, spread]
-  default: packed
-allow_split_core:
-  description:
-    - Reserve a part of one core where the count is no sum of whole cores, instead of failing.
-  type: bool
-  default: false
-near_device:
-  description:
-    - Begin with the NUMA node of this network device.
-  type: str
-"""
-
 
 class ModuleDocFragment:
     """How a reservation is planned."""
 
-    DOCUMENTATION = "options:\n" + indent(OPTIONS, "  ")
+    DOCUMENTATION = r"""
+options:
+  count:
+    description:
+      - How many CPUs to reserve, exactly.
+      - One that would split a core is refused with the two nearest counts, unless O(allow_split_core=true).
+    type: int
+  fraction:
+    description:
+      - Which part of the CPUs to reserve, rounded up to whole cores.
+    type: float
+  curve:
+    description:
+      - The part to reserve by the size of the machine, in steps, rounded up to whole cores.
+    type: list
+    elements: dict
+    suboptions:
+      cpus:
+        description:
+          - How many CPUs this step is for; all others when it is not given, in the last step.
+        type: int
+      fraction:
+        description:
+          - Which part of these CPUs to reserve.
+        type: float
+        required: true
+  strategy:
+    description:
+      - V(packed) fills one NUMA node after the other. V(spread) takes as many cores of each, give or take one.
+    type: str
+    choices: [packed, spread]
+    default: packed
+  allow_split_core:
+    description:
+      - Reserve a part of one core where the count is no sum of whole cores, instead of failing.
+    type: bool
+    default: false
+  near_device:
+    description:
+      - Begin with the NUMA node of this network device.
+    type: str
+"""

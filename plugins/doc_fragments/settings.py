@@ -4,10 +4,6 @@
 
 from __future__ import annotations
 
-from textwrap import indent
-
-from .planner import OPTIONS
-
 
 class ModuleDocFragment:
     """The kubelet's CPU settings."""
@@ -57,4 +53,42 @@ options:
       - Plan O(reserved_system_cpus) from the node's own topology, as M(kubenode.cpu_manager.reserved_cpus) does.
     type: dict
     suboptions:
-""" + indent(OPTIONS, "      ")
+      count:
+        description:
+          - How many CPUs to reserve, exactly. Give one of this, O(reservation.fraction) and O(reservation.curve).
+        type: int
+      fraction:
+        description:
+          - Which part of the CPUs to reserve, rounded up to whole cores.
+        type: float
+      curve:
+        description:
+          - The part to reserve by the size of the machine, in steps, rounded up to whole cores.
+        type: list
+        elements: dict
+        suboptions:
+          cpus:
+            description:
+              - How many CPUs this step is for; all others when it is not given, in the last step.
+            type: int
+          fraction:
+            description:
+              - Which part of these CPUs to reserve.
+            type: float
+            required: true
+      strategy:
+        description:
+          - V(packed) fills one NUMA node after the other. V(spread) takes as many cores of each, give or take one.
+        type: str
+        choices: [packed, spread]
+        default: packed
+      allow_split_core:
+        description:
+          - Reserve a part of one core where the count is no sum of whole cores, instead of failing.
+        type: bool
+        default: false
+      near_device:
+        description:
+          - Begin with the NUMA node of this network device.
+        type: str
+"""
