@@ -68,7 +68,7 @@ sanity: $(TESTING) ## Run ansible-test sanity, on each Python that is installed
 integration: $(TESTING) $(LINK) ## Run the playbooks against saved machines
 ifneq ($(wildcard tests/playbooks),)
 	$(call heading,pytest: playbooks)
-	@pytest --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks
+	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks
 endif
 
 .PHONY: coverage

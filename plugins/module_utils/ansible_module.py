@@ -10,6 +10,7 @@ from typing import Any, Callable, Mapping, NamedTuple
 
 from ansible.module_utils.basic import AnsibleModule
 
+from . import compile_once  # noqa: F401 - before all others, for its effect on them
 from .errors import InputError, NodeError, RefusedError
 from .kubelet.settings import (
     CPU_MANAGER_POLICIES,

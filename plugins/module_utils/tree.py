@@ -31,7 +31,8 @@ class Tree:
             )
         self._live = self.root == "/"
         self._real_root = os.path.realpath(self.root)
-        self._directory_inside = self._real_root
+        # Directories of which it is known; looking for links takes longer than reading a file.
+        self._inside = {self.root}
 
     @property
     def live(self) -> bool:
@@ -44,15 +45,22 @@ class Tree:
             return path
         here = self.root + os.path.normpath("/" + path.lstrip("/"))
         directory = os.path.dirname(here)
-        # Looking for links takes longer than reading a file, and files of one directory come together.
-        if directory != self._directory_inside:
-            self._check_inside(directory)
-            self._directory_inside = directory
-        if os.path.islink(here):
-            self._check_inside(here)
+        if directory not in self._inside:
+            self._check_directory(directory)
+        self._check_link(here)
         return here
 
-    def _check_inside(self, here: str) -> None:
+    def _check_directory(self, here: str) -> None:
+        parent = os.path.dirname(here)
+        if parent not in self._inside:
+            self._check_directory(parent)
+        self._check_link(here)
+        self._inside.add(here)
+
+    def _check_link(self, here: str) -> None:
+        """What is in a directory of this tree is in it, too, unless it is a link."""
+        if not os.path.islink(here):
+            return
         real = os.path.realpath(here)
         if os.path.commonpath((real, self._real_root)) != self._real_root:
             raise RefusedError(

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 from statistics import median
@@ -26,21 +27,27 @@ def pod(number: int) -> dict[str, Any]:
     return {"metadata": {"name": "pod-%d" % number}, "spec": {"containers": [{"name": "app", "resources": resources}]}}
 
 
-def measure() -> bool:
-    """Print the time; True when it is within its limit."""
-    ask = {
+def plan(pods: Path) -> dict[str, Any]:
+    """The one task that plans the pods in a file, as kubectl get pods -o json writes it."""
+    return {
         "name": "Plan",
         "kubenode.cpu_manager.allocation_plan": {
             "machine": MACHINE,
-            "pods": [pod(number) for number in range(PODS)],
+            "pods": ["{{ lookup('ansible.builtin.file', '%s') | from_json }}" % pods],
             "cpu_manager_policy": "static",
             "cpu_manager_policy_options": {"full-pcpus-only": "true"},
             "topology_manager_policy": "best-effort",
             "reservation": {"count": 4, "strategy": "spread"},
         },
     }
+
+
+def measure() -> bool:
+    """Print the time; True when it is within its limit."""
     with tempfile.TemporaryDirectory() as name:
-        times = time_tasks(Path(name), {"ping": PING, "plan": ask}, 1, ROUNDS)
+        pods = Path(name, "pods.json")
+        pods.write_text(json.dumps({"kind": "List", "items": [pod(number) for number in range(PODS)]}), "utf-8")
+        times = time_tasks(Path(name), {"ping": PING, "plan": plan(pods)}, 1, ROUNDS)
     beyond = median(plan - ping for plan, ping in zip(times["plan"], times["ping"]))
     print("allocation_plan of %d pods on 256 CPUs: %.2f s beyond a ping (limit %.2f s)" % (PODS, beyond, LIMIT))
     return beyond <= LIMIT

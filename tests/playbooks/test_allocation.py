@@ -162,3 +162,13 @@ def test_the_playbook_plan(copy_of: CopyOf, tmp_path: Path) -> None:
     assert [row["pod"] for row in answer["containers"]] == ["test/a"]
     assert answer["refused"][0]["pod"] == "test/b"
     assert answer["refused"][0]["message"].startswith("SMT Alignment Error: not enough free physical CPUs")
+
+
+def test_the_playbook_plan_shows_before_and_after(copy_of: CopyOf, tmp_path: Path) -> None:
+    manifests = tmp_path / "pods.yml"
+    manifests.write_text(json.dumps(pod("a", "2")))
+    hosts = {"epyc": {"kubelet_node_root": str(copy_of("epyc", "epyc"))}}
+    arguments = ("--diff", "-e", "cpu_manager_manifests=%s" % manifests)
+    shown = ansible_playbook(tmp_path / "run", "kubenode.cpu_manager.plan", hosts, *arguments).last("epyc")["msg"]
+    (line,) = set(shown["after"]) - set(shown["before"]) - {shown["after"][0]}
+    assert line.startswith("pod test/a, container app: ")

@@ -160,7 +160,7 @@ class StaticPolicy(Policy):
         assigned = 0
         for container in pod.containers:
             mask = state.get(pod.uid, container.name)
-            if mask is not None and counts[container.name]:
+            if mask is not None:
                 if count_bits(mask) != counts[container.name]:
                     return []
                 assigned |= mask

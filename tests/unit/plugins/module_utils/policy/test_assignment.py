@@ -205,6 +205,7 @@ DISTRIBUTED_TAKES = [
     (TWO, "0", 6, 2, "1-3,5-7"),  # the fullest has only one group
     (TWO, "0,2", 4, 2, "1,3,5,7"),
     (TWO, "0,2", 6, 2, "1,3-7"),  # not in groups, so packed
+    ("3s2n5c", "1,8-10,16,19", 22, 2, "0,2-7,11-12,15,17-18,20-29"),  # five nodes: some four have too few groups
     # no number of nodes works out: packed
     ("2s1n4c", "3,5-7", 4, 1, "0-2,4"),
 ]
@@ -271,6 +272,17 @@ def test_a_combination_that_changed_can_have_too_few_cpus() -> None:
     with pytest.raises(TakeError) as caught:
         take_distributed(machine("2s6n4c"), free, 16)
     assert str(caught.value) == "accounting error, not enough CPUs allocated, remaining: 4"
+
+
+def test_the_search_for_a_combination_can_stop_early() -> None:
+    """Four NUMA nodes give 4 CPUs each, and then all have equally many: nothing can be better.
+
+    The kubelet notices that when it has already made the next combination, over the end of this one.
+    """
+    first = [(cpu, cpu, 0, cpu // 8, 0) for cpu in range(32)]  # nodes 0 to 3 of 8 CPUs
+    others = [(cpu, cpu, 1, cpu // 4 - 4, 1) for cpu in range(32, 80)]  # nodes 4 to 15 of 4 CPUs
+    topology = CPUTopology(first + others)
+    assert str(take_distributed(topology, topology.all_cpus(), 16)) == "0-3,8-11,16-19,32-35"
 
 
 # --- where the kubelet never returns ----------------------------------------------------------------
