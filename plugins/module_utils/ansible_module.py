@@ -10,7 +10,8 @@ from typing import Any, Callable, Mapping, NamedTuple
 
 from ansible.module_utils.basic import AnsibleModule
 
-from . import compile_once  # noqa: F401 - before all others, for its effect on them
+# Before all others, for its effect on them.
+from . import compile_once  # noqa: F401 # pylint: disable=unused-import
 from .errors import InputError, NodeError, RefusedError
 from .kubelet.settings import (
     CPU_MANAGER_POLICIES,
