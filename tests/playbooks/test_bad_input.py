@@ -180,7 +180,7 @@ BAD: dict[str, Bad] = {
     # --- links out of the tree
     "config-link": Bad("kubelet_config", CONFIG, LINK, change=led_out(CONFIG)),
     "checkpoint-link": Bad("checkpoint", CHECKPOINT, LINK, {"state": "absent"}, led_out(CHECKPOINT)),
-    "cpu-link": Bad("cpu_topology_info", CPU + "cpu3/topology", LINK, change=led_out(CPU + "cpu3")),
+    "cpu-link": Bad("cpu_topology_info", CPU + "cpu3", LINK, change=led_out(CPU + "cpu3")),
     "online-link": Bad("drift_info", CPU + "online", LINK, change=led_out(CPU + "online")),
     "role-kubelet-link": Bad(ROLE, "var/lib/kubelet", LINK, change=led_out("var/lib/kubelet")),
     # --- damaged configurations
