@@ -54,8 +54,8 @@ lint: $(TESTING) $(LINK) ## Run the linters: ruff, mypy, ansible-lint, documenta
 		&& echo 'The documentation is valid.'
 
 .PHONY: unit
-unit: $(TESTING) ## Run the unit, property and conformance tests
-	$(call heading,pytest: unit and conformance)
+unit: $(TESTING) ## Run the unit, property, conformance and fault tests
+	$(call heading,pytest: unit, conformance and faults)
 	@rm -rf $(RESULTS)
 	@pytest -n $(JOBS) --junit-xml=$(RESULTS)/unit.xml
 

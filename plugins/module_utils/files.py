@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -18,39 +19,58 @@ from .errors import NodeError, RefusedError
 
 
 def replace_file(
-    path: str, content: bytes, mode: int, expected: bytes | None = None, backup: bool = True
+    path: str, content: bytes, mode: int, expected: bytes | None = None, backup: bool = True, keep_mode: bool = True
 ) -> str | None:
     """Write `content` to `path` atomically; give the path of the backup that was made, if any.
 
-    An existing file's mode, owner and extended attributes (SELinux) are kept; `mode` is for a new one.
+    An existing file's owner and extended attributes (SELinux) are kept, and with keep_mode its mode, too; `mode` is
+    for a new one.
     `expected` is what was read there before (None: nothing): when somebody changed the file since, nothing is
     written. Raises RefusedError for that and for what is not a regular file, NodeError when writing fails.
     """
     path = os.path.realpath(path)
-    return _change(path, expected, backup, lambda before: _write(path, content, mode, before))
+
+    def put(temporary: str) -> None:
+        _checked(path, expected)
+        os.rename(temporary, path)
+
+    return _change(path, expected, backup, lambda before: _write(path, content, mode, before, put, keep_mode))
 
 
 def remove_file(path: str, expected: bytes, backup: bool = True) -> str | None:
     """Remove `path`, which held `expected`; give the path of the backup, if one was made. Raises as replace_file()."""
     path = os.path.abspath(path)
-    return _change(path, expected, backup, lambda _before: os.unlink(path))
+
+    def act(_before: os.stat_result | None) -> None:
+        _checked(path, expected)
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            raise _vanished(path) from None
+
+    return _change(path, expected, backup, act)
 
 
 def _change(
     path: str, expected: bytes | None, backup: bool, act: Callable[[os.stat_result | None], None]
 ) -> str | None:
-    """Check and back up what is there, then act; give the path of the backup. A failure leaves everything as it was."""
+    """Check and back up what is there, then act; give the path of the backup. A failure leaves everything as it was.
+
+    `act` checks again: backing up and writing take their time, and meanwhile others may come.
+    """
     backup_path = None
     try:
         before = _checked(path, expected)
-        _remove_strays(path)
+        _remove_strays(path, before)
         if backup and expected is not None and before is not None:
             backup_path = _back_up(path, expected, before)
         act(before)
-    except OSError as error:
+    except (OSError, RefusedError) as error:
         if backup_path is not None:
             with suppress(OSError):
                 os.unlink(backup_path)
+        if isinstance(error, RefusedError):
+            raise
         remedy = "; write it as root (become: true)" if isinstance(error, PermissionError) else ""
         raise NodeError(
             "%s: cannot be written: %s; the old content is still there%s" % (path, error.strerror, remedy)
@@ -63,32 +83,85 @@ def _checked(path: str, expected: bytes | None) -> os.stat_result | None:
     """The file's status (None: no such file), when it is a regular file that still holds what was read there."""
     try:
         before = os.lstat(path)
+        if not stat.S_ISREG(before.st_mode):
+            raise RefusedError("%s: is not a regular file; nothing was written, put it out of the way first" % path)
+        content = _read(path)
+        after = os.lstat(path)
     except FileNotFoundError:
         if expected is not None:
-            raise RefusedError("%s: vanished while it was worked on; nothing was written, run again" % path) from None
+            raise _vanished(path) from None
         return None
-    if not stat.S_ISREG(before.st_mode):
-        raise RefusedError("%s: is not a regular file; nothing was written, put it out of the way first" % path)
-    with open(path, "rb") as file:
-        if file.read() != expected:
-            raise RefusedError("%s: was changed while it was worked on; nothing was written, run again" % path)
+    # What was read may have been another file, or have changed since: only now it is known that it is this one.
+    if content != expected or _version(after) != _version(before):
+        raise RefusedError("%s: was changed while it was worked on; nothing was written, run again" % path)
     return before
+
+
+def _read(path: str) -> bytes:
+    # O_NONBLOCK: what has come into the file's place just now may be a FIFO.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        chunks: list[bytes] = []
+        while not chunks or chunks[-1]:
+            chunks.append(os.read(descriptor, 1 << 16))
+        return b"".join(chunks)
+    finally:
+        os.close(descriptor)
+
+
+def _version(status: os.stat_result) -> tuple[int, ...]:
+    """What is another one when somebody replaces or changes a file."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _vanished(path: str) -> RefusedError:
+    return RefusedError("%s: vanished while it was worked on; nothing was written, run again" % path)
 
 
 def _back_up(path: str, content: bytes, status: os.stat_result) -> str:
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    name = backup_path = "%s.%s~" % (path, stamp)
-    number = 1
-    while os.path.lexists(backup_path):
-        number += 1
-        backup_path = "%s.%d~" % (name[:-1], number)
-    _write(backup_path, content, stat.S_IMODE(status.st_mode), status, original=path)
+    backup_path = ""
+
+    def put(temporary: str) -> None:
+        nonlocal backup_path
+        number = 0
+        while not backup_path:
+            number += 1
+            free = "%s.%s%s~" % (path, stamp, ".%d" % number if number > 1 else "")
+            if _name_anew(temporary, free):
+                backup_path = free
+
+    _write(path, content, stat.S_IMODE(status.st_mode), status, put)
     return backup_path
 
 
-def _write(path: str, content: bytes, mode: int, like: os.stat_result | None, original: str | None = None) -> None:
-    """Write a file; `original` is the one that it is a copy of."""
-    descriptor, temporary = _temporary_file(original or path)
+def _name_anew(temporary: str, path: str) -> bool:
+    """Give a file this name, unless there is something of this name: false. A rename would overwrite it."""
+    try:
+        os.link(temporary, path)
+    except OSError:
+        if os.path.lexists(path):
+            return False
+        os.rename(temporary, path)  # a file system without hard links
+        return True
+    try:
+        os.unlink(temporary)
+    except OSError:
+        os.unlink(path)
+        raise
+    return True
+
+
+def _write(
+    path: str,
+    content: bytes,
+    mode: int,
+    like: os.stat_result | None,
+    put: Callable[[str], None],
+    keep_mode: bool = True,
+) -> None:
+    """Write a file beside `path`, with the attributes of that, if it exists; `put` gives it its name."""
+    descriptor, temporary = _temporary_file(path)
     try:
         left = memoryview(content)
         while left:
@@ -97,17 +170,17 @@ def _write(path: str, content: bytes, mode: int, like: os.stat_result | None, or
             here = os.fstat(descriptor)
             if (like.st_uid, like.st_gid) != (here.st_uid, here.st_gid):
                 os.fchown(descriptor, like.st_uid, like.st_gid)
-            mode = stat.S_IMODE(like.st_mode)
-            _copy_attributes(original or path, descriptor)
+            mode = stat.S_IMODE(like.st_mode) if keep_mode else mode
+            _copy_attributes(path, descriptor)
         os.fchmod(descriptor, mode)
         os.fsync(descriptor)
-        os.rename(temporary, path)
+        put(temporary)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
     finally:
-        # Not before the renaming: it ends the lock. All is on the disk, so an error here says nothing.
+        # Not before it has its name: it ends the lock. All is on the disk, so an error here says nothing.
         with suppress(OSError):
             os.close(descriptor)
 
@@ -133,8 +206,10 @@ def _temporary_prefix(path: str) -> str:
     return os.path.join(os.path.dirname(path), ".%s.kubenode-" % os.path.basename(path))
 
 
-def _remove_strays(path: str) -> None:
+def _remove_strays(path: str, before: os.stat_result | None) -> None:
     """Remove the temporary files for `path` that killed runs left: those that nobody has locked."""
+    # A run may have been killed after it had given its file to the owner of the one to be replaced.
+    owners = {os.geteuid()} if before is None else {os.geteuid(), before.st_uid}
     directory, prefix = os.path.split(_temporary_prefix(path))
     for name in os.listdir(directory):
         if not (name.startswith(prefix) and re.fullmatch("[0-9a-f]{16}", name[len(prefix) :])):
@@ -144,7 +219,7 @@ def _remove_strays(path: str) -> None:
             descriptor = os.open(stray, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 status = os.fstat(descriptor)
-                if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+                if stat.S_ISREG(status.st_mode) and status.st_uid in owners:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     os.unlink(stray)
             finally:
@@ -152,10 +227,16 @@ def _remove_strays(path: str) -> None:
 
 
 def _copy_attributes(path: str, descriptor: int) -> None:
-    with suppress(OSError):  # a file system without them
-        for name in os.listxattr(path):
-            with suppress(OSError):  # one that only the kernel sets
-                os.setxattr(descriptor, name, os.getxattr(path, name))
+    try:
+        names = os.listxattr(path)
+    except OSError:  # a file system without them
+        return
+    for name in names:
+        try:
+            os.setxattr(descriptor, name, os.getxattr(path, name))
+        except OSError as error:  # most likely one that only the kernel sets
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise
 
 
 def _sync_directory(path: str) -> None:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: checkpoint
-short_description: Take a CPU manager checkpoint that the kubelet would refuse out of its way
+short_description: Repair, write, convert or remove a CPU manager checkpoint
 version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Judges C(cpu_manager_state) as the kubelet would at its next start, with the configuration that is there or
-    planned,
-    and resets it where it would be refused. A kubelet that finds no checkpoint writes a new one.
+    planned, and brings it to the wanted state.
+  - A repair keeps the exclusive CPUs of every container that can keep them. Containers that lose theirs are named, and
+    nothing is done unless O(discard_assignments) allows it.
   - Stop the kubelet before, because a running one writes the file again.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
@@ -27,19 +28,52 @@ extends_documentation_fragment:
 options:
   state:
     description:
-      - V(valid) removes the checkpoint only if the kubelet would not start with it. V(absent) removes it in any case.
+      - V(valid) repairs the checkpoint if the kubelet would not start with it, or, with O(pods) or O(containers), if
+        it names pods that no longer exist. Where nothing is to be kept, the file is removed, and the kubelet writes a
+        new one.
+      - V(present) writes what O(checkpoint), O(source), O(pods) or O(containers) give, if the kubelet would accept it.
+        From running pods it makes what the kubelet itself would have written, had it started them with this
+        configuration on an empty node. So a node changes to the static policy with its pods in place.
+      - V(format) writes the checkpoint in the format of the version O(kubelet_version).
+      - V(absent) removes it.
     type: str
-    choices: [valid, absent]
+    choices: [valid, present, format, absent]
     default: valid
+  checkpoint:
+    description:
+      - The state to write, in the form that M(kubenode.cpu_manager.checkpoint_info) returns it.
+      - Its keys C(policy), C(default_cpu_set), C(assignments) and C(pod_assignments) count. The policy defaults to that
+        of the configuration.
+    type: dict
+  source:
+    description:
+      - A file on the node that is put in the checkpoint's place byte for byte, such as a backup.
+    type: path
+  pods:
+    description:
+      - The pods of this node, as the API server gives them, or manifests with UIDs. Pods that have ended are left out.
+    type: list
+    elements: dict
+  containers:
+    description:
+      - The containers of this node as C(crictl inspect) prints them, each as one element.
+      - They stand for O(pods), and say whose the containers in a checkpoint of format C(v1) are.
+    type: list
+    elements: dict
   discard_assignments:
     description:
-      - Also remove a checkpoint that gives running pods exclusive CPUs. On a node that is not drained, the kubelet
-        then moves these pods to other CPUs. Without this, such a checkpoint is left there and the module fails.
+      - Go on where containers lose their exclusive CPUs. On a node that is not drained, the kubelet then moves these
+        pods to other CPUs. Without this, the module names them and fails.
+    type: bool
+    default: false
+  allow_running_kubelet:
+    description:
+      - Write even while the kubelet runs, which will overwrite the file at its next allocation.
     type: bool
     default: false
   backup:
     description:
-      - Keep the old file beside its place.
+      - Keep the old file beside its place. O(source) brings it back.
     type: bool
     default: true
 seealso:
@@ -51,6 +85,19 @@ EXAMPLES = r"""
   kubenode.cpu_manager.checkpoint:
     cpu_manager_policy: static
     reserved_system_cpus: "0,24"
+
+- name: Write the static checkpoint for the pods that run, before the kubelet starts with the static policy
+  kubenode.cpu_manager.checkpoint:
+    state: present
+    cpu_manager_policy: static
+    reserved_system_cpus: "0,24"
+    pods: "{{ pods_of_this_node.resources }}"
+
+- name: Bring a backup back
+  kubenode.cpu_manager.checkpoint:
+    state: present
+    source: /var/lib/kubelet/cpu_manager_state.20261121T101500Z~
+    discard_assignments: true
 
 - name: Remove the checkpoint of a drained node
   kubenode.cpu_manager.checkpoint:
@@ -75,7 +122,7 @@ checkpoint:
   type: dict
   contains:
     verdict:
-      description: C(accepted), C(refused) or C(absent); C(not judged) with O(state=absent).
+      description: C(accepted), C(refused) or C(absent); C(not judged) where nobody asked for that.
       type: str
       sample: refused
     reason:
@@ -86,6 +133,14 @@ checkpoint:
       description: What to do about it.
       type: str
       sample: stop the kubelet and take the file out of the way before it starts again
+    format:
+      description: The format of the file, C(v1) to C(v4), if it can be read.
+      type: str
+      sample: v2
+    checksum_right:
+      description: Whether the kubelet accepts the checksum in the file.
+      type: bool
+      sample: true
     policy:
       description: The policy in the file, if it can be read.
       type: str
@@ -98,52 +153,178 @@ checkpoint:
       description: The exclusive CPUs by pod UID and container, as far as they can be read.
       type: dict
       sample: {}
+    pod_assignments:
+      description: The CPUs of whole pods by pod UID.
+      type: dict
+      sample: {}
+after:
+  description: The checkpoint as it is to be, in the same form.
+  returned: success
+  type: dict
+  sample: {"verdict": "accepted"}
+lost:
+  description: The exclusive CPUs that containers lose.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    pod:
+      description: The UID of the pod.
+      type: str
+      sample: 8dbda0f5-4d4c-4b9c-b4c2-5e8b0c7e7f4a
+    container:
+      description: The container; empty for the CPUs of a whole pod.
+      type: str
+      sample: app
+    cpus:
+      description: Its CPUs.
+      type: str
+      sample: 4-5
+    why:
+      description: Why it cannot keep them.
+      type: str
+      sample: CPUs 5 are not online
+stale:
+  description: The exclusive CPUs that are taken from pods that no longer exist, with C(pod), C(container), C(cpus).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+refused:
+  description: The pods that the kubelet itself would not have admitted, which therefore get no CPUs.
+  returned: with O(state=present) and O(pods) or O(containers)
+  type: list
+  elements: dict
+  sample: []
 backup_file:
   description: Where the old file was kept.
-  returned: when the file was removed and O(backup) is true
+  returned: when the file was changed and O(backup) is true
   type: str
   sample: /var/lib/kubelet/cpu_manager_state.20261121T101500Z~
 """
 
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
-from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, planned_config, run
-from ..module_utils.errors import RefusedError
-from ..module_utils.files import remove_file
-from ..module_utils.node.drift import REFUSED, Judgement, judge, readable
+from ..module_utils.ansible_module import (
+    KUBELET,
+    SETTINGS_ARGUMENTS,
+    Outcome,
+    node_of,
+    planned_config,
+    run,
+    wanted_settings,
+)
+from ..module_utils.errors import InputError, RefusedError
+from ..module_utils.files import remove_file, replace_file
+from ..module_utils.kubelet.process import find_kubelet
+from ..module_utils.node.allocation import Question, seed_state
+from ..module_utils.node.checkpoint import (
+    Plan,
+    given_content,
+    plan_absent,
+    plan_format,
+    plan_present,
+    plan_valid,
+)
+from ..module_utils.node.node import Node
+from ..module_utils.state.checkpoint import MODE, format_for, write_checkpoint
+from ..module_utils.state.validation import CPUManagerConfig
 from ..module_utils.tree import Tree
+from ..module_utils.workload.pods import Pod, pods_from_manifests, running_pods
+from ..module_utils.workload.runtime import RuntimeContainer, container_ids, pods_of, read_containers
+
+GIVEN = ("checkpoint", "source", "pods", "containers")
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
-    path, content = tree.path(node.checkpoint_path), node.checkpoint()
-    if parameters["state"] == "absent":
-        judgement = readable(content)
-    else:
-        judgement = judge(content, planned_config(node, parameters))
-    result: dict[str, Any] = {"file": path, "checkpoint": judgement.to_dict()}
-    if content is None or not (parameters["state"] == "absent" or judgement.verdict == REFUSED):
-        return Outcome(result, diff=_diff(path, judgement, judgement))
-    if judgement.state is not None and judgement.state.exclusive_cpus() and not parameters["discard_assignments"]:
+    path = tree.path(node.checkpoint_path)
+    plan, refused = plan_change(node, parameters)
+    result: dict[str, Any] = {"file": path, **plan.to_dict(), **refused}
+    if plan.changed:
+        check_losses(path, plan, parameters)
+        if not check_mode:
+            check_stopped(tree, parameters)
+            backup_file = write(path, plan, parameters["backup"])
+            if backup_file:
+                result["backup_file"] = backup_file
+    header = {"before_header": path, "after_header": path}
+    diff = {**header, "before": plan.before.to_text(), "after": plan.after.to_text()}
+    return Outcome(result, plan.changed, diff)
+
+
+def plan_change(node: Node, parameters: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
+    """What to do, and the pods that the kubelet would refuse where their CPUs are planned."""
+    state = parameters["state"]
+    old = node.checkpoint()
+    if state == "absent":
+        return plan_absent(old), {}
+    config = planned_config(node, parameters)
+    containers = read_containers(parameters["containers"] or ())
+    pods = live_pods(parameters, containers)
+    if state == "format":
+        return plan_format(old, config, container_ids(containers)), {}
+    if state == "valid":
+        uids = None if pods is None else [pod.uid for pod in pods]
+        discard = parameters["discard_assignments"]
+        return plan_valid(old, config, uids, container_ids(containers), discard), {}
+    if sum(parameters[name] is not None for name in GIVEN) != 1:
+        raise InputError("state: present takes one of %s" % ", ".join(GIVEN))
+    if pods is not None:
+        return seeded(node, parameters, config, pods)
+    if parameters["source"] is not None:
+        return plan_present(old, node.tree.read_bytes(parameters["source"]), config), {}
+    return plan_present(old, given_content(parameters["checkpoint"], config), config), {}
+
+
+def live_pods(parameters: Mapping[str, Any], containers: Sequence[RuntimeContainer]) -> Sequence[Pod] | None:
+    """The pods that run on the node, as far as somebody told of them."""
+    if parameters["pods"] is not None:
+        return running_pods(pods_from_manifests(parameters["pods"]))
+    return None if parameters["containers"] is None else pods_of(containers)
+
+
+def seeded(
+    node: Node, parameters: Mapping[str, Any], config: CPUManagerConfig, pods: Sequence[Pod]
+) -> tuple[Plan, dict[str, Any]]:
+    """The file that the kubelet itself would have written for these pods."""
+    question = Question(
+        node.topology, node.machine(), node.needed_configuration(), wanted_settings(node, parameters), None, pods
+    )
+    state, refused = seed_state(question)
+    content = write_checkpoint(config.policy_name, state, format_for(config.minor, config.pod_level))
+    return plan_present(node.checkpoint(), content, config), {"refused": refused}
+
+
+def check_losses(path: str, plan: Plan, parameters: Mapping[str, Any]) -> None:
+    """Refuse to take CPUs from containers that run, unless that is allowed."""
+    if plan.losses and not parameters["discard_assignments"]:
         raise RefusedError(
-            "%s: gives exclusive CPUs (%s) to %d pods, which the kubelet would move to others%s;"
-            " drain the node and set discard_assignments: true"
+            "%s: these containers would lose their exclusive CPUs: %s%s; nothing was written: drain the node and set"
+            " discard_assignments: true"
             % (
                 path,
-                judgement.state.exclusive_cpus(),
-                len(judgement.state.assignments),
-                "; it refuses the file as it is: " + judgement.reason if judgement.reason else "",
+                "; ".join(loss.to_text() for loss in plan.losses),
+                "; the kubelet refuses the file as it is: " + plan.before.reason if plan.before.reason else "",
             )
         )
-    if not check_mode:
-        backup_file = remove_file(path, content, parameters["backup"])
-        if backup_file:
-            result["backup_file"] = backup_file
-    return Outcome(result, True, _diff(path, judgement, readable(None)))
 
 
-def _diff(path: str, before: Judgement, after: Judgement) -> dict[str, str]:
-    return {"before_header": path, "after_header": path, "before": before.to_text(), "after": after.to_text()}
+def check_stopped(tree: Tree, parameters: Mapping[str, Any]) -> None:
+    """Refuse to write under a running kubelet, which would overwrite the file."""
+    kubelet = None if parameters["allow_running_kubelet"] else find_kubelet(tree)
+    if kubelet is not None:
+        raise RefusedError(
+            "the kubelet runs (process %d) and would overwrite its checkpoint; nothing was written: stop it first, or"
+            " set allow_running_kubelet: true" % kubelet.pid
+        )
+
+
+def write(path: str, plan: Plan, backup: bool) -> str | None:
+    """Carry the plan out; give the path of the backup."""
+    if plan.new is not None:
+        return replace_file(path, plan.new, MODE, plan.old, backup, keep_mode=False)
+    return None if plan.old is None else remove_file(path, plan.old, backup)
 
 
 def main() -> None:
@@ -152,11 +333,16 @@ def main() -> None:
         KUBELET,
         SETTINGS_ARGUMENTS,
         {
-            "state": {"type": "str", "choices": ["valid", "absent"], "default": "valid"},
+            "state": {"type": "str", "choices": ["valid", "present", "format", "absent"], "default": "valid"},
+            "checkpoint": {"type": "dict"},
+            "source": {"type": "path"},
+            "pods": {"type": "list", "elements": "dict"},
+            "containers": {"type": "list", "elements": "dict"},
             "discard_assignments": {"type": "bool", "default": False},
+            "allow_running_kubelet": {"type": "bool", "default": False},
             "backup": {"type": "bool", "default": True},
         },
-        mutually_exclusive=[("reserved_system_cpus", "reservation")],
+        mutually_exclusive=[("reserved_system_cpus", "reservation"), ("pods", "containers")],
     )
 
 

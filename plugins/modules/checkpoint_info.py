@@ -66,6 +66,14 @@ checkpoint:
       description: What to do about it.
       type: str
       sample: ""
+    format:
+      description: The format of the file, C(v1) to C(v4), if it can be read.
+      type: str
+      sample: v2
+    checksum_right:
+      description: Whether the kubelet accepts the checksum in the file.
+      type: bool
+      sample: true
     policy:
       description: The policy in the file, if it can be read.
       type: str
@@ -78,19 +86,30 @@ checkpoint:
       description: The exclusive CPUs by pod UID and container, as far as they can be read.
       type: dict
       sample: {"8dbda0f5-4d4c-4b9c-b4c2-5e8b0c7e7f4a": {"app": "4-5"}}
+    pod_assignments:
+      description: The CPUs of whole pods by pod UID, which only the formats C(v3) and C(v4) have.
+      type: dict
+      sample: {}
+kubelet_says:
+  description: The whole text with which the kubelet refuses the file; empty unless it does.
+  returned: success
+  type: str
+  sample: ""
 """
 
 from typing import Any, Mapping
 
 from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, planned_config, run
-from ..module_utils.node.drift import judge
+from ..module_utils.state.checkpoint import restore_error
+from ..module_utils.state.verdict import judge
 from ..module_utils.tree import Tree
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     judgement = judge(node.checkpoint(), planned_config(node, parameters))
-    return Outcome({"file": tree.path(node.checkpoint_path), "checkpoint": judgement.to_dict()})
+    says = restore_error(judgement.reason, node.checkpoint_path) if judgement.unread else judgement.reason
+    return Outcome({"file": tree.path(node.checkpoint_path), "checkpoint": judgement.to_dict(), "kubelet_says": says})
 
 
 def main() -> None:

@@ -110,7 +110,8 @@ from ..module_utils.ansible_module import (
 )
 from ..module_utils.files import replace_file
 from ..module_utils.kubelet.settings import changes, complete, found_settings, manager_config
-from ..module_utils.node.drift import describe_drift, judge
+from ..module_utils.node.drift import describe_drift
+from ..module_utils.state.verdict import judge
 from ..module_utils.tree import Tree
 
 MODE = 0o644

@@ -150,11 +150,12 @@ from typing import Any, Mapping
 from ..module_utils.ansible_module import RESERVATION, Outcome, run, texts_of_options
 from ..module_utils.cpuset import CPUSet
 from ..module_utils.errors import InputError
-from ..module_utils.kubelet.settings import NEWEST_MINOR, check_settings
+from ..module_utils.kubelet.settings import check_settings
 from ..module_utils.node.reserve import reserve
 from ..module_utils.policy.options import parse_static_options
 from ..module_utils.policy.reservation import Reservation, kubelet_reservation
 from ..module_utils.quantity import millis
+from ..module_utils.state.validation import NEWEST_MINOR
 from ..module_utils.topology.kubelet_view import kubelet_view
 from ..module_utils.topology.model import Topology
 from ..module_utils.topology.sysfs import read_sysfs

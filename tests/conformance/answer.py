@@ -8,6 +8,11 @@
 answer.py topology    {"root": DIR} -> online, cores, packages, numa_nodes, l3
 answer.py reserve     {"root": DIR, "count": N, "strategy": "packed"|"spread", "smt": "keep"|"off"}
                       -> {"reserved": LIST} or {"error": TEXT}
+answer.py take        {"cpus": [[id, core, socket, numa, uncore], ...], and a take}
+                      -> {"cpuset": LIST} or {"error": TEXT}
+answer.py policy      {"cpus": as above, "version": VERSION, and a life} -> what the kubelet says and does
+answer.py checkpoint  {"content": TEXT, "policy": NAME, "version": VERSION}
+                      -> default, assignments, file_after; or {"error": TEXT, "file_after": TEXT}
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ collection_path.register()
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import minor_version
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reserve import reserve
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import (
     EndlessDistributionError,
@@ -32,11 +38,17 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assign
     take_distributed,
     take_packed,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
+    CheckpointError,
+    assignments_text,
+    restore_error,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import restore_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import CPUTopology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.tests.conformance.policy_case import PolicyCase
+from ansible_collections.kubenode.cpu_manager.tests.conformance.policy_case import CHECKPOINT, PolicyCase
 
 
 def describe(topology: Topology) -> dict[str, Any]:
@@ -75,6 +87,18 @@ def answer_take(case: Mapping[str, Any]) -> dict[str, Any]:
     return {"cpuset": str(taken)}
 
 
+def answer_checkpoint(case: Mapping[str, Any]) -> dict[str, Any]:
+    """What a kubelet makes of a file at its start, and of which it leaves the bytes as they are."""
+    content = case["content"].encode("utf-8")
+    try:
+        state = restore_state(content, case["policy"], minor_version(case["version"]))
+    except CheckpointError as error:
+        return {"error": restore_error(error, CHECKPOINT), "file_after": case["content"]}
+    answer = {"default": str(state.default_cpu_set), "file_after": case["content"]}
+    assignments = assignments_text(state.assignments)
+    return {"assignments": assignments, **answer} if assignments else answer
+
+
 def answer_policy(case: Mapping[str, Any]) -> dict[str, Any]:
     """The life of a kubelet with the static policy: its start, then pods, removals and restarts."""
     return PolicyCase(case).answer()
@@ -85,6 +109,7 @@ KINDS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "reserve": answer_reserve,
     "take": answer_take,
     "policy": answer_policy,
+    "checkpoint": answer_checkpoint,
 }
 
 

@@ -25,18 +25,15 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
     CheckpointError,
-    read_checkpoint,
+    restore_error,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import StateError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import StateError, restore_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import CPUTopology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import Pod, pod_from_manifest
 
 Answer = dict[str, Any]
 
-RESTORE_ERROR = (
-    "could not restore state from checkpoint: %s, please drain this node and delete the CPU manager checkpoint file"
-    ' "/var/lib/kubelet/cpu_manager_state" before restarting Kubelet'
-)
+CHECKPOINT = "/var/lib/kubelet/cpu_manager_state"
 ZERO_RESERVATION = (
     "[cpumanager] the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero"
 )
@@ -109,14 +106,9 @@ class PolicyCase:
 
     def _restored(self, content: bytes) -> State:
         try:
-            checkpoint = read_checkpoint(content)
-            if checkpoint.policy_name != "static":
-                raise CheckpointError(
-                    'configured policy "static" differs from state checkpoint policy "%s"' % checkpoint.policy_name
-                )
-            return checkpoint.state()
+            return restore_state(content, "static", self.minor)
         except CheckpointError as error:
-            raise KubeletError(RESTORE_ERROR % error) from error
+            raise KubeletError(restore_error(error, CHECKPOINT)) from error
 
     def add(self, operation: Mapping[str, Any]) -> Answer:
         """A pod arrives."""

@@ -34,6 +34,7 @@ MODULES: dict[str, dict[str, Any]] = {
     "checkpoint": {**WANTED, "discard_assignments": True},
     "checkpoint_info": WANTED,
     "drift_info": WANTED,
+    "start_check": WANTED,
     "allocation_plan": {**WANTED, "pods": [{"metadata": {"name": "app"}, "spec": {"containers": [{"name": "app"}]}}]},
 }
 

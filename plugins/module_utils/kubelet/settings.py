@@ -18,7 +18,7 @@ from ..errors import InputError, RefusedError
 from ..policy.options import ALPHA_GATE, BETA_GATE, StaticOptions, check_machine, parse_static_options
 from ..policy.reservation import kubelet_reservation
 from ..quantity import millis, nanoseconds
-from ..state.validation import NONE, STATIC, CPUManagerConfig
+from ..state.validation import NEWEST_MINOR, NONE, STATIC, CPUManagerConfig
 from ..topology.kubelet_view import CPUTopology
 from .configuration import ConfigurationError, KubeletConfiguration
 from .values import REMOVE
@@ -27,8 +27,8 @@ CPU_MANAGER_POLICIES = (NONE, STATIC)
 TOPOLOGY_MANAGER_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 TOPOLOGY_MANAGER_SCOPES = ("container", "pod")
 
-# The newest Kubernetes whose rules are known here: taken where nobody says which version the node has.
-NEWEST_MINOR = 36
+POD_LEVEL_GATE = "PodLevelResourceManagers"
+POD_LEVEL_SINCE = 36
 
 _MAX_NUMA_NODES = 8
 _NANOSECONDS_PER_SECOND = 10**9
@@ -192,8 +192,12 @@ def manager_config(
             " take others, or switch them on" % (reserved, topology.all_cpus(), reserved - topology.all_cpus())
         )
     _check_combinations(settings, configuration, options, topology, reserved)
+    gates = configuration.values.get("featureGates")
+    pod_level = isinstance(gates, Mapping) and gates.get(POD_LEVEL_GATE) is True and machine.minor >= POD_LEVEL_SINCE
     if settings["cpu_manager_policy"] != STATIC:
-        return CPUManagerConfig(settings["cpu_manager_policy"], topology.all_cpus())
+        return CPUManagerConfig(
+            settings["cpu_manager_policy"], topology.all_cpus(), minor=machine.minor, pod_level=pod_level
+        )
     millicores = millis(settings["kube_reserved_cpu"]) + millis(settings["system_reserved_cpu"])
     try:
         reserved = kubelet_reservation(topology, millicores, options, reserved)
@@ -204,7 +208,9 @@ def manager_config(
             "reserving all of the CPUs %s leaves none for any pod under the static policy; reserve fewer with"
             " reserved_system_cpus, or kube_reserved_cpu and system_reserved_cpu" % reserved
         )
-    return CPUManagerConfig(STATIC, topology.all_cpus(), reserved, options.strict_cpu_reservation)
+    return CPUManagerConfig(
+        STATIC, topology.all_cpus(), reserved, options.strict_cpu_reservation, machine.minor, pod_level
+    )
 
 
 def _check_combinations(

@@ -54,17 +54,8 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     """
     settings = complete(question.wanted, found_settings(question.configuration))
     notes: list[str] = []
-    policy, state = _start(question, settings, notes)
-    values = question.configuration.values
-    manager_options = values.get("topologyManagerPolicyOptions")
-    topology_manager = TopologyManager(
-        settings["topology_manager_policy"],
-        settings["topology_manager_scope"],
-        [node.id for node in question.topology.numa_nodes],
-        {str(name): str(text) for name, text in (manager_options or {}).items()},
-        question.topology.numa_distances,
-    )
-    manager = CPUManager(policy, topology_manager, state)
+    manager = _start(question, settings, notes)
+    policy = manager.policy
     _keep_running(manager, question.pods)
     before = manager.state.snapshot()
     refused = _add_all(manager, question.pods, notes)
@@ -85,7 +76,20 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     }
 
 
-def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) -> tuple[Policy, State | None]:
+def seed_state(question: Question) -> tuple[State, list[dict[str, str]]]:
+    """The state that the kubelet would have if it had started these pods itself, in this order, on an empty node.
+
+    Also the pods that it would refuse. Raises as plan_allocations().
+    """
+    settings = complete(question.wanted, found_settings(question.configuration))
+    notes: list[str] = []
+    manager = _start(question._replace(checkpoint=None), settings, notes)
+    refused = _add_all(manager, question.pods, notes)
+    manager.remove_stale()
+    return manager.state.snapshot(), refused
+
+
+def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) -> CPUManager:
     config = manager_config(settings, question.configuration, question.machine)
     state = None
     if question.checkpoint is not None:
@@ -93,10 +97,19 @@ def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) ->
             state = check_checkpoint(question.checkpoint, config)
         except (CheckpointError, StateError) as error:
             notes.append("the kubelet would refuse the checkpoint (%s); this plan begins with an empty node" % error)
-    if config.policy_name != STATIC:
-        return NonePolicy(), state
-    options = static_options(settings, question.configuration, question.machine.minor)
-    return StaticPolicy(question.machine.topology, options, config.reserved, question.machine.minor), state
+    policy: Policy = NonePolicy()
+    if config.policy_name == STATIC:
+        options = static_options(settings, question.configuration, question.machine.minor)
+        policy = StaticPolicy(question.machine.topology, options, config.reserved, question.machine.minor)
+    manager_options = question.configuration.values.get("topologyManagerPolicyOptions")
+    topology_manager = TopologyManager(
+        settings["topology_manager_policy"],
+        settings["topology_manager_scope"],
+        [node.id for node in question.topology.numa_nodes],
+        {str(name): str(text) for name, text in (manager_options or {}).items()},
+        question.topology.numa_distances,
+    )
+    return CPUManager(policy, topology_manager, state)
 
 
 def _keep_running(manager: CPUManager, pods: Iterable[Pod]) -> None:

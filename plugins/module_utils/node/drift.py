@@ -6,15 +6,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Mapping
 
 from ..cpuset import CPUSet
 from ..errors import InputError, RefusedError
 from ..kubelet.configuration import KubeletConfiguration
 from ..kubelet.settings import Machine, complete, differences, found_settings, manager_config
 from ..state.assignments import State
-from ..state.checkpoint import CheckpointError, assignments_text, decode_checkpoint
-from ..state.validation import CPUManagerConfig, StateError, check_checkpoint
+from ..state.verdict import ABSENT, ACCEPTED, REFUSED, Judgement, judge
 from ..topology.model import Topology
 
 CLEAN = "clean"
@@ -25,71 +24,6 @@ STOP_KUBELET = "stop_kubelet"
 RESET_CHECKPOINT = "reset_checkpoint"
 WRITE_CONFIGURATION = "write_configuration"
 START_KUBELET = "start_kubelet"
-
-ACCEPTED = "accepted"
-REFUSED = "refused"
-ABSENT = "absent"
-NOT_JUDGED = "not judged"
-
-
-class Judgement(NamedTuple):
-    """Whether a kubelet would start with a checkpoint, and what the checkpoint says."""
-
-    verdict: str
-    # The kubelet's cause, and what to do; both empty unless refused.
-    reason: str = ""
-    remedy: str = ""
-    policy_name: str | None = None
-    # Also what a refused or damaged file still says, as far as it can be read.
-    state: State | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
-        return {
-            "verdict": self.verdict,
-            "reason": self.reason,
-            "remedy": self.remedy,
-            "policy": self.policy_name,
-            "default_cpu_set": None if self.state is None else str(self.state.default_cpu_set),
-            "assignments": {} if self.state is None else assignments_text(self.state.assignments),
-        }
-
-    def to_text(self) -> str:
-        """What the checkpoint says as lines of CPU sets, to compare one with another; empty when there is none."""
-        if self.verdict == ABSENT:
-            return ""
-        return "policy: %s\n%s" % (self.policy_name, "" if self.state is None else self.state.to_text())
-
-
-def readable(content: bytes | None) -> Judgement:
-    """What a checkpoint says, whether or not a kubelet would accept it."""
-    return Judgement(ABSENT) if content is None else Judgement(NOT_JUDGED, "", "", *_readable(content))
-
-
-def judge(content: bytes | None, config: CPUManagerConfig) -> Judgement:
-    """Would a kubelet with this configuration start with this checkpoint?"""
-    if content is None:
-        return Judgement(ABSENT)
-    policy_name, state = _readable(content)
-    try:
-        check_checkpoint(content, config)
-    except (CheckpointError, StateError) as error:
-        remedy = "stop the kubelet and take the file out of the way before it starts again"
-        if state is not None and state.exclusive_cpus():
-            remedy = "drain the node, since running pods have exclusive CPUs in it; then " + remedy
-        return Judgement(REFUSED, str(error), remedy, policy_name, state)
-    return Judgement(ACCEPTED, "", "", policy_name, state)
-
-
-def _readable(content: bytes) -> tuple[str | None, State | None]:
-    try:
-        checkpoint = decode_checkpoint(content)
-    except CheckpointError:
-        return None, None
-    try:
-        return checkpoint.policy_name, checkpoint.state()
-    except CheckpointError:
-        return checkpoint.policy_name, None
 
 
 def report(

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Mapping, NamedTuple
 
 from ..cpuset import CPUSet
@@ -15,22 +16,29 @@ Assignments = Mapping[str, Mapping[str, CPUSet]]
 
 
 class State(NamedTuple):
-    """The default CPU set (shared pool) and the exclusive assignments."""
+    """The default CPU set (shared pool), the exclusive assignments, and the CPUs of whole pods.
+
+    Only a kubelet with the feature gate PodLevelResourceManagers gives CPUs to whole pods.
+    """
 
     default_cpu_set: CPUSet
     assignments: Assignments
+    pod_assignments: Mapping[str, CPUSet] = MappingProxyType({})
 
     def to_text(self) -> str:
         """One line for the shared pool and each container with CPUs of its own, to compare one state with another."""
         lines = ["default CPU set: %s" % self.default_cpu_set]
+        lines += ["pod %s: %s" % item for item in sorted(self.pod_assignments.items())]
         for pod, containers in sorted(self.assignments.items()):
             lines += ["pod %s, container %s: %s" % (pod, name, cpus) for name, cpus in sorted(containers.items())]
         return "".join(line + "\n" for line in lines)
 
     def exclusive_cpus(self) -> CPUSet:
-        """All CPUs that some container has to itself."""
+        """All CPUs that some container or pod has to itself."""
         mask = 0
         for containers in self.assignments.values():
             for cpus in containers.values():
                 mask |= cpus.mask
+        for cpus in self.pod_assignments.values():
+            mask |= cpus.mask
         return CPUSet.from_mask(mask)

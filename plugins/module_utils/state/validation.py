@@ -13,10 +13,14 @@ from typing import NamedTuple
 
 from ..cpuset import CPUSet
 from .assignments import State
-from .checkpoint import CheckpointError, read_checkpoint
+from .checkpoint import CheckpointError, ContainerIDs, read_checkpoint
+from .golang import quote
 
 NONE = "none"
 STATIC = "static"
+
+# The newest Kubernetes whose rules are known here: taken where nobody says which version the node has.
+NEWEST_MINOR = 36
 
 
 class CPUManagerConfig(NamedTuple):
@@ -26,6 +30,9 @@ class CPUManagerConfig(NamedTuple):
     all_cpus: CPUSet
     reserved: CPUSet = CPUSet()
     strict_reservation: bool = False
+    minor: int = NEWEST_MINOR
+    # The feature gate PodLevelResourceManagers.
+    pod_level: bool = False
 
 
 class StateError(Exception):
@@ -36,7 +43,7 @@ def first_state(config: CPUManagerConfig) -> State:
     """The state that the kubelet writes when there was none."""
     if config.policy_name != STATIC:
         return State(CPUSet(), {})
-    return State(_pooled_cpus(config), {})
+    return State(pooled_cpus(config), {})
 
 
 def check_state(state: State, config: CPUManagerConfig) -> None:
@@ -64,28 +71,40 @@ def check_state(state: State, config: CPUManagerConfig) -> None:
                     % (pod, container, cpus, default)
                 )
     total = default | state.exclusive_cpus()
-    if total != _pooled_cpus(config):
+    if total != pooled_cpus(config):
         raise StateError(
-            'current set of available CPUs "%s" doesn\'t match with CPUs in state "%s"' % (_pooled_cpus(config), total)
+            'current set of available CPUs "%s" doesn\'t match with CPUs in state "%s"' % (pooled_cpus(config), total)
         )
 
 
-def check_checkpoint(content: bytes, config: CPUManagerConfig) -> State:
+def restore_state(
+    content: bytes,
+    policy_name: str,
+    minor: int = NEWEST_MINOR,
+    pod_level: bool = False,
+    container_ids: ContainerIDs | None = None,
+) -> State:
+    """What the kubelet 1.`minor` restores of a checkpoint; see read_checkpoint(). Raises CheckpointError."""
+    checkpoint = read_checkpoint(content, minor, pod_level, container_ids)
+    if checkpoint.policy_name != policy_name:
+        raise CheckpointError(
+            "configured policy %s differs from state checkpoint policy %s"
+            % (quote(policy_name), quote(checkpoint.policy_name))
+        )
+    state = checkpoint.state()
+    return state if pod_level else state._replace(pod_assignments={})
+
+
+def check_checkpoint(content: bytes, config: CPUManagerConfig, container_ids: ContainerIDs | None = None) -> State:
     """Read a checkpoint as a kubelet with this configuration would at its start: its state, or the refusal.
 
     Raises CheckpointError and StateError, with the cause that the kubelet tells.
     """
-    checkpoint = read_checkpoint(content)
-    if checkpoint.policy_name != config.policy_name:
-        raise CheckpointError(
-            'configured policy "%s" differs from state checkpoint policy "%s"'
-            % (config.policy_name, checkpoint.policy_name)
-        )
-    state = checkpoint.state()
+    state = restore_state(content, config.policy_name, config.minor, config.pod_level, container_ids)
     check_state(state, config)
     return state
 
 
-def _pooled_cpus(config: CPUManagerConfig) -> CPUSet:
+def pooled_cpus(config: CPUManagerConfig) -> CPUSet:
     """The CPUs that shared pool and assignments must cover together."""
     return config.all_cpus - config.reserved if config.strict_reservation else config.all_cpus

@@ -26,6 +26,9 @@ SIDECAR = "sidecar"  # an init container that is restarted always
 _QOS_RESOURCES = ("cpu", "memory")
 _MILLI = 1000
 
+_ENDED = ("Succeeded", "Failed")
+_MIRROR = "kubernetes.io/config.mirror"
+
 # Above what any node runs, so a typing error cannot ask for a billion pods.
 MOST_REPLICAS = 10000
 
@@ -57,6 +60,10 @@ class Pod(NamedTuple):
     qos_class: str | None = None
     # (requests, limits) of the pod as a whole.
     pod_level: tuple[Resources, Resources] | None = None
+    # What the API server says of it; empty where the manifest does not.
+    created: str = ""
+    node: str = ""
+    phase: str = ""
 
     def qos(self, minor: int) -> str:
         """The QoS class, as the kubelet 1.`minor` sees it."""
@@ -115,7 +122,10 @@ def pod_from_manifest(manifest: Mapping[str, Any], as_admitted: bool = True) -> 
     try:
         namespace = _text(metadata.get("namespace"), "metadata.namespace")
         name = "%s/%s" % (namespace, name) if namespace else name
-        return _pod(manifest, name, _text(metadata.get("uid"), "metadata.uid") or name, as_admitted)
+        # The kubelet knows a static pod by another UID than its mirror on the API server has.
+        annotations = _mapping(metadata.get("annotations"), "metadata.annotations")
+        uid = _text(annotations.get(_MIRROR), _MIRROR) or _text(metadata.get("uid"), "metadata.uid")
+        return _pod(manifest, name, uid or name, as_admitted)
     except InputError as error:
         raise InputError("pod %s: %s" % (name, error)) from error
 
@@ -141,6 +151,21 @@ def pods_from_manifests(manifests: Iterable[Mapping[str, Any]]) -> list[Pod]:
             raise InputError("two pods have the UID %s; give each its own, or another name" % pod.uid)
         seen.add(pod.uid)
     return pods
+
+
+def running_pods(pods: Sequence[Pod]) -> list[Pod]:
+    """The pods of one node that have not ended, the oldest first, as the kubelet takes them up when it starts.
+
+    Raises InputError for a pod without a UID, and for pods of several nodes.
+    """
+    nodes = sorted({pod.node for pod in pods if pod.node})
+    if len(nodes) > 1:
+        raise InputError("the pods are of the nodes %s; give those of one node" % ", ".join(nodes))
+    running = [pod for pod in pods if pod.phase not in _ENDED]
+    for pod in running:
+        if pod.uid == pod.name:
+            raise InputError("pod %s has no metadata.uid; take the pods from the API server" % pod.name)
+    return sorted(running, key=lambda pod: pod.created)
 
 
 def _replicas(manifest: Mapping[str, Any], spec: Mapping[str, Any]) -> list[Pod]:
@@ -183,7 +208,16 @@ def _pod(manifest: Mapping[str, Any], name: str, uid: str, as_admitted: bool) ->
     if qos_class not in (None, GUARANTEED, BURSTABLE, BEST_EFFORT):
         raise InputError("status.qosClass is %s, which is no QoS class" % qos_class)
     pod_level = _resources(spec.get("resources"), "spec.resources", as_admitted)
-    return Pod(uid, name, containers, qos_class, pod_level if any(map(_is_for_pods, pod_level)) else None)
+    return Pod(
+        uid,
+        name,
+        containers,
+        qos_class,
+        pod_level if any(map(_is_for_pods, pod_level)) else None,
+        _text(_mapping(manifest.get("metadata"), "metadata").get("creationTimestamp"), "metadata.creationTimestamp"),
+        _text(spec.get("nodeName"), "spec.nodeName"),
+        _text(status.get("phase"), "status.phase"),
+    )
 
 
 def _is_for_pods(resources: Resources) -> bool:

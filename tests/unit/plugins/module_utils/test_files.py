@@ -58,6 +58,16 @@ def contents(directory: Path) -> dict[str, bytes]:
 # --- replacing --------------------------------------------------------------------------------------
 
 
+def test_a_mode_that_is_not_kept(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o644)
+    replace_file(str(path), b"new", 0o600, b"old", backup=False, keep_mode=False)
+    assert path.stat().st_mode & 0o777 == 0o600
+    replace_file(str(path), b"newer", 0o644, b"new", backup=False)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 def test_replace(directory: Path, path: Path) -> None:
     backup = replace_file(str(path), NEW, 0o600, OLD)
     assert backup == "%s.%s~" % (path, STAMP)
@@ -116,6 +126,16 @@ def test_backups_of_one_second_have_their_own_names(directory: Path, path: Path)
     assert found == ["%s.%s~" % (path, name) for name in (names[0], names[1], names[3])]
     assert [Path(backup or "").read_bytes() for backup in found] == [OLD, b"0", b"1"]
     assert (directory / ("config.yaml.%s.3~" % STAMP)).is_symlink()
+
+
+def test_a_file_system_without_hard_links(directory: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "link", failing(errno.EPERM))
+    (directory / ("config.yaml.%s~" % STAMP)).symlink_to("nothing")
+    backup = replace_file(str(path), NEW, 0o600, OLD)
+    assert backup == "%s.%s.2~" % (path, STAMP)
+    assert Path(backup).read_bytes() == OLD
+    assert path.read_bytes() == NEW
+    assert len(os.listdir(directory)) == 3
 
 
 def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path, directory: Path, path: Path) -> None:
@@ -177,6 +197,16 @@ def test_an_attribute_that_cannot_be_set_does_not_take_others_with_it(
     replace_file(str(path), NEW, 0o600, OLD)
     assert os.getxattr(path, "user.a") == b"1"
     assert os.getxattr(path, "user.c") == b"3"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_no_room_for_an_attribute(directory: Path, path: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "listxattr", lambda _where: ["security.selinux"])
+    monkeypatch.setattr(os, "getxattr", lambda _where, _name: b"label")
+    monkeypatch.setattr(os, "setxattr", failing(number))
+    with pytest.raises(NodeError, match="cannot be written: %s; the old content" % os.strerror(number)):
+        replace_file(str(path), NEW, 0o600, OLD)
+    assert contents(directory) == {"config.yaml": OLD}
 
 
 def test_a_file_system_without_attributes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,6 +271,51 @@ def test_vanished_meanwhile(directory: Path, path: Path, change: Change) -> None
     assert contents(directory) == {}
 
 
+@pytest.mark.parametrize("change", CHANGES)
+def test_changed_after_the_backup(directory: Path, path: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last look is the one that counts, and no backup stays of what is still there."""
+    back_up = files._back_up
+
+    def back_up_and_change(*arguments: Any) -> str:
+        backup = back_up(*arguments)
+        path.write_bytes(OLD + b"# by hand\n")
+        return backup
+
+    monkeypatch.setattr(files, "_back_up", back_up_and_change)
+    with pytest.raises(RefusedError, match="was changed while it was worked on"):
+        change(path)
+    assert contents(directory) == {"config.yaml": OLD + b"# by hand\n"}
+
+
+def test_vanished_at_the_last_moment(directory: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unlink = os.unlink
+
+    def unlink_twice(target: str) -> None:
+        if target == str(path):
+            unlink(target)
+        unlink(target)
+
+    monkeypatch.setattr(os, "unlink", unlink_twice)
+    with pytest.raises(RefusedError, match="vanished while it was worked on"):
+        remove_file(str(path), OLD)
+    assert contents(directory) == {}
+
+
+def test_two_removers_leave_a_backup(directory: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    back_up = files._back_up
+
+    def back_up_late(*arguments: Any) -> str:
+        monkeypatch.setattr(files, "_back_up", back_up)
+        backup = back_up(*arguments)
+        assert remove_file(str(path), OLD) == "%s.%s.2~" % (path, STAMP)
+        return backup
+
+    monkeypatch.setattr(files, "_back_up", back_up_late)
+    with pytest.raises(RefusedError, match="vanished while it was worked on"):
+        remove_file(str(path), OLD)
+    assert contents(directory) == {"config.yaml.%s.2~" % STAMP: OLD}
+
+
 @pytest.mark.parametrize("content", [b"", OLD])
 def test_appeared_meanwhile(directory: Path, path: Path, content: bytes) -> None:
     """Even an empty file is not no file."""
@@ -286,7 +361,9 @@ def failing(number: int) -> Callable[..., NoReturn]:
 class FailingOS:
     """`os` whose n-th call, of those that reach the kernel, fails."""
 
-    CALLS = ("open", "write", "fchown", "fchmod", "fsync", "rename", "unlink", "lstat", "fstat", "listdir", "close")
+    CALLS = (
+        "open", "write", "fchown", "fchmod", "fsync", "rename", "link", "unlink", "lstat", "fstat", "listdir", "close",
+    )  # fmt: skip
 
     def __init__(self, fails_at: int) -> None:
         self.left = fails_at
@@ -350,16 +427,18 @@ def count_failures(
 def test_any_call_fails_while_replacing(directory: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = list(count_failures(directory, path, CHANGES[0], NEW, monkeypatch))
     # Each for the backup, and for the file.
-    assert {failed.count(name) for name in ("write", "fchmod", "rename")} == {2}
+    assert {failed.count(name) for name in ("write", "fchmod")} == {2}
     assert failed.count("fsync") == 3
+    # The backup has no other name's place to take.
+    assert failed.count("link") == failed.count("rename") == 1
     if os.geteuid() == 0:
         assert failed.count("fchown") == 2
 
 
 def test_any_call_fails_while_removing(directory: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = list(count_failures(directory, path, CHANGES[1], None, monkeypatch))
-    assert {failed.count(name) for name in ("write", "fchmod", "rename", "unlink")} == {1}
-    assert failed.count("fsync") == 2
+    assert {failed.count(name) for name in ("write", "fchmod", "link")} == {1}
+    assert failed.count("fsync") == failed.count("unlink") == 2
 
 
 def test_an_interrupt_leaves_no_temporary_file(directory: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -533,6 +612,16 @@ def test_a_stray_of_another_user_stays(directory: Path, path: Path) -> None:
     assert stray.exists()
 
 
+@as_root
+def test_a_stray_that_was_given_to_the_files_owner_goes(directory: Path, path: Path) -> None:
+    os.chown(path, 1234, 5678)
+    stray = directory / ".config.yaml.kubenode-0123456789abcdef"
+    stray.write_bytes(b"")
+    os.chown(stray, 1234, 5678)
+    replace_file(str(path), NEW, 0o600, OLD, backup=False)
+    assert contents(directory) == {"config.yaml": NEW}
+
+
 def test_the_file_of_a_run_that_still_writes_stays(directory: Path, path: Path) -> None:
     stray = directory / ".config.yaml.kubenode-0123456789abcdef"
     with stray.open("wb") as file:
@@ -557,7 +646,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(
             if name not in inner:
                 inner.append(name)
                 replace_file(str(other), NEW, 0o600, other.read_bytes() if other.exists() else None, backup=False)
-                files._remove_strays(str(path))  # as a second run for this very file would
+                files._remove_strays(str(path), None)  # as a second run for this very file would
             return function(*arguments)
 
         return call

@@ -17,6 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.allocati
     compare_plans,
     default_configuration,
     plan_allocations,
+    seed_state,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
@@ -165,3 +166,16 @@ def test_nothing_is_lost_and_nothing_given_twice(options: dict[str, str], counts
     assert len(plan["refused"]) + len(own) == len(counts)
     kept = XEON.online - CPUSet.parse(plan["reserved"]) if "strict-cpu-reservation" in options else XEON.online
     assert CPUSet.parse(plan["exclusive"]) | CPUSet.parse(plan["shared_pool"]) == kept
+
+
+def test_a_seed_is_the_end_of_a_plan_for_an_empty_node() -> None:
+    manifests = [manifest("a", 4), manifest("b", 200), manifest("c", "100m"), manifest("d", 2)]
+    old = write_checkpoint("static", State(CPUSet.parse("0-3,6-47"), {"other": {"app": CPUSet.parse("4-5")}}))
+    question = Question(
+        XEON, Machine(kubelet_view(XEON)), default_configuration(), STATIC, old, pods_from_manifests(manifests)
+    )
+    state, refused = seed_state(question)
+    plan = ask(*manifests)
+    assert state.to_text() == plan["after"]
+    assert refused == plan["refused"]
+    assert [row["pod"] for row in refused] == ["b"]

@@ -22,19 +22,14 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.setti
     found_settings,
     manager_config,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import (
-    Judgement,
-    describe_drift,
-    judge,
-    readable,
-    report,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import describe_drift, report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import (
     CPUManagerConfig,
     first_state,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import Judgement, judge
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
@@ -77,79 +72,7 @@ def told(
     return report(topology, Machine(kubelet_view(topology)), configuration, checkpoint, wanted)
 
 
-# --- a checkpoint -----------------------------------------------------------------------------------
-
 CONFIG = CPUManagerConfig("static", cpus("0-7"), cpus("0,4"))
-OUT_OF_THE_WAY = "stop the kubelet and take the file out of the way before it starts again"
-DRAIN = "drain the node, since running pods have exclusive CPUs in it; then " + OUT_OF_THE_WAY
-
-
-def test_no_checkpoint() -> None:
-    assert judge(None, CONFIG) == readable(None) == Judgement("absent")
-    assert Judgement("absent").to_dict() == {
-        "verdict": "absent",
-        "reason": "",
-        "remedy": "",
-        "policy": None,
-        "default_cpu_set": None,
-        "assignments": {},
-    }
-    assert Judgement("absent").to_text() == ""
-
-
-def test_accepted_checkpoint() -> None:
-    found = judge(state("0,2-4,6-7", a="1,5"), CONFIG)
-    assert found.to_dict() == {
-        "verdict": "accepted",
-        "reason": "",
-        "remedy": "",
-        "policy": "static",
-        "default_cpu_set": "0,2-4,6-7",
-        "assignments": {"uid-a": {"a": "1,5"}},
-    }
-    assert found.to_text() == ("policy: static\ndefault CPU set: 0,2-4,6-7\npod uid-a, container a: 1,5\n")
-
-
-@pytest.mark.parametrize(
-    ("content", "reason", "remedy", "policy", "default"),
-    [
-        (state("0-6"), 'current set of available CPUs "0-7" doesn\'t match', OUT_OF_THE_WAY, "static", "0-6"),
-        (state("0,2-4,6-7", a="1"), 'current set of available CPUs "0-7"', DRAIN, "static", "0,2-4,6-7"),
-        (
-            write_checkpoint("none", State(cpus(""), {})),
-            'configured policy "static" differs from state checkpoint policy "none"',
-            OUT_OF_THE_WAY,
-            "none",
-            "",
-        ),
-        # what a damaged file still says
-        (state("0-7").replace(b'"0-7"', b'"0-6"'), "checkpoint is corrupted", OUT_OF_THE_WAY, "static", "0-6"),
-        (state("0-3", a="5").replace(b"0-3", b"0-2"), "checkpoint is corrupted", DRAIN, "static", "0-2"),
-        (
-            b'{"policyName":"static","defaultCpuSet":"0-"}',
-            'could not parse default cpu set "0-": ',
-            OUT_OF_THE_WAY,
-            "static",
-            None,
-        ),
-        (b"", "is not JSON: ", OUT_OF_THE_WAY, None, None),
-        (b"[]", "is not a JSON object", OUT_OF_THE_WAY, None, None),
-    ],
-)
-def test_refused_checkpoint(content: bytes, reason: str, remedy: str, policy: str | None, default: str | None) -> None:
-    found = judge(content, CONFIG).to_dict()
-    assert found["verdict"] == "refused"
-    assert found["reason"].startswith(reason)
-    assert found["remedy"] == remedy
-    assert found["policy"] == policy
-    assert found["default_cpu_set"] == default
-    unjudged = readable(content).to_dict()
-    assert unjudged == {**found, "verdict": "not judged", "reason": "", "remedy": ""}
-
-
-def test_checkpoint_that_says_little_as_text() -> None:
-    assert judge(b'{"policyName":"static","defaultCpuSet":"x"}', CONFIG).to_text() == "policy: static\n"
-    assert judge(b"", CONFIG).to_text() == "policy: None\n"
 
 
 # --- a node -----------------------------------------------------------------------------------------

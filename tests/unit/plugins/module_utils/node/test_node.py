@@ -11,8 +11,8 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import ConfigurationError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import NEWEST_MINOR
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, minor_version, node_name
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import NEWEST_MINOR
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree

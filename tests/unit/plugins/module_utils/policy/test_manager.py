@@ -100,7 +100,7 @@ def test_start() -> None:
     assert pool(node) == "0-7"
     assert node.active == {}
     assert node.checkpoint() == b'{"policyName":"static","defaultCpuSet":"0-7","checksum":%d}' % (
-        read_checkpoint(node.checkpoint()).checksum
+        read_checkpoint(node.checkpoint(), MINOR).checksum
     )
 
 
@@ -303,7 +303,7 @@ def test_nothing_is_looked_at_for_a_pod_of_no_containers_that_want_cpus() -> Non
 
 
 def restarted(node: CPUManager, **options: Any) -> CPUManager:
-    again = manager(state=read_checkpoint(node.checkpoint()).state(), **options)
+    again = manager(state=read_checkpoint(node.checkpoint(), MINOR).state(), **options)
     again.active = dict(node.active)
     return again
 

@@ -14,6 +14,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
     CheckpointError,
+    Format3,
+    Format4,
     write_checkpoint,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import (
@@ -24,6 +26,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validat
     check_checkpoint,
     check_state,
     first_state,
+    restore_state,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
 
@@ -179,6 +182,15 @@ def test_order_of_the_checks_of_a_file() -> None:
         check_checkpoint(json.dumps(data).encode(), STATIC_CONFIG)
     data["defaultCpuSet"] = "0-7"
     assert check_checkpoint(json.dumps(data).encode(), STATIC_CONFIG) == state("0-7")
+
+
+def test_cpus_of_whole_pods_are_restored_where_the_gate_is_on() -> None:
+    found = state("0,4", a="1-3")._replace(pod_assignments={"uid-b": cpus("5-7")})
+    for kind, minor in ((Format3, 36), (Format4, 36), (Format3, 37), (Format4, 37)):
+        content = write_checkpoint(STATIC, found, kind)
+        assert restore_state(content, STATIC, minor, pod_level=True) == found
+        if minor == 37 or kind is Format4:
+            assert restore_state(content, STATIC, minor) == found._replace(pod_assignments={})
 
 
 @st.composite

@@ -21,6 +21,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods
     Container,
     pod_from_manifest,
     pods_from_manifests,
+    running_pods,
 )
 
 MINORS = (33, 34, 35, 36)
@@ -510,3 +511,40 @@ def test_any_manifest_is_a_pod_or_an_input_error(data: Any) -> None:
 def test_only_whole_cpus_are_exclusive(milli: int) -> None:
     pod = pod_from_manifest(manifest(container("app", "%dm" % milli, 1)))
     assert pod.exclusive_counts(35) == {"app": 0 if milli % 1000 else milli // 1000}
+
+
+# --- the pods of a node ------------------------------------------------------------------------------
+
+
+def living(name: str, created: str = "", phase: str = "Running", node: str = "") -> dict[str, Any]:
+    metadata = {"name": name, "uid": "uid-" + name, "creationTimestamp": created}
+    spec = {"containers": [{"name": "app"}], "nodeName": node}
+    return {"metadata": metadata, "spec": spec, "status": {"phase": phase}}
+
+
+def test_pods_that_run_the_oldest_first() -> None:
+    pods = pods_from_manifests(
+        [
+            living("b", "2026-11-21T11:00:00Z"),
+            living("a", "2026-11-21T12:00:00Z"),
+            living("done", phase="Succeeded"),
+            living("broken", phase="Failed"),
+            living("c", "2026-11-21T10:00:00Z", phase="Pending"),
+        ]
+    )
+    assert [pod.name for pod in running_pods(pods)] == ["c", "b", "a"]
+
+
+def test_a_static_pod_has_the_uid_that_the_kubelet_gave_it() -> None:
+    manifest = living("etcd")
+    manifest["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "0f3f7f0a"}
+    assert pods_from_manifests([manifest])[0].uid == "0f3f7f0a"
+
+
+def test_pods_that_cannot_be_those_of_a_node() -> None:
+    with pytest.raises(InputError, match="the pods are of the nodes n1, n2; give those of one node"):
+        running_pods(pods_from_manifests([living("a", node="n1"), living("b", node="n2")]))
+    nameless = living("a")
+    del nameless["metadata"]["uid"]
+    with pytest.raises(InputError, match=r"pod a has no metadata\.uid"):
+        running_pods(pods_from_manifests([nameless]))

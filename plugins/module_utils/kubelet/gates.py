@@ -1,0 +1,142 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The feature gates that a node's start depends on, by version of Kubernetes.
+
+Source: pkg/features/kube_features.go and k8s.io/component-base/featuregate.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple
+
+from .finding import Finding, refused
+
+_NEVER = 1000
+
+ALL_ALPHA = "AllAlpha"
+ALL_BETA = "AllBeta"
+
+
+class Gate(NamedTuple):
+    """The minor version from which a gate is alpha, beta, on, generally available, locked, and gone."""
+
+    alpha: int
+    beta: int = _NEVER
+    on: int = _NEVER
+    general: int = _NEVER
+    locked: int = _NEVER
+    removed: int = _NEVER
+
+
+CPU_MANAGER = "CPUManager"
+CPU_OPTIONS = "CPUManagerPolicyOptions"
+CPU_ALPHA_OPTIONS = "CPUManagerPolicyAlphaOptions"
+CPU_BETA_OPTIONS = "CPUManagerPolicyBetaOptions"
+TOPOLOGY_MANAGER = "TopologyManager"
+TOPOLOGY_OPTIONS = "TopologyManagerPolicyOptions"
+TOPOLOGY_ALPHA_OPTIONS = "TopologyManagerPolicyAlphaOptions"
+TOPOLOGY_BETA_OPTIONS = "TopologyManagerPolicyBetaOptions"
+MEMORY_MANAGER = "MemoryManager"
+CFS_QUOTA_PERIOD = "CustomCPUCFSQuotaPeriod"
+POD_LEVEL_MANAGERS = "PodLevelResourceManagers"
+
+# Only gates whose whole life is known for sure. Of other names nothing is said.
+GATES: dict[str, Gate] = {
+    CPU_MANAGER: Gate(8, 10, 10, 26, 26, 33),
+    CPU_OPTIONS: Gate(22, 23, 23, 33, 33),
+    CPU_ALPHA_OPTIONS: Gate(23),
+    CPU_BETA_OPTIONS: Gate(23, 23, 23),
+    TOPOLOGY_MANAGER: Gate(16, 18, 18, 27, 27, 29),
+    TOPOLOGY_OPTIONS: Gate(26, 28, 28, 32),
+    TOPOLOGY_ALPHA_OPTIONS: Gate(26),
+    TOPOLOGY_BETA_OPTIONS: Gate(26, 26, 28),
+    MEMORY_MANAGER: Gate(21, 22, 22, 32, 32, 36),
+    CFS_QUOTA_PERIOD: Gate(12, _NEVER, 36, 36),
+    POD_LEVEL_MANAGERS: Gate(36),
+    "DisableCPUQuotaWithExclusiveCPUs": Gate(33, 33, 33),
+    "DynamicResourceAllocation": Gate(26, 32, 34, 34, 35),
+    "ExecProbeTimeout": Gate(20, 20, 20, 20, 35),
+    "ImageMaximumGCAge": Gate(29, 30, 30, 35, 35),
+    "InPlacePodVerticalScaling": Gate(27, 33, 33, 35, 35),
+    "InPlacePodVerticalScalingExclusiveCPUs": Gate(32),
+    "InPlacePodVerticalScalingExclusiveMemory": Gate(34),
+    "KubeletCgroupDriverFromCRI": Gate(28, 31, 31, 34, 34),
+    "KubeletCrashLoopBackOffMax": Gate(32, 35, 35),
+    "KubeletEnsureSecretPulledImages": Gate(33, 35, 35),
+    "KubeletFineGrainedAuthz": Gate(32, 33, 33, 36),
+    "KubeletPSI": Gate(33, 34, 34, 36),
+    "KubeletPodResourcesDynamicResources": Gate(27, 34, 34),
+    "KubeletPodResourcesGet": Gate(27, 34, 34),
+    "KubeletTracing": Gate(25, 27, 27, 34, 34),
+    "NodeSwap": Gate(22, 28, 30, 34, 34),
+    "PodLevelResources": Gate(32, 34, 34),
+}
+
+
+class Gates:
+    """The feature gates of one configuration, as the kubelet 1.`minor` takes them."""
+
+    def __init__(self, values: Mapping[str, Any], minor: int) -> None:
+        self.values = values
+        self.minor = minor
+
+    def enabled(self, name: str) -> bool:
+        """Whether one of GATES is on. One that is gone is on for ever."""
+        gate = GATES[name]
+        if self.minor >= min(gate.locked, gate.removed):
+            return True
+        if self.minor < gate.alpha:
+            return False
+        if name in self.values:
+            return self.values[name] is True
+        if self.minor < gate.general:
+            every = ALL_BETA if self.minor >= gate.beta else ALL_ALPHA
+            if every in self.values:
+                return self.values[every] is True
+        return self.minor >= gate.on
+
+    def findings(self) -> list[Finding]:
+        """The gates that the kubelet refuses."""
+        return [
+            finding for name, value in sorted(self.values.items()) for finding in self._findings_of(name, value is True)
+        ]
+
+    def _findings_of(self, name: str, value: bool) -> list[Finding]:
+        where = "featureGates.%s" % name
+        gate = GATES.get(name)
+        if gate is None:
+            return self._findings_of_unknown(name, where)
+        unrecognized = "unrecognized feature gate: %s" % name
+        if self.minor >= gate.removed:
+            cause = "Kubernetes 1.%d removed this gate; what it switched is always on" % gate.removed
+            return [refused(unrecognized, cause, "remove it from featureGates", where)]
+        if self.minor < gate.alpha:
+            cause = "the gate exists from Kubernetes 1.%d on, and this is 1.%d" % (gate.alpha, self.minor)
+            return [refused(unrecognized, cause, "remove it from featureGates", where)]
+        if self.minor >= gate.locked and not value:
+            text = "cannot set feature gate %s to false, feature is locked to true" % name
+            cause = "from Kubernetes 1.%d on it cannot be switched off" % gate.locked
+            return [refused(text, cause, "remove it from featureGates", where)]
+        return []
+
+    def _findings_of_unknown(self, name: str, where: str) -> list[Finding]:
+        """Not every gate is known here; one letter off a known one is certainly none."""
+        meant = next((known for known in (*GATES, ALL_ALPHA, ALL_BETA) if _is_slip(name, known)), None)
+        if meant is None:
+            return []
+        cause = "there is no such gate; %s is almost the same" % meant
+        return [refused("unrecognized feature gate: %s" % name, cause, "write %s" % meant, where)]
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """Whether the two differ in case, or in one letter."""
+    if one == other:
+        return False
+    if one.lower() == other.lower():
+        return True
+    if abs(len(one) - len(other)) > 1:
+        return False
+    start = next((at for at, (mine, its) in enumerate(zip(one, other)) if mine != its), min(len(one), len(other)))
+    return any(one[start + mine :] == other[start + its :] for mine, its in ((1, 1), (0, 1), (1, 0)))

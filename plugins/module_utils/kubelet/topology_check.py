@@ -1,0 +1,89 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether the kubelet's topology manager would start.
+
+Source: cmd/kubelet/app/server.go and pkg/kubelet/cm/topologymanager (policy_options.go, topology_manager.go).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ..errors import KubeletError
+from ..policy.hints import MAX_NUMA_NODES, NONE, POLICIES, PREFER_CLOSEST, SCOPES, TopologyManager
+from ..state.golang import quote
+from .amount import map_text
+from .finding import Finding, Host, refused, refused_by
+from .gates import TOPOLOGY_ALPHA_OPTIONS, TOPOLOGY_BETA_OPTIONS, TOPOLOGY_MANAGER, TOPOLOGY_OPTIONS, Gates
+
+# The minor version from which each option of the topology manager is alpha, beta, generally available.
+_OPTIONS = {PREFER_CLOSEST: (26, 28, 32), MAX_NUMA_NODES: (31, 31, 35)}
+_REMEDIES = {PREFER_CLOSEST: 'write "true" or "false"', MAX_NUMA_NODES: 'write a number of 8 or more, as in "16"'}
+
+# Before it, the message names the gate of the topology manager, too.
+_ONE_GATE_SINCE = 27
+
+_WHERE = "topologyManagerPolicyOptions"
+
+
+def topology_manager_findings(values: Mapping[str, Any], gates: Gates, host: Host) -> list[Finding]:
+    """What it refuses. A policy that does not exist is refused earlier, by the validation."""
+    options: Mapping[str, str] | None = values.get(_WHERE)
+    policy = values.get("topologyManagerPolicy") or NONE
+    if not gates.enabled(TOPOLOGY_MANAGER):
+        return []
+    if options is not None and not gates.enabled(TOPOLOGY_OPTIONS):
+        needed = quote(TOPOLOGY_OPTIONS)
+        if host.minor < _ONE_GATE_SINCE:
+            needed = "%s, %s" % (quote(TOPOLOGY_MANAGER), needed)
+        text = "topology manager policy options %s require feature gates %s enabled" % (map_text(options), needed)
+        remedy = "remove the options, or set featureGates.%s: true" % TOPOLOGY_OPTIONS
+        return [refused(text, "the gate %s is off" % TOPOLOGY_OPTIONS, remedy, _WHERE)]
+    # With the policy none the kubelet does not even look at the options.
+    if policy not in POLICIES or policy == NONE:
+        return []
+    options = options or {}
+    findings = []
+    for name, text in sorted(options.items()):
+        try:
+            _check_level(name, gates, host.minor)
+            TopologyManager(policy, SCOPES[0], (), {name: text})
+        except KubeletError as error:
+            finding = refused_by(error, "the option cannot be used", "%s.%s" % (_WHERE, name))
+            findings.append(finding if finding.remedy else finding._replace(remedy=_REMEDIES.get(name, "remove it")))
+    # Of an option that is refused it is not known what it would allow.
+    return findings or _machine_findings(policy, options, host)
+
+
+def _check_level(name: str, gates: Gates, minor: int) -> None:
+    """Raise KubeletError for an option that this version, or its gates, does not have."""
+    if name not in _OPTIONS:
+        return  # refused as unknown when it is read
+    alpha, beta, general = _OPTIONS[name]
+    if minor < alpha:
+        raise KubeletError(
+            "unknown Topology Manager Policy option: %s" % quote(name),
+            "remove it, or upgrade to Kubernetes 1.%d" % alpha,
+        )
+    level, gate = ("Beta", TOPOLOGY_BETA_OPTIONS) if minor >= beta else ("Alpha", TOPOLOGY_ALPHA_OPTIONS)
+    if minor < general and not gates.enabled(gate):
+        raise KubeletError(
+            "Topology Manager Policy %s-level Options not enabled, but option %s provided" % (level, quote(name)),
+            "set featureGates.%s: true" % gate,
+        )
+
+
+def _machine_findings(policy: str, options: Mapping[str, str], host: Host) -> list[Finding]:
+    try:
+        TopologyManager(policy, SCOPES[0], host.numa_nodes, options, host.distances)
+    except KubeletError as error:
+        finding = refused_by(error, "the node has %d NUMA nodes" % len(host.numa_nodes), "topologyManagerPolicy")
+        if "more than" in error.text:
+            remedy = "set topologyManagerPolicy: none"
+            if host.minor >= _OPTIONS[MAX_NUMA_NODES][0]:
+                remedy += ", or %s in %s" % (MAX_NUMA_NODES, _WHERE)
+            return [finding._replace(remedy=remedy)]
+        return [finding._replace(remedy="remove %s" % PREFER_CLOSEST)]
+    return []

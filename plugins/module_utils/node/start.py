@@ -1,0 +1,218 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Would the kubelet of this node start: its configuration, its checkpoint and its memory manager's state together."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Any, Iterator, Mapping
+
+from ..kubelet.configuration import API_VERSION, KIND, ConfigurationError
+from ..kubelet.document import read_document
+from ..kubelet.finding import Finding, Host, harmful, refused
+from ..kubelet.settings import SETTINGS
+from ..kubelet.start_check import Checked, check_start
+from ..kubelet.values import REMOVE
+from ..state.assignments import State
+from ..state.checkpoint import CheckpointError, restore_error
+from ..state.golang import GoError, Object, quote, read_json
+from ..state.validation import NONE, CPUManagerConfig, restore_state
+from ..state.verdict import REFUSED, judge
+from ..topology.kubelet_view import CPUTopology
+from .node import Node
+
+MEMORY_STATE = "memory_manager_state"
+
+_CGROUP = "/sys/fs/cgroup"
+_MEMINFO = "/proc/meminfo"
+
+_HEADER = "begin it with apiVersion: %s and kind: %s" % (API_VERSION, KIND)
+
+# What is said of a text that no reader of YAML takes. Other texts only this project's reader refuses.
+_BROKEN = (
+    "is never closed",
+    "is no JSON",
+    "no JSON, which",
+    "expected ',' or",
+    "expected ': ' after",
+    "indented deeper than what it follows",
+    "which belongs to nothing above it",
+    "a list on the line of its key",
+    "expected the end of the line, found ': ",
+)
+
+
+def start_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """All that is found, as plain data; see the module start_check for its shape.
+
+    Raises NodeError where there is no configuration, or one of which it cannot be known what the kubelet reads.
+    """
+    findings = start_findings(node, wanted)
+    return {
+        "starts": not any(finding.fatal for finding in findings),
+        "kubelet_version": "1.%d" % node.minor,
+        "findings": [finding.to_dict() for finding in findings],
+    }
+
+
+def start_findings(node: Node, wanted: Mapping[str, Any]) -> list[Finding]:
+    """What the kubelet would refuse or suffer from, with `wanted` in its configuration."""
+    try:
+        configuration = node.needed_configuration()
+    except ConfigurationError:
+        finding = _unreadable(node)
+        if finding is None:
+            raise
+        return [finding]
+    configuration = configuration.with_changes(planned_changes(wanted))
+    host = host_of(node)
+    checked = check_start(configuration.values, host)
+    memory_path = posixpath.join(posixpath.dirname(node.checkpoint_path), MEMORY_STATE)
+    memory_state = node.tree.read_bytes(memory_path) if node.tree.exists(memory_path, follow=False) else None
+    return [
+        *checked.findings,
+        *checkpoint_findings(node.checkpoint(), node.checkpoint_path, checked, host),
+        *memory_state_findings(memory_state, memory_path, checked),
+    ]
+
+
+def planned_changes(wanted: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+    """What the wanted settings change in a file, whatever it has there."""
+    changes: dict[tuple[str, ...], Any] = {}
+    for name, value in wanted.items():
+        setting = SETTINGS[name]
+        changes[setting.path] = value if setting.meaning(value) else REMOVE
+    # As complete() does: the policy none starts with no options.
+    if wanted.get("cpu_manager_policy") == NONE and "cpu_manager_policy_options" not in wanted:
+        changes[SETTINGS["cpu_manager_policy_options"].path] = REMOVE
+    return changes
+
+
+def host_of(node: Node) -> Host:
+    """What of the node's files decides whether its kubelet starts."""
+    topology = node.topology
+    machine = node.machine()
+    cgroup_v1 = node.tree.exists(_CGROUP) and not node.tree.exists(_CGROUP + "/cgroup.controllers")
+    return Host(
+        machine.topology,
+        machine.minor,
+        tuple(group.id for group in topology.numa_nodes),
+        topology.numa_distances,
+        _memory_of(node),
+        cgroup_v1,
+    )
+
+
+def _memory_of(node: Node) -> int | None:
+    """The machine's memory in bytes, if its files tell."""
+    if not node.tree.exists(_MEMINFO):
+        return None
+    for line in node.tree.read_text(_MEMINFO).splitlines():
+        name, _colon, rest = line.partition(":")
+        if name == "MemTotal":
+            size = rest.split()
+            return int(size[0]) * 1024 if size and size[0].isdecimal() else None
+    return None
+
+
+def _unreadable(node: Node) -> Finding | None:
+    """The kubelet's refusal of a file that is no KubeletConfiguration; None where it may well read it."""
+    path = node.config_path or ""
+    text = node.tree.read_text(path)
+    if not text:
+        return refused("kubelet config file %s was empty" % quote(path), "the file is empty", "write it again", path)
+    try:
+        values = read_document(text).value
+    except ValueError as error:
+        # What the kubelet's reader says of the place is in other words.
+        is_broken = any(sign in str(error) for sign in _BROKEN)
+        return refused("failed to decode", str(error), "repair the file", path) if is_broken else None
+    return refused("failed to decode: " + _undecodable(values), "it is no KubeletConfiguration", _HEADER, path)
+
+
+def _undecodable(values: Any) -> str:
+    if values is not None and not isinstance(values, dict):
+        return "couldn't get version/kind; json parse error"
+    for name, title in (("kind", "Kind"), ("apiVersion", "apiVersion")):
+        if not values or not values.get(name):
+            return "Object '%s' is missing" % title
+    return "no kind %s is registered for version %s" % (quote(str(values["kind"])), quote(str(values["apiVersion"])))
+
+
+# --- the checkpoint --------------------------------------------------------------------------------------
+
+
+def checkpoint_findings(content: bytes | None, path: str, checked: Checked, host: Host) -> Iterator[Finding]:
+    """What the CPU manager would say of its checkpoint, whose path is named in its messages."""
+    if content is None or checked.cpu_manager_policy is None:
+        return
+    # Where the reservation is not known, what is restored can be judged all the same.
+    config = checked.cpu_manager or CPUManagerConfig(
+        checked.cpu_manager_policy, host.topology.all_cpus(), minor=host.minor, pod_level=checked.pod_level
+    )
+    judgement = judge(content, config)
+    if judgement.verdict != REFUSED:
+        yield from _restart_findings(judgement.state, path, checked, host.topology)
+        return
+    try:
+        restore_state(content, config.policy_name, config.minor, config.pod_level)
+    except CheckpointError as error:
+        yield refused(restore_error(error, path), "the checkpoint cannot be restored", judgement.remedy, path)
+        return
+    if checked.cpu_manager is not None:
+        cause = "the checkpoint does not agree with the configuration and the node's CPUs"
+        yield refused(judgement.reason, cause, judgement.remedy, path)
+
+
+def _restart_findings(state: State | None, path: str, checked: Checked, topology: CPUTopology) -> Iterator[Finding]:
+    """Running pods that the kubelet would refuse when it admits them again, which it does at every start."""
+    if state is None or checked.cpu_manager is None or not checked.options.full_pcpus_only:
+        return
+    free = len(state.default_cpu_set - topology.physical_cpus(checked.cpu_manager.reserved))
+    for pod, containers in sorted(state.assignments.items()):
+        for container, cpus in sorted(containers.items()):
+            count = len(cpus)
+            if count % topology.cpus_per_core:
+                text = "requested %d cpus not multiple cpus per core = %d" % (count, topology.cpus_per_core)
+            elif count > free:
+                text = (
+                    "not enough free physical CPUs: available physical CPUs = %d, requested CPUs = %d,"
+                    " CPUs per core = %d" % (free, count, topology.cpus_per_core)
+                )
+            else:
+                continue
+            cause = "the kubelet would refuse pod %s, container %s, as it admits running pods again" % (pod, container)
+            yield harmful(cause, "drain the node first, or drop full-pcpus-only", path, "SMT Alignment Error: " + text)
+
+
+# --- the memory manager's state -----------------------------------------------------------------------------
+
+
+def memory_state_findings(content: bytes | None, path: str, checked: Checked) -> Iterator[Finding]:
+    """What the memory manager would say of its state: whether it can be read, and is of its policy."""
+    if content is None or checked.memory_manager_policy is None:
+        return
+    cause = _memory_refusal(content, checked.memory_manager_policy)
+    if cause:
+        text = (
+            "could not restore state from checkpoint: %s, please drain this node and delete the memory manager"
+            " checkpoint file %s before restarting Kubelet" % (cause, quote(path))
+        )
+        remedy = "drain the node, stop the kubelet and take the file out of the way before it starts again"
+        yield refused(text, "the memory manager's state cannot be restored", remedy, path)
+
+
+def _memory_refusal(content: bytes, policy: str) -> str:
+    """Why the memory manager refuses a state; empty where its text and its policy are right."""
+    try:
+        data = read_json(content)
+    except GoError as error:
+        return str(error)
+    if not isinstance(data, Object):
+        return ""
+    name = next((value for key, value in reversed(data) if key.lower() == "policyname"), "")
+    if not isinstance(name, str) or name == policy:
+        return ""
+    return "[memorymanager] configured policy %s differs from state checkpoint policy %s" % (quote(policy), quote(name))

@@ -1,0 +1,154 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Mend a checkpoint: the state that a kubelet accepts and that keeps every exclusive CPU it can.
+
+A container keeps its CPUs when all of them are still there, none is reserved, and no other pod has one of them.
+The containers of one pod may share CPUs, as init containers do with those that follow. All other CPUs go to the
+shared pool.
+"""
+
+from __future__ import annotations
+
+from typing import Iterator, Mapping, NamedTuple, Sequence
+
+from ..cpuset import CPUSet
+from .assignments import State
+from .checkpoint import NAMELESS, Checkpoint, CheckpointError, ContainerIDs, Format1, Format3, decode_checkpoint
+from .golang import GoError, read_cpus
+from .validation import STATIC, CPUManagerConfig, pooled_cpus
+
+# In place of a container's name: the CPUs of a pod as a whole.
+WHOLE_POD = ""
+
+
+class Pin(NamedTuple):
+    """Exclusive CPUs that a checkpoint names, their set as text, since it may be damaged."""
+
+    pod: str
+    container: str
+    cpus: str
+
+
+class Loss(NamedTuple):
+    """A pin that cannot be kept, and why."""
+
+    pin: Pin
+    why: str
+
+    def to_text(self) -> str:
+        """One line about it."""
+        pin = self.pin
+        owner = "pod %s" % pin.pod
+        if pin.container == NAMELESS:
+            owner = "container id %s" % pin.pod
+        elif pin.container != WHOLE_POD:
+            owner += ", container %s" % pin.container
+        return "%s: CPUs %s: %s" % (owner, pin.cpus, self.why)
+
+
+class Repair(NamedTuple):
+    """The mended state, what is lost by it, and the pins of pods that no longer exist."""
+
+    state: State
+    losses: Sequence[Loss]
+    stale: Sequence[Pin]
+
+
+def pins_of(content: bytes | None, container_ids: ContainerIDs | None = None) -> list[Pin]:
+    """All exclusive CPUs that a checkpoint names, whatever else is wrong with it; none if it cannot be read at all."""
+    if content is None:
+        return []
+    try:
+        checkpoint = decode_checkpoint(content)
+    except CheckpointError:
+        return []
+    return sorted(_pins(checkpoint, container_ids or {}))
+
+
+def _pins(checkpoint: Checkpoint, container_ids: ContainerIDs) -> Iterator[Pin]:
+    for key, value in (checkpoint.entries or {}).items():
+        if type(checkpoint) is Format1:
+            yield Pin(*container_ids.get(key, (key, NAMELESS)), value)
+        else:
+            for container, text in (value or {}).items():
+                yield Pin(key, container, text)
+    if isinstance(checkpoint, Format3):
+        for pod, cpus in (checkpoint.pod_entries or {}).items():
+            yield Pin(pod, WHOLE_POD, str(cpus))
+
+
+def repair(pins: Sequence[Pin], config: CPUManagerConfig, live_pods: Sequence[str] | None = None) -> Repair:
+    """Make the state that a kubelet with this configuration accepts and that keeps the most pins.
+
+    live_pods: the UIDs of the pods that exist, the oldest first: of two pods with the same CPU it keeps it. Without
+    them all pods of the checkpoint are taken for live, in the order of their UIDs.
+    """
+    stale = [pin for pin in pins if live_pods is not None and pin.pod not in live_pods and pin.container != NAMELESS]
+    live = [pin for pin in pins if pin not in stale]
+    if live_pods is not None:
+        order = {pod: number for number, pod in enumerate(live_pods)}
+        live.sort(key=lambda pin: order.get(pin.pod, len(order)))
+    if config.policy_name != STATIC:
+        why = "the policy %s gives no exclusive CPUs" % config.policy_name
+        return Repair(State(CPUSet(), {}), [Loss(pin, why) for pin in live], stale)
+    kept: dict[Pin, CPUSet] = {}
+    losses = []
+    owners: dict[str, CPUSet] = {}
+    for pin in live:
+        cpus, why = _judge(pin, config, owners)
+        if why:
+            losses.append(Loss(pin, why))
+        else:
+            kept[pin] = cpus
+            owners[pin.pod] = owners.get(pin.pod, CPUSet()) | cpus
+    pool = pooled_cpus(config) - _union(kept)
+    # A kubelet without a shared pool would not start: the youngest gives its CPUs back.
+    while not pool and kept:
+        pin = next(pin for pin in reversed(list(kept)) if kept[pin])
+        losses.append(Loss(pin, "no CPU would be left for the shared pool"))
+        del kept[pin]
+        pool = pooled_cpus(config) - _union(kept)
+    return Repair(_state(pool, kept), losses, stale)
+
+
+def _judge(pin: Pin, config: CPUManagerConfig, owners: Mapping[str, CPUSet]) -> tuple[CPUSet, str]:
+    """The pin's CPUs, and why it cannot be kept; an empty text when it can."""
+    try:
+        cpus = read_cpus(pin.cpus)
+    except GoError as error:
+        return CPUSet(), "the set cannot be read (%s)" % error
+    return cpus, next(_reasons(pin, cpus, config, owners), "")
+
+
+def _reasons(pin: Pin, cpus: CPUSet, config: CPUManagerConfig, owners: Mapping[str, CPUSet]) -> Iterator[str]:
+    if pin.container == NAMELESS:
+        yield "which pod it belongs to is not known; tell of the containers that run"
+    if pin.container == WHOLE_POD and not config.pod_level:
+        yield "this kubelet gives no CPUs to whole pods"
+    if not cpus <= config.all_cpus:
+        yield "CPUs %s are not online" % (cpus - config.all_cpus)
+    if not cpus.isdisjoint(config.reserved):
+        yield "CPUs %s are reserved now" % (cpus & config.reserved)
+    for other, theirs in owners.items():
+        if other != pin.pod and not cpus.isdisjoint(theirs):
+            yield "CPUs %s belong to pod %s, too" % (cpus & theirs, other)
+
+
+def _union(kept: Mapping[Pin, CPUSet]) -> CPUSet:
+    mask = 0
+    for cpus in kept.values():
+        mask |= cpus.mask
+    return CPUSet.from_mask(mask)
+
+
+def _state(pool: CPUSet, kept: Mapping[Pin, CPUSet]) -> State:
+    assignments: dict[str, dict[str, CPUSet]] = {}
+    whole_pods = {}
+    for pin, cpus in kept.items():
+        if pin.container == WHOLE_POD:
+            whole_pods[pin.pod] = cpus
+        else:
+            assignments.setdefault(pin.pod, {})[pin.container] = cpus
+    return State(pool, assignments, whole_pods)

@@ -1,0 +1,128 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: start_check
+short_description: Tell whether a kubelet would start with a configuration on this node
+version_added: 0.1.0
+author:
+  - the kubenode.cpu_manager developers (@kubenode)
+description:
+  - Checks the kubelet's configuration, as it is or with the settings that are asked for, against the node's CPUs, NUMA
+    nodes and cgroups, against the CPU manager's checkpoint and against the memory manager's state, as a kubelet of
+    the given version does when it starts.
+  - Tells everything that is wrong at once, where the kubelet stops at the first, and also what does not keep the
+    kubelet from starting and yet does harm, such as a misspelt key.
+  - It does not fail where the kubelet would not start; use M(ansible.builtin.assert) for that. It fails where there is
+    no configuration, and where it cannot be known what the kubelet makes of the file, as with YAML anchors.
+  - Looks at what concerns CPUs, NUMA nodes, their memory and cgroups, in the configuration file alone. Command-line
+    flags and drop-in files are not read.
+  - The rules and messages are those of Kubernetes 1.33 to 1.36, and of 1.20 to 1.32 as far as the differences are
+    known.
+extends_documentation_fragment:
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.settings
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.info
+seealso:
+  - module: kubenode.cpu_manager.kubelet_config
+  - module: kubenode.cpu_manager.checkpoint_info
+  - module: kubenode.cpu_manager.drift_info
+"""
+
+EXAMPLES = r"""
+- name: Ask whether the kubelet would start after an upgrade
+  kubenode.cpu_manager.start_check:
+    kubelet_version: "1.36"
+  register: upgrade
+
+- name: Stop where it would not
+  ansible.builtin.assert:
+    that: upgrade.starts
+    fail_msg: "{{ upgrade.findings | selectattr('fatal') | map(attribute='text') | join(' and ') }}"
+
+- name: Ask whether it would start with the static policy
+  kubenode.cpu_manager.start_check:
+    cpu_manager_policy: static
+    cpu_manager_policy_options:
+      full-pcpus-only: "true"
+    reservation:
+      count: 4
+"""
+
+RETURN = r"""
+node:
+  description: The name of the node, from C(/etc/hostname).
+  returned: always
+  type: str
+  sample: worker-3
+starts:
+  description: Whether the kubelet would start, as far as it depends on what is checked.
+  returned: success
+  type: bool
+  sample: false
+kubelet_version:
+  description: The version whose rules were applied.
+  returned: success
+  type: str
+  sample: "1.36"
+findings:
+  description: All that is wrong.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    text:
+      description:
+        - What the kubelet says, without what it puts around it. Of a file that it cannot parse only the beginning.
+        - Empty where something does harm and the kubelet says nothing.
+      type: str
+      sample: "unrecognized feature gate: CPUManager"
+    cause:
+      description: Why.
+      type: str
+      sample: Kubernetes 1.33 removed this gate; what it switched is always on
+    remedy:
+      description: What to do about it.
+      type: str
+      sample: remove it from featureGates
+    fatal:
+      description: Whether it keeps the kubelet from starting.
+      type: bool
+      sample: true
+    where:
+      description: The field of the configuration, the resource or the file.
+      type: str
+      sample: featureGates.CPUManager
+"""
+
+from typing import Any, Mapping
+
+from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, run, wanted_settings
+from ..module_utils.node.start import start_report
+from ..module_utils.tree import Tree
+
+
+def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+    node = node_of(tree, parameters)
+    return Outcome(start_report(node, wanted_settings(node, parameters)))
+
+
+def main() -> None:
+    run(
+        work,
+        KUBELET,
+        SETTINGS_ARGUMENTS,
+        mutually_exclusive=[("reserved_system_cpus", "reservation")],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module start_check on the demo's fleet: it answers, and changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable
+
+from .conftest import ansible_playbook, fingerprint, play, task
+
+CONFIG = {
+    "xeon": "var/lib/kubelet/config.yaml",
+    "epyc": "etc/kubernetes/kubelet-config.yaml",
+    "edge": "etc/kubernetes/kubelet/config.json",
+}
+
+WANTED: dict[str, Any] = {
+    "cpu_manager_policy": "static",
+    "cpu_manager_policy_options": {"full-pcpus-only": True},
+    "reservation": {"count": 4, "strategy": "spread"},
+}
+
+
+def test_start_check(copy_of: Callable[[str, str], Path], tmp_path: Path) -> None:
+    hosts: dict[str, dict[str, Any]] = {}
+
+    def ask(name: str, node: str, **parameters: Any) -> Path:
+        root = copy_of(node, name)
+        hosts[name] = {"parameters": {"root": str(root), **parameters}}
+        return root
+
+    for node in CONFIG:
+        ask(node, node)
+    ask("planned", "xeon", **WANTED)
+    ask("refused", "epyc", topology_manager_policy="single-numa-node", cpu_manager_policy_options={"align": "true"})
+    config = ask("old", "epyc", kubelet_version="1.32.4") / CONFIG["epyc"]
+    gate = "featureGates:\n  CPUManager: true\n"
+    config.write_text(config.read_text(encoding="utf-8") + gate, encoding="utf-8")
+    config = ask("new", "epyc", kubelet_version="v1.36.0") / CONFIG["epyc"]
+    config.write_text(config.read_text(encoding="utf-8") + gate, encoding="utf-8")
+    config = ask("broken", "epyc") / CONFIG["epyc"]
+    config.write_text(
+        config.read_text(encoding="utf-8") + "allowedUnsafeSysctls: [net.core.somaxconn\n", encoding="utf-8"
+    )
+    config = ask("misspelt", "epyc") / CONFIG["epyc"]
+    config.write_text(
+        config.read_text(encoding="utf-8").replace("reservedSystemCPUs", "reservedCPUs"), encoding="utf-8"
+    )
+    config = ask("unjudged", "epyc") / CONFIG["epyc"]
+    config.write_text(config.read_text(encoding="utf-8") + "podCIDR: &net 10.0.0.0/24\n", encoding="utf-8")
+
+    before = fingerprint(tmp_path / "nodes")
+    plays = play({**task("start_check"), "args": "{{ parameters }}"})
+    runs = [
+        ansible_playbook(tmp_path / "check", plays, hosts, "--check", "--diff"),
+        ansible_playbook(tmp_path / "run", plays, hosts, "--diff"),
+        ansible_playbook(tmp_path / "again", plays, hosts),
+    ]
+    assert fingerprint(tmp_path / "nodes") == before
+    check, run, again = ({host: one.last(host) for host in hosts} for one in runs)
+    assert check == run == again
+    assert [one.status for one in runs] == [2, 2, 2], runs[0].output
+    assert "found an anchor, which this reader does not follow" in run["unjudged"]["msg"]
+
+    # Of an earlier life: the policy none, and a checkpoint of the policy static.
+    assert fatal(run["xeon"]) == [
+        (
+            'could not restore state from checkpoint: configured policy "none" differs from state checkpoint policy'
+            ' "static", please drain this node and delete the CPU manager checkpoint file'
+            ' "/var/lib/kubelet/cpu_manager_state" before restarting Kubelet'
+        )
+    ]
+    assert run["epyc"]["starts"]
+    assert [finding["cause"] for finding in run["epyc"]["findings"]] == [
+        "the reservation 0-3 splits cores: no pod can have their other threads, CPUs 64-67"
+    ]
+    assert fatal(run["edge"])
+    assert not run["edge"]["starts"]
+
+    assert fatal(run["planned"]) == [
+        'not all reserved cpus: "0-1,24-25" are present in defaultCpuSet: "0-7,9-23,25-31"'
+    ]
+    assert fatal(run["refused"]) == ['new static policy error: unknown CPU Manager Policy option: "align"']
+
+    assert run["old"]["starts"]
+    assert run["old"]["kubelet_version"] == "1.32"
+    assert fatal(run["new"]) == ["unrecognized feature gate: CPUManager"]
+    assert fatal(run["broken"]) == ["failed to decode"]
+    assert fatal(run["misspelt"]) == ["[cpumanager] unable to determine reserved CPU resources for static policy"]
+    warning = run["misspelt"]["findings"][0]
+    assert warning == {
+        "text": 'strict decoding error: unknown field "reservedCPUs"',
+        "cause": "the kubelet 1.36 knows no such field and ignores it",
+        "remedy": "write reservedSystemCPUs",
+        "fatal": False,
+        "where": "reservedCPUs",
+    }
+
+
+def fatal(result: dict[str, Any]) -> list[str]:
+    assert not result["changed"]
+    assert result["starts"] == (not any(finding["fatal"] for finding in result["findings"]))
+    return [finding["text"] for finding in result["findings"] if finding["fatal"]]

@@ -1,0 +1,150 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.fields import (
+    FIELDS,
+    decoded,
+    unknown_fields,
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "minor", "text", "remedy"),
+    [
+        ({"reservedCpus": "0"}, 36, "reservedCpus", "write reservedSystemCPUs"),
+        ({"cpuManagerpolicy": "static"}, 36, "cpuManagerpolicy", "write cpuManagerPolicy"),
+        ({"x": 1}, 36, "x", "remove it"),
+        ({"memoryManagerPolicy": "None"}, 20, "memoryManagerPolicy", "remove it, or upgrade to Kubernetes 1.21"),
+        ({"authentication": {"anonymous": {"enable": False}}}, 36, "authentication.anonymous.enable", "write enabled"),
+        (
+            {"reservedMemory": [{"numaNode": 0}, {"numanode": 1}]},
+            36,
+            "reservedMemory[1].numanode",
+            "write numaNode",
+        ),
+    ],
+)
+def test_unknown_fields(values: dict[str, Any], minor: int, text: str, remedy: str) -> None:
+    (finding,) = unknown_fields(values, minor)
+    assert finding.text == 'strict decoding error: unknown field "%s"' % text
+    assert finding.remedy == remedy
+    assert finding.where == text
+    assert not finding.fatal
+
+
+def test_case_counts() -> None:
+    (finding,) = unknown_fields({"cpumanagerpolicy": "static"}, 36)
+    assert finding.cause == ("the kubelet 1.36 knows no such field and ignores it; upper and lower case count")
+
+
+def test_known_fields() -> None:
+    assert unknown_fields(dict.fromkeys(FIELDS), 36) == []
+    assert len(FIELDS) > 120
+    nested = {
+        "authentication": {"x509": {"clientCAFile": "/ca"}, "webhook": {"enabled": True, "cacheTTL": "0s"}},
+        "logging": {"format": "json", "options": {"json": {"infoBufferSize": "0"}}},
+        "evictionHard": {"any.signal": "1"},
+        "shutdownGracePeriodByPodPriority": [{"priority": 1, "shutdownGracePeriodSeconds": 2}],
+        "memorySwap": None,
+    }
+    assert unknown_fields(nested, 36) == []
+
+
+STRUCT = "failed to decode: json: cannot unmarshal %s into Go struct field KubeletConfiguration.%s of type %s"
+
+
+@pytest.mark.parametrize(
+    ("values", "text", "kept"),
+    [
+        (
+            {"cpuManagerPolicyOptions": {"full-pcpus-only": True}},
+            STRUCT % ("bool", "cpuManagerPolicyOptions", "string"),
+            {"cpuManagerPolicyOptions": {"full-pcpus-only": "true"}},
+        ),
+        ({"reservedSystemCPUs": 3}, STRUCT % ("number", "reservedSystemCPUs", "string"), {"reservedSystemCPUs": "3"}),
+        (
+            {"kubeReserved": {"cpu": 0.5}},
+            STRUCT % ("number", "kubeReserved", "string"),
+            {"kubeReserved": {"cpu": "0.5"}},
+        ),
+        ({"kubeReserved": {"cpu": {}}}, STRUCT % ("object", "kubeReserved", "string"), {"kubeReserved": {}}),
+        ({"kubeReserved": []}, STRUCT % ("array", "kubeReserved", "map[string]string"), {}),
+        ({"featureGates": {"A": "true"}}, STRUCT % ("string", "featureGates", "bool"), {"featureGates": {"A": True}}),
+        ({"featureGates": {"A": 1}}, STRUCT % ("number", "featureGates", "bool"), {"featureGates": {}}),
+        ({"featureGates": "A=true"}, STRUCT % ("string", "featureGates", "map[string]bool"), {}),
+        ({"cgroupsPerQOS": "no"}, STRUCT % ("string", "cgroupsPerQOS", "bool"), {}),
+        ({"maxPods": 1.5}, STRUCT % ("number 1.5", "maxPods", "int32"), {}),
+        ({"maxPods": 1 << 31}, STRUCT % ("number 2147483648", "maxPods", "int32"), {}),
+        ({"maxPods": "110"}, STRUCT % ("string", "maxPods", "int32"), {}),
+        ({"maxPods": True}, STRUCT % ("bool", "maxPods", "int32"), {}),
+        (
+            {"enforceNodeAllocatable": "pods"},
+            STRUCT % ("string", "enforceNodeAllocatable", "[]string"),
+            {},
+        ),
+        (
+            {"enforceNodeAllocatable": ["pods", 1]},
+            STRUCT % ("number", "enforceNodeAllocatable", "string"),
+            {"enforceNodeAllocatable": ["pods", "1"]},
+        ),
+        (
+            {"cpuManagerReconcilePeriod": 10},
+            "failed to decode: json: cannot unmarshal number into Go value of type string",
+            {},
+        ),
+        (
+            {"cpuManagerReconcilePeriod": "10"},
+            'failed to decode: time: missing unit in duration "10"',
+            {},
+        ),
+        (
+            {"cpuManagerReconcilePeriod": "10sec"},
+            'failed to decode: time: unknown unit "sec" in duration "10sec"',
+            {},
+        ),
+        ({"cpuManagerReconcilePeriod": "soon"}, 'failed to decode: time: invalid duration "soon"', {}),
+        ({"cpuManagerReconcilePeriod": ""}, 'failed to decode: time: invalid duration ""', {}),
+    ],
+)
+def test_wrong_types(values: dict[str, Any], text: str, kept: dict[str, Any]) -> None:
+    found, (finding,) = decoded(values, 36)
+    assert finding.text == text
+    assert finding.fatal
+    assert finding.cause
+    assert finding.remedy
+    assert found == kept
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ({"apiVersion": "v", "what": "ever", "cpuManagerPolicy": None}, {"apiVersion": "v"}),
+        ({"cpuCFSQuotaPeriod": "5ms"}, {"cpuCFSQuotaPeriod": 5_000_000}),
+        ({"featureGates": {"A": None}}, {"featureGates": {"A": False}}),
+        ({"kubeReserved": {"cpu": None}}, {"kubeReserved": {"cpu": ""}}),
+        ({"enforceNodeAllocatable": [None]}, {"enforceNodeAllocatable": [""]}),
+        ({"podPidsLimit": 1 << 40, "maxPods": -1}, {"podPidsLimit": 1 << 40, "maxPods": -1}),
+        ({"memorySwap": {"swapBehavior": 1}}, {"memorySwap": {"swapBehavior": 1}}),
+    ],
+)
+def test_decoded(values: dict[str, Any], found: dict[str, Any]) -> None:
+    assert decoded(values, 36) == (found, [])
+
+
+def test_fields_that_are_too_new_do_not_count() -> None:
+    values = {"topologyManagerPolicyOptions": {"a": "b"}}
+    assert decoded(values, 26) == (values, [])
+    assert decoded(values, 25) == ({}, [])
+
+
+def test_a_remedy_shows_the_quotes() -> None:
+    _found, (finding,) = decoded({"cpuManagerPolicyOptions": {"full-pcpus-only": True}}, 36)
+    assert finding.remedy == 'put it in quotes, as in "true"'
+    assert finding.where == "cpuManagerPolicyOptions.full-pcpus-only"

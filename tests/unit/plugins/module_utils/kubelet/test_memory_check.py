@@ -1,0 +1,149 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.amount import Amount
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.gates import Gates
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.memory_check import MemoryCheck
+
+from .test_start_check import GIB, check, host, refusals
+
+STATIC: dict[str, Any] = {"memoryManagerPolicy": "Static", "kubeReserved": {"memory": "924Mi"}}
+EQUAL = [{"numaNode": 0, "limits": {"memory": "1Gi"}}]  # with the 100Mi of the default eviction
+NOTHING = "[memorymanager] you should specify the system reserved memory"
+
+
+def unequal(total: str, wanted: str, kind: str = "memory") -> str:
+    return (
+        'the total amount "%s" of type "%s" is not equal to the value "%s" determined by Node Allocatable feature'
+        % (
+            total,
+            kind,
+            wanted,
+        )
+    )
+
+
+FINE: list[dict[str, Any]] = [
+    {},
+    {"memoryManagerPolicy": "None", "reservedMemory": [{"numaNode": 7, "limits": {"memory": "1Gi"}}]},
+    {**STATIC, "reservedMemory": EQUAL},
+    {**STATIC, "reservedMemory": [{"limits": {"memory": "512Mi"}}, {"numaNode": 1, "limits": {"memory": "536870912"}}]},
+    {"memoryManagerPolicy": "Static", "reservedMemory": [{"limits": {"memory": "100Mi"}}]},
+    {**STATIC, "evictionHard": {}, "reservedMemory": [{"limits": {"memory": "924Mi"}}]},
+    {**STATIC, "evictionHard": {"memory.available": "0%"}, "reservedMemory": [{"limits": {"memory": "924Mi"}}]},
+    {
+        **STATIC,
+        "evictionHard": {"nodefs.available": "10%"},
+        "mergeDefaultEvictionSettings": True,
+        "reservedMemory": EQUAL,
+    },
+    {
+        "memoryManagerPolicy": "Static",
+        "evictionHard": {"memory.available": "25%"},
+        "reservedMemory": [{"limits": {"memory": "4Gi"}}],
+    },
+]
+
+
+@pytest.mark.parametrize("values", FINE)
+def test_fine(values: dict[str, Any]) -> None:
+    assert check(values, "2s1n2c").findings == []
+
+
+REFUSED: list[tuple[dict[str, Any], list[str]]] = [
+    (
+        {"reservedMemory": [{"numaNode": 1, "limits": {"cpu": "1"}}]},
+        [
+            (
+                'invalid configuration: the limit type "cpu" for NUMA node 1 is not supported, only [memory'
+                " hugepages-<HugePageSize>] is accepted"
+            )
+        ],
+    ),
+    (
+        {"reservedMemory": [{"numaNode": 0, "limits": {"memory": "0"}}]},
+        ['invalid configuration: reserved memory may not be zero for NUMA node 0 and resource "memory"'],
+    ),
+    (
+        {"reservedMemory": [*EQUAL, *EQUAL]},
+        [
+            'invalid configuration: the reserved memory has a duplicate value for NUMA node 0 and resource "memory"',
+        ],
+    ),
+    (
+        {"reservedMemory": [{"numaNode": 0, "limits": {"memory": "much"}}]},
+        [
+            (
+                "failed to decode: quantities must match the regular expression"
+                " '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+            )
+        ],
+    ),
+    (
+        {**STATIC, "reservedMemory": [{"numaNode": 2, "limits": {"memory": "1Gi"}}]},
+        ["the reserved memory configuration references a NUMA node 2 that does not exist on this machine"],
+    ),
+    (
+        {**STATIC, "reservedMemory": [{"limits": {"memory": "1Gi", "cpu": "1"}}]},
+        [
+            (
+                'invalid configuration: the limit type "cpu" for NUMA node 0 is not supported, only [memory'
+                " hugepages-<HugePageSize>] is accepted"
+            )
+        ],
+    ),
+    (STATIC, [unequal("0", "1Gi")]),
+    ({"memoryManagerPolicy": "Static", "evictionHard": {}}, [NOTHING]),
+    ({**STATIC, "reservedMemory": [{"limits": {"memory": "3Gi"}}]}, [unequal("3Gi", "1Gi")]),
+    (
+        {**STATIC, "systemReserved": {"memory": "500M"}, "reservedMemory": EQUAL},
+        [unequal("1Gi", "1573741824")],
+    ),
+    (
+        {**STATIC, "reservedMemory": [{"limits": {"memory": "1Gi", "hugepages-2Mi": "4Mi"}}]},
+        [unequal("4Mi", "0", "hugepages-2Mi")],
+    ),
+    ({"memoryManagerPolicy": "static"}, ['unknown policy: "static"']),
+    ({"memoryManagerPolicy": "BestEffort"}, ['policy "BestEffort" is not available for platform "linux"']),
+]
+
+
+@pytest.mark.parametrize(("values", "found"), REFUSED)
+def test_refused(values: dict[str, Any], found: list[str]) -> None:
+    assert refusals(check(values, "2s1n2c").findings) == found
+
+
+def test_what_is_not_known_is_not_judged() -> None:
+    values = {**STATIC, "evictionHard": {"memory.available": "5%"}, "reservedMemory": EQUAL}
+    assert check(values, "2s1n2c", memory=None).findings == []
+    assert len(check(values, "2s1n2c", memory=16 * GIB).findings) == 1
+    assert check({**values, "evictionHard": {"memory.available": "some"}}, "2s1n2c").findings == []
+    assert check({"reservedMemory": [{"numaNode": "0", "limits": {"cpu": "1"}}, "1Gi"]}).findings == []
+    # What is refused itself: once.
+    assert len(check({**values, "systemReserved": {"memory": "?"}}, "2s1n2c").findings) == 1
+
+
+def test_older_versions() -> None:
+    # Without the gate there is no manager, and its settings are still validated.
+    off = {"featureGates": {"MemoryManager": False}, "memoryManagerPolicy": "Static"}
+    assert check(off, minor=31).findings == []
+    assert len(check({**off, "reservedMemory": [{"limits": {"cpu": "1"}}]}, minor=31).findings) == 1
+    assert refusals(check({"memoryManagerPolicy": "BestEffort"}, minor=31).findings) == ['unknown policy: "BestEffort"']
+    # Fields that it does not have yet are ignored.
+    assert refusals(check({"memoryManagerPolicy": "Static"}, minor=20).findings) == []
+
+
+def test_the_reservation_of_memory() -> None:
+    amounts = {"systemReserved": {"memory": Amount.parse("1Gi")}, "kubeReserved": {"memory": Amount.parse("1G")}}
+    values = {"evictionHard": {"memory.available": "10%"}}
+    reservation = MemoryCheck(values, Gates({}, 36), host(memory=1000), amounts).reservation()
+    assert reservation is not None
+    assert reservation.exact() == GIB + 10**9 + 100
+    assert MemoryCheck(values, Gates({}, 36), host(), {**amounts, "kubeReserved": None}).reservation() is None

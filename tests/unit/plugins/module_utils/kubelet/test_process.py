@@ -1,0 +1,71 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.process import Process, find_kubelet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+
+
+def node(root: Path, *command_lines: str) -> Tree:
+    """A saved node with these processes, from id 100 on."""
+    for pid, line in enumerate(command_lines, 100):
+        process = root / "proc" / str(pid)
+        process.mkdir(parents=True)
+        (process / "cmdline").write_text("".join(word + "\0" for word in line.split()))
+    (root / "proc" / "self").mkdir(parents=True)
+    return Tree(str(root))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml",
+        "kubelet",
+        "/snap/microk8s/8000/kubelite --scheduler-args-file=/x",
+        "/usr/local/bin/k3s server --disable traefik",
+        "/usr/local/bin/k3s agent",
+        "/var/lib/rancher/k3s/data/current/bin/k3s-agent",
+    ],
+)
+def test_a_kubelet(tmp_path: Path, line: str) -> None:
+    tree = node(tmp_path, "/sbin/init", "", line)
+    assert find_kubelet(tree) == Process(102, tuple(line.split()))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "/usr/bin/kubectl logs kubelet",
+        "/usr/bin/vim /var/lib/kubelet/config.yaml",
+        "journalctl -u kubelet",
+        "/usr/local/bin/k3s kubectl get nodes",
+        "/usr/local/bin/k3s server --disable-agent",
+        "/usr/local/bin/k3s",
+    ],
+)
+def test_no_kubelet(tmp_path: Path, line: str) -> None:
+    assert find_kubelet(node(tmp_path, "/sbin/init", line)) is None
+
+
+def test_a_node_without_proc(tmp_path: Path) -> None:
+    assert find_kubelet(Tree(str(tmp_path))) is None
+
+
+def test_a_process_of_this_machine(tmp_path: Path) -> None:
+    sleep = shutil.which("sleep")
+    assert sleep is not None
+    program = tmp_path / "kubelet"
+    shutil.copy(sleep, program)
+    with subprocess.Popen([str(program), "60"]) as process:
+        try:
+            assert find_kubelet(Tree("/")) == Process(process.pid, (str(program), "60"))
+        finally:
+            process.kill()

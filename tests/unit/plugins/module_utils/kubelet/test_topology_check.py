@@ -1,0 +1,123 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.finding import Host
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.gates import Gates
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.topology_check import (
+    topology_manager_findings,
+)
+
+from .test_start_check import host
+
+RESTRICTED = {"topologyManagerPolicy": "restricted"}
+OPTIONS = "topologyManagerPolicyOptions"
+
+
+def texts(values: dict[str, Any], minor: int = 36, machine: Host | None = None) -> list[str]:
+    gates = Gates(values.get("featureGates", {}), minor)
+    machine = machine or host("2s1n2c", minor)
+    findings = topology_manager_findings(values, gates, machine._replace(minor=minor))
+    assert all(finding.fatal and finding.cause and finding.remedy and finding.where for finding in findings)
+    return [finding.text for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("values", "minor"),
+    [
+        ({}, 36),
+        ({"topologyManagerPolicy": "none", OPTIONS: {"what": "ever"}}, 36),
+        ({"topologyManagerPolicy": "unknown", OPTIONS: {"what": "ever"}}, 36),  # the validation says it
+        ({**RESTRICTED, OPTIONS: {"prefer-closest-numa-nodes": "true"}}, 28),
+        ({**RESTRICTED, OPTIONS: {"max-allowable-numa-nodes": "16"}}, 31),
+        ({**RESTRICTED, OPTIONS: {"what": "ever"}, "featureGates": {"TopologyManager": False}}, 26),
+        ({**RESTRICTED, OPTIONS: {"prefer-closest-numa-nodes": "true"}, "featureGates": {"AllAlpha": True}}, 26),
+    ],
+)
+def test_fine(values: dict[str, Any], minor: int) -> None:
+    assert texts(values, minor) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "minor", "found"),
+    [
+        ({"what": "ever"}, 36, ['unknown Topology Manager Policy option: "what"']),
+        ({"max-allowable-numa-nodes": "9"}, 30, ['unknown Topology Manager Policy option: "max-allowable-numa-nodes"']),
+        (
+            {"max-allowable-numa-nodes": "4"},
+            36,
+            ['the minimum value of "max-allowable-numa-nodes" should not be less than 8'],
+        ),
+        (
+            {"max-allowable-numa-nodes": "true", "prefer-closest-numa-nodes": "yes"},
+            36,
+            [
+                (
+                    'unable to convert policy option to integer "max-allowable-numa-nodes": strconv.Atoi:'
+                    ' parsing "true": invalid syntax'
+                ),
+                'bad value for option "prefer-closest-numa-nodes": strconv.ParseBool: parsing "yes": invalid syntax',
+            ],
+        ),
+    ],
+)
+def test_options(options: dict[str, str], minor: int, found: list[str]) -> None:
+    assert texts({**RESTRICTED, OPTIONS: options}, minor) == found
+
+
+@pytest.mark.parametrize(
+    ("gates", "option", "minor", "found"),
+    [
+        (
+            {"TopologyManagerPolicyBetaOptions": False},
+            "prefer-closest-numa-nodes",
+            31,
+            'Topology Manager Policy Beta-level Options not enabled, but option "prefer-closest-numa-nodes" provided',
+        ),
+        (
+            {"TopologyManagerPolicyOptions": True},
+            "prefer-closest-numa-nodes",
+            27,
+            'Topology Manager Policy Alpha-level Options not enabled, but option "prefer-closest-numa-nodes" provided',
+        ),
+        (
+            {"TopologyManagerPolicyOptions": False},
+            "prefer-closest-numa-nodes",
+            36,
+            (
+                "topology manager policy options map[prefer-closest-numa-nodes:true] require feature gates"
+                ' "TopologyManagerPolicyOptions" enabled'
+            ),
+        ),
+        (
+            {},
+            "prefer-closest-numa-nodes",
+            26,
+            (
+                "topology manager policy options map[prefer-closest-numa-nodes:true] require feature gates"
+                ' "TopologyManager", "TopologyManagerPolicyOptions" enabled'
+            ),
+        ),
+    ],
+)
+def test_gates(gates: dict[str, bool], option: str, minor: int, found: str) -> None:
+    assert texts({**RESTRICTED, OPTIONS: {option: "true"}, "featureGates": gates}, minor) == [found]
+
+
+def test_the_machine() -> None:
+    too_many = ["unsupported on machines with more than 8 NUMA Nodes"]
+    assert texts(RESTRICTED, machine=host("2s5n1c")) == too_many
+    assert texts(RESTRICTED, 30, machine=host("2s5n1c")) == too_many
+    assert texts({**RESTRICTED, OPTIONS: {"max-allowable-numa-nodes": "10"}}, machine=host("2s5n1c")) == []
+    # Nodes without CPUs count.
+    assert texts(RESTRICTED, machine=host("2s1n1c+memory7")) == too_many
+    unknown = host("2s1n2c")._replace(distances={})
+    assert texts({**RESTRICTED, OPTIONS: {"prefer-closest-numa-nodes": "true"}}, machine=unknown) == [
+        "cannot discover NUMA topology: error getting NUMA distances from cadvisor"
+    ]
