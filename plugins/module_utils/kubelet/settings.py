@@ -15,20 +15,18 @@ from typing import Any, Callable, Mapping, NamedTuple
 
 from ..cpuset import CPUSet
 from ..errors import InputError, RefusedError
-from ..policy.options import ALPHA_GATE, BETA_GATE, StaticOptions, check_machine, parse_static_options
+from ..policy.options import StaticOptions, check_machine, parse_static_options
 from ..policy.reservation import kubelet_reservation
 from ..quantity import millis, nanoseconds
 from ..state.validation import NEWEST_MINOR, NONE, STATIC, CPUManagerConfig
 from ..topology.kubelet_view import CPUTopology
 from .configuration import ConfigurationError, KubeletConfiguration
+from .gates import CPU_ALPHA_OPTIONS, CPU_BETA_OPTIONS, POD_LEVEL_MANAGERS, Gates
 from .values import REMOVE
 
 CPU_MANAGER_POLICIES = (NONE, STATIC)
 TOPOLOGY_MANAGER_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 TOPOLOGY_MANAGER_SCOPES = ("container", "pod")
-
-POD_LEVEL_GATE = "PodLevelResourceManagers"
-POD_LEVEL_SINCE = 36
 
 _MAX_NUMA_NODES = 8
 _NANOSECONDS_PER_SECOND = 10**9
@@ -159,6 +157,11 @@ class Machine(NamedTuple):
     minor: int = NEWEST_MINOR
 
 
+def _gates(configuration: KubeletConfiguration, minor: int) -> Gates:
+    values = configuration.values.get("featureGates")
+    return Gates(values if isinstance(values, Mapping) else {}, minor)
+
+
 def static_options(settings: Mapping[str, Any], configuration: KubeletConfiguration, minor: int) -> StaticOptions:
     """The policy's options under the feature gates of the file. Raises InputError."""
     options = settings["cpu_manager_policy_options"]
@@ -169,11 +172,13 @@ def static_options(settings: Mapping[str, Any], configuration: KubeletConfigurat
                 " leave them away, or set cpu_manager_policy: static" % ", ".join(sorted(options))
             )
         return StaticOptions()
-    gates = configuration.values.get("featureGates")
-    gates = gates if isinstance(gates, Mapping) else {}
+    gates = _gates(configuration, minor)
     try:
         return parse_static_options(
-            options, minor, alpha_enabled=gates.get(ALPHA_GATE) is True, beta_enabled=gates.get(BETA_GATE) is not False
+            options,
+            minor,
+            alpha_enabled=gates.enabled(CPU_ALPHA_OPTIONS),
+            beta_enabled=gates.enabled(CPU_BETA_OPTIONS),
         )
     except InputError as error:
         raise InputError("cpu_manager_policy_options: %s" % error) from error
@@ -192,8 +197,7 @@ def manager_config(
             " take others, or switch them on" % (reserved, topology.all_cpus(), reserved - topology.all_cpus())
         )
     _check_combinations(settings, configuration, options, topology, reserved)
-    gates = configuration.values.get("featureGates")
-    pod_level = isinstance(gates, Mapping) and gates.get(POD_LEVEL_GATE) is True and machine.minor >= POD_LEVEL_SINCE
+    pod_level = _gates(configuration, machine.minor).enabled(POD_LEVEL_MANAGERS)
     if settings["cpu_manager_policy"] != STATIC:
         return CPUManagerConfig(
             settings["cpu_manager_policy"], topology.all_cpus(), minor=machine.minor, pod_level=pod_level

@@ -514,6 +514,9 @@ def test_align_by_socket() -> None:
         (ALPHA, 36, "align-by-socket", True),
         ("featureGates:\n  CPUManagerPolicyAlphaOptions: false\n", 36, "align-by-socket", False),
         ("featureGates: null\n", 36, "full-pcpus-only", True),
+        ("featureGates: {AllAlpha: true}\n", 36, "align-by-socket", True),
+        ("featureGates: {AllAlpha: true, CPUManagerPolicyAlphaOptions: false}\n", 36, "align-by-socket", False),
+        ("featureGates: {AllBeta: false}\n", 36, "distribute-cpus-across-numa", False),
         ("", 31, "strict-cpu-reservation", False),
     ],
 )
