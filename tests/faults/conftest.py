@@ -38,5 +38,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                     if name.startswith(_PREFIX):
                         total[name[len(_PREFIX) :]] += number
     if any(total.values()):
-        told = ", ".join("%d %s" % (number, kind) for kind, number in total.items() if number)
+        told = ", ".join("%s %s" % (number, kind) for kind, number in total.items() if number)
         terminalreporter.write_line("%s%s" % (_PREFIX, told))

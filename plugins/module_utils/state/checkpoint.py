@@ -416,7 +416,7 @@ def _struct(kind: type[Format1], minor: int) -> str:
 
 def migrated(old: Checkpoint, container_ids: ContainerIDs) -> Checkpoint:
     """The same in a format that names pods. Raises CheckpointError for a container whose pod is not known."""
-    if type(old) is not Format1:
+    if old.version != Format1.version:
         return old
     checkpoint = Format2()
     checkpoint.policy_name, checkpoint.default_cpu_set = old.policy_name, old.default_cpu_set
@@ -541,7 +541,7 @@ def _wrong_type(value: Any, where: str, wanted: str, number: str = "number") -> 
 def _text(value: Any, before: str, where: str) -> str:
     if value is None:
         return before
-    if type(value) is not str:
+    if not isinstance(value, str) or isinstance(value, Number):
         raise _wrong_type(value, where, "string")
     return value
 

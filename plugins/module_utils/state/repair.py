@@ -69,7 +69,7 @@ def pins_of(content: bytes | None, container_ids: ContainerIDs | None = None) ->
 
 def _pins(checkpoint: Checkpoint, container_ids: ContainerIDs) -> Iterator[Pin]:
     for key, value in (checkpoint.entries or {}).items():
-        if type(checkpoint) is Format1:
+        if checkpoint.version == Format1.version:
             yield Pin(*container_ids.get(key, (key, NAMELESS)), value)
         else:
             for container, text in (value or {}).items():

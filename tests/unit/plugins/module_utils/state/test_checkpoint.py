@@ -195,7 +195,7 @@ def test_sum_with_its_own_name(
     content = b'{"policyName":"static","defaultCpuSet":"0-3","checksum":%d}' % number
     for minor, gate in KUBELETS:
         if (minor, gate) in accepted_by:
-            assert type(read_checkpoint(content, minor, gate)) is kind
+            assert read_checkpoint(content, minor, gate).__class__ is kind
         else:
             assert refusal(content, minor, gate) == CORRUPTED
 
@@ -305,11 +305,11 @@ def test_sum_of_zero() -> None:
             # A format 3 without a sum is read as format 2.
             assert said(read_checkpoint(text, 35, container_ids=IDS)) == ("static", "0-3", {"p": {"c": "4-5"}})
             checkpoint = decode_checkpoint(text)
-            assert type(checkpoint) is kind
+            assert checkpoint.__class__ is kind
             if kind is Format3:
                 with pytest.raises(CheckpointError, match="checkpoint is corrupted"):
                     checkpoint.verify()
-                assert type(read_checkpoint(text, 37, True)) is Format2
+                assert read_checkpoint(text, 37, True).__class__ is Format2
             else:
                 checkpoint.verify()
 
@@ -386,14 +386,14 @@ def test_damaged_format_4(text: str, message: str) -> None:
 )
 def test_no_format_4(text: str) -> None:
     """Without a text and a sum it is tried as format 3 and 2."""
-    assert type(read_checkpoint(text.encode(), 37)) is Format2
+    assert read_checkpoint(text.encode(), 37).__class__ is Format2
 
 
 def test_where_go_stops_reading() -> None:
     """Behind a bad entry of a pod nothing is read, so whether this is a format 4 depends on the order."""
     bad, data = '"podEntries":{"p":{"cpuSet":"x"}}', '"data":"{}"'
     assert refusal(("{%s,%s}" % (data, bad)).encode(), 37).startswith(DESERIALIZE + ": failed to parse cpuset")
-    assert type(read_checkpoint(("{%s,%s}" % (bad, data)).encode(), 37)) is Format2
+    assert read_checkpoint(("{%s,%s}" % (bad, data)).encode(), 37).__class__ is Format2
 
 
 # --- format 1 ---------------------------------------------------------------------------------------
@@ -405,7 +405,7 @@ V1_IDS = {"a": ("p", "x"), "b": ("p", "y"), "other": ("q", "z")}
 @pytest.mark.parametrize(("minor", "gate"), WITH_V1)
 def test_migration(minor: int, gate: bool) -> None:
     checkpoint = read_checkpoint(V1_FILE, minor, gate, V1_IDS)
-    assert type(checkpoint) is Format2
+    assert checkpoint.__class__ is Format2
     assert said(checkpoint) == ("static", "0,3", {"p": {"x": "4", "y": "1-2"}})
     assert checkpoint.state() == State(cpus("0,3"), {"p": {"x": cpus("4"), "y": cpus("1-2")}})
 
@@ -432,7 +432,7 @@ def test_format_1_is_read_no_more() -> None:
 
 def test_format_1_as_it_is() -> None:
     checkpoint = decode_checkpoint(V1_FILE)
-    assert type(checkpoint) is Format1
+    assert checkpoint.__class__ is Format1
     assert said(checkpoint) == ("static", "0,3", {"b": "1-2", "a": "4"})
     with pytest.raises(CheckpointError, match=r"^containerID 'a' not found in initial containers list$"):
         checkpoint.state()
@@ -597,7 +597,7 @@ def test_round_trip(
     decoded = decode_checkpoint(content)
     decoded.verify()
     assert said(decoded)[:2] == (policy, str(state.default_cpu_set))
-    assert type(decoded) is kind
+    assert decoded.__class__ is kind
 
 
 @given(states)
@@ -879,7 +879,7 @@ def test_restore_error() -> None:
 )
 def test_decode(content: bytes, kind: type[Format1]) -> None:
     checkpoint = decode_checkpoint(content)
-    assert type(checkpoint) is kind
+    assert checkpoint.__class__ is kind
     entries = {"1a2b": "4-5"} if kind is Format1 else {"p": {"c": "4-5"}}
     assert said(checkpoint) == ("static", "0-3", entries)
 

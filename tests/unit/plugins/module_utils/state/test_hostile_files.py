@@ -241,18 +241,18 @@ BIG = {
     "ranges": b'{"defaultCpuSet":"%s1"}' % (b"0-65535," * (SIZE // 8)),
     "commas": b'{"defaultCpuSet":"%s"}' % (b"," * SIZE),
     "dashes": b'{"defaultCpuSet":"%s"}' % (b"-" * SIZE),
-    "keys": b"{%s}" % b",".join(b'"policyName":"x"' for _ in range(SIZE // 17)),
+    "keys": b"{%s}" % b",".join(b'"policyName":"x"' for _number in range(SIZE // 17)),
     "pods": b'{"entries":{%s}}' % b",".join(b'"%06d":{}' % number for number in range(SIZE // 12)),
     "same pod": b'{"entries":{%s}}' % (b'"p":{"c":"1"},' * (SIZE // 14) + b'"q":{}'),
     "many entries": b'{"entries":{%s},%s}'
     % (
         b",".join(b'"%06d":{}' % number for number in range(SIZE // 24)),
-        b",".join(b'"entries":{}' for _ in range(SIZE // 26)),
+        b",".join(b'"entries":{}' for _number in range(SIZE // 26)),
     ),
     "many pod entries": b'{"podEntries":{%s},%s}'
     % (
         b",".join(b'"%06d":{}' % number for number in range(SIZE // 24)),
-        b",".join(b'"podEntries":{}' for _ in range(SIZE // 32)),
+        b",".join(b'"podEntries":{}' for _number in range(SIZE // 32)),
     ),
     "large pods": b'{"podEntries":{%s}}' % b",".join(b'"%d":{"cpuSet":"0-65535"}' % pod for pod in range(SIZE // 30)),
     "largest pods": b'{"podEntries":{%s}}' % b",".join(b'"%d":{"cpuSet":"0-65535"}' % pod for pod in range(1)),
