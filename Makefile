@@ -54,8 +54,8 @@ lint: $(TESTING) $(LINK) ## Run the linters: ruff, mypy, ansible-lint, documenta
 		&& echo 'The documentation is valid.'
 
 .PHONY: unit
-unit: $(TESTING) ## Run the unit, property, conformance and fault tests
-	$(call heading,pytest: unit, conformance and faults)
+unit: $(TESTING) ## Run the unit, property, conformance, fault and kernel tests
+	$(call heading,pytest: unit, conformance, faults and kernel)
 	@rm -rf $(RESULTS)
 	@pytest -n $(JOBS) --junit-xml=$(RESULTS)/unit.xml
 

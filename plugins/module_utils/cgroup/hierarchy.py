@@ -1,0 +1,402 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The cgroups of one node, as far as their cpusets go.
+
+Sources: Linux's Documentation/admin-guide/cgroup-v1/cpusets.rst and cgroup-v2.rst; the kubelet's names in
+pkg/kubelet/cm/cgroup_manager_linux.go.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple
+
+from ..cpuset import CPUSet
+from ..errors import InputError, NodeError, RefusedError
+from ..tree import Tree
+from ..workload.pods import BEST_EFFORT, BURSTABLE, GUARANTEED
+
+# The path of the topmost cgroup.
+ROOT = ""
+
+CPUS = "cpuset.cpus"
+MEMS = "cpuset.mems"
+
+_USUAL = "/sys/fs/cgroup"
+_V1_PLACES = (_USUAL + "/cpuset",)
+_V2_PLACES = (_USUAL, _USUAL + "/unified")
+# The second is what the first leads to, but a saved tree may have only one.
+_MOUNTS = ("/proc/mounts", "/proc/self/mounts")
+_ONLINE = "/sys/devices/system/cpu/online"
+
+_EFFECTIVE_CPUS = {1: "cpuset.effective_cpus", 2: "cpuset.cpus.effective"}
+_EFFECTIVE_MEMS = {1: "cpuset.effective_mems", 2: "cpuset.mems.effective"}
+_PARTITION = "cpuset.cpus.partition"
+_PROCESSES = "cgroup.procs"
+_GONE = (errno.ENOENT, errno.ENODEV)
+
+_SLICE = ".slice"
+_KUBEPODS = "kubepods"
+_QOS_NAMES = (("burstable", BURSTABLE), ("besteffort", BEST_EFFORT))
+_CONTAINER = re.compile(r"(?:(cri-containerd|crio|docker)-)?([0-9a-f]{64})(?:\.scope)?")
+_CRI_O = "cri-o"
+# A name that is the id alone says nothing about the runtime.
+_RUNTIMES = {"cri-containerd": "containerd", "crio": _CRI_O, "docker": "docker", None: ""}
+# In a scope of CRI-O's, crun makes a cgroup of this name for the processes.
+_CRUN_INNER = "container"
+
+
+class Cgroup(NamedTuple):
+    """What one cgroup's files say. `path` is relative to the hierarchy."""
+
+    path: str
+    # None: v2 has no such file in the topmost cgroup, nor where the controller is not enabled.
+    cpus: CPUSet | None
+    effective_cpus: CPUSet
+    mems: CPUSet | None
+    effective_mems: CPUSet
+    # In this cgroup itself.
+    has_processes: bool
+    # In it or, which only v2 tells, below it.
+    populated: bool
+    # v1 only.
+    cpu_exclusive: bool = False
+    mem_exclusive: bool = False
+    # v2 only: "member", "root", "isolated", "root invalid (...)"; empty where the kernel knows none.
+    partition: str = ""
+
+
+class PodCgroup(NamedTuple):
+    """The cgroup of one pod."""
+
+    pod_uid: str
+    qos_class: str
+    path: str
+
+
+class ContainerCgroup(NamedTuple):
+    """The cgroup of one container, or of a pod's sandbox, which has the same kind of name."""
+
+    pod_uid: str
+    qos_class: str
+    id: str
+    # "containerd", "cri-o", "docker"; empty where the name does not tell.
+    runtime: str
+    path: str
+    # Where its processes are: a cgroup below, or the same.
+    process_path: str
+
+
+class Hierarchy:
+    """The hierarchy of cgroups that has the cpuset controller.
+
+    Attributes:
+        version: 1 or 2.
+        mount: where the node has it, such as "/sys/fs/cgroup/cpuset".
+
+    Paths of cgroups are relative to the mount, and "" is the topmost. No symbolic link is followed below the mount:
+    the kernel makes none there.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.version, self.mount = _find_cpuset(tree)
+        self._here = tree.path(self.mount)
+
+    # --- paths -----------------------------------------------------------------------------------
+
+    def relative(self, path: str) -> str:
+        """The path of a cgroup, given as relative or with the mount before it. Raises InputError for any other."""
+        inside = path
+        if path.startswith("/"):
+            if path != self.mount and not path.startswith(self.mount + "/"):
+                raise InputError(
+                    "path %r: is not below %s; give a cgroup's path relative to that directory" % (path, self.mount)
+                )
+            inside = path[len(self.mount) :]
+        names = [name for name in inside.split("/") if name not in ("", ".")]
+        if ".." in names or "\0" in path:
+            raise InputError("path %r: leads out of the hierarchy %s" % (path, self.mount))
+        return "/".join(names)
+
+    def place(self, path: str, name: str = "") -> str:
+        """Where a cgroup's directory, or a file in it, is here."""
+        return "/".join(part for part in (self._here, path, name) if part)
+
+    def open_file(self, path: str, name: str, flags: int) -> int:
+        """A descriptor of one of a cgroup's files. Raises OSError; RefusedError at a symbolic link."""
+        directory = self._open_directory(path)
+        try:
+            return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise _link(self.place(path, name)) from error
+            raise
+        finally:
+            os.close(directory)
+
+    def _open_directory(self, path: str) -> int:
+        """A descriptor of a cgroup's directory, opened name by name, so that no link on the way is followed."""
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        at, inner = "", os.open(self._here, flags)
+        for name in filter(None, path.split("/")):
+            at, outer = _joined(at, name), inner
+            try:
+                inner = os.open(name, flags | os.O_NOFOLLOW, dir_fd=outer)
+            except NotADirectoryError as error:
+                if stat.S_ISLNK(os.stat(name, dir_fd=outer, follow_symlinks=False).st_mode):
+                    raise _link(self.place(at)) from error
+                raise
+            finally:
+                os.close(outer)
+        return inner
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def read(self, path: str) -> Cgroup:
+        """One cgroup. Raises NodeError when there is none, RefusedError at a symbolic link."""
+        cgroup = self._read(path)
+        if cgroup is None:
+            raise NodeError("%s: no such cgroup" % self.place(path))
+        return cgroup
+
+    def read_set(self, path: str, name: str) -> CPUSet | None:
+        """A file with a list of CPUs or memory nodes; None when it, or the cgroup, does not exist."""
+        text = self._value(path, name)
+        if text is None:
+            return None
+        try:
+            return CPUSet.parse(text)
+        except InputError as error:
+            raise self.tree.damaged("%s/%s" % (self.mount, _joined(path, name)), str(error)) from error
+
+    def children(self, path: str) -> list[str]:
+        """The paths of the cgroups right below one, sorted; none when it does not exist."""
+        try:
+            directory = self._open_directory(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise self._unreadable(path, "", error) from error
+        try:
+            with os.scandir(directory) as entries:
+                return sorted(_joined(path, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False))
+        finally:
+            os.close(directory)
+
+    def cgroups(self, path: str = ROOT) -> Iterator[str]:
+        """The paths of all cgroups below one, each before those below it."""
+        for child in self.children(path):
+            yield child
+            yield from self.cgroups(child)
+
+    def around(self, paths: Iterable[str]) -> dict[str, Cgroup]:
+        """These cgroups and all that a change of them meets: ancestors, siblings, and what is below.
+
+        Raises NodeError when one of `paths` does not exist; others may vanish meanwhile.
+        """
+        found = {path: self.read(path) for path in paths}
+        met = {ROOT}
+        for path in found:
+            ancestor = path
+            while ancestor:
+                ancestor = parent_of(ancestor)
+                met.add(ancestor)
+            if path:
+                met.update(self.children(parent_of(path)))
+            # On v1, what is further below is within the children whatever happens.
+            met.update(self.children(path) if self.version == 1 else self.cgroups(path))
+        for path in sorted(met.difference(found)):
+            cgroup = self._read(path)
+            if cgroup is not None:
+                found[path] = cgroup
+        return found
+
+    def online_cpus(self) -> CPUSet:
+        """The CPUs that a cpuset can have."""
+        text = self.tree.read_value(_ONLINE)
+        if text is None:
+            return self.read(ROOT).effective_cpus
+        try:
+            return CPUSet.parse(text)
+        except InputError as error:
+            raise self.tree.damaged(_ONLINE, str(error)) from error
+
+    def memory_nodes(self) -> CPUSet:
+        """The NUMA nodes with memory."""
+        return self.read(ROOT).effective_mems
+
+    def _read(self, path: str) -> Cgroup | None:
+        cpus, mems = self.read_set(path, CPUS), self.read_set(path, MEMS)
+        effective_cpus = self.read_set(path, _EFFECTIVE_CPUS[self.version])
+        effective_mems = self.read_set(path, _EFFECTIVE_MEMS[self.version])
+        if self.version == 1:
+            # Kernels before 4.0 do not tell the effective sets, which on v1 are the same.
+            effective_cpus = cpus if effective_cpus is None else effective_cpus
+            effective_mems = mems if effective_mems is None else effective_mems
+        elif path and effective_cpus is None and self._value(path, _PROCESSES) is not None:
+            # Not under the controller: what holds is the nearest ancestor's.
+            parent = self._read(parent_of(path))
+            if parent is not None:
+                effective_cpus, effective_mems = parent.effective_cpus, parent.effective_mems
+        if effective_cpus is None or effective_mems is None:
+            return None
+        has_processes = bool(self._value(path, _PROCESSES))
+        events = (self._value(path, "cgroup.events") or "").splitlines() if self.version == 2 else []
+        return Cgroup(
+            path,
+            cpus,
+            effective_cpus,
+            mems,
+            effective_mems,
+            has_processes,
+            has_processes or "populated 1" in events,
+            cpu_exclusive=self._value(path, "cpuset.cpu_exclusive") == "1",
+            mem_exclusive=self._value(path, "cpuset.mem_exclusive") == "1",
+            partition=self._value(path, _PARTITION) or "",
+        )
+
+    def _value(self, path: str, name: str) -> str | None:
+        """A file's text without the end of its last line; None when it, or the cgroup, does not exist."""
+        try:
+            descriptor = self.open_file(path, name, os.O_RDONLY)
+            try:
+                chunks: list[bytes] = []
+                while not chunks or chunks[-1]:
+                    chunks.append(os.read(descriptor, 1 << 16))
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            if error.errno in _GONE or isinstance(error, NotADirectoryError):
+                return None
+            # The kernel tells of the processes in a threaded cgroup only at the top of its threaded subtree.
+            if error.errno == errno.EOPNOTSUPP and name == _PROCESSES:
+                return self._value(path, "cgroup.threads")
+            raise self._unreadable(path, name, error) from error
+        return b"".join(chunks).decode("ascii", "replace").rstrip("\n")
+
+    def _unreadable(self, path: str, name: str, error: OSError) -> NodeError:
+        remedy = "; read it as root (become: true)" if isinstance(error, PermissionError) else ""
+        return NodeError("%s: cannot be read: %s%s" % (self.place(path, name), error.strerror, remedy))
+
+    # --- the kubelet's ---------------------------------------------------------------------------
+
+    def kubelet_roots(self, cgroup_root: str = ROOT) -> list[str]:
+        """The cgroups of all pods, below the kubelet's --cgroup-root: of the systemd driver, then of cgroupfs.
+
+        There can be both after a change of the driver. `cgroup_root` is the kubelet's name of it ("/a/b", of which
+        the systemd driver makes a.slice/a-b.slice) or the path of the cgroup itself.
+        """
+        names = [name for name in cgroup_root.split("/") if name]
+        if ".." in names:
+            raise InputError("cgroup root %r: leads out of the hierarchy" % cgroup_root)
+        # The systemd driver: a dash in a name would begin another slice.
+        slices = [name.replace("-", "_") for name in names] + [_KUBEPODS]
+        expanded = ["-".join(slices[: end + 1]) + _SLICE for end in range(len(slices))]
+        # The cgroup itself was given, and it may be a slice.
+        stem = names[-1][: -len(_SLICE)] + "-" if names and names[-1].endswith(_SLICE) else ""
+        places = [expanded, names + [stem + _KUBEPODS + _SLICE], names + [_KUBEPODS]]
+        paths = ["/".join(place) for place in places]
+        return [path for path in dict.fromkeys(paths) if path in self.children(parent_of(path))]
+
+    def pods(self, cgroup_root: str = ROOT) -> dict[str, PodCgroup]:
+        """The cgroups of pods by the pods' UIDs."""
+        found: dict[str, PodCgroup] = {}
+        for root in self.kubelet_roots(cgroup_root):
+            for pod in self._pods_below(root):
+                found.setdefault(pod.pod_uid, pod)
+        return found
+
+    def containers(self, cgroup_root: str = ROOT) -> dict[str, ContainerCgroup]:
+        """The cgroups of containers and sandboxes by their ids."""
+        found: dict[str, ContainerCgroup] = {}
+        for pod in self.pods(cgroup_root).values():
+            for path in self.children(pod.path):
+                name = _CONTAINER.fullmatch(name_of(path))
+                if name is None:
+                    continue
+                runtime, inner = _RUNTIMES[name.group(1)], _joined(path, _CRUN_INNER)
+                has_inner = runtime == _CRI_O and inner in self.children(path)
+                found[name.group(2)] = ContainerCgroup(
+                    pod.pod_uid, pod.qos_class, name.group(2), runtime, path, inner if has_inner else path
+                )
+        return found
+
+    def _pods_below(self, root: str) -> Iterator[PodCgroup]:
+        systemd = root.endswith(_SLICE)
+        stem = name_of(root)[: -len(_SLICE)] + "-" if systemd else ""
+        end = _SLICE if systemd else ""
+        places = [(root, stem, GUARANTEED)]
+        for name, qos_class in _QOS_NAMES:
+            places.append((_joined(root, stem + name + end), stem + name + "-" if systemd else "", qos_class))
+        for place, before, qos_class in places:
+            for path in self.children(place):
+                name = name_of(path)
+                start = before + "pod"
+                if name.startswith(start) and name.endswith(end):
+                    uid = name[len(start) : len(name) - len(end)]
+                    yield PodCgroup(uid.replace("_", "-") if systemd else uid, qos_class, path)
+
+
+def parent_of(path: str) -> str:
+    """The path of the cgroup above."""
+    return path.rpartition("/")[0]
+
+
+def name_of(path: str) -> str:
+    """A cgroup's own name."""
+    return path.rpartition("/")[2]
+
+
+def _joined(path: str, name: str) -> str:
+    return "%s/%s" % (path, name) if path else name
+
+
+def _link(place: str) -> RefusedError:
+    return RefusedError("%s: is a symbolic link, and none is followed among cgroups" % place)
+
+
+def _find_cpuset(tree: Tree) -> tuple[int, str]:
+    """The version and the mount of the hierarchy with the cpuset controller, which is in one only."""
+    mounts = next((_mounts(tree, path) for path in _MOUNTS if tree.exists(path)), None)
+    places: Mapping[int, Iterable[str]] = {1: _V1_PLACES, 2: _V2_PLACES} if mounts is None else mounts
+    has_cpuset: dict[int, Callable[[str], bool]] = {
+        1: lambda place: tree.exists("%s/%s" % (place, CPUS)),
+        2: lambda place: "cpuset" in (tree.read_value(place + "/cgroup.controllers") or "").split(),
+    }
+    for version, candidates in places.items():
+        for place in candidates:
+            if has_cpuset[version](place):
+                return version, place
+    raise NodeError(
+        "%s: no cpuset controller, of neither version of cgroups; is this a node's root directory, with its /sys, and"
+        " has its kernel cpusets?" % tree.path(_USUAL)
+    )
+
+
+def _mounts(tree: Tree, path: str) -> dict[int, list[str]]:
+    """Where the hierarchies of v1 with the controller are mounted, and those of v2; the usual places first."""
+    found: dict[int, list[str]] = {1: [], 2: []}
+    for line in tree.read_bytes(path).decode("utf-8", "surrogateescape").splitlines():
+        fields = line.split(" ")
+        if len(fields) < 4:
+            continue
+        place, kind, options = _unescaped(fields[1]), fields[2], fields[3].split(",")
+        # With noprefix, the files have other names.
+        if kind == "cgroup" and "cpuset" in options and "noprefix" not in options:
+            found[1].append(place)
+        elif kind == "cgroup2":
+            found[2].append(place)
+    for places in found.values():
+        places.sort(key=lambda place: not place.startswith(_USUAL))
+    return found
+
+
+def _unescaped(text: str) -> str:
+    """A mount point as the kernel escapes it: blanks and backslashes as three octal digits."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)

@@ -1,0 +1,192 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Carry out a plan of writes to the cpusets of cgroups, all of it or nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from functools import partial
+from typing import Callable, Iterable, Sequence
+
+from ..cpuset import CPUSet
+from ..errors import NodeError, RefusedError
+from .hierarchy import CPUS, MEMS, Hierarchy, name_of, parent_of
+from .plan import Write, shown
+
+# Runs a command; gives what it prints, or raises NodeError.
+Run = Callable[[Sequence[str]], str]
+
+_SYSTEMD = "/run/systemd/system"
+_UNIFIED = "/sys/fs/cgroup"
+_UNITS = (".slice", ".scope", ".service")
+# Known to systemd from version 244 on.
+_PROPERTIES = {CPUS: "AllowedCPUs", MEMS: "AllowedMemoryNodes"}
+_PATIENCE = 60  # seconds
+
+_VANISHED = (errno.ENOENT, errno.ENODEV)
+_REASONS = {
+    errno.EBUSY: "a child has what it would lose",
+    errno.EACCES: "it is not within what the parent has",
+    errno.EINVAL: "it is not online, or an exclusive sibling has some of it",
+    errno.ENOSPC: "processes are in it",
+    errno.ERANGE: "the node has no such number",
+}
+
+
+def run_command(arguments: Sequence[str]) -> str:
+    """Run a command without a shell; give what it prints. Raises NodeError with what it complains of."""
+    try:
+        done = subprocess.run(
+            list(arguments),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=_PATIENCE,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NodeError("%s: %s" % (" ".join(arguments), error)) from error
+    if done.returncode:
+        complaint = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        raise NodeError("%s: %s" % (" ".join(arguments), complaint or "failed with status %d" % done.returncode))
+    return done.stdout.decode("utf-8", "replace")
+
+
+class Systemd:
+    """The systemd that runs on this machine. It writes its units' cpusets again whenever it reloads."""
+
+    def __init__(self, runtime: bool = False, run: Run = run_command) -> None:
+        # Until the next boot only.
+        self.runtime = runtime
+        self.run = run
+
+    def unit_of(self, path: str) -> str | None:
+        """The unit whose cgroup this is; None where it is none of systemd's."""
+        name = name_of(path)
+        # Below a service or scope, what looks like a unit belongs to another manager, such as a container's systemd.
+        above = parent_of(path).split("/") if parent_of(path) else []
+        if not name.endswith(_UNITS) or not all(part.endswith(".slice") for part in above):
+            return None
+        return name if self.value(name, "ControlGroup") == "/" + path else None
+
+    def value(self, unit: str, name: str) -> str:
+        """A unit's property."""
+        answer = self.run(["systemctl", "show", "--property=" + name, "--", unit])
+        return answer.strip().partition("=")[2]
+
+    def set_value(self, unit: str, name: str, value: str) -> None:
+        """Set a unit's property, and make systemd remember it."""
+        runtime = ["--runtime"] if self.runtime else []
+        self.run(["systemctl", "set-property", *runtime, "--", unit, "%s=%s" % (name, value)])
+
+
+def systemd_of(hierarchy: Hierarchy, runtime: bool = False, run: Run = run_command) -> Systemd | None:
+    """The systemd that cares for the cpusets of this hierarchy; None where none does.
+
+    That is: on the running machine, and with v2 alone. For v1, and with both, systemd has no cpusets.
+    """
+    if hierarchy.tree.live and hierarchy.version == 2 and hierarchy.mount == _UNIFIED and os.path.isdir(_SYSTEMD):
+        return Systemd(runtime, run)
+    return None
+
+
+def carry_out(hierarchy: Hierarchy, writes: Iterable[Write], systemd: Systemd | None = None) -> None:
+    """Make these writes in their order. When one fails, or the run is interrupted, undo those before it.
+
+    Raises NodeError or RefusedError, which names the file, the kernel's reason, and what could not be undone.
+    """
+    undo: list[Callable[[], None]] = []
+    try:
+        for write in writes:
+            _check_unchanged(hierarchy, write)
+            # Noted before it is done: an interruption may come in between.
+            undo.append(partial(_put_back, hierarchy, write))
+            unit = None if systemd is None else systemd.unit_of(write.path)
+            if systemd is not None and unit is not None:
+                name = _PROPERTIES[write.file]
+                # Undone before the file, which systemd may write until it has heard of it.
+                undo.append(partial(systemd.set_value, unit, name, systemd.value(unit, name)))
+                systemd.set_value(unit, name, str(write.new))
+            # Also where systemd has done it: it leaves a file as it is when it is to be empty.
+            _put(hierarchy, write, write.new)
+    except BaseException as error:
+        left = _undo(undo)
+        if isinstance(error, (NodeError, RefusedError)):
+            result = "; not undone: " + "; ".join(left) if left else "; everything is as it was before"
+            raise type(error)("%s%s" % (error, result)) from error
+        raise
+
+
+def _undo(actions: Sequence[Callable[[], None]]) -> list[str]:
+    """Undo in reverse order; give what failed."""
+    left = []
+    for action in reversed(actions):
+        try:
+            action()
+        except (NodeError, RefusedError) as error:
+            left.append(str(error))
+    return left
+
+
+def _check_unchanged(hierarchy: Hierarchy, write: Write) -> None:
+    now = hierarchy.read_set(write.path, write.file)
+    if now is None:
+        raise _vanished(hierarchy, write)
+    if now != write.old:
+        raise RefusedError(
+            "%s: was changed from %s to %s while it was worked on; run again"
+            % (hierarchy.place(write.path, write.file), shown(write.old), shown(now))
+        )
+
+
+def _put_back(hierarchy: Hierarchy, write: Write) -> None:
+    now = hierarchy.read_set(write.path, write.file)
+    # What vanished needs no undoing, and the last write may not have been made.
+    if now is None or now == write.old:
+        return
+    if now != write.new:
+        raise RefusedError(
+            "%s: somebody else has changed it to %s" % (hierarchy.place(write.path, write.file), shown(now))
+        )
+    _put(hierarchy, write, write.old)
+
+
+def _put(hierarchy: Hierarchy, write: Write, value: CPUSet) -> None:
+    """Write one file and read it again."""
+    place = hierarchy.place(write.path, write.file)
+    try:
+        descriptor = hierarchy.open_file(write.path, write.file, os.O_WRONLY)
+    except OSError as error:
+        if error.errno in _VANISHED:
+            raise _vanished(hierarchy, write) from error
+        remedy = "; write it as root (become: true)" if isinstance(error, PermissionError) else ""
+        raise NodeError("%s: cannot be written: %s%s" % (place, error.strerror, remedy)) from error
+    try:
+        # The kernel does not see a write of nothing.
+        length = os.write(descriptor, b"%s\n" % str(value).encode("ascii"))
+        if not hierarchy.tree.live:
+            # Not before the write, which may fail: here a shorter text takes a longer one's place.
+            os.ftruncate(descriptor, length)
+    except OSError as error:
+        if error.errno in _VANISHED:
+            raise _vanished(hierarchy, write) from error
+        reason = _REASONS.get(error.errno or 0) if hierarchy.tree.live else None
+        raise NodeError(
+            "%s: the kernel refuses %s: %s%s"
+            % (place, shown(value), error.strerror, " (%s)" % reason if reason else "")
+        ) from error
+    finally:
+        os.close(descriptor)
+    now = hierarchy.read_set(write.path, write.file)
+    if now is None:
+        raise _vanished(hierarchy, write)
+    if now != value:
+        raise NodeError("%s: holds %s after %s was written" % (place, shown(now), shown(value)))
+
+
+def _vanished(hierarchy: Hierarchy, write: Write) -> NodeError:
+    return NodeError("%s: the cgroup vanished while it was worked on" % hierarchy.place(write.path, write.file))

@@ -1,0 +1,285 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which cpuset each running container is to have. Pure: it reads and writes nothing.
+
+The kubelet writes a container's cpuset when the wanted set changes, and never reads it back: what somebody else
+writes there stays until the kubelet restarts. Source: reconcileState in pkg/kubelet/cm/cpumanager/cpu_manager.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+
+from ..cgroup.hierarchy import CPUS, Cgroup, parent_of
+from ..cgroup.plan import Plan, Wanted, Write, plan_writes
+from ..cpuset import CPUSet
+from ..errors import InputError, RefusedError
+from ..policy.options import StaticOptions
+from ..state.assignments import State
+from ..state.checkpoint import NAMELESS
+from ..state.repair import pins_of, repair
+from ..state.validation import STATIC, CPUManagerConfig
+from ..topology.kubelet_view import CPUTopology
+from ..workload.pods import APP, GUARANTEED, Container, Pod
+
+KEPT = "kept"
+WRITE = "write"
+WRITTEN = "written"
+FAILED = "failed"
+SKIPPED = "skipped"
+
+ENDED = "it ended meanwhile"
+ABSENT = "there is no such cgroup"
+
+
+class Running(NamedTuple):
+    """A running container: its names as far as they are known, its cgroup, and what is effective there."""
+
+    pod_uid: str
+    pod: str
+    # None: nobody knows it, as that of a sandbox.
+    name: str | None
+    id: str
+    cgroup: str
+    # Where its processes are: a cgroup below, or the same.
+    process_cgroup: str
+    # The highest cgroup above it that is the kubelet's to widen; empty: none is.
+    top: str
+    # None: the cgroup is not there any more.
+    effective: CPUSet | None
+
+
+class Row(NamedTuple):
+    """What becomes of one container. `effective` is what it had before."""
+
+    pod_uid: str
+    pod: str
+    container: str
+    id: str
+    cgroup: str
+    wanted: CPUSet
+    effective: CPUSet
+    result: str
+    why: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as modules return it."""
+        wanted = str(self.wanted)
+        effective = wanted if self.effective == self.wanted else str(self.effective)
+        return {**self._asdict(), "wanted": wanted, "effective": effective}
+
+
+def decide(
+    running: Iterable[Running],
+    policy_name: str | None,
+    state: State,
+    online: CPUSet,
+    all_named: bool = False,
+    absent: str = ENDED,
+) -> list[Row]:
+    """Keep, write or skip each container's cpuset, in the order of the containers.
+
+    all_named: the runtime told of all that run, so what has no name is no container.
+    absent: what to tell of a container whose cgroup is not there.
+    """
+    rows = []
+    for one in running:
+        wanted, why = _wanted(one, policy_name, state, all_named)
+        present = wanted & online
+        if one.effective is None:
+            why = absent
+        elif not why and not present:
+            why = "none of its CPUs %s is online" % wanted if wanted else "its wanted set is empty"
+        effective = one.effective or CPUSet()
+        result = SKIPPED if why else KEPT if effective == present else WRITE
+        if result != SKIPPED and wanted != present:
+            why = "CPUs %s are not online" % (wanted - present)
+        rows.append(Row(one.pod_uid, one.pod, one.name or "", one.id, one.cgroup, present, effective, result, why))
+    return rows
+
+
+def _wanted(one: Running, policy_name: str | None, state: State, all_named: bool) -> tuple[CPUSet, str]:
+    """The set that a container is to have, or why that cannot be told."""
+    own = state.assignments.get(one.pod_uid, {})
+    # What a checkpoint of format 1 says of a container whose name is not known.
+    by_id = state.assignments.get(one.id, {}).get(NAMELESS)
+    if policy_name != STATIC:
+        return CPUSet(), "the policy is %s" % policy_name
+    if one.pod_uid in state.pod_assignments:
+        return CPUSet(), "its pod has CPUs as a whole, which only the kubelet divides"
+    if by_id is not None:
+        return by_id, ""
+    if one.name is None and own:
+        return CPUSet(), "its name is not known, and its pod has exclusive CPUs: a sandbox, or a container without logs"
+    if one.name is None and all_named:
+        return CPUSet(), "the runtime does not list it: a sandbox, or a container that has ended"
+    return own.get(one.name or "", state.default_cpu_set), ""
+
+
+# --- one container's writes ---------------------------------------------------------------------------
+
+
+def plan_container(
+    version: int, cgroups: Mapping[str, Cgroup], one: Running, wanted: CPUSet, online: CPUSet, mems: CPUSet
+) -> Plan:
+    """The writes that make a set effective in a container's cgroup: those above it are widened where they cut it.
+
+    cgroups: all around it, as they are when it is written.
+    Raises RefusedError with the reason when there are no such writes.
+    """
+    above = _between(one)
+    outside = cgroups[parent_of(above[-1] if above else one.cgroup)]
+    if not wanted <= outside.effective_cpus:
+        raise RefusedError(
+            "%s: has no CPUs %s, and is not the kubelet's to widen"
+            % (outside.path or "/", wanted - outside.effective_cpus)
+        )
+    # A set of v2 that has nothing of its parent's lets all of that through; beside the new CPUs it would no more.
+    needed = {path: cgroups[path].effective_cpus | wanted for path in above}
+    cutting = [path for path in above if _cuts(version, cgroups[path], needed[path])]
+    asked = [Wanted(path, (cgroups[path].cpus or CPUSet()) | needed[path]) for path in cutting]
+    asked.append(Wanted(one.cgroup, wanted))
+    inner = cgroups[one.process_cgroup]
+    if inner.path != one.cgroup and (version == 1 or _cuts(version, inner, wanted)):
+        asked.append(Wanted(inner.path, wanted))
+    # A cgroup of v2 remembers CPUs that are offline.
+    known = [cgroups[path].cpus or CPUSet() for path in cutting] if version != 1 else []
+    plan = plan_writes(version, cgroups, asked, _union([online, *known]), mems)
+    # Else what was done for another container has widened what cut this one.
+    if not plan.writes and inner.effective_cpus != wanted:
+        raise RefusedError(
+            "its %s is %s already, and the kernel makes only %s of it effective"
+            % (
+                CPUS,
+                wanted,
+                inner.effective_cpus,
+            )
+        )
+    return plan
+
+
+def after_writes(version: int, cgroups: Mapping[str, Cgroup], writes: Iterable[Write]) -> dict[str, Cgroup]:
+    """What is in the cgroups after these writes of CPUs."""
+    found = dict(cgroups)
+    for write in writes:
+        found[write.path] = found[write.path]._replace(cpus=write.new, effective_cpus=write.new)
+        if version == 1:
+            continue
+        for path in sorted(found):
+            if path == write.path or path.startswith(write.path + "/"):
+                own, above = found[path].cpus or CPUSet(), found[parent_of(path)].effective_cpus
+                found[path] = found[path]._replace(effective_cpus=own & above or above)
+    return found
+
+
+def _between(one: Running) -> list[str]:
+    """The cgroups above a container that may be widened, from below."""
+    paths = []
+    path = one.cgroup
+    while one.top and path != one.top:
+        path = parent_of(path)
+        paths.append(path)
+    return paths
+
+
+def _cuts(version: int, cgroup: Cgroup, wanted: CPUSet) -> bool:
+    """Whether less than the wanted set gets through. On v2 an empty set stands for all that the parent has."""
+    cpus = cgroup.cpus or CPUSet()
+    return not wanted <= cpus if version == 1 or cpus else False
+
+
+def _union(sets: Iterable[CPUSet]) -> CPUSet:
+    mask = 0
+    for cpus in sets:
+        mask |= cpus.mask
+    return CPUSet.from_mask(mask)
+
+
+# --- a node without a kubelet -------------------------------------------------------------------------
+
+
+class Listed(NamedTuple):
+    """A container of a node without a kubelet: its pod, its name, its cgroup, and how many CPUs are its own."""
+
+    pod: str
+    name: str
+    cgroup: str
+    cpus: int
+
+
+class Rules(NamedTuple):
+    """By what the CPUs are given out."""
+
+    topology: CPUTopology
+    options: StaticOptions
+    reserved: CPUSet
+    minor: int
+
+
+def allocate(listed: Sequence[Listed], old: bytes | None, rules: Rules) -> tuple[State, list[str]]:
+    """The state in which each listed container has its CPUs, and notes on those that could not keep theirs.
+
+    What the checkpoint `old` gives is kept where it has the right count and harms nobody; what is not listed is
+    taken back. Raises RefusedError when there are not enough CPUs, InputError for a container that is listed twice.
+    """
+    # A node with a kubelet does without them.
+    from ..policy.assignment import SAFE
+    from ..policy.policy import AllocationError
+    from ..policy.static import StaticPolicy
+    from ..state.memory import MemoryState
+
+    policy = StaticPolicy(rules.topology, rules.options, rules.reserved, rules.minor, SAFE)
+    counts = _counts(listed)
+    unknown = rules.reserved - rules.topology.all_cpus()
+    if unknown:
+        raise InputError("reserved_system_cpus: the node has no CPUs %s online" % unknown)
+    config = CPUManagerConfig(
+        STATIC, rules.topology.all_cpus(), rules.reserved, rules.options.strict_cpu_reservation, rules.minor
+    )
+    pods = list(dict.fromkeys(one.pod for one in listed))
+    mended = repair(pins_of(old), config, pods)
+    notes = [loss.to_text() for loss in mended.losses]
+    state = MemoryState(mended.state)
+    for pod, containers in mended.state.assignments.items():
+        for name, cpus in containers.items():
+            if counts.get((pod, name), 0) != len(cpus) or not cpus:
+                policy.remove(state, pod, name)
+    for uid in pods:
+        own = [one for one in listed if one.pod == uid]
+        whole = Pod(uid, uid, tuple(_as_specified(one) for one in own), GUARANTEED)
+        # Only those that have nothing: the kubelet would look first whether the node has room for all.
+        for one in own:
+            if state.get(uid, one.name) is not None:
+                continue
+            try:
+                policy.allocate(state, whole, one.name, None)
+            except AllocationError as error:
+                raise RefusedError("pod %s, container %s: %s; nothing was written" % (uid, one.name, error)) from error
+    if not state.default:
+        raise RefusedError("no CPU would be left for the shared pool; nothing was written: ask for fewer")
+    return state.snapshot(), notes
+
+
+def _counts(listed: Iterable[Listed]) -> dict[tuple[str, str], int]:
+    counts: dict[tuple[str, str], int] = {}
+    for one in listed:
+        if (one.pod, one.name) in counts:
+            raise InputError("containers: pod %s has two containers named %s" % (one.pod, one.name))
+        if one.cpus < 0:
+            raise InputError(
+                "containers: pod %s, container %s: %d CPUs are fewer than none"
+                % (
+                    one.pod,
+                    one.name,
+                    one.cpus,
+                )
+            )
+        counts[one.pod, one.name] = one.cpus
+    return counts
+
+
+def _as_specified(one: Listed) -> Container:
+    cpu = {"cpu": 1000 * one.cpus}
+    return Container(one.name, APP, cpu, cpu)

@@ -1,0 +1,127 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The container runtime of a live node, asked through crictl.
+
+What is written through it stays: the runtime remembers it, and writes it again when something else of the container
+changes. Source: ListContainers and UpdateContainerResources in k8s.io/cri-api; the labels in
+pkg/kubelet/types/labels.go.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from typing import Any, Callable, Sequence
+
+from ..cpuset import CPUSet
+from ..errors import NodeError
+from ..tree import Tree
+from .logs import LoggedContainer
+
+# Runs a command; gives what it prints, or raises NodeError, SilentError when there is no answer in time.
+Run = Callable[[Sequence[str]], str]
+
+_COMMAND = "crictl"
+# sudo's path often ends before it.
+_MORE_PLACES = "/usr/local/bin"
+_PATIENCE = 10  # seconds
+# One container may hang by itself; a runtime that was silent so often in a row is not asked again.
+_MOST_SILENCES = 3
+
+_POD = "io.kubernetes.pod.name"
+_NAMESPACE = "io.kubernetes.pod.namespace"
+
+
+class SilentError(NodeError):
+    """The runtime did not answer in time."""
+
+
+def run_crictl(arguments: Sequence[str]) -> str:
+    """Run a command without a shell; give what it prints. Raises NodeError with what it complains of."""
+    try:
+        done = subprocess.run(
+            list(arguments), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_PATIENCE
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SilentError("%s: no answer in %d seconds" % (" ".join(arguments), _PATIENCE)) from error
+    except OSError as error:
+        raise NodeError("%s: %s" % (arguments[0], error.strerror)) from error
+    if done.returncode:
+        complaint = done.stderr.decode("utf-8", "replace").strip()
+        raise NodeError("%s: %s" % (" ".join(arguments), complaint or "failed with status %d" % done.returncode))
+    return done.stdout.decode("utf-8", "replace")
+
+
+class Crictl:
+    """One pass's dealings with the runtime.
+
+    Attributes:
+        names: the running containers by their ids, as read() found them.
+        failure: why read() found none; empty otherwise. Then nothing can be written either.
+    """
+
+    def __init__(self, command: str, endpoint: str | None = None, run: Run = run_crictl) -> None:
+        self._command = [command, *(["--runtime-endpoint", endpoint] if endpoint else [])]
+        self._run = run
+        self._silences = 0
+        self.names: dict[str, LoggedContainer] = {}
+        self.failure = ""
+
+    def read(self) -> None:
+        """Ask for the running containers, in one call."""
+        try:
+            self.names = _names(self._answer(["ps", "-o", "json"]))
+        except NodeError as error:
+            self.failure = str(error)
+
+    def serves(self, container_id: str) -> bool:
+        """Whether this container's cpuset is the runtime's to write: where it does not answer, nobody knows."""
+        return bool(self.failure) or container_id in self.names
+
+    def check(self) -> None:
+        """Raise NodeError when the runtime is not to be asked any more."""
+        if self.failure:
+            raise NodeError(self.failure)
+
+    def set_cpus(self, container_id: str, cpus: CPUSet) -> None:
+        """Have the runtime write a container's cpuset. Raises NodeError."""
+        self.check()
+        self._answer(["update", "--cpuset-cpus", str(cpus), container_id])
+
+    def _answer(self, arguments: Sequence[str]) -> str:
+        try:
+            answer = self._run([*self._command, *arguments])
+        except SilentError as error:
+            self._silences += 1
+            if self._silences == _MOST_SILENCES:
+                self.failure = "the container runtime is not asked any more: %s" % error
+            raise
+        self._silences = 0
+        return answer
+
+
+def find_crictl(tree: Tree, endpoint: str | None = None, run: Run = run_crictl) -> Crictl | None:
+    """The runtime of this machine; None for a saved tree, and where crictl is not installed."""
+    if not tree.live:
+        return None
+    command = shutil.which(_COMMAND) or shutil.which(_COMMAND, path=_MORE_PLACES)
+    return None if command is None else Crictl(os.path.abspath(command), endpoint, run)
+
+
+def _names(text: str) -> dict[str, LoggedContainer]:
+    """{container id: its names} of what C(crictl ps) prints. Raises NodeError."""
+    try:
+        return {one["id"]: _named(one) for one in json.loads(text)["containers"] or ()}
+    except (ValueError, KeyError, TypeError) as error:
+        raise NodeError("crictl ps: what it prints cannot be read: %r" % error) from error
+
+
+def _named(one: Any) -> LoggedContainer:
+    labels = one.get("labels") or {}
+    # A container that no kubelet has made belongs to no pod.
+    pod_name = "%s/%s" % (labels.get(_NAMESPACE, ""), labels[_POD]) if _POD in labels else ""
+    return LoggedContainer(pod_name, one["metadata"]["name"])

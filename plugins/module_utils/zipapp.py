@@ -1,0 +1,72 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A part of this core as one executable file, to be run without Ansible.
+
+The file is a zip archive that Python runs; see the zipapp module of the standard library. The same core always gives
+the same bytes.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import io
+import zipfile
+from typing import Iterator
+
+# What the core is called in the archive.
+PACKAGE = "cpu_manager"
+
+_HERE = __name__.rpartition(".")[0]
+_MAIN = """\
+import sys
+import {package}.compile_once
+from {package}.{module} import main
+sys.exit(main(sys.argv[1:]))
+"""
+# The first that a zip archive can hold: the time of a build says nothing about the core.
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def build(module: str, interpreter: str) -> bytes:
+    """The program whose main() is in `module`, named as seen from here ("node.reconcile_program")."""
+    sources = {}
+    waiting = ["compile_once", module]
+    while waiting:
+        name = waiting.pop()
+        if name not in sources:
+            sources[name] = _source(name)
+            waiting += _imports(name, sources[name])
+    files = {"%s/%s.py" % (PACKAGE, name.replace(".", "/")): source for name, source in sources.items()}
+    for path in list(files):
+        directory = path.rpartition("/")[0]
+        while directory:
+            files.setdefault(directory + "/__init__.py", "")
+            directory = directory.rpartition("/")[0]
+    files["__main__.py"] = _MAIN.format(package=PACKAGE, module=module)
+    archive = io.BytesIO()
+    archive.write(b"#!%s\n" % interpreter.encode("utf-8"))
+    with zipfile.ZipFile(archive, "a", zipfile.ZIP_DEFLATED) as writer:
+        for path in sorted(files):
+            writer.writestr(zipfile.ZipInfo(path, _DATE), files[path], zipfile.ZIP_DEFLATED)
+    return archive.getvalue()
+
+
+def _source(name: str) -> str:
+    # Ansible brings the core as an archive, too: there are no files to read.
+    loader = importlib.import_module("%s.%s" % (_HERE, name)).__loader__
+    return str(loader.get_source("%s.%s" % (_HERE, name)))  # type: ignore[union-attr]
+
+
+def _imports(name: str, source: str) -> Iterator[str]:
+    """The modules of the core that a module imports when it is itself imported."""
+    parts = name.split(".")
+    for statement in ast.parse(source).body:
+        if isinstance(statement, ast.ImportFrom) and statement.level:
+            package = parts[: len(parts) - statement.level]
+            if statement.module:
+                yield ".".join([*package, statement.module])
+            else:
+                yield from (".".join([*package, alias.name]) for alias in statement.names)

@@ -1,0 +1,120 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: reconcile_program
+short_description: Install the reconcile pass as one file
+version_added: 0.1.0
+author:
+  - the kubenode.cpu_manager developers (@kubenode)
+description:
+  - Writes the code of M(kubenode.cpu_manager.reconcile) to the node as one zipapp file, which Python runs without
+    Ansible and without any other package. The role P(kubenode.cpu_manager.reconcile#role) runs it from a timer.
+  - The file is given the settings in a JSON file, C(root), C(config_path), C(kubelet_root), C(use_runtime),
+    C(runtime_endpoint) and C(textfile), whose name is its one argument.
+extends_documentation_fragment:
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.change
+options:
+  path:
+    description:
+      - Where the file is to be. Its directory must exist.
+    type: path
+    default: /usr/local/lib/kubenode/cpu-manager-reconcile.pyz
+  state:
+    description:
+      - Whether the file is to be there.
+    type: str
+    choices: [present, absent]
+    default: present
+seealso:
+  - module: kubenode.cpu_manager.reconcile
+"""
+
+EXAMPLES = r"""
+- name: Install the reconcile pass
+  kubenode.cpu_manager.reconcile_program:
+    path: /opt/cpu-manager/reconcile.pyz
+"""
+
+RETURN = r"""
+node:
+  description: The name of the node, from C(/etc/hostname).
+  returned: always
+  type: str
+  sample: worker-3
+file:
+  description: The program.
+  returned: success
+  type: str
+  sample: /usr/local/lib/kubenode/cpu-manager-reconcile.pyz
+sha256:
+  description: The checksum of the program as it is to be; empty where it is to be absent.
+  returned: success
+  type: str
+  sample: 4d967a30111bf29f0eba01c448b375c1629b2fed01cdfcc3aed91f1b57d5dd5e
+interpreter:
+  description: The Python that runs it, which is the one that Ansible uses on the node.
+  returned: success
+  type: str
+  sample: /usr/bin/python3
+"""
+
+import hashlib
+import sys
+from typing import Any, Mapping
+
+from ..module_utils.ansible_module import Outcome, run
+from ..module_utils.files import remove_file, replace_file
+
+# Imported, so that Ansible brings it.
+from ..module_utils.node import reconcile_program
+from ..module_utils.tree import Tree
+from ..module_utils.zipapp import build
+
+PROGRAM = "node." + reconcile_program.__name__.rpartition(".")[2]
+MODE = 0o755
+
+
+def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+    path = parameters["path"]
+    place = tree.path(path)
+    old = tree.read_bytes(path) if tree.exists(path, follow=False) else None
+    new = build(PROGRAM, sys.executable) if parameters["state"] == "present" else None
+    if old != new and not check_mode:
+        if new is not None:
+            replace_file(place, new, MODE, old, backup=False, keep_mode=False)
+        elif old is not None:
+            remove_file(place, old, backup=False)
+    result = {"file": place, "sha256": _sum(new), "interpreter": sys.executable}
+    diff = {"before_header": place, "after_header": place, "before": _text(old), "after": _text(new)}
+    return Outcome(result, old != new, diff)
+
+
+def _sum(content: bytes | None) -> str:
+    return "" if content is None else hashlib.sha256(content).hexdigest()
+
+
+def _text(content: bytes | None) -> str:
+    return "" if content is None else "sha256: %s\n" % _sum(content)
+
+
+def main() -> None:
+    run(
+        work,
+        {
+            "path": {"type": "path", "default": "/usr/local/lib/kubenode/cpu-manager-reconcile.pyz"},
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Passes over real processes in this machine's own cpusets, of cgroup v1, below cgroups made for each test."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import reconcile_pass
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import Listed
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile_pass import (
+    Answer,
+    reconcile_listed,
+    reconcile_pods,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.logs import LoggedContainer
+
+OWN, SHARED = ("%064x" % number for number in (0xA, 0xB))
+STATE = State(CPUSet.parse("0"), {"uid-db": {"server": CPUSet.parse("1")}})
+
+
+def _why_not() -> str:
+    if os.geteuid():
+        return "needs root"
+    try:
+        hierarchy = Hierarchy(Tree())
+    except NodeError as error:
+        return str(error)
+    if hierarchy.version != 1 or not {0, 1} <= set(hierarchy.online_cpus()):
+        return "needs the cpuset controller of cgroup v1, and CPUs 0 and 1"
+    return ""
+
+
+WHY_NOT = _why_not()
+pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+
+
+class Place:
+    """Cgroups of this test below one of its own, with sleeping processes in them."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.top = Path(Hierarchy(Tree()).mount, name)
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def make(self, path: str, cpus: str = "0-1") -> None:
+        """Make a cgroup with these CPUs, and those above it with all."""
+        at = self.top
+        for part in ("", *path.split("/")):
+            at = at / part
+            if not at.exists():
+                at.mkdir()
+                (at / "cpuset.mems").write_text("0")
+                (at / "cpuset.cpus").write_text("0-1")
+        (at / "cpuset.cpus").write_text(cpus)
+
+    def sleep(self, path: str) -> int:
+        """Start a process there; give its id."""
+        process = subprocess.Popen(["sleep", "300"])
+        self.processes.append(process)
+        (self.top / path / "cgroup.procs").write_text("%d" % process.pid)
+        return process.pid
+
+    def write(self, path: str, cpus: str) -> None:
+        (self.top / path / "cpuset.cpus").write_text(cpus)
+
+    def read(self, path: str) -> str:
+        return (self.top / path / "cpuset.cpus").read_text().strip()
+
+    def clean(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        for directory, _names, _files in os.walk(self.top, topdown=False):
+            os.rmdir(directory)
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    made = Place("kubenode-reconcile-%d" % os.getpid())
+    try:
+        yield made
+    finally:
+        made.clean()
+
+
+def allowed(pid: int) -> str:
+    """The CPUs that a process runs on, as the kernel says."""
+    for line in Path("/proc/%d/status" % pid).read_text().splitlines():
+        name, _colon, value = line.partition(":")
+        if name == "Cpus_allowed_list":
+            return value.strip()
+    raise AssertionError
+
+
+def kubelet_files(directory: Path, place: Place) -> Node:
+    """This machine with a kubelet whose cgroups are those of the test."""
+    (directory / "config.yaml").write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupRoot: /%s\n" % place.name
+    )
+    (directory / "cpu_manager_state").write_bytes(write_checkpoint("static", STATE))
+    return Node(Tree(), str(directory / "config.yaml"), str(directory))
+
+
+@pytest.fixture(autouse=True)
+def names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The logs of containers, which this machine has none of, tell the names."""
+    known = {OWN: LoggedContainer("shop/db-0", "server"), SHARED: LoggedContainer("shop/web-1", "app")}
+    monkeypatch.setattr(reconcile_pass, "logged_containers", lambda _tree: known)
+
+
+OWN_PATH, SHARED_PATH = "kubepods/poduid-db/" + OWN, "kubepods/burstable/poduid-web/" + SHARED
+
+
+def results(answer: Answer) -> list[str]:
+    return sorted(row.result for row in answer.rows)
+
+
+def test_a_hand_edit_behind_our_back(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.make(OWN_PATH, "1")
+    place.make(SHARED_PATH, "0")
+    own, shared = place.sleep(OWN_PATH), place.sleep(SHARED_PATH)
+    node = kubelet_files(tmp_path, place)
+    assert results(reconcile_pods(node, None, act=True)) == ["kept", "kept"]
+
+    place.write(OWN_PATH, "0-1")
+    place.write(SHARED_PATH, "0-1")
+    place.write("kubepods/poduid-db", "0-1")
+    assert (allowed(own), allowed(shared)) == ("0-1", "0-1")
+    check = reconcile_pods(node, None, act=False)
+    assert (allowed(own), allowed(shared)) == ("0-1", "0-1")
+    assert reconcile_pods(node, None, act=True) == check
+    assert results(check) == ["written", "written"]
+    assert (allowed(own), allowed(shared)) == ("1", "0")
+
+    monkeypatch.setattr(os, "write", lambda *_arguments: pytest.fail("a write"))
+    again = reconcile_pods(node, None, act=True)
+    assert results(again) == ["kept", "kept"]
+    assert not again.changed
+
+
+def test_a_narrowed_parent(place: Place, tmp_path: Path) -> None:
+    place.make(OWN_PATH, "0")
+    own = place.sleep(OWN_PATH)
+    place.write("kubepods/poduid-db", "0")
+    place.write("kubepods", "0")
+    run = reconcile_pods(kubelet_files(tmp_path, place), None, act=True)
+    assert (results(run), allowed(own)) == (["written"], "1")
+    assert [write.new for write in run.widened] == [CPUSet((0, 1))] * 2
+    assert not reconcile_pods(kubelet_files(tmp_path, place), None, act=True).changed
+
+
+def test_what_the_kernel_does_not_take(place: Place, tmp_path: Path) -> None:
+    place.make(OWN_PATH + "/nested", "0")
+    place.make(SHARED_PATH, "0-1")
+    own, shared = place.sleep(OWN_PATH), place.sleep(SHARED_PATH)
+    run = reconcile_pods(kubelet_files(tmp_path, place), None, act=True)
+    assert (results(run), allowed(own), allowed(shared)) == (["failed", "written"], "0-1", "0")
+    os.rmdir(place.top / OWN_PATH / "nested")
+    assert results(reconcile_pods(kubelet_files(tmp_path, place), None, act=True)) == ["kept", "written"]
+    assert allowed(own) == "1"
+
+
+def test_a_node_without_a_kubelet(place: Place, tmp_path: Path) -> None:
+    place.make("db")
+    place.make("web")
+    database, web = place.sleep("db"), place.sleep("web")
+    node = Node(Tree(), None, str(tmp_path / "kubelet"))
+    listed = [
+        Listed("db", "server", "%s/db" % place.name, 1),
+        Listed("web", "app", "%s/web" % place.name, 0),
+    ]
+    reserved = CPUSet((0,))
+
+    def one_pass(containers: list[Listed], act: bool = True) -> Answer:
+        return reconcile_listed(node, containers, StaticOptions(), reserved, act)
+
+    check = one_pass(listed, act=False)
+    assert (allowed(database), allowed(web)) == ("0-1", "0-1")
+    assert one_pass(listed) == check
+    assert (allowed(database), allowed(web)) == ("1", "0")
+    written = json.loads((tmp_path / "kubelet/cpu_manager_state").read_text())
+    assert (written["defaultCpuSet"], written["entries"]) == ("0", {"db": {"server": "1"}})
+    assert not one_pass(listed).changed
+
+    place.write("db", "0-1")
+    assert results(one_pass(listed)) == ["kept", "written"]
+    assert allowed(database) == "1"
+    # Not listed any more: its CPU is everybody's again.
+    assert results(one_pass(listed[1:])) == ["written"]
+    assert allowed(web) == "0-1"
+
+
+PASS = """\
+import sys
+sys.path.insert(0, sys.argv[1])
+import collection_path
+collection_path.register()
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile_pass import reconcile_pods
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+answer = reconcile_pods(Node(Tree(), sys.argv[2] + "/config.yaml", sys.argv[2]), None, act=True)
+sys.exit(0 if [row.result for row in answer.rows] == sys.argv[3:] else 1)
+"""
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_no_system_call_writes_to_an_unchanged_node(place: Place, tmp_path: Path) -> None:
+    place.make(SHARED_PATH, "0-1")
+    place.sleep(SHARED_PATH)
+    kubelet_files(tmp_path, place)
+
+    def opened_for_writing(*expected: str) -> list[str]:
+        log = tmp_path / "strace"
+        options = ["-f", "-qq", "-e", "trace=open,openat,openat2,creat", "-o", str(log)]
+        tests = Path(__file__).parent.parent
+        environment: dict[str, Any] = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        arguments = [sys.executable, "-c", PASS, str(tests), str(tmp_path), *expected]
+        subprocess.run(["strace", *options, *arguments], check=True, env=environment, timeout=120)
+        return [line for line in log.read_text().splitlines() if "O_WRONLY" in line or "O_RDWR" in line]
+
+    # Without its name; nobody in its pod has CPUs of its own.
+    assert len(opened_for_writing("written")) == 1
+    assert opened_for_writing("kept") == []

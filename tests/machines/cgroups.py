@@ -1,0 +1,164 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Write the cgroups of a node, as Linux shows their cpusets and as the kubelet and the container runtimes name them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Iterator, Mapping, NamedTuple
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+
+USUAL = "/sys/fs/cgroup"
+
+_V1_CONTROLLERS = ("cpu,cpuacct", "cpuset", "memory", "pids")
+
+
+class Files(NamedTuple):
+    """What a cgroup's files are to hold; its effective sets follow from the kernel's rules."""
+
+    cpus: str | None = ""
+    mems: str | None = ""
+    processes: tuple[int, ...] = ()
+    cpu_exclusive: bool = False
+    mem_exclusive: bool = False
+    partition: str = "member"
+
+
+class Style(NamedTuple):
+    """How a hierarchy is mounted."""
+
+    version: int
+    mount: str
+    mounts: tuple[str, ...]
+
+
+_HEAD = ("sysfs /sys sysfs rw,nosuid 0 0", r"tmpfs /mnt/a\040disk tmpfs rw 0 0")
+_V1_MOUNTS = tuple("cgroup %s/%s cgroup rw,nosuid,%s 0 0" % (USUAL, name, name) for name in _V1_CONTROLLERS)
+
+V1 = Style(1, USUAL + "/cpuset", (*_HEAD, "tmpfs %s tmpfs ro,mode=755 0 0" % USUAL, *_V1_MOUNTS))
+V2 = Style(2, USUAL, (*_HEAD, "cgroup2 %s cgroup2 rw,nosuid,nsdelegate 0 0" % USUAL))
+# Beside v1, which has the controller.
+HYBRID = Style(1, V1.mount, (*V1.mounts, "cgroup2 %s/unified cgroup2 rw,nsdelegate 0 0" % USUAL))
+# Beside v1, which has other controllers.
+HYBRID_V2 = Style(
+    2,
+    USUAL + "/unified",
+    (*(line for line in V1.mounts if "cpuset" not in line), "cgroup2 %s/unified cgroup2 rw 0 0" % USUAL),
+)
+STYLES = {"v1": V1, "v2": V2, "hybrid": HYBRID, "hybrid-v2": HYBRID_V2}
+
+
+def write_cgroups(
+    root: Path,
+    style: Style,
+    cgroups: Mapping[str, Files],
+    online: str = "0-7",
+    nodes: str = "0-1",
+    mounts: str | None = "/proc/mounts",
+) -> Path:
+    """Write these cgroups, by their paths, and those above them; give the directory of the hierarchy.
+
+    mounts: where the tree tells what is mounted; None for one that does not.
+    """
+    top = root / style.mount[1:]
+    if mounts is not None:
+        _write(root / mounts[1:], "".join(line + "\n" for line in style.mounts))
+    if style is HYBRID:
+        _write(root / USUAL[1:] / "unified" / "cgroup.controllers", "hugetlb\n")
+    whole = Files(online, nodes) if style.version == 1 else Files(None, None)
+    known = {path: Files() for one in cgroups for path in _above(one)}
+    everything = {"": whole, **known, **cgroups}
+    effective = {"": (CPUSet.parse(online), CPUSet.parse(nodes))}
+    for path in sorted(everything):
+        files = everything[path]
+        if path:
+            above = effective[os.path.dirname(path)]
+            effective[path] = (_effective(style, files.cpus, above[0]), _effective(style, files.mems, above[1]))
+        below = any(other.startswith(path + "/") and everything[other].processes for other in everything)
+        for name, text in _contents(style, path, files, effective[path], below).items():
+            _write(top / path / name, text)
+    return top
+
+
+def _above(path: str) -> Iterator[str]:
+    while path:
+        path = os.path.dirname(path)
+        if path:
+            yield path
+
+
+def _effective(style: Style, own: str | None, above: CPUSet) -> CPUSet:
+    cpus = CPUSet.parse(own or "")
+    return cpus if style.version == 1 else cpus & above or above
+
+
+def _contents(
+    style: Style, path: str, files: Files, effective: tuple[CPUSet, CPUSet], populated_below: bool
+) -> dict[str, str]:
+    found = {"cgroup.procs": "".join("%d\n" % pid for pid in files.processes)}
+    if files.cpus is not None and files.mems is not None:
+        found.update({"cpuset.cpus": files.cpus + "\n", "cpuset.mems": files.mems + "\n"})
+    if style.version == 1:
+        found["cpuset.effective_cpus"] = "%s\n" % effective[0]
+        found["cpuset.effective_mems"] = "%s\n" % effective[1]
+        found["cpuset.cpu_exclusive"] = "%d\n" % files.cpu_exclusive
+        found["cpuset.mem_exclusive"] = "%d\n" % files.mem_exclusive
+        return found
+    found["cgroup.controllers"] = "cpuset cpu memory\n"
+    if path:
+        found["cgroup.events"] = "populated %d\nfrozen 0\n" % bool(files.processes or populated_below)
+    if not path or files.cpus is not None:
+        found["cpuset.cpus.effective"] = "%s\n" % effective[0]
+        found["cpuset.mems.effective"] = "%s\n" % effective[1]
+    if path and files.cpus is not None:
+        found["cpuset.cpus.partition"] = files.partition + "\n"
+    return found
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+# --- the kubelet's names ----------------------------------------------------------------------------
+
+SYSTEMD = "systemd"
+CGROUPFS = "cgroupfs"
+
+# The name of a container's cgroup, and of one inside, by runtime and driver.
+CONTAINER_NAMES = {
+    ("containerd", SYSTEMD): ("cri-containerd-%s.scope", ""),
+    ("containerd", CGROUPFS): ("%s", ""),
+    ("cri-o", SYSTEMD): ("crio-%s.scope", ""),
+    ("cri-o", CGROUPFS): ("crio-%s", ""),
+    ("crun", SYSTEMD): ("crio-%s.scope", "container"),
+    ("docker", SYSTEMD): ("docker-%s.scope", ""),
+    ("docker", CGROUPFS): ("%s", ""),
+}
+
+
+def pod_path(driver: str, uid: str, qos_class: str) -> str:
+    """The cgroup of a pod below the kubelet's own."""
+    qos = {"Guaranteed": "", "Burstable": "burstable", "BestEffort": "besteffort"}[qos_class]
+    if driver == CGROUPFS:
+        return "/".join(filter(None, ("kubepods", qos, "pod" + uid)))
+    name = "-".join(filter(None, ("kubepods", qos, "pod" + uid.replace("-", "_")))) + ".slice"
+    return "/".join(filter(None, ("kubepods.slice", "kubepods-%s.slice" % qos if qos else "", name)))
+
+
+def container_files(driver: str, runtime: str, pod: str, container: str, cpus: str) -> dict[str, Files]:
+    """The cgroups of a container below its pod's, and what the runtime puts beside them."""
+    name, inner = CONTAINER_NAMES[runtime, driver]
+    path = "%s/%s" % (pod, name % container)
+    process = (int(container[:6], 16),)
+    found = {path: Files(cpus, "0", () if inner else process)}
+    if inner:
+        found["%s/%s" % (path, inner)] = Files("", "", process)
+    if runtime in ("cri-o", "crun"):
+        monitor = "crio-conmon-%s" % container + (".scope" if driver == SYSTEMD else "")
+        found["%s/%s" % (pod, monitor)] = Files(cpus, "0", (process[0] + 1,))
+    return found

@@ -1,0 +1,172 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The role reconcile on a saved node: what it installs, runs, and takes away again."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.tests import pythons
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
+    SYSTEMD,
+    V1,
+    container_files,
+    pod_path,
+    write_cgroups,
+)
+
+from .conftest import ansible_playbook, fingerprint
+
+CopyOf = Callable[[str, str], Path]
+
+PROGRAM = "usr/local/lib/kubenode/cpu-manager-reconcile.pyz"
+SETTINGS = "etc/kubenode/cpu-manager-reconcile.json"
+SERVICE = "etc/systemd/system/kubenode-cpu-manager-reconcile.service"
+TIMER = "etc/systemd/system/kubenode-cpu-manager-reconcile.timer"
+
+# The pod of the demo's epyc, to which its checkpoint gives CPUs 12-15,76-79, and one of the shared pool.
+POSTGRES = "0f3f7f0a-90a4-4b39-8a3e-6a9a3fd2f1c4"
+WEB = "1a2b3c4d-0000-4000-8000-000000000001"
+OWN, SHARED = "12-15,76-79", "0-11,16-75,80-127"
+IDS = {POSTGRES: "a" * 64, WEB: "b" * 64}
+NAMES = {POSTGRES: ("db-0", "postgres"), WEB: ("web", "nginx")}
+
+
+def node(root: Path) -> dict[str, Path]:
+    """Add cgroups that somebody has changed; give the file of each pod's container."""
+    online = "0-127"
+    cgroups = {}
+    for uid, qos in ((POSTGRES, "Guaranteed"), (WEB, "Burstable")):
+        pod = pod_path(SYSTEMD, uid, qos)
+        whole = container_files(SYSTEMD, "containerd", pod, IDS[uid], online)
+        cgroups.update(whole)
+        cgroups.update({path: next(iter(whole.values()))._replace(processes=()) for path in above(pod)})
+    write_cgroups(root, V1, cgroups, online, "0-7")
+    logs = root / "var/log/containers"
+    logs.mkdir(parents=True)
+    for uid, (pod_name, container) in NAMES.items():
+        (logs / ("%s_shop_%s-%s.log" % (pod_name, container, IDS[uid]))).touch()
+    (root / "var/lib/metrics").mkdir()
+    (root / "etc/systemd/system").mkdir(parents=True)
+    mount = root / V1.mount[1:]
+    return {uid: next(mount.rglob("*%s.scope" % IDS[uid])) / "cpuset.cpus" for uid in IDS}
+
+
+def above(path: str) -> list[str]:
+    names = path.split("/")
+    return ["/".join(names[:end]) for end in range(1, len(names) + 1)]
+
+
+def run_program(root: Path, interpreter: str) -> subprocess.CompletedProcess[str]:
+    arguments = [interpreter, "-I", str(root / PROGRAM), str(root / SETTINGS)]
+    return subprocess.run(arguments, capture_output=True, text=True, check=False)
+
+
+def test_the_role(copy_of: CopyOf, tmp_path: Path) -> None:
+    root = copy_of("epyc", "node")
+    files = node(root)
+    plays: list[dict[str, Any]] = [
+        {
+            "name": "Keep cpusets",
+            "hosts": "all",
+            "gather_facts": False,
+            "roles": [{"role": "kubenode.cpu_manager.reconcile"}],
+        }
+    ]
+    variables = {
+        "reconcile_node_root": str(root),
+        "reconcile_manage_service": False,
+        "reconcile_period": "30s",
+        "reconcile_textfile": "/var/lib/metrics/cpu.prom",
+        "reconcile_use_runtime": False,
+    }
+    before = fingerprint(root)
+    hosts = {"epyc": variables}
+    check = ansible_playbook(tmp_path / "check", plays, hosts, "--check", "--diff")
+    assert check.status == 0, check.output
+    assert fingerprint(root) == before
+    run = ansible_playbook(tmp_path / "run", plays, hosts)
+    assert run.status == 0, run.output
+    again = ansible_playbook(tmp_path / "again", plays, hosts)
+    assert again.status == 0, again.output
+    assert "changed=0" in again.output
+    assert (root / PROGRAM).stat().st_mode & 0o777 == 0o755
+    assert "OnUnitActiveSec=30s" in (root / TIMER).read_text()
+    (interpreter,) = re.findall("^ExecStart=([^ ]+) -I ", (root / SERVICE).read_text(), re.MULTILINE)
+    assert "ReadWritePaths=-/sys/fs/cgroup -/var/lib/metrics\n" in (root / SERVICE).read_text()
+
+    # It mends what somebody has changed, on every Python that a node may have; a second pass says nothing.
+    installed = fingerprint(root)
+    for python in [interpreter, *map(str, pythons.installed().values())]:
+        for file in files.values():
+            file.write_text("0-127\n")
+        done = run_program(root, python)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        assert sorted(done.stdout.splitlines()) == [
+            "written: pod shop/db-0, container postgres: CPUs 0-127 to " + OWN,
+            "written: pod shop/web, container nginx: CPUs 0-127 to " + SHARED,
+        ]
+        assert files[POSTGRES].read_text().strip() == OWN
+        assert files[WEB].read_text().strip() == SHARED
+        quiet = run_program(root, python)
+        assert (quiet.returncode, quiet.stdout) == (0, "")
+    metrics = (root / "var/lib/metrics/cpu.prom").read_text()
+    assert 'kubenode_cpu_manager_reconcile_containers{result="kept"} 2\n' in metrics
+    assert "kubenode_cpu_manager_reconcile_success 1\n" in metrics
+    assert set(fingerprint(root)) - set(installed) == {"var/lib/metrics/cpu.prom"}
+
+    # A damaged checkpoint: nothing is written, and the figures say so.
+    checkpoint = root / "var/lib/kubelet/cpu_manager_state"
+    checkpoint.write_text(checkpoint.read_text().replace("0-11", "0-10"))
+    failed = run_program(root, interpreter)
+    assert failed.returncode == 1
+    assert "is damaged" in failed.stdout
+    assert "kubenode_cpu_manager_reconcile_success 0\n" in (root / "var/lib/metrics/cpu.prom").read_text()
+
+    # And away again.
+    hosts["epyc"]["reconcile_state"] = "absent"
+    for expected in ("changed=2", "changed=0"):
+        removed = ansible_playbook(tmp_path / "absent", plays, hosts)
+        assert removed.status == 0, removed.output
+        assert expected in removed.output
+    assert not any((root / path).exists() for path in (PROGRAM, SETTINGS, SERVICE, TIMER, "var/lib/metrics/cpu.prom"))
+
+
+def test_systemd_understands_the_units(copy_of: CopyOf, tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("there is no systemd-analyze")
+    root = copy_of("xeon", "node")
+    (root / "etc/systemd/system").mkdir(parents=True)
+    variables = {"reconcile_node_root": str(root), "reconcile_manage_service": False}
+    plays: list[dict[str, Any]] = [
+        {
+            "name": "Keep cpusets",
+            "hosts": "all",
+            "gather_facts": False,
+            "roles": [{"role": "kubenode.cpu_manager.reconcile"}],
+        }
+    ]
+    run = ansible_playbook(tmp_path / "run", plays, {"xeon": variables})
+    assert run.status == 0, run.output
+    # It wants the files that a unit names, and the manual.
+    service = root / SERVICE
+    text = (
+        service.read_text().replace(" /usr/local", " %s/usr/local" % root).replace(" /etc/kube", " %s/etc/kube" % root)
+    )
+    service.write_text(re.sub("^Documentation=.*\n", "", text, flags=re.MULTILINE))
+    done = subprocess.run(
+        [analyze, "verify", str(service), str(root / TIMER)], capture_output=True, text=True, check=False
+    )
+    complaints = [line for line in done.stderr.splitlines() if "kubenode" in line]
+    assert not complaints, done.stderr
+    assert json.loads((root / SETTINGS).read_text())["textfile"] is None

@@ -1,0 +1,46 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils import zipapp
+
+MODULE = "node.reconcile_program"
+
+
+def test_a_program_runs_by_itself(tmp_path: Path) -> None:
+    program = tmp_path / "program.pyz"
+    program.write_bytes(zipapp.build(MODULE, sys.executable))
+    program.chmod(0o755)
+    # Its first line names the Python; in another directory, and without any path of this one.
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False, cwd="/", env={})
+    assert done.returncode == 2
+    assert done.stdout.startswith("usage: ")
+
+
+def test_the_same_core_gives_the_same_bytes() -> None:
+    assert zipapp.build(MODULE, "/usr/bin/python3") == zipapp.build(MODULE, "/usr/bin/python3")
+    assert zipapp.build(MODULE, "/usr/bin/python3") != zipapp.build(MODULE, "/usr/bin/python3.8")
+
+
+def test_only_what_is_needed_is_in_it(tmp_path: Path) -> None:
+    program = tmp_path / "program.pyz"
+    program.write_bytes(zipapp.build(MODULE, sys.executable))
+    with zipfile.ZipFile(program) as archive:
+        names = set(archive.namelist())
+        texts = [archive.read(name).decode("utf-8") for name in names]
+    assert {
+        "__main__.py",
+        "cpu_manager/cpuset.py",
+        "cpu_manager/node/reconcile.py",
+        "cpu_manager/node/__init__.py",
+    } <= names
+    assert "cpu_manager/ansible_module.py" not in names
+    assert "cpu_manager/kubelet/start_check.py" not in names
+    assert not any("import ansible" in text or "from ansible" in text for text in texts)

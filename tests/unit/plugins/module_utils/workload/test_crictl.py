@@ -1,0 +1,88 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Sequence
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload import crictl
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.crictl import (
+    Crictl,
+    SilentError,
+    find_crictl,
+    run_crictl,
+)
+
+PS = """{"containers": [
+  {"id": "a1", "podSandboxId": "b1", "metadata": {"name": "server", "attempt": 1}, "state": "CONTAINER_RUNNING",
+   "labels": {"io.kubernetes.pod.name": "db-0", "io.kubernetes.pod.namespace": "shop"}},
+  {"id": "a2", "metadata": {"name": "stray"}, "labels": null}
+]}"""
+
+
+def test_names_and_writes() -> None:
+    calls: list[Sequence[str]] = []
+
+    def run(arguments: Sequence[str]) -> str:
+        calls.append(arguments)
+        return PS
+
+    runtime = Crictl("/usr/bin/crictl", "unix:///run/crio/crio.sock", run)
+    runtime.read()
+    assert runtime.names == {"a1": ("shop/db-0", "server"), "a2": ("", "stray")}
+    assert [runtime.serves(one) for one in ("a1", "b1")] == [True, False]
+    runtime.set_cpus("a1", CPUSet((1, 2, 5)))
+    command = ["/usr/bin/crictl", "--runtime-endpoint", "unix:///run/crio/crio.sock"]
+    assert calls == [[*command, "ps", "-o", "json"], [*command, "update", "--cpuset-cpus", "1-2,5", "a1"]]
+
+
+def test_no_container_at_all() -> None:
+    runtime = Crictl("crictl", None, lambda _arguments: '{"containers": null}')
+    runtime.read()
+    assert (runtime.names, runtime.failure) == ({}, "")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"containers": [{}]}', '{"containers": [1]}', '{"containers": 1}'])
+def test_what_cannot_be_read_is_a_failure(text: str) -> None:
+    runtime = Crictl("crictl", None, lambda _arguments: text)
+    runtime.read()
+    assert runtime.failure.startswith("crictl ps: what it prints cannot be read")
+    assert runtime.serves("a1")
+    with pytest.raises(NodeError, match="cannot be read"):
+        runtime.set_cpus("a1", CPUSet((1,)))
+
+
+def test_it_is_found_on_a_live_node_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = tmp_path / "crictl"
+    command.write_text("#!/bin/sh\nprintf '{\"containers\": []}'\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path) + os.pathsep + os.environ["PATH"])
+    assert find_crictl(Tree(str(tmp_path))) is None
+    runtime = find_crictl(Tree())
+    assert runtime is not None
+    runtime.read()
+    assert (runtime.names, runtime.failure) == ({}, "")
+    monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(crictl, "_MORE_PLACES", str(tmp_path / "nowhere"))
+    assert find_crictl(Tree()) is None
+
+
+def test_how_a_command_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_crictl(["echo", "a b; false"]) == "a b; false\n"
+    with pytest.raises(NodeError, match="failed with status 3"):
+        run_crictl(["sh", "-c", "exit 3"])
+    with pytest.raises(NodeError, match="no such container"):
+        run_crictl(["sh", "-c", "echo no such container >&2; exit 1"])
+    with pytest.raises(NodeError, match="No such file"):
+        run_crictl([str(tmp_path / "crictl")])
+    monkeypatch.setattr(crictl, "_PATIENCE", 0.1)
+    with pytest.raises(SilentError, match="no answer"):
+        run_crictl(["sleep", "10"])
