@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -95,11 +96,17 @@ class Place:
 
 @pytest.fixture
 def place() -> Iterator[Place]:
-    made = Place("kubenode-reconcile-%d" % os.getpid())
+    # As in cgroups.py: one at a time on this machine.
+    lock = os.open(Hierarchy(Tree("/")).place(""), os.O_RDONLY | os.O_DIRECTORY)
     try:
-        yield made
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        made = Place("kubenode-reconcile-%d" % os.getpid())
+        try:
+            yield made
+        finally:
+            made.clean()
     finally:
-        made.clean()
+        os.close(lock)
 
 
 def allowed(pid: int) -> str:
