@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
@@ -64,9 +65,8 @@ def make_node(directory: Path, shape_name: str) -> Path:
     kubelet = root / "var/lib/kubelet"
     kubelet.mkdir(parents=True)
     (kubelet / "config.yaml").write_text(CONFIGURATION, encoding="utf-8")
-    last = len(shape.topology().online) - 1
-    state = {"policyName": "static", "defaultCpuSet": "0-%d" % last, "checksum": 0}
-    (kubelet / "cpu_manager_state").write_text(json.dumps(state), encoding="utf-8")
+    state = State(shape.topology().online, {})
+    (kubelet / "cpu_manager_state").write_bytes(write_checkpoint("static", state))
     return root
 
 

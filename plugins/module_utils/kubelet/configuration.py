@@ -17,7 +17,6 @@ from math import isfinite
 from typing import Any, Mapping
 
 from ..errors import InputError, NodeError
-from .document import read_document
 from .values import REMOVE, same
 
 API_VERSION = "kubelet.config.k8s.io/v1beta1"
@@ -49,6 +48,9 @@ class KubeletConfiguration:
 
         Raises ConfigurationError when the text is broken, not understood for sure, or no KubeletConfiguration.
         """
+        # Imported here: a node without a kubelet needs no reader of YAML, and every import costs time on every node.
+        from .document import read_document
+
         try:
             values = read_document(text).value
         except ValueError as error:  # YAMLError among them

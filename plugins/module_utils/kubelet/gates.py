@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple
 
-from .finding import Finding, refused
-
 _NEVER = 1000
 
 ALL_ALPHA = "AllAlpha"
@@ -96,47 +94,3 @@ class Gates:
             if every in self.values:
                 return self.values[every] is True
         return self.minor >= gate.on
-
-    def findings(self) -> list[Finding]:
-        """The gates that the kubelet refuses."""
-        return [
-            finding for name, value in sorted(self.values.items()) for finding in self._findings_of(name, value is True)
-        ]
-
-    def _findings_of(self, name: str, value: bool) -> list[Finding]:
-        where = "featureGates.%s" % name
-        gate = GATES.get(name)
-        if gate is None:
-            return self._findings_of_unknown(name, where)
-        unrecognized = "unrecognized feature gate: %s" % name
-        if self.minor >= gate.removed:
-            cause = "Kubernetes 1.%d removed this gate; what it switched is always on" % gate.removed
-            return [refused(unrecognized, cause, "remove it from featureGates", where)]
-        if self.minor < gate.alpha:
-            cause = "the gate exists from Kubernetes 1.%d on, and this is 1.%d" % (gate.alpha, self.minor)
-            return [refused(unrecognized, cause, "remove it from featureGates", where)]
-        if self.minor >= gate.locked and not value:
-            text = "cannot set feature gate %s to false, feature is locked to true" % name
-            cause = "from Kubernetes 1.%d on it cannot be switched off" % gate.locked
-            return [refused(text, cause, "remove it from featureGates", where)]
-        return []
-
-    def _findings_of_unknown(self, name: str, where: str) -> list[Finding]:
-        """Not every gate is known here; one letter off a known one is certainly none."""
-        meant = next((known for known in (*GATES, ALL_ALPHA, ALL_BETA) if _is_slip(name, known)), None)
-        if meant is None:
-            return []
-        cause = "there is no such gate; %s is almost the same" % meant
-        return [refused("unrecognized feature gate: %s" % name, cause, "write %s" % meant, where)]
-
-
-def _is_slip(one: str, other: str) -> bool:
-    """Whether the two differ in case, or in one letter."""
-    if one == other:
-        return False
-    if one.lower() == other.lower():
-        return True
-    if abs(len(one) - len(other)) > 1:
-        return False
-    start = next((at for at, (mine, its) in enumerate(zip(one, other)) if mine != its), min(len(one), len(other)))
-    return any(one[start + mine :] == other[start + its :] for mine, its in ((1, 1), (0, 1), (1, 0)))

@@ -24,6 +24,7 @@ from ..state.validation import NONE, STATIC, CPUManagerConfig
 from .amount import Amount, map_text
 from .fields import decoded, unknown_fields
 from .finding import Finding, Host, harmful, refused, refused_by
+from .gate_check import check_gates
 from .gates import (
     CPU_ALPHA_OPTIONS,
     CPU_BETA_OPTIONS,
@@ -76,7 +77,7 @@ class _Check:
         self.options = StaticOptions()
 
     def checked(self) -> Checked:
-        self.findings += self.gates.findings()
+        self.findings += check_gates(self.gates)
         self.findings += validation_findings(self.values, self.gates, self.host)
         self._read_reserved_cpus()
         self._read_reservations()

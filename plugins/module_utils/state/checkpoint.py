@@ -9,18 +9,19 @@
     v3  1.36                    with CPUs of whole pods, where the gate PodLevelResourceManagers is on
     v4  1.37                    v3, for older kubelets, and once more as one text with its own checksum
 
+What a kubelet itself wrote is read here at once; decoding.py looks at everything else as closely as Go does.
+
 Source: pkg/kubelet/cm/cpumanager/state (checkpoint.go, state_checkpoint.go) and pkg/kubelet/checkpointmanager.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Mapping
 
-from ..cpuset import MAX_CPUS, CPUSet
+from ..cpuset import CPUSet
 from ..errors import InputError
 from .assignments import Assignments, State
-from .golang import GoError, Number, Object, quote, read_cpus, read_json
 
 FILE_NAME = "cpu_manager_state"
 MODE = 0o600
@@ -38,13 +39,8 @@ ContainerIDs = Mapping[str, "tuple[str, str]"]
 # The name, which no container can have, of one of which only the id is known; that stands in place of the pod's UID.
 NAMELESS = "?"
 
-_MIGRATION_ERRORS = {
-    False: "error migrating v1 checkpoint state to v2 checkpoint state: %s",
-    True: "failed to migrate checkpoint from v1 to v2: %s",
-}
-_V2_FIRST_SINCE = 36
 _V3_ON_REQUEST_IN = 36
-_V4_SINCE = 37
+V4_SINCE = 37
 _V1_UNTIL = 17
 
 
@@ -52,12 +48,10 @@ class CheckpointError(Exception):
     """The kubelet cannot restore its state from this file; the message is the cause it tells."""
 
 
-class _StoppedError(CheckpointError):
-    """Go reads no further, and tells this even if something before was wrong, too."""
-
-
 def restore_error(cause: object, path: str) -> str:
     """What the kubelet says, as a whole, when it cannot restore its state from the file."""
+    from .golang import quote
+
     return (
         "could not restore state from checkpoint: %s, please drain this node and delete the CPU manager checkpoint"
         " file %s before restarting Kubelet" % (cause, quote(path))
@@ -87,54 +81,6 @@ class Format1:
     def struct(self) -> str:
         """What the kubelet 1.36 calls it."""
         return "%sV%d" % (STRUCT, self.version)
-
-    def fields(self) -> dict[str, Callable[[Any, str], None]]:
-        """What reads each member of the JSON object, by name."""
-        return {
-            "policyName": self._read_policy_name,
-            "defaultCpuSet": self._read_default_cpu_set,
-            "entries": self._read_entries,
-            "checksum": self._read_checksum,
-        }
-
-    def read(self, data: Any, struct: str) -> None:
-        """Take over a JSON document. Raises CheckpointError, in which the format is called `struct`."""
-        error = self._read(data, struct)
-        if error is not None:
-            raise error
-
-    def _read(self, data: Any, struct: str) -> CheckpointError | None:
-        """As Go: reads on behind most of what has the wrong type, and tells the first."""
-        if data is None:
-            return None
-        if not isinstance(data, Object):
-            return _wrong_type(data, "Go value", "state." + struct)
-        first_error = None
-        known = {name.rpartition(".")[2].lower(): (name, reader) for name, reader in self.fields().items()}
-        for key, value in data:
-            name, reader = known.get(_folded(key), ("", None))
-            if reader is None:
-                continue
-            try:
-                reader(value, "Go struct field %s.%s" % (struct, name))
-            except _StoppedError as error:
-                return error
-            except CheckpointError as error:
-                first_error = first_error or error
-        return first_error
-
-    def _read_policy_name(self, value: Any, where: str) -> None:
-        self.policy_name = _text(value, self.policy_name, where)
-
-    def _read_default_cpu_set(self, value: Any, where: str) -> None:
-        self.default_cpu_set = _text(value, self.default_cpu_set, where)
-
-    def _read_checksum(self, value: Any, where: str) -> None:
-        self.checksum = _checksum(value, self.checksum, where)
-
-    def _read_entries(self, value: Any, where: str) -> None:
-        self.entries = _mapping(value, self.entries, where, self.entries_type)
-        _fill(self.entries, value, lambda text: _text(text, "", where))
 
     def verify(self) -> None:
         """Raise CheckpointError when the checksum is wrong."""
@@ -187,34 +133,15 @@ class Format2(Format1):
     version = 2
     entries_type = "map[string]map[string]string"
 
-    def _read_entries(self, value: Any, where: str) -> None:
-        def containers(inner: Any) -> dict[str, str] | None:
-            found = _mapping(inner, None, where, "map[string]string")
-            _fill(found, inner, lambda text: _text(text, "", where))
-            return found
-
-        self.entries = _mapping(value, self.entries, where, self.entries_type)
-        _fill(self.entries, value, containers)
-
     def state(self) -> State:
         """The state with its sets parsed. Raises CheckpointError as the kubelet does."""
-        try:
-            default = read_cpus(self.default_cpu_set)
-        except GoError as error:
-            raise CheckpointError(
-                "could not parse default cpu set %s: %s" % (quote(self.default_cpu_set), error)
-            ) from error
+        default = _cpus(self.default_cpu_set, "could not parse default cpu set %s", self.default_cpu_set)
         assignments: dict[str, dict[str, CPUSet]] = {}
         for pod, containers in (self.entries or {}).items():
             assignments[pod] = {}
             for container, text in (containers or {}).items():
-                try:
-                    assignments[pod][container] = read_cpus(text)
-                except GoError as error:
-                    raise CheckpointError(
-                        "could not parse cpuset %s for container %s in pod %s: %s"
-                        % (quote(text), quote(container), quote(pod), error)
-                    ) from error
+                where = "could not parse cpuset %s for container %s in pod %s"
+                assignments[pod][container] = _cpus(text, where, text, container, pod)
         return State(default, assignments)
 
 
@@ -227,37 +154,6 @@ class Format3(Format2):
     def __init__(self) -> None:
         super().__init__()
         self.pod_entries: dict[str, CPUSet] | None = {}
-        self._pod_cpus = 0
-
-    def fields(self) -> dict[str, Callable[[Any, str], None]]:
-        """What reads each member of the JSON object, by name."""
-        return {**super().fields(), "podEntries": self._read_pod_entries}
-
-    def _read_pod_entries(self, value: Any, where: str) -> None:
-        self.pod_entries = _mapping(value, self.pod_entries, where, "state.PodCPUAssignments")
-        _fill(self.pod_entries, value, lambda entry: self._pod_entry(entry, where))
-
-    def _pod_entry(self, entry: Any, where: str) -> CPUSet:
-        text, error = "", None
-        if entry is not None and not isinstance(entry, Object):
-            raise _StoppedError(str(_wrong_type(entry, where, "state.podEntryJSON")))
-        for key, value in entry or ():
-            if _folded(key) == "cpuset":
-                try:
-                    text = _text(value, text, where + ".cpuSet")
-                except CheckpointError as failure:
-                    error = error or failure
-        if error is not None:
-            raise _StoppedError(str(error))
-        try:
-            cpus = read_cpus(text)
-        except GoError as failure:
-            raise _StoppedError("failed to parse cpuset: %s" % failure) from failure
-        self._pod_cpus += len(cpus)
-        # No two pods have the same. A kubelet takes more, but the checksum goes over each of them, which takes time.
-        if self._pod_cpus > MAX_CPUS:
-            raise _StoppedError("more than %d CPUs in podEntries" % MAX_CPUS)
-        return cpus
 
     def _spew_more(self) -> str:
         pods = None
@@ -282,16 +178,6 @@ class Format3(Format2):
         return members
 
 
-class _Data(Format3):
-    """What is in the text of format 4, whose sum stands beside it."""
-
-    def fields(self) -> dict[str, Callable[[Any, str], None]]:
-        """What reads each member of the JSON object, by name."""
-        fields = super().fields()
-        del fields["checksum"]
-        return fields
-
-
 class Format4(Format3):
     """A text with the members of format 3 and its checksum; the members themselves, for older kubelets, have none."""
 
@@ -301,31 +187,6 @@ class Format4(Format3):
         super().__init__()
         self.data = ""
         self.data_checksum = 0
-
-    def fields(self) -> dict[str, Callable[[Any, str], None]]:
-        """What reads each member of the JSON object, by name."""
-        # Those of format 3 are, in Go, a struct in the struct.
-        own = {"data": self._read_data, "dataChecksum": self._read_data_checksum}
-        return {**{"%sV3.%s" % (STRUCT, name): reader for name, reader in super().fields().items()}, **own}
-
-    def _read_data(self, value: Any, where: str) -> None:
-        self.data = _text(value, self.data, where)
-
-    def _read_data_checksum(self, value: Any, where: str) -> None:
-        self.data_checksum = _checksum(value, self.data_checksum, where)
-
-    def read(self, data: Any, struct: str) -> None:
-        """Take over a JSON document: what counts is in its member data. Raises CheckpointError."""
-        error = self._read(data, struct)
-        if error is not None:
-            raise CheckpointError("failed to deserialize cpu manager checkpoint: %s" % error)
-        inner = _Data()
-        try:
-            inner.read(read_json(self.data.encode("utf-8")), STRUCT + "Data")
-        except (GoError, CheckpointError) as failure:
-            raise CheckpointError("failed to deserialize cpu manager checkpoint data: %s" % failure) from failure
-        self.policy_name, self.default_cpu_set = inner.policy_name, inner.default_cpu_set
-        self.entries, self.pod_entries = inner.entries, inner.pod_entries
 
     def verify(self) -> None:
         """Raise CheckpointError when the checksum is wrong."""
@@ -355,63 +216,67 @@ def read_checkpoint(
     pod_level: the gate PodLevelResourceManagers is on. container_ids: of the containers that run, for format 1.
     Raises CheckpointError.
     """
-    try:
-        data = read_json(content)
-    except GoError as error:
-        raise CheckpointError(str(error)) from error
-    last_error = CheckpointError(CORRUPTED)
-    left_over: Format1 | None = None
-    for kind in _attempts(minor, pod_level):
-        checkpoint = kind()
-        try:
-            checkpoint.read(data, _struct(kind, minor))
-            if _sums_its_name(kind, pod_level):
-                checkpoint.summed_as = _struct(kind, minor)
-            checkpoint.verify()
-        except CheckpointError as error:
-            if isinstance(checkpoint, Format4) and (checkpoint.data or checkpoint.data_checksum):
-                raise CheckpointError("could not load v4 checkpoint: %s" % error) from error
-            last_error = error
-            left_over = checkpoint if kind is Format3 and minor < _V4_SINCE else left_over
-            continue
-        try:
-            return _with_left_over(migrated(checkpoint, container_ids or {}), left_over)
-        except CheckpointError as error:
-            raise CheckpointError(_MIGRATION_ERRORS[minor >= _V2_FIRST_SINCE] % error) from error
-    raise last_error
+    checkpoint = _read_plain(content)
+    if checkpoint is None:
+        from .decoding import read_exactly
+
+        return read_exactly(content, minor, pod_level, container_ids or {})
+    return checkpoint
 
 
-def _attempts(minor: int, pod_level: bool) -> Sequence[type[Format1]]:
-    """The formats in the order in which a kubelet tries them. It tells the failure of the last."""
-    if minor >= _V4_SINCE:
-        return Format4, Format3, Format2
-    if minor < _V2_FIRST_SINCE:
-        return Format1, Format2
-    return (Format3, Format2, Format1) if pod_level else (Format2, Format1)
+def decode_checkpoint(content: bytes) -> Checkpoint:
+    """Read what a checkpoint says whatever its checksum is, to save what a damaged one still says.
 
-
-def _with_left_over(checkpoint: Checkpoint, left_over: Checkpoint | None) -> Checkpoint:
-    """The kubelet 1.36 takes what it reads as format 2 over into what it could not accept as format 3.
-
-    So the CPUs of whole pods in a file of format 4, which has no checksum for it, survive a downgrade.
+    Where more than one format fits, that whose checksum is right. Raises CheckpointError.
     """
-    if not isinstance(left_over, Format3) or not left_over.pod_entries:
-        return checkpoint
-    both = Format3()
-    both.policy_name, both.default_cpu_set = checkpoint.policy_name, checkpoint.default_cpu_set
-    both.entries, both.pod_entries = checkpoint.entries, left_over.pod_entries
-    return both
+    checkpoint = _read_plain(content)
+    if checkpoint is None:
+        from .decoding import decode
+
+        return decode(content)
+    return checkpoint
 
 
-def _sums_its_name(kind: type[Format1], pod_level: bool) -> bool:
-    """Whether a kubelet takes a sum with the format's own name for right, too."""
-    return kind is Format3 or (kind is Format2 and not pod_level)
+def _read_plain(content: bytes) -> Format2 | None:
+    """A checkpoint that every kubelet since 1.18 reads as format 2, and none otherwise; None where that is not sure."""
+    try:
+        text = content.decode("ascii")
+        # Go and Python disagree on some escapes.
+        data = None if "\\" in text else json.loads(text, object_pairs_hook=_unique)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(data, dict) or not data.keys() <= {"policyName", "defaultCpuSet", "entries", "checksum"}:
+        return None
+    checkpoint = Format2()
+    checkpoint.policy_name, checkpoint.default_cpu_set = data.get("policyName", ""), data.get("defaultCpuSet", "")
+    checkpoint.entries, checkpoint.checksum = data.get("entries", {}), data.get("checksum", 0)
+    texts: list[Any] = [checkpoint.policy_name, checkpoint.default_cpu_set]
+    for containers in checkpoint.entries.values() if isinstance(checkpoint.entries, dict) else [None]:
+        texts += containers.values() if isinstance(containers, dict) else [None]
+    if not all(isinstance(text, str) for text in texts) or not isinstance(checkpoint.checksum, int):
+        return None
+    is_right = checkpoint.checksum and checkpoint.checksum == checkpoint.right_checksum()
+    return checkpoint if is_right else None
 
 
-def _struct(kind: type[Format1], minor: int) -> str:
-    """What that kubelet calls the format: the newest that it knows has no number."""
-    newest = 4 if minor >= _V4_SINCE else 3 if minor >= _V2_FIRST_SINCE else 2
-    return STRUCT + ("" if kind.version == newest else "V%d" % kind.version)
+def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) < len(members):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _cpus(text: str, where: str, *names: str) -> CPUSet:
+    """The CPU set of a text. Raises CheckpointError, which says `where` it is, as the kubelet does."""
+    try:
+        return CPUSet.parse_plain(text)
+    except InputError:
+        from .golang import GoError, quote, read_cpus
+    try:
+        # It takes more, such as "+1".
+        return read_cpus(text)
+    except GoError as error:
+        raise CheckpointError("%s: %s" % (where % tuple(map(quote, names)), error)) from error
 
 
 def migrated(old: Checkpoint, container_ids: ContainerIDs) -> Checkpoint:
@@ -431,39 +296,6 @@ def migrated(old: Checkpoint, container_ids: ContainerIDs) -> Checkpoint:
     return checkpoint
 
 
-def decode_checkpoint(content: bytes) -> Checkpoint:
-    """Read what a checkpoint says whatever its checksum is, to save what a damaged one still says.
-
-    Where more than one format fits, that whose checksum is right. Raises CheckpointError.
-    """
-    try:
-        data = read_json(content)
-    except GoError as error:
-        raise CheckpointError(str(error)) from error
-    members = {_folded(key) for key, _value in data} if isinstance(data, Object) else set()
-    # Without CPUs of whole pods, a format 3 is a format 2 with another sum; so is a format 1 without entries.
-    kinds: tuple[type[Format1], ...] = (Format2, Format3, Format1)
-    if "data" in members:
-        # Older kubelets read what is beside the text, and so do we where the text is damaged.
-        kinds = (Format4, Format3)
-    elif "podentries" in members:
-        kinds = (Format3,)
-    last_error = CheckpointError(CORRUPTED)
-    readable = None
-    for kind in kinds:
-        checkpoint = kind()
-        try:
-            checkpoint.read(data, checkpoint.struct)
-            readable = readable or checkpoint
-            checkpoint.verify()
-            return checkpoint
-        except CheckpointError as error:
-            last_error = error
-    if readable is None:
-        raise last_error
-    return readable
-
-
 # --- writing ---------------------------------------------------------------------------------------
 
 
@@ -471,7 +303,7 @@ def format_for(minor: int, pod_level: bool = False) -> type[Format1]:
     """The format that the kubelet 1.`minor` writes."""
     if minor <= _V1_UNTIL:
         return Format1
-    if minor >= _V4_SINCE:
+    if minor >= V4_SINCE:
         return Format4
     return Format3 if pod_level and minor >= _V3_ON_REQUEST_IN else Format2
 
@@ -521,55 +353,6 @@ def _json(value: Any) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, "\\u%04x" % ord(character))
     return text
-
-
-# --- the types of Go -------------------------------------------------------------------------------
-
-_LONGEST_SUM = len(str((1 << 64) - 1))
-
-
-def _folded(key: str) -> str:
-    """The key as Go compares it: in any case, and with the two letters beyond ASCII that are such in other clothes."""
-    return key.replace("\u017f", "s").replace("\u212a", "k").lower() if not key.isascii() else key.lower()
-
-
-def _wrong_type(value: Any, where: str, wanted: str, number: str = "number") -> CheckpointError:
-    kinds = {Number: number, str: "string", bool: "bool", list: "array", Object: "object"}
-    return CheckpointError("json: cannot unmarshal %s into %s of type %s" % (kinds[type(value)], where, wanted))
-
-
-def _text(value: Any, before: str, where: str) -> str:
-    if value is None:
-        return before
-    if not isinstance(value, str) or isinstance(value, Number):
-        raise _wrong_type(value, where, "string")
-    return value
-
-
-def _checksum(value: Any, before: int, where: str) -> int:
-    if value is None:
-        return before
-    if not isinstance(value, Number):
-        raise _wrong_type(value, where, "checksum.Checksum")
-    if not value.isdigit() or len(value) > _LONGEST_SUM or int(value) >= 1 << 64:
-        raise _wrong_type(value, where, "checksum.Checksum", "number %s" % value)
-    return int(value)
-
-
-def _mapping(value: Any, before: dict[str, Any] | None, where: str, wanted: str) -> dict[str, Any] | None:
-    """What becomes of a map before the members of an object are added to it: null makes it nil."""
-    if value is None:
-        return None
-    if not isinstance(value, Object):
-        raise _wrong_type(value, where, wanted)
-    return {} if before is None else before
-
-
-def _fill(found: dict[str, Any] | None, members: Any, read: Callable[[Any], Any]) -> None:
-    """Add the members to the map, up to the first that cannot be read."""
-    if found is not None:
-        for key, member in members:
-            found[key] = read(member)
 
 
 def _spew(value: Any) -> str:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from ..cpuset import CPUSet
 from .assignments import State
 from .checkpoint import CheckpointError, ContainerIDs, read_checkpoint
-from .golang import quote
 
 NONE = "none"
 STATIC = "static"
@@ -87,6 +86,8 @@ def restore_state(
     """What the kubelet 1.`minor` restores of a checkpoint; see read_checkpoint(). Raises CheckpointError."""
     checkpoint = read_checkpoint(content, minor, pod_level, container_ids)
     if checkpoint.policy_name != policy_name:
+        from .golang import quote
+
         raise CheckpointError(
             "configured policy %s differs from state checkpoint policy %s"
             % (quote(policy_name), quote(checkpoint.policy_name))
