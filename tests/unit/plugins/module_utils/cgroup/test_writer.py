@@ -12,15 +12,14 @@ from typing import Any, Callable, Sequence
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup import writer
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import CPUS, MEMS, Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.plan import Write
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.writer import (
     Systemd,
     carry_out,
-    run_command,
     systemd_of,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.command import run_command
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
@@ -318,16 +317,3 @@ def test_which_systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tree, "live", True)
     monkeypatch.setattr(os.path, "isdir", lambda _path: False)
     assert systemd_of(saved) is None
-
-
-def test_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run_command(["printf", "%s", "a b; $(c)"]) == "a b; $(c)"
-    with pytest.raises(NodeError, match=r"^ls /no/such: .*No such file or directory$"):
-        run_command(["ls", "/no/such"])
-    with pytest.raises(NodeError, match=r"^false: failed with status 1$"):
-        run_command(["false"])
-    with pytest.raises(NodeError, match=r"^no-such-command a: .*No such file or directory: 'no-such-command'$"):
-        run_command(["no-such-command", "a"])
-    monkeypatch.setattr(writer, "_PATIENCE", 0.01)
-    with pytest.raises(NodeError, match=r"^sleep 9: .*timed out after 0.01 seconds$"):
-        run_command(["sleep", "9"])

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup import writer
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy, parent_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.command import SilentError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import reconcile_pass
@@ -35,7 +36,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpo
     write_checkpoint,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.crictl import Crictl, SilentError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.crictl import Crictl
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     CGROUPFS,
     SYSTEMD,
@@ -141,8 +142,7 @@ def test_a_hand_edit_is_undone(tmp_path: Path, style: Style) -> None:
     assert [(row.pod, str(row.effective), str(row.wanted)) for row in run.rows if row.container == "server"] == [
         ("shop/db-0", "0", "4-5")
     ]
-    if style is V1:  # of a saved v2, no kernel changes the effective sets
-        assert results(reconcile_pods(node(tmp_path), None, act=True)) == dict.fromkeys(results(run), "kept")
+    assert results(reconcile_pods(node(tmp_path), None, act=True)) == dict.fromkeys(results(run), "kept")
 
 
 @STYLES
@@ -557,16 +557,6 @@ def test_what_is_not_for_a_node_without_a_kubelet(
 # --- any node -------------------------------------------------------------------------------------------
 
 
-class Kernel(Hierarchy):
-    """A saved hierarchy of v2 whose effective sets follow what is written."""
-
-    def read_set(self, path: str, name: str) -> CPUSet | None:
-        if name != "cpuset.cpus.effective" or not path or self.version == 1:
-            return super().read_set(path, name)
-        own, above = super().read_set(path, "cpuset.cpus"), self.read_set(parent_of(path), name)
-        return None if own is None or above is None else own & above or above
-
-
 subsets = st.frozensets(st.integers(0, 7)).map(CPUSet)
 some = st.frozensets(st.integers(0, 7), min_size=1).map(CPUSet)
 PLACES = ("kubepods", "kubepods/burstable", "kubepods/poduid-db", "kubepods/burstable/poduid-web")
@@ -588,11 +578,7 @@ def test_a_pass_mends_any_node_and_a_second_finds_nothing(data: st.DataObject, s
         uid: {name: wanted[container] for container, (_pod, name, owner) in PLACES_OF.items() if owner == uid}
         for uid in ("uid-db", "uid-web")
     }
-    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reconcile_pass, "Hierarchy", Kernel)
-        patch.setattr(
-            reconcile_pass, "_text", lambda hierarchy, path: str(reconcile_pass.effective_cpus(hierarchy, path))
-        )
+    with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         files = {path: Files(str(cpus), "0") for path, cpus in sets.items() if path}
         write_cgroups(root, style, files)
@@ -603,16 +589,16 @@ def test_a_pass_mends_any_node_and_a_second_finds_nothing(data: st.DataObject, s
         check = reconcile_pods(node(root), None, act=False)
         run = reconcile_pods(node(root), None, act=True)
         assert told(check) == told(run)
-        kernel = Kernel(Tree(name))
+        hierarchy = Hierarchy(Tree(name))
         found = {
-            container: reconcile_pass.effective_cpus(kernel, "%s/%s" % (pod, container))
+            container: hierarchy.effective_cpus("%s/%s" % (pod, container))
             for container, (pod, _name, _uid) in PLACES_OF.items()
         }
         # On v1, one with nothing in it is empty and no process runs there.
         assert found == wanted
         if style is V1:
             for path in files:
-                assert kernel.read(path).effective_cpus <= kernel.read(parent_of(path)).effective_cpus
+                assert hierarchy.read(path).effective_cpus <= hierarchy.read(parent_of(path)).effective_cpus
         again = reconcile_pods(node(root), None, act=True)
         assert set(results(again).values()) == {"kept"}
         assert not again.changed
