@@ -199,7 +199,8 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         answer = reconcile_pods(node, runtime, not check_mode)
     else:
         answer = reconcile_given(node, parameters, not check_mode)
-    place = tree.path(node.checkpoint_path)
+    # A kubelet's own checkpoint stays as it is.
+    place = "cpusets of containers" if parameters["containers"] is None else tree.path(node.checkpoint_path)
     diff = {"before_header": place, "after_header": place, "before": answer.before(), "after": answer.after()}
     return Outcome(answer.to_dict(), answer.changed, diff)
 

@@ -41,6 +41,14 @@ class Observed(NamedTuple):
     # {container id: the CPUs that its first process may use}, as far as the node tells.
     affinities: Mapping[str, CPUSet]
 
+    def pod_names(self) -> dict[str, str]:
+        """{pod UID: its namespace and name}, of those whose name is known."""
+        return {one.pod_uid: one.pod for one in self.running if one.pod}
+
+    def above(self, path: str) -> Sequence[str]:
+        """The cgroups above one, but for the topmost, which holds nothing."""
+        return tuple(lineage(path))[1:]
+
     def held(self, path: str) -> CPUSet:
         """What a cgroup holds itself; empty where it has no such file."""
         return self.cpus.get(path) or CPUSet()

@@ -65,9 +65,14 @@ class Answer(NamedTuple):
         return self._lines(self.new, [row.wanted if row.result == WRITTEN else row.effective for row in self.rows])
 
     def _lines(self, state: State | None, sets: Iterable[CPUSet]) -> str:
-        lines = ["%s: %s\n" % (row.cgroup, shown(cpus)) for row, cpus in zip(self.rows, sets)]
+        lines = ["%s: %s\n" % (_name(row), shown(cpus)) for row, cpus in zip(self.rows, sets)]
         # A kubelet's checkpoint is not changed here.
         return (state.to_text() if state is not None and self.old != self.new else "") + "".join(lines)
+
+
+def _name(row: Row) -> str:
+    """What a person calls a container; its cgroup where nobody knows, or it was given."""
+    return "%s/%s" % (row.pod or row.pod_uid, row.container) if row.id and row.container else row.cgroup
 
 
 def reconcile_pods(node: Node, runtime: Crictl | None, act: bool) -> Answer:
