@@ -17,6 +17,8 @@ from ..state.validation import STATIC
 from .containers import KEPT, SKIPPED, WRITE, Row, Running, decide, widened
 from .observation import Observed
 
+_RESTART = "restart the kubelet, which then writes the cpusets of all its containers once"
+_MOVE = "move a pod with exclusive CPUs to another node: %s"
 _FENCES = {
     1: "keep services off them with CPUAffinity= in systemd's system.conf",
     2: "keep them off with AllowedCPUs= of these units",
@@ -119,7 +121,7 @@ def _trespassing(observed: Observed, rows: Sequence[Row], state: State) -> Itera
                 "subject": "container " + _name(row, row.container),
                 "wanted": str(row.effective - foreign),
                 "found": str(row.effective),
-                "remedy": "restart the kubelet, which then writes the cpusets of all its containers once",
+                "remedy": _RESTART if one.pod_uid in state.pod_assignments else _MOVE % row.why,
             }
 
 

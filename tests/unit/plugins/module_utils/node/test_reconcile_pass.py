@@ -21,7 +21,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.command impor
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import reconcile_pass
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.enforcement import compare
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.observation import observe
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import Listed
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile_pass import (
     Answer,
@@ -35,6 +37,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpo
     decode_checkpoint,
     write_checkpoint,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import readable
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.crictl import Crictl
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
@@ -567,6 +570,30 @@ PLACES_OF = {
 }
 
 
+def drift(root: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """What the report on this node says of containers and of the cgroups above them: {name: the wanted CPUs}."""
+    observed, _notes = observe(Tree(str(root)), "")
+    said = readable(node(root).checkpoint())
+    assert observed is not None
+    found: dict[str, dict[str, str]] = {"container": {}, "cgroup": {}}
+    for one in compare(observed, said.policy_name, said.state).drift:
+        kind, _space, name = one["subject"].partition(" ")
+        found[kind][name] = one["wanted"]
+    return found["container"], found["cgroup"]
+
+
+def drift_of(answer: Answer) -> tuple[dict[str, str], dict[str, str]]:
+    """The same of what a pass has written."""
+    # Others that were right are written, too, where they no more are after a write above them.
+    wrong = [row for row in answer.rows if row.effective != row.wanted]
+    assert {row.result for row in wrong} <= {"written"}
+    # A cgroup may be widened for one container and then for another.
+    return (
+        {"%s/%s" % (row.pod, row.container): str(row.wanted) for row in wrong},
+        {write.path: str(write.new) for write in answer.widened},
+    )
+
+
 @settings(max_examples=100)
 @given(st.data(), st.sampled_from([V1, V2]))
 def test_a_pass_mends_any_node_and_a_second_finds_nothing(data: st.DataObject, style: Style) -> None:
@@ -586,9 +613,13 @@ def test_a_pass_mends_any_node_and_a_second_finds_nothing(data: st.DataObject, s
         (root / "var/log/containers").mkdir(parents=True)
         for container, (_pod, own, uid) in PLACES_OF.items():
             (root / "var/log/containers" / ("%s_shop_%s-%s.log" % (uid, own, container))).touch()
+        enforced = drift(root)
         check = reconcile_pods(node(root), None, act=False)
         run = reconcile_pods(node(root), None, act=True)
         assert told(check) == told(run)
+        # The drift report tells exactly what a pass writes, and nothing after it.
+        assert enforced == drift_of(run)
+        assert drift(root) == ({}, {})
         hierarchy = Hierarchy(Tree(name))
         found = {
             container: hierarchy.effective_cpus("%s/%s" % (pod, container))
