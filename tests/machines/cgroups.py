@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 
 USUAL = "/sys/fs/cgroup"
 
@@ -142,9 +143,12 @@ CONTAINER_NAMES = {
 }
 
 
+QOS_DIRECTORIES = {"Guaranteed": "", "Burstable": "burstable", "BestEffort": "besteffort"}
+
+
 def pod_path(driver: str, uid: str, qos_class: str) -> str:
     """The cgroup of a pod below the kubelet's own."""
-    qos = {"Guaranteed": "", "Burstable": "burstable", "BestEffort": "besteffort"}[qos_class]
+    qos = QOS_DIRECTORIES[qos_class]
     if driver == CGROUPFS:
         return "/".join(filter(None, ("kubepods", qos, "pod" + uid)))
     name = "-".join(filter(None, ("kubepods", qos, "pod" + uid.replace("-", "_")))) + ".slice"
@@ -186,8 +190,17 @@ class Listed(NamedTuple):
 
 
 def read_listed(text: str) -> list[Listed]:
-    """Containers, one a line: the pod's UID and QoS class, namespace and name, the container, its CPUs."""
-    return [Listed(*line.split()) for line in text.splitlines()]
+    """Containers, one a line: the pod's UID and QoS class, namespace and name, the container, its CPUs.
+
+    Raises InputError, which names the line.
+    """
+    listed = []
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = line.split()
+        if len(fields) != len(Listed._fields) or fields[1] not in QOS_DIRECTORIES or fields[2].count("/") != 1:
+            raise InputError("line %d: %r is not UID QOS-CLASS NAMESPACE/POD CONTAINER CPUS" % (number, line))
+        listed.append(Listed(*fields))
+    return listed
 
 
 def write_containers(root: Path, listed: Sequence[Listed], online: str, nodes: str) -> None:

@@ -77,6 +77,22 @@ def test_a_plan_is_carried_out(tmp_path: Path, style: Style) -> None:
     assert Path(hierarchy.place("a/c", CPUS)).read_bytes() == b"\n"
 
 
+def test_a_saved_node_follows_as_a_kernel_would(tmp_path: Path) -> None:
+    sets = {"a": "0-3", "a/b": "2-5", "a/b/c": "", "a/d": "0", "e": "0-7"}
+    for style in (V1, V2):
+        root = tmp_path / str(style.version)
+        files = {path: Files(cpus, "0") for path, cpus in sets.items()}
+        write_cgroups(root, style, files)
+        changes = [write("a", "0-3", "4-7"), write("e", "0-7", "")]
+        carry_out(Hierarchy(Tree(str(root))), changes)
+        # As if it had been so from the beginning.
+        new = {**files, "a": Files("4-7", "0"), "e": Files("", "0")}
+        write_cgroups(tmp_path / "new" / str(style.version), style, new)
+        expected = Hierarchy(Tree(str(tmp_path / "new" / str(style.version))))
+        found = Hierarchy(Tree(str(root)))
+        assert [found.read(path) for path in found.cgroups()] == [expected.read(path) for path in expected.cgroups()]
+
+
 @pytest.mark.parametrize("number", range(len(WRITES)))
 def test_a_failure_undoes_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     hierarchy = machine(tmp_path)
