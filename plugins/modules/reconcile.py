@@ -25,7 +25,7 @@ description:
   - The failure of one container does not stop the others, and does not fail the module, see RV(counts). The next pass
     does what this one could not.
   - With O(containers), it is the CPU manager of a node that has no kubelet, and gives out the CPUs itself by the static
-    policy.
+    policy. If there are not enough for all of them, it fails and writes nothing.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet

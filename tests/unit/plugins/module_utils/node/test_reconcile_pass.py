@@ -506,6 +506,39 @@ def test_a_node_without_a_kubelet(tmp_path: Path) -> None:
     assert decode_checkpoint((tmp_path / CHECKPOINT).read_bytes()).default_cpu_set == "0-7"
 
 
+@STYLES
+def test_each_listed_container_has_a_result(tmp_path: Path, style: Style) -> None:
+    other_node(tmp_path)
+    sets = {"a": "0-7", "a/db": "1,5", "a/web": "0-7", "fence": "0-1", "fence/log": "0-1"}
+    write_cgroups(tmp_path, style, {path: Files(cpus, "0") for path, cpus in sets.items()})
+    if style is V2:
+        shutil.rmtree(tmp_path / V1.mount[1:])
+    listed = [
+        Listed("db", "server", "a/db", 2),
+        Listed("db", "backup", "a/web", 0),
+        Listed("log", "agent", "fence/log", 0),
+        Listed("gone", "job", "a/gone", 2),
+    ]
+    check, run = (listed_pass(tmp_path, listed, act) for act in (False, True))
+    assert told(check) == told(run)
+    assert [(row.pod, row.container, row.result, row.why) for row in run.rows] == [
+        ("db", "server", "kept", ""),
+        ("db", "backup", "written", ""),
+        ("log", "agent", "failed", "fence: has no CPUs 3-4,7, and is not the kubelet's to widen"),
+        ("gone", "job", "skipped", "there is no such cgroup"),
+    ]
+    assert run.to_dict()["counts"] == {"kept": 1, "written": 1, "failed": 1, "skipped": 1}
+    # Also the CPUs of one that is still to start are its own.
+    assert run.to_dict()["shared_pool"] == "0,3-4,7"
+    top = tmp_path / style.mount[1:]
+    assert (top / "a/web/cpuset.cpus").read_text() == "0,3-4,7\n"
+    assert (top / "fence/log/cpuset.cpus").read_text() == "0-1\n"
+    # The fence taken down, the next pass does what this one could not.
+    write_cgroups(tmp_path, style, {"fence": Files("0-7", "0"), "fence/log": Files("0-1", "0")})
+    again = listed_pass(tmp_path, listed)
+    assert [row.result for row in again.rows] == ["kept", "kept", "written", "skipped"]
+
+
 def test_an_interrupted_pass_has_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other_node(tmp_path)
 
