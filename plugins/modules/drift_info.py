@@ -17,6 +17,11 @@ description:
   - Reads a node's CPU topology, its kubelet's configuration and its checkpoint in one call, and compares them with
     the wanted settings.
   - Without any setting, tells whether the node agrees with itself, so that its kubelet would start again.
+  - Where pods run, also compares the CPUs that the checkpoint gives to each container with those that its cgroup has
+    and that the kernel enforces, of both versions of cgroups. What differs is what
+    M(kubenode.cpu_manager.reconcile) would write; the kubelet itself never looks at it again. While the shared pool
+    changes, that includes what the kubelet is about to write itself, within its reconcile period.
+  - Compares the CPUs that the kernel was booted to isolate with the reservation.
   - A node without a kubelet is an answer, not a failure.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
@@ -75,7 +80,9 @@ drift:
   elements: dict
   contains:
     subject:
-      description: A setting, or C(checkpoint).
+      description:
+        - A setting; or C(checkpoint); or C(container) with its namespace, pod and name; or C(cgroup) with its path; or
+          C(isolated) or C(nohz_full), the CPUs that the kernel was booted with.
       type: str
       sample: cpu_manager_policy
     wanted:
@@ -83,15 +90,20 @@ drift:
       type: raw
       sample: static
     found:
-      description: The value it has.
+      description: The value it has. Of a container, the CPUs that the kernel enforces.
       type: raw
       sample: none
+    remedy:
+      description: What to do about it, where none of the actions does.
+      returned: when there is no such action
+      type: str
+      sample: restart the kubelet, which then writes the cpusets of all its containers once
 actions:
   description: What to do, in order.
   returned: success
   type: list
   elements: str
-  sample: [stop_kubelet, reset_checkpoint, write_configuration, start_kubelet]
+  sample: [stop_kubelet, reset_checkpoint, write_configuration, start_kubelet, reconcile]
 checkpoint:
   description: The checkpoint, and whether a kubelet with the wanted settings would start with it; see
     M(kubenode.cpu_manager.checkpoint_info).
@@ -102,7 +114,60 @@ cpus:
   description: Who uses which CPUs now. Reserved CPUs serve the shared pool too, unless the reservation is strict.
   returned: success
   type: dict
-  sample: {"online": "0-47", "reserved": "0-1", "exclusive": "", "shared": "2-47", "reserved_wanted": "0,12,24,36"}
+  sample:
+    online: 0-47
+    offline: ""
+    reserved: 0-1
+    exclusive: ""
+    shared: 2-47
+    isolated: ""
+    reserved_wanted: 0,12,24,36
+owners:
+  description: Whose each CPU is. Each that is present stands in one element.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    use:
+      description: C(exclusive), C(reserved), C(shared) or C(offline).
+      type: str
+      sample: exclusive
+    owner:
+      description:
+        - Of exclusive CPUs, the namespace, pod and container, or the pod's UID in place of the first two where its name
+          is not known; else empty.
+      type: str
+      sample: shop/database-0/server
+    cpus:
+      description: The CPUs.
+      type: str
+      sample: 4-5,28-29
+enforcement:
+  description: The cgroups that were compared with the checkpoint. None where no pods run.
+  returned: success
+  type: dict
+  contains:
+    version:
+      description: Of the cgroups with the cpuset controller, 1 or 2.
+      type: int
+      sample: 2
+    mount:
+      description: Where these are.
+      type: str
+      sample: /sys/fs/cgroup
+    containers:
+      description:
+        - How many containers and sandboxes are C(kept), C(different), or C(skipped), because it cannot be told which
+          CPUs they are to have. All are skipped where the kubelet would not take the checkpoint.
+      type: dict
+      sample: {"kept": 40, "different": 1, "skipped": 12}
+    cgroups:
+      description:
+        - The cgroups of all pods, of the QoS classes, and those of the host beside them, with C(path), C(cpus) and the
+          CPUs that are C(effective).
+      type: list
+      elements: dict
+      sample: [{"path": "kubepods.slice", "cpus": "", "effective": "0-47"}]
 topology:
   description: The machine; see M(kubenode.cpu_manager.cpu_topology_info).
   returned: success
@@ -116,17 +181,37 @@ notes:
   sample: ["the reservation 0-1 splits cores: pods get their other threads, CPUs 24-25"]
 """
 
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, run, wanted_settings
+from ..module_utils.kubelet.configuration import KubeletConfiguration
 from ..module_utils.node.drift import report
+from ..module_utils.node.node import Node, cgroup_root_of
 from ..module_utils.tree import Tree
+
+if TYPE_CHECKING:
+    from ..module_utils.node.observation import Observed
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     wanted = wanted_settings(node, parameters)
-    return Outcome(report(node.topology, node.machine(), node.configuration(), node.checkpoint(), wanted))
+    configuration = node.configuration()
+    observed, notes = what_runs(node, configuration)
+    # Not before the containers: the kubelet writes a container's CPUs down before it starts the container.
+    result = report(node.topology, node.machine(), configuration, node.checkpoint(), wanted, observed)
+    return Outcome({**result, "notes": [*result["notes"], *notes]})
+
+
+def what_runs(node: Node, configuration: KubeletConfiguration | None) -> tuple[Observed | None, list[str]]:
+    """The containers of a kubelet's node and their cgroups; None, and why where that is strange, where it has none."""
+    cgroup_root = cgroup_root_of(configuration)
+    if configuration is None or not node.runs_pods(cgroup_root):
+        return None, []
+    # Each file that is imported is compiled on the node, which takes longer than to read it.
+    from ..module_utils.node.observation import observe
+
+    return observe(node.tree, cgroup_root)
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ description:
   - The failure of one container does not stop the others, and does not fail the module, see RV(counts). The next pass
     does what this one could not.
   - With O(containers), it is the CPU manager of a node that has no kubelet, and gives out the CPUs itself by the static
-    policy.
+    policy. If there are not enough for all of them, it fails and writes nothing.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -199,7 +199,8 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         answer = reconcile_pods(node, runtime, not check_mode)
     else:
         answer = reconcile_given(node, parameters, not check_mode)
-    place = tree.path(node.checkpoint_path)
+    # A kubelet's own checkpoint stays as it is.
+    place = "cpusets of containers" if parameters["containers"] is None else tree.path(node.checkpoint_path)
     diff = {"before_header": place, "after_header": place, "before": answer.before(), "after": answer.after()}
     return Outcome(answer.to_dict(), answer.changed, diff)
 

@@ -20,7 +20,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import reconcile_pass
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import observation
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import Listed
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile_pass import (
@@ -131,7 +131,7 @@ def kubelet_files(directory: Path, place: Place) -> Node:
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
     """The logs of containers, which this machine has none of, tell the names."""
     known = {OWN: LoggedContainer("shop/db-0", "server"), SHARED: LoggedContainer("shop/web-1", "app")}
-    monkeypatch.setattr(reconcile_pass, "logged_containers", lambda _tree: known)
+    monkeypatch.setattr(observation, "logged_containers", lambda _tree: known)
 
 
 OWN_PATH, SHARED_PATH = "kubepods/poduid-db/" + OWN, "kubepods/burstable/poduid-web/" + SHARED

@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
-from typing import Iterator, Mapping, NamedTuple
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 
 USUAL = "/sys/fs/cgroup"
 
@@ -141,9 +143,12 @@ CONTAINER_NAMES = {
 }
 
 
+QOS_DIRECTORIES = {"Guaranteed": "", "Burstable": "burstable", "BestEffort": "besteffort"}
+
+
 def pod_path(driver: str, uid: str, qos_class: str) -> str:
     """The cgroup of a pod below the kubelet's own."""
-    qos = {"Guaranteed": "", "Burstable": "burstable", "BestEffort": "besteffort"}[qos_class]
+    qos = QOS_DIRECTORIES[qos_class]
     if driver == CGROUPFS:
         return "/".join(filter(None, ("kubepods", qos, "pod" + uid)))
     name = "-".join(filter(None, ("kubepods", qos, "pod" + uid.replace("-", "_")))) + ".slice"
@@ -162,3 +167,56 @@ def container_files(driver: str, runtime: str, pod: str, container: str, cpus: s
         monitor = "crio-conmon-%s" % container + (".scope" if driver == SYSTEMD else "")
         found["%s/%s" % (pod, monitor)] = Files(cpus, "0", (process[0] + 1,))
     return found
+
+
+# --- a whole node -----------------------------------------------------------------------------------
+
+HOST = ("init.scope", "system.slice", "user.slice")
+
+
+class Listed(NamedTuple):
+    """A container as a line of text lists it; `cpus` is what its cgroup holds."""
+
+    pod_uid: str
+    qos_class: str
+    pod: str
+    container: str
+    cpus: str
+
+    @property
+    def id(self) -> str:
+        """The id that the runtime gave it: always the same for the same container."""
+        return _id(self.pod_uid, self.container)
+
+
+def read_listed(text: str) -> list[Listed]:
+    """Containers, one a line: the pod's UID and QoS class, namespace and name, the container, its CPUs.
+
+    Raises InputError, which names the line.
+    """
+    listed = []
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = line.split()
+        if len(fields) != len(Listed._fields) or fields[1] not in QOS_DIRECTORIES or fields[2].count("/") != 1:
+            raise InputError("line %d: %r is not UID QOS-CLASS NAMESPACE/POD CONTAINER CPUS" % (number, line))
+        listed.append(Listed(*fields))
+    return listed
+
+
+def write_containers(root: Path, listed: Sequence[Listed], online: str, nodes: str) -> None:
+    """Write the cgroups of v2 that a node with these containers has, and the links to their logs."""
+    cgroups = dict.fromkeys(HOST, Files())
+    logs = root / "var/log/containers"
+    logs.mkdir(parents=True, exist_ok=True)
+    for one in listed:
+        pod = pod_path(SYSTEMD, one.pod_uid, one.qos_class)
+        # The sandbox holds nothing, and so has all CPUs.
+        cgroups.update(container_files(SYSTEMD, "containerd", pod, _id(one.pod_uid, ""), ""))
+        cgroups.update(container_files(SYSTEMD, "containerd", pod, one.id, one.cpus))
+        namespace, name = one.pod.split("/")
+        (logs / ("%s_%s_%s-%s.log" % (name, namespace, one.container, one.id))).touch()
+    write_cgroups(root, V2, cgroups, online, nodes)
+
+
+def _id(pod_uid: str, container: str) -> str:
+    return hashlib.sha256(("%s/%s" % (pod_uid, container)).encode()).hexdigest()

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 
 from . import __doc__ as grammar
+from .cgroups import read_listed, write_containers
 from .shape import parse_name
 from .tools import run_lscpu, run_lstopo
 from .tree import write_tree
@@ -27,6 +30,11 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("name", metavar="NAME", help="the machine's shape, such as 2s2n12c2t+offline5")
     parser.add_argument("directory", metavar="DIR", help="where its /sys and /proc go; may exist, without them")
+    parser.add_argument(
+        "--containers",
+        metavar="FILE",
+        help="also write the cgroups of these containers, one a line: UID QOS-CLASS NAMESPACE/POD CONTAINER CPUS",
+    )
     parser.add_argument("--no-cpuinfo", action="store_true", help="write no /proc/cpuinfo")
     parser.add_argument("--no-numa", action="store_true", help="as a kernel that was built without NUMA")
     parser.add_argument(
@@ -48,6 +56,11 @@ def main(arguments: list[str] | None = None) -> None:
             with_numa=not options.no_numa,
             old_kernel=options.old_kernel,
         )
+        if options.containers:
+            listed = read_listed(Path(options.containers).read_text(encoding="utf-8"))
+            topology = shape.topology()
+            nodes = CPUSet(node.id for node in topology.numa_nodes)
+            write_containers(Path(options.directory), listed, str(topology.online), str(nodes))
         if options.outputs:
             _write_outputs(options.directory, os.path.join(options.outputs, options.name))
     except (InputError, OSError) as error:

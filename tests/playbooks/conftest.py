@@ -18,8 +18,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
 
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parent.parent
@@ -118,8 +117,8 @@ def pristine_fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(DEMO_FLEET, fleet)
     for line in (DEMO_FLEET.parent / "machines").read_text(encoding="utf-8").splitlines():
         node, name = line.split()
-        shape = parse_name(name)
-        write_tree(shape.topology(), fleet / node, shape.whole())
+        containers = DEMO_FLEET.parent / "containers" / node
+        write_machine([name, str(fleet / node), *(["--containers", str(containers)] if containers.exists() else [])])
     return fleet
 
 

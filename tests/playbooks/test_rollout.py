@@ -179,7 +179,9 @@ def expected_cells(node: dict[str, Any]) -> dict[int, list[str]]:
     cells = {}
     for cpu in cpus["online"] | cpus["offline"]:
         use = next((use for use in ("offline", "exclusive", "reserved") if cpu in cpus[use]), "shared")
-        cells[cpu] = [use, "wanted"] if cpu in cpus["reserved_wanted"] else [use]
+        # In the demo, no two owners of exclusive CPUs are neighbours.
+        classes = [use, "odd"] if use == "exclusive" else [use]
+        cells[cpu] = [*classes, "wanted"] if cpu in cpus["reserved_wanted"] else classes
     return cells
 
 
@@ -205,7 +207,7 @@ def test_page_shows_every_cpu(story: Story, step: str) -> None:
     for node in NODES:
         assert page.cells[node] == expected_cells(report[node])
     assert {use for cells in page.cells.values() for classes in cells.values() for use in classes} == (
-        {"offline", "exclusive", "reserved", "shared", "wanted"}
+        {"offline", "exclusive", "odd", "reserved", "shared", "wanted"}
     )
 
 
@@ -236,6 +238,28 @@ def test_after_the_rollout_the_fleet_is_clean(story: Story) -> None:
         assert (node["status"], node["drift"], node["actions"]) == ("clean", [], [])
         # The wanted state, in the form in which it is wanted.
         assert {name: node["found"][name] for name in node["wanted"]} == node["wanted"]
+
+
+DATABASE = "orders/postgres-0/postgres"
+
+
+def test_a_container_gets_back_its_cpus(story: Story) -> None:
+    before, after = (story.fleet.report(step)["epyc"] for step in ("before", "after"))
+    wanted, found = "12-15,76-79", "0-127"
+    assert {"subject": "container " + DATABASE, "wanted": wanted, "found": found} in before["drift"]
+    assert before["actions"][-1] == "reconcile"
+    assert before["enforcement"]["containers"] == {"kept": 4, "different": 1, "skipped": 3}
+    assert after["enforcement"]["containers"] == {"kept": 5, "different": 0, "skipped": 3}
+    for step in (before, after):
+        assert {"use": "exclusive", "owner": DATABASE, "cpus": wanted} in step["owners"]
+    (written,) = [one for one in story.runs["rollout"].results["epyc"] if "cpusets" in one["task"] and one["changed"]]
+    assert written["counts"] == {"kept": 4, "written": 1, "failed": 0, "skipped": 3}
+    assert "+%s: %s\n" % (DATABASE, wanted) in story.runs["rollout"].output
+    for step in ("before", "after"):
+        page = story.fleet.page(step)
+        assert ("title", "CPU 12: exclusive to " + DATABASE) in page.attributes
+        assert DATABASE in page.text
+    assert "container " + DATABASE in story.fleet.page("before").text
 
 
 def test_a_second_rollout_changes_nothing(story: Story) -> None:
@@ -321,7 +345,7 @@ def check_table(story: Story, run: Run, step: str) -> None:
     """The table of a clean fleet stands in the output line by line, whatever stands around it."""
     lines = [line.strip().strip('",') for line in run.output.splitlines()]
     at = next(number for number, line in enumerate(lines) if line.startswith("NODE "))
-    assert lines[at].split() == ["NODE", "STATUS", "SETTING", "FOUND", "WANTED"]
+    assert lines[at].split() == ["NODE", "STATUS", "SUBJECT", "FOUND", "WANTED"]
     assert [line.split() for line in lines[at + 1 : at + 4]] == [[node, "clean"] for node in NODES]
     assert "Report: %s" % (story.fleet.directory / step / "drift-report/drift.html") in lines[at:]
 

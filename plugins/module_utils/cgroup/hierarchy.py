@@ -14,6 +14,7 @@ import errno
 import os
 import re
 import stat
+from functools import lru_cache
 from typing import Callable, Iterable, Iterator, Mapping, NamedTuple
 
 from ..cpuset import CPUSet
@@ -34,8 +35,15 @@ _V2_PLACES = (_USUAL, _USUAL + "/unified")
 _MOUNTS = ("/proc/mounts", "/proc/self/mounts")
 _ONLINE = "/sys/devices/system/cpu/online"
 
-_EFFECTIVE_CPUS = {1: "cpuset.effective_cpus", 2: "cpuset.cpus.effective"}
-_EFFECTIVE_MEMS = {1: "cpuset.effective_mems", 2: "cpuset.mems.effective"}
+# By version and file, the one that tells what of it holds.
+EFFECTIVE = {
+    (1, CPUS): "cpuset.effective_cpus",
+    (1, MEMS): "cpuset.effective_mems",
+    (2, CPUS): "cpuset.cpus.effective",
+    (2, MEMS): "cpuset.mems.effective",
+}
+# Kernels before 4.0 do not have that of v1, where a cgroup's own set is always the effective one.
+_HOLDS = {1: CPUS, 2: EFFECTIVE[2, CPUS]}
 _PARTITION = "cpuset.cpus.partition"
 _PROCESSES = "cgroup.procs"
 _GONE = (errno.ENOENT, errno.ENODEV)
@@ -175,6 +183,51 @@ class Hierarchy:
         except InputError as error:
             raise self.tree.damaged("%s/%s" % (self.mount, _joined(path, name)), str(error)) from error
 
+    def effective_cpus(self, path: str) -> CPUSet | None:
+        """The CPUs that the processes of a cgroup run on; None when it does not exist."""
+        cpus = self.read_set(path, _HOLDS[self.version])
+        if cpus is not None:
+            return cpus
+        cgroup = self._read(path)
+        return None if cgroup is None else cgroup.effective_cpus
+
+    def effective_cpus_of(self, paths: Iterable[str]) -> dict[str, CPUSet | None]:
+        """The same of many cgroups. These paths must be such as this hierarchy has just told.
+
+        So nothing on the way is a link, and each file is opened at once, not name by name.
+        """
+        return {path: self._quick_set(path, _HOLDS[self.version], self.effective_cpus) for path in paths}
+
+    def cpus_of(self, paths: Iterable[str]) -> dict[str, CPUSet | None]:
+        """What many cgroups, such as this hierarchy has just told, hold themselves; None without such a file."""
+        return {path: self._quick_set(path, CPUS, lambda path: self.read_set(path, CPUS)) for path in paths}
+
+    def first_processes(self, paths: Iterable[str]) -> dict[str, int]:
+        """One process of each of many cgroups, such as this hierarchy has just told, that have any."""
+        found = {}
+        for path in paths:
+            try:
+                found[path] = int(self._quick_text(path, _PROCESSES).partition("\n")[0])
+            except (OSError, ValueError):
+                continue  # it has none, or is gone
+        return found
+
+    def _quick_set(self, path: str, name: str, with_care: Callable[[str], CPUSet | None]) -> CPUSet | None:
+        try:
+            return _parsed(self._quick_text(path, name))
+        except (OSError, InputError):
+            # What is missing, has vanished under the read, or is damaged, is told apart with more care.
+            return with_care(path)
+
+    def _quick_text(self, path: str, name: str) -> str:
+        """A file of a cgroup that was just listed. Raises OSError."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        descriptor = os.open(self.place(path, name), flags)
+        try:
+            return os.read(descriptor, 1 << 16).decode("ascii", "replace")
+        finally:
+            os.close(descriptor)
+
     def children(self, path: str) -> list[str]:
         """The paths of the cgroups right below one, sorted; none when it does not exist."""
         try:
@@ -233,8 +286,8 @@ class Hierarchy:
 
     def _read(self, path: str) -> Cgroup | None:
         cpus, mems = self.read_set(path, CPUS), self.read_set(path, MEMS)
-        effective_cpus = self.read_set(path, _EFFECTIVE_CPUS[self.version])
-        effective_mems = self.read_set(path, _EFFECTIVE_MEMS[self.version])
+        effective_cpus = self.read_set(path, EFFECTIVE[self.version, CPUS])
+        effective_mems = self.read_set(path, EFFECTIVE[self.version, MEMS])
         if self.version == 1:
             # Kernels before 4.0 do not tell the effective sets, which on v1 are the same.
             effective_cpus = cpus if effective_cpus is None else effective_cpus
@@ -327,14 +380,15 @@ class Hierarchy:
                 )
         return found
 
+    def qos_cgroups(self, root: str) -> list[str]:
+        """The cgroup of all pods, which kubelet_roots() told, and those of the QoS classes right below it."""
+        children = self.children(root)
+        return [root, *(place for place, _before, _qos_class in _qos_places(root) if place in children)]
+
     def _pods_below(self, root: str) -> Iterator[PodCgroup]:
         systemd = root.endswith(_SLICE)
-        stem = name_of(root)[: -len(_SLICE)] + "-" if systemd else ""
         end = _SLICE if systemd else ""
-        places = [(root, stem, GUARANTEED)]
-        for name, qos_class in _QOS_NAMES:
-            places.append((_joined(root, stem + name + end), stem + name + "-" if systemd else "", qos_class))
-        for place, before, qos_class in places:
+        for place, before, qos_class in _qos_places(root):
             for path in self.children(place):
                 name = name_of(path)
                 start = before + "pod"
@@ -343,9 +397,31 @@ class Hierarchy:
                     yield PodCgroup(uid.replace("_", "-") if systemd else uid, qos_class, path)
 
 
+def _qos_places(root: str) -> list[tuple[str, str, str]]:
+    """Where the pods of each QoS class are, what their names begin with, and the class."""
+    systemd = root.endswith(_SLICE)
+    stem = name_of(root)[: -len(_SLICE)] + "-" if systemd else ""
+    end = _SLICE if systemd else ""
+    places = [(root, stem, GUARANTEED)]
+    for name, qos_class in _QOS_NAMES:
+        places.append((_joined(root, stem + name + end), stem + name + "-" if systemd else "", qos_class))
+    return places
+
+
+# Most cgroups have the shared pool, and so the same text.
+_parsed = lru_cache(maxsize=1024)(CPUSet.parse)
+
+
 def parent_of(path: str) -> str:
     """The path of the cgroup above."""
     return path.rpartition("/")[0]
+
+
+def lineage(path: str) -> Iterator[str]:
+    """The path of a cgroup and of all above it but the topmost."""
+    while path:
+        yield path
+        path = parent_of(path)
 
 
 def name_of(path: str) -> str:

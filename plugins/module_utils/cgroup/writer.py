@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
 from functools import partial
 from typing import Callable, Iterable, Sequence
 
+from ..command import Run, run_command
 from ..cpuset import CPUSet
 from ..errors import NodeError, RefusedError
-from .hierarchy import CPUS, MEMS, Hierarchy, name_of, parent_of
+from .hierarchy import CPUS, EFFECTIVE, MEMS, Hierarchy, name_of, parent_of
 from .plan import Write, shown
-
-# Runs a command; gives what it prints, or raises NodeError.
-Run = Callable[[Sequence[str]], str]
 
 _SYSTEMD = "/run/systemd/system"
 _UNIFIED = "/sys/fs/cgroup"
 _UNITS = (".slice", ".scope", ".service")
 # Known to systemd from version 244 on.
 _PROPERTIES = {CPUS: "AllowedCPUs", MEMS: "AllowedMemoryNodes"}
-_PATIENCE = 60  # seconds
 
 _VANISHED = (errno.ENOENT, errno.ENODEV)
 _REASONS = {
@@ -35,25 +31,6 @@ _REASONS = {
     errno.ENOSPC: "processes are in it",
     errno.ERANGE: "the node has no such number",
 }
-
-
-def run_command(arguments: Sequence[str]) -> str:
-    """Run a command without a shell; give what it prints. Raises NodeError with what it complains of."""
-    try:
-        done = subprocess.run(
-            list(arguments),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=_PATIENCE,
-            env={**os.environ, "LC_ALL": "C"},
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NodeError("%s: %s" % (" ".join(arguments), error)) from error
-    if done.returncode:
-        complaint = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
-        raise NodeError("%s: %s" % (" ".join(arguments), complaint or "failed with status %d" % done.returncode))
-    return done.stdout.decode("utf-8", "replace")
 
 
 class Systemd:
@@ -181,11 +158,29 @@ def _put(hierarchy: Hierarchy, write: Write, value: CPUSet) -> None:
         ) from error
     finally:
         os.close(descriptor)
+    if not hierarchy.tree.live:
+        _follow(hierarchy, write.path, write.file)
     now = hierarchy.read_set(write.path, write.file)
     if now is None:
         raise _vanished(hierarchy, write)
     if now != value:
         raise NodeError("%s: holds %s after %s was written" % (place, shown(now), shown(value)))
+
+
+def _follow(hierarchy: Hierarchy, path: str, file: str) -> None:
+    """Do in a saved tree what a kernel does: the effective sets follow what was written."""
+    name = EFFECTIVE[hierarchy.version, file]
+    own, effective = hierarchy.read_set(path, file), hierarchy.read_set(path, name)
+    if own is None or effective is None:
+        return
+    if hierarchy.version == 2:
+        above = hierarchy.read_set(parent_of(path), name)
+        own = own if above is None else own & above or above
+    if own != effective:
+        with os.fdopen(hierarchy.open_file(path, name, os.O_WRONLY | os.O_TRUNC), "w", encoding="ascii") as opened:
+            opened.write("%s\n" % own)
+        for child in hierarchy.children(path) if hierarchy.version == 2 else ():
+            _follow(hierarchy, child, file)
 
 
 def _vanished(hierarchy: Hierarchy, write: Write) -> NodeError:

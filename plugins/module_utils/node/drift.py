@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ..cpuset import CPUSet
 from ..errors import InputError, RefusedError
@@ -16,6 +16,10 @@ from ..state.assignments import State
 from ..state.verdict import ABSENT, ACCEPTED, REFUSED, Judgement, judge
 from ..topology.model import Topology
 
+if TYPE_CHECKING:
+    # What the cgroups need is compiled only on nodes with pods.
+    from .observation import Observed
+
 CLEAN = "clean"
 DRIFT = "drift"
 NO_KUBELET = "no kubelet"
@@ -24,6 +28,7 @@ STOP_KUBELET = "stop_kubelet"
 RESET_CHECKPOINT = "reset_checkpoint"
 WRITE_CONFIGURATION = "write_configuration"
 START_KUBELET = "start_kubelet"
+RECONCILE = "reconcile"
 
 
 def report(
@@ -32,15 +37,16 @@ def report(
     configuration: KubeletConfiguration | None,
     checkpoint: bytes | None,
     wanted: Mapping[str, Any],
+    observed: Observed | None = None,
 ) -> dict[str, Any]:
     """Wanted against found, as plain data; see the module drift_info for its shape.
 
+    observed: what runs on the node; None where no pods do.
     Raises InputError or RefusedError when the kubelet would not start with what is wanted.
     """
     notes = _machine_notes(topology, machine)
     result: dict[str, Any] = {"topology": topology.to_dict(), "wanted": dict(wanted)}
     if configuration is None:
-        cpus = _pools(topology, CPUSet(), None)
         return {
             **result,
             "status": NO_KUBELET,
@@ -48,7 +54,9 @@ def report(
             "drift": [],
             "actions": [],
             "checkpoint": Judgement(ABSENT).to_dict(),
-            "cpus": cpus,
+            "cpus": _pools(topology, CPUSet(), None),
+            "owners": _owners(topology, CPUSet(), None, {}),
+            "enforcement": None,
             "notes": notes,
         }
     found = found_settings(configuration)
@@ -65,7 +73,23 @@ def report(
     if actions:
         actions = [STOP_KUBELET, *actions, START_KUBELET]
     reserved = _found_reservation(found, configuration, machine)
+    cpus = _pools(topology, reserved, judgement.state)
     notes += _restart_notes(found, configuration, machine, checkpoint) + _reservation_notes(topology, reserved)
+    if topology.isolated or topology.nohz_full:
+        from .isolation import isolation_drift, isolation_notes
+
+        drift += isolation_drift(topology, config.reserved)
+        notes += isolation_notes(topology, CPUSet.parse(cpus["shared"]), CPUSet.parse(cpus["exclusive"]))
+    enforcement = None
+    if observed is not None:
+        from .enforcement import compare
+
+        # What a kubelet would not take is reset or repaired first, and then gives the CPUs out anew.
+        compared = compare(observed, judgement.policy_name, judgement.state if judgement.verdict == ACCEPTED else None)
+        enforcement = compared.summary
+        drift += compared.drift
+        notes += compared.notes
+        actions += [RECONCILE] if compared.to_reconcile else []
     return {
         **result,
         "status": DRIFT if drift else CLEAN,
@@ -73,7 +97,9 @@ def report(
         "drift": drift,
         "actions": actions,
         "checkpoint": judgement.to_dict(),
-        "cpus": {**_pools(topology, reserved, judgement.state), "reserved_wanted": str(config.reserved)},
+        "cpus": {**cpus, "reserved_wanted": str(config.reserved)},
+        "owners": _owners(topology, reserved, judgement.state, {} if observed is None else observed.pod_names()),
+        "enforcement": enforcement,
         "notes": notes,
     }
 
@@ -101,7 +127,24 @@ def _pools(topology: Topology, reserved: CPUSet, state: State | None) -> dict[st
         "reserved": str(reserved),
         "exclusive": str(exclusive),
         "shared": str(topology.online - reserved - exclusive),
+        "isolated": str(topology.isolated),
     }
+
+
+def _owners(
+    topology: Topology, reserved: CPUSet, state: State | None, pod_names: Mapping[str, str]
+) -> list[dict[str, str]]:
+    """Whose each CPU is, exactly one owner's. pod_names: {pod UID: its name}, of those whose name is known."""
+    owners = []
+    left = topology.online
+    exclusive = [] if state is None else sorted(state.owners(), key=lambda owner: owner[-1].first())
+    for uid, container, cpus in exclusive:
+        name = "/".join(filter(None, (pod_names.get(uid, uid), container)))
+        owners.append({"use": "exclusive", "owner": name, "cpus": str(cpus & left)})
+        left -= cpus
+    uses = (("reserved", left & reserved), ("shared", left - reserved), ("offline", topology.offline))
+    owners += [{"use": use, "owner": "", "cpus": str(cpus)} for use, cpus in uses]
+    return [owner for owner in owners if owner["cpus"]]
 
 
 def _machine_notes(topology: Topology, machine: Machine) -> list[str]:

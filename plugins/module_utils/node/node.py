@@ -19,6 +19,11 @@ from ..topology.model import Topology
 from ..topology.sysfs import read_sysfs
 from ..tree import Tree
 
+# Of both drivers, in both versions of cgroups, where these usually are.
+_KUBEPODS = tuple(
+    "/sys/fs/cgroup%s/kubepods%s" % (place, end) for place in ("", "/cpuset", "/unified") for end in (".slice", "")
+)
+
 
 class Node:
     """The files of one node, each read when it is first asked for."""
@@ -64,11 +69,21 @@ class Node:
             )
         return configuration
 
+    def runs_pods(self, cgroup_root: str) -> bool:
+        """Whether there is a cgroup of all pods. A quick look, for the many nodes and moments without."""
+        # With a root of its own, it takes the hierarchy to find it.
+        return bool(cgroup_root) or any(self.tree.exists(path) for path in _KUBEPODS)
+
     def checkpoint(self) -> bytes | None:
         """The bytes of the CPU manager's checkpoint; None where there is none."""
         if not self.tree.exists(self.checkpoint_path, follow=False):
             return None
         return self.tree.read_bytes(self.checkpoint_path)
+
+
+def cgroup_root_of(configuration: KubeletConfiguration | None) -> str:
+    """Below which cgroup the kubelet keeps those of pods; empty for the topmost."""
+    return "" if configuration is None else str(configuration.values.get("cgroupRoot") or "").strip("/")
 
 
 def node_name(tree: Tree) -> str:

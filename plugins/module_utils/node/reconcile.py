@@ -2,15 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which cpuset each running container is to have. Pure: it reads and writes nothing.
-
-The kubelet writes a container's cpuset when the wanted set changes, and never reads it back: what somebody else
-writes there stays until the kubelet restarts. Source: reconcileState in pkg/kubelet/cm/cpumanager/cpu_manager.go.
-"""
+"""What to write so that each container has its CPUs. Pure: it reads and writes nothing."""
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from ..cgroup.hierarchy import CPUS, Cgroup, parent_of
 from ..cgroup.plan import Plan, Wanted, Write, plan_writes
@@ -18,105 +14,11 @@ from ..cpuset import CPUSet
 from ..errors import InputError, RefusedError
 from ..policy.options import StaticOptions
 from ..state.assignments import State
-from ..state.checkpoint import NAMELESS
 from ..state.repair import pins_of, repair
 from ..state.validation import STATIC, CPUManagerConfig
 from ..topology.kubelet_view import CPUTopology
 from ..workload.pods import APP, GUARANTEED, Container, Pod
-
-KEPT = "kept"
-WRITE = "write"
-WRITTEN = "written"
-FAILED = "failed"
-SKIPPED = "skipped"
-
-ENDED = "it ended meanwhile"
-ABSENT = "there is no such cgroup"
-
-
-class Running(NamedTuple):
-    """A running container: its names as far as they are known, its cgroup, and what is effective there."""
-
-    pod_uid: str
-    pod: str
-    # None: nobody knows it, as that of a sandbox.
-    name: str | None
-    id: str
-    cgroup: str
-    # Where its processes are: a cgroup below, or the same.
-    process_cgroup: str
-    # The highest cgroup above it that is the kubelet's to widen; empty: none is.
-    top: str
-    # None: the cgroup is not there any more.
-    effective: CPUSet | None
-
-
-class Row(NamedTuple):
-    """What becomes of one container. `effective` is what it had before."""
-
-    pod_uid: str
-    pod: str
-    container: str
-    id: str
-    cgroup: str
-    wanted: CPUSet
-    effective: CPUSet
-    result: str
-    why: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
-        wanted = str(self.wanted)
-        effective = wanted if self.effective == self.wanted else str(self.effective)
-        return {**self._asdict(), "wanted": wanted, "effective": effective}
-
-
-def decide(
-    running: Iterable[Running],
-    policy_name: str | None,
-    state: State,
-    online: CPUSet,
-    all_named: bool = False,
-    absent: str = ENDED,
-) -> list[Row]:
-    """Keep, write or skip each container's cpuset, in the order of the containers.
-
-    all_named: the runtime told of all that run, so what has no name is no container.
-    absent: what to tell of a container whose cgroup is not there.
-    """
-    rows = []
-    for one in running:
-        wanted, why = _wanted(one, policy_name, state, all_named)
-        present = wanted & online
-        if one.effective is None:
-            why = absent
-        elif not why and not present:
-            why = "none of its CPUs %s is online" % wanted if wanted else "its wanted set is empty"
-        effective = one.effective or CPUSet()
-        result = SKIPPED if why else KEPT if effective == present else WRITE
-        if result != SKIPPED and wanted != present:
-            why = "CPUs %s are not online" % (wanted - present)
-        rows.append(Row(one.pod_uid, one.pod, one.name or "", one.id, one.cgroup, present, effective, result, why))
-    return rows
-
-
-def _wanted(one: Running, policy_name: str | None, state: State, all_named: bool) -> tuple[CPUSet, str]:
-    """The set that a container is to have, or why that cannot be told."""
-    own = state.assignments.get(one.pod_uid, {})
-    # What a checkpoint of format 1 says of a container whose name is not known.
-    by_id = state.assignments.get(one.id, {}).get(NAMELESS)
-    if policy_name != STATIC:
-        return CPUSet(), "the policy is %s" % policy_name
-    if one.pod_uid in state.pod_assignments:
-        return CPUSet(), "its pod has CPUs as a whole, which only the kubelet divides"
-    if by_id is not None:
-        return by_id, ""
-    if one.name is None and own:
-        return CPUSet(), "its name is not known, and its pod has exclusive CPUs: a sandbox, or a container without logs"
-    if one.name is None and all_named:
-        return CPUSet(), "the runtime does not list it: a sandbox, or a container that has ended"
-    return own.get(one.name or "", state.default_cpu_set), ""
-
+from .containers import Running, cuts, widened
 
 # --- one container's writes ---------------------------------------------------------------------------
 
@@ -136,17 +38,20 @@ def plan_container(
             "%s: has no CPUs %s, and is not the kubelet's to widen"
             % (outside.path or "/", wanted - outside.effective_cpus)
         )
-    # A set of v2 that has nothing of its parent's lets all of that through; beside the new CPUs it would no more.
-    needed = {path: cgroups[path].effective_cpus | wanted for path in above}
-    cutting = [path for path in above if _cuts(version, cgroups[path], needed[path])]
-    asked = [Wanted(path, (cgroups[path].cpus or CPUSet()) | needed[path]) for path in cutting]
+    asked = []
+    # A cgroup of v2 remembers CPUs that are offline.
+    known = online
+    for path in above:
+        held = cgroups[path].cpus or CPUSet()
+        wider = widened(version, held, cgroups[path].effective_cpus, wanted)
+        if wider is not None:
+            asked.append(Wanted(path, wider))
+            known = known | held if version != 1 else known
     asked.append(Wanted(one.cgroup, wanted))
     inner = cgroups[one.process_cgroup]
-    if inner.path != one.cgroup and (version == 1 or _cuts(version, inner, wanted)):
+    if inner.path != one.cgroup and (version == 1 or cuts(version, inner.cpus or CPUSet(), wanted)):
         asked.append(Wanted(inner.path, wanted))
-    # A cgroup of v2 remembers CPUs that are offline.
-    known = [cgroups[path].cpus or CPUSet() for path in cutting] if version != 1 else []
-    plan = plan_writes(version, cgroups, asked, _union([online, *known]), mems)
+    plan = plan_writes(version, cgroups, asked, known, mems)
     # Else what was done for another container has widened what cut this one.
     if not plan.writes and inner.effective_cpus != wanted:
         raise RefusedError(
@@ -182,19 +87,6 @@ def _between(one: Running) -> list[str]:
         path = parent_of(path)
         paths.append(path)
     return paths
-
-
-def _cuts(version: int, cgroup: Cgroup, wanted: CPUSet) -> bool:
-    """Whether less than the wanted set gets through. On v2 an empty set stands for all that the parent has."""
-    cpus = cgroup.cpus or CPUSet()
-    return not wanted <= cpus if version == 1 or cpus else False
-
-
-def _union(sets: Iterable[CPUSet]) -> CPUSet:
-    mask = 0
-    for cpus in sets:
-        mask |= cpus.mask
-    return CPUSet.from_mask(mask)
 
 
 # --- a node without a kubelet -------------------------------------------------------------------------

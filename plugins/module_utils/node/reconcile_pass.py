@@ -7,10 +7,9 @@
 from __future__ import annotations
 
 import os
-from functools import lru_cache
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, NamedTuple, Sequence
 
-from ..cgroup.hierarchy import CPUS, Cgroup, Hierarchy, parent_of
+from ..cgroup.hierarchy import Cgroup, Hierarchy, lineage
 from ..cgroup.plan import Plan, Write, shown
 from ..cgroup.writer import carry_out, systemd_of
 from ..cpuset import CPUSet
@@ -24,27 +23,10 @@ from ..state.validation import STATIC
 from ..state.verdict import ABSENT as NO_CHECKPOINT
 from ..state.verdict import readable
 from ..workload.crictl import Crictl
-from ..workload.logs import LoggedContainer, logged_containers
-from .node import Node
-from .reconcile import (
-    ABSENT,
-    ENDED,
-    FAILED,
-    KEPT,
-    SKIPPED,
-    WRITE,
-    WRITTEN,
-    Listed,
-    Row,
-    Rules,
-    Running,
-    after_writes,
-    allocate,
-    decide,
-    plan_container,
-)
-
-_EFFECTIVE = {1: CPUS, 2: "cpuset.cpus.effective"}
+from .containers import ABSENT, ENDED, FAILED, KEPT, SKIPPED, WRITE, WRITTEN, Row, Running, decide
+from .node import Node, cgroup_root_of
+from .observation import find_hierarchy, names_of, read_running
+from .reconcile import Listed, Rules, after_writes, allocate, plan_container
 
 
 class Answer(NamedTuple):
@@ -83,9 +65,14 @@ class Answer(NamedTuple):
         return self._lines(self.new, [row.wanted if row.result == WRITTEN else row.effective for row in self.rows])
 
     def _lines(self, state: State | None, sets: Iterable[CPUSet]) -> str:
-        lines = ["%s: %s\n" % (row.cgroup, shown(cpus)) for row, cpus in zip(self.rows, sets)]
+        lines = ["%s: %s\n" % (_name(row), shown(cpus)) for row, cpus in zip(self.rows, sets)]
         # A kubelet's checkpoint is not changed here.
         return (state.to_text() if state is not None and self.old != self.new else "") + "".join(lines)
+
+
+def _name(row: Row) -> str:
+    """What a person calls a container; its cgroup where nobody knows, or it was given."""
+    return "%s/%s" % (row.pod or row.pod_uid, row.container) if row.id and row.container else row.cgroup
 
 
 def reconcile_pods(node: Node, runtime: Crictl | None, act: bool) -> Answer:
@@ -93,17 +80,14 @@ def reconcile_pods(node: Node, runtime: Crictl | None, act: bool) -> Answer:
 
     runtime: who writes the cpusets of its containers; without it they are written to the cgroups.
     """
-    hierarchy, notes = _hierarchy(node)
+    hierarchy, notes = find_hierarchy(node.tree)
     if hierarchy is None:
         return Answer(notes=notes)
     if runtime is not None:
         runtime.read()
         notes += [runtime.failure] if runtime.failure else []
-    all_named = runtime is not None and not runtime.failure
-    names = runtime.names if runtime is not None and all_named else logged_containers(node.tree)
-    configuration = node.configuration()
-    cgroup_root = "" if configuration is None else str(configuration.values.get("cgroupRoot") or "")
-    running = read_running(hierarchy, names, cgroup_root)
+    names, all_named = names_of(node.tree, runtime)
+    running = read_running(hierarchy, names, cgroup_root_of(node.configuration()))
     # Not before the containers: the kubelet writes a container's CPUs down before it starts the container.
     content = node.checkpoint()
     ids = {one.id: (one.pod_uid, one.name) for one in running if one.name is not None}
@@ -129,7 +113,7 @@ def reconcile_listed(
     Raises RefusedError when a kubelet runs, or there are not enough CPUs, and nothing is written.
     """
     _check_no_kubelet(node)
-    hierarchy, notes = _hierarchy(node)
+    hierarchy, notes = find_hierarchy(node.tree)
     if hierarchy is None:
         return Answer(notes=notes)
     listed = [one._replace(cgroup=hierarchy.relative(one.cgroup)) for one in listed]
@@ -146,7 +130,7 @@ def reconcile_listed(
         # Whenever containers come and go: too often to keep all the old ones.
         replace_file(place, new, MODE, old, backup=False, keep_mode=False)
     running = [
-        Running(one.pod, one.pod, one.name, "", one.cgroup, one.cgroup, "", effective_cpus(hierarchy, one.cgroup))
+        Running(one.pod, one.pod, one.name, "", one.cgroup, one.cgroup, "", hierarchy.effective_cpus(one.cgroup))
         for one in listed
     ]
     online = hierarchy.online_cpus()
@@ -154,48 +138,6 @@ def reconcile_listed(
     pass_ = _Pass(hierarchy, online, None, lambda: node.checkpoint() == new, act)
     before = state if new == old else readable(old).state
     return Answer(pass_.settle(running, rows), pass_.widened, [*notes, *losses], before, state)
-
-
-def read_running(hierarchy: Hierarchy, names: Mapping[str, LoggedContainer], cgroup_root: str) -> list[Running]:
-    """The containers and sandboxes that have cgroups, with their names where these are known."""
-    tops = hierarchy.kubelet_roots(cgroup_root)
-    # Most containers have the shared pool, and so the same text.
-    parse = lru_cache(maxsize=None)(CPUSet.parse)
-    running = []
-    for one in hierarchy.containers(cgroup_root).values():
-        pod, name = names.get(one.id, ("", None))
-        top = next(top for top in tops if one.path.startswith(top + "/"))
-        try:
-            effective: CPUSet | None = parse(_text(hierarchy, one.process_path))
-        except (OSError, InputError):
-            # What is missing, has vanished under the read, or is damaged, is told apart with more care.
-            effective = effective_cpus(hierarchy, one.process_path)
-        running.append(Running(one.pod_uid, pod, name, one.id, one.path, one.process_path, top, effective))
-    return running
-
-
-def _text(hierarchy: Hierarchy, path: str) -> str:
-    """A container's effective CPUs as text. Raises OSError.
-
-    The hierarchy opens name by name, so that no link is followed. These names it has just listed as directories.
-    """
-    place = hierarchy.place(path, _EFFECTIVE[hierarchy.version])
-    descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        return os.read(descriptor, 1 << 16).decode("ascii", "replace")
-    finally:
-        os.close(descriptor)
-
-
-def effective_cpus(hierarchy: Hierarchy, path: str) -> CPUSet | None:
-    """The CPUs that the processes of a cgroup run on; None when it does not exist."""
-    cpus = hierarchy.read_set(path, _EFFECTIVE[hierarchy.version])
-    if cpus is not None:
-        return cpus
-    try:
-        return hierarchy.read(path).effective_cpus
-    except NodeError:
-        return None
 
 
 def _check_no_kubelet(node: Node) -> None:
@@ -206,13 +148,6 @@ def _check_no_kubelet(node: Node) -> None:
             "the node has a kubelet (%s), which gives out the CPUs itself; leave the containers away"
             % ("process %d" % kubelet.pid if kubelet is not None else "its configuration is %s" % node.config_path)
         )
-
-
-def _hierarchy(node: Node) -> tuple[Hierarchy | None, list[str]]:
-    try:
-        return Hierarchy(node.tree), []
-    except NodeError as error:
-        return None, [str(error)]
 
 
 class _Pass:
@@ -278,10 +213,10 @@ class _Pass:
                 running = left
 
     def _has_ended(self, one: Running) -> bool:
-        return effective_cpus(self.hierarchy, one.process_cgroup) is None
+        return self.hierarchy.effective_cpus(one.process_cgroup) is None
 
     def _settle(self, one: Running, row: Row) -> Row:
-        if any(path not in self.cgroups for path in _lineage(one.process_cgroup)):
+        if any(path not in self.cgroups for path in lineage(one.process_cgroup)):
             return row._replace(result=SKIPPED, why=ENDED)
         try:
             plan = plan_container(self.hierarchy.version, self.cgroups, one, row.wanted, self.online, self.mems)
@@ -310,9 +245,8 @@ class _Pass:
         self.widened += above
         if self.runtime is not None and through_runtime and len(above) < len(plan.writes):
             self.runtime.set_cpus(one.id, row.wanted)
-        now = effective_cpus(self.hierarchy, one.process_cgroup)
-        # In a saved tree no kernel follows what is written.
-        if now != row.wanted and (self.hierarchy.tree.live or self.hierarchy.version == 1):
+        now = self.hierarchy.effective_cpus(one.process_cgroup)
+        if now != row.wanted:
             raise NodeError(
                 "%s: %s is effective after %s was written"
                 % (self.hierarchy.place(one.cgroup), shown(now or CPUSet()), row.wanted)
@@ -320,18 +254,11 @@ class _Pass:
 
     def _read_again(self, one: Running) -> None:
         """What a failure has left in a container's cgroup and above it."""
-        for path in _lineage(one.process_cgroup):
+        for path in lineage(one.process_cgroup):
             try:
                 self.cgroups[path] = self.hierarchy.read(path)
             except NodeError:
                 self.cgroups.pop(path, None)
-
-
-def _lineage(path: str) -> Iterator[str]:
-    """A cgroup and all above it but the topmost."""
-    while path:
-        yield path
-        path = parent_of(path)
 
 
 def _above(one: Running, plan: Plan) -> list[Write]:

@@ -18,8 +18,8 @@ from ..errors import InputError, NodeError, RefusedError
 from ..files import replace_file
 from ..tree import Tree
 from ..workload.crictl import find_crictl
+from .containers import FAILED, KEPT, SKIPPED, WRITTEN, Row
 from .node import Node
-from .reconcile import FAILED, KEPT, SKIPPED, WRITTEN, Row
 from .reconcile_pass import Answer, reconcile_pods
 
 METRICS = """\

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Mapping, NamedTuple
+from typing import Iterator, Mapping, NamedTuple
 
 from ..cpuset import CPUSet
 
@@ -32,6 +32,20 @@ class State(NamedTuple):
         for pod, containers in sorted(self.assignments.items()):
             lines += ["pod %s, container %s: %s" % (pod, name, cpus) for name, cpus in sorted(containers.items())]
         return "".join(line + "\n" for line in lines)
+
+    def owners(self) -> Iterator[tuple[str, str, CPUSet]]:
+        """(pod UID, container, CPUs) of all that have CPUs to themselves, sorted.
+
+        The container is empty for what a whole pod has and none of its containers.
+        """
+        for pod in sorted({*self.assignments, *self.pod_assignments}):
+            left = self.pod_assignments.get(pod, CPUSet())
+            for name, cpus in sorted(self.assignments.get(pod, {}).items()):
+                left -= cpus
+                if cpus:
+                    yield pod, name, cpus
+            if left:
+                yield pod, "", left
 
     def exclusive_cpus(self) -> CPUSet:
         """All CPUs that some container or pod has to itself."""

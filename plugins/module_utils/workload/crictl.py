@@ -14,46 +14,25 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-from typing import Any, Callable, Sequence
+from functools import partial
+from typing import Any, Sequence
 
+from ..command import Run, SilentError, run_command
 from ..cpuset import CPUSet
 from ..errors import NodeError
 from ..tree import Tree
 from .logs import LoggedContainer
 
-# Runs a command; gives what it prints, or raises NodeError, SilentError when there is no answer in time.
-Run = Callable[[Sequence[str]], str]
-
 _COMMAND = "crictl"
 # sudo's path often ends before it.
 _MORE_PLACES = "/usr/local/bin"
-_PATIENCE = 10  # seconds
 # One container may hang by itself; a runtime that was silent so often in a row is not asked again.
 _MOST_SILENCES = 3
 
 _POD = "io.kubernetes.pod.name"
 _NAMESPACE = "io.kubernetes.pod.namespace"
 
-
-class SilentError(NodeError):
-    """The runtime did not answer in time."""
-
-
-def run_crictl(arguments: Sequence[str]) -> str:
-    """Run a command without a shell; give what it prints. Raises NodeError with what it complains of."""
-    try:
-        done = subprocess.run(
-            list(arguments), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_PATIENCE
-        )
-    except subprocess.TimeoutExpired as error:
-        raise SilentError("%s: no answer in %d seconds" % (" ".join(arguments), _PATIENCE)) from error
-    except OSError as error:
-        raise NodeError("%s: %s" % (arguments[0], error.strerror)) from error
-    if done.returncode:
-        complaint = done.stderr.decode("utf-8", "replace").strip()
-        raise NodeError("%s: %s" % (" ".join(arguments), complaint or "failed with status %d" % done.returncode))
-    return done.stdout.decode("utf-8", "replace")
+_run_crictl = partial(run_command, patience=10)
 
 
 class Crictl:
@@ -64,7 +43,7 @@ class Crictl:
         failure: why read() found none; empty otherwise. Then nothing can be written either.
     """
 
-    def __init__(self, command: str, endpoint: str | None = None, run: Run = run_crictl) -> None:
+    def __init__(self, command: str, endpoint: str | None = None, run: Run = _run_crictl) -> None:
         self._command = [command, *(["--runtime-endpoint", endpoint] if endpoint else [])]
         self._run = run
         self._silences = 0
@@ -104,7 +83,7 @@ class Crictl:
         return answer
 
 
-def find_crictl(tree: Tree, endpoint: str | None = None, run: Run = run_crictl) -> Crictl | None:
+def find_crictl(tree: Tree, endpoint: str | None = None, run: Run = _run_crictl) -> Crictl | None:
     """The runtime of this machine; None for a saved tree, and where crictl is not installed."""
     if not tree.live:
         return None

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests import machines
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
@@ -297,6 +299,29 @@ def test_command(tmp_path: Path) -> None:
     main(["2s1n2c2t+offline3", str(tmp_path / "node"), "--no-cpuinfo"])
     assert (tmp_path / "node/sys/devices/system/cpu/online").read_text(encoding="ascii") == "0-2,4-7\n"
     assert not (tmp_path / "node/proc").exists()
+
+
+def test_command_with_containers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    listed = tmp_path / "containers"
+    listed.write_text("uid-1 Burstable shop/web-0 app 0-1\nuid-1 Burstable shop/web-0 log 0\n", encoding="utf-8")
+    main(["2s1n2c", str(tmp_path / "node"), "--containers", str(listed)])
+    found = Hierarchy(Tree(str(tmp_path / "node")))
+    assert (found.version, str(found.online_cpus()), str(found.memory_nodes())) == (2, "0-3", "0-1")
+    logs = {name[-68:-4]: name[:-69] for name in os.listdir(tmp_path / "node/var/log/containers")}
+    assert sorted(logs.values()) == ["web-0_shop_app", "web-0_shop_log"]
+    held = {
+        logs.get(one.id, "sandbox"): (one.pod_uid, str(found.read_set(one.path, "cpuset.cpus")))
+        for one in found.containers().values()
+    }
+    assert held == {
+        "sandbox": ("uid-1", ""),
+        "web-0_shop_app": ("uid-1", "0-1"),
+        "web-0_shop_log": ("uid-1", "0"),
+    }
+    listed.write_text("uid-1 Burstable shop/web-0 app 0-1\nuid-1 Bursting shop/web-0 app 0-1\n", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main(["2c", str(tmp_path / "other"), "--containers", str(listed)])
+    assert "line 2: 'uid-1 Bursting shop/web-0 app 0-1' is not UID QOS-CLASS" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["tests/machines"], ["-m", "tests.machines"]])

@@ -17,6 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierar
     ContainerCgroup,
     Hierarchy,
     PodCgroup,
+    lineage,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
@@ -374,3 +375,59 @@ def test_what_is_no_pod_and_no_container(tmp_path: Path) -> None:
     assert found.containers() == {}
     with pytest.raises(InputError, match="leads out of the hierarchy"):
         found.pods("../x")
+
+
+# --- many at once -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("style", list(STYLES.values()), ids=list(STYLES))
+def test_many_at_once_are_as_one_by_one(tmp_path: Path, style: Style) -> None:
+    sets = {"a": Files("0-3", "0"), "a/b": Files("2-3", "0", (7, 8)), "c": Files("", "0")}
+    if style.version == 2:
+        sets.update({"a/d": Files("5"), "c/e": Files(None, None, (9,))})
+    top = write_cgroups(tmp_path, style, sets)
+    found = hierarchy(tmp_path)
+    paths = list(found.cgroups())
+    assert sorted(sets) == sorted(paths)
+    effective = {path: found.read(path).effective_cpus for path in paths}
+    assert found.effective_cpus_of(paths) == {path: found.effective_cpus(path) for path in paths} == effective
+    assert found.cpus_of(paths) == {path: found.read(path).cpus for path in paths}
+    assert found.first_processes(paths) == {path: sets[path].processes[0] for path in paths if sets[path].processes}
+
+    shutil.rmtree(top / "a/b")
+    assert found.effective_cpus("a/b") is None
+    assert found.effective_cpus_of(["a/b"]) == found.cpus_of(["a/b"]) == {"a/b": None}
+    assert found.first_processes(["a/b"]) == {}
+
+
+@pytest.mark.parametrize("style", [V1, V2])
+def test_many_at_once_tell_what_is_damaged(tmp_path: Path, style: Style) -> None:
+    top = write_cgroups(tmp_path, style, {"a": Files("0", "0"), "b": Files("0", "0")})
+    found = hierarchy(tmp_path)
+    for name in ("cpuset.cpus", "cpuset.cpus.effective"):
+        (top / "a" / name).write_text("0-\n")
+    outside = tmp_path / "outside"
+    outside.write_text("3\n")
+    for name in ("cpuset.cpus", "cpuset.cpus.effective"):
+        (top / "b" / name).unlink(missing_ok=True)
+        (top / "b" / name).symlink_to(outside)
+    for read in (found.effective_cpus_of, found.cpus_of):
+        with pytest.raises(NodeError, match="CPU list '0-'"):
+            read(["a"])
+        with pytest.raises(RefusedError, match="is a symbolic link"):
+            read(["b"])
+
+
+@pytest.mark.parametrize("driver", [SYSTEMD, CGROUPFS])
+def test_the_cgroups_of_qos_classes(tmp_path: Path, driver: str) -> None:
+    cgroups = kubelet_cgroups(driver, "containerd")
+    write_cgroups(tmp_path, V2, {path: files for path, files in cgroups.items() if "besteffort" not in path})
+    found = hierarchy(tmp_path)
+    (root,) = found.kubelet_roots()
+    burstable = os.path.dirname(pod_path(driver, UIDS["Burstable"], "Burstable"))
+    assert found.qos_cgroups(root) == [root, burstable]
+
+
+def test_lineage() -> None:
+    assert list(lineage("a/b/c")) == ["a/b/c", "a/b", "a"]
+    assert list(lineage("")) == []

@@ -12,15 +12,14 @@ from typing import Any, Callable, Sequence
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup import writer
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import CPUS, MEMS, Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.plan import Write
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.writer import (
     Systemd,
     carry_out,
-    run_command,
     systemd_of,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.command import run_command
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
@@ -76,6 +75,22 @@ def test_a_plan_is_carried_out(tmp_path: Path, style: Style) -> None:
     assert Path(hierarchy.place("a", CPUS)).read_bytes() == b"0-1\n"
     assert Path(hierarchy.place("a", MEMS)).read_bytes() == b"0\n"
     assert Path(hierarchy.place("a/c", CPUS)).read_bytes() == b"\n"
+
+
+def test_a_saved_node_follows_as_a_kernel_would(tmp_path: Path) -> None:
+    sets = {"a": "0-3", "a/b": "2-5", "a/b/c": "", "a/d": "0", "e": "0-7"}
+    for style in (V1, V2):
+        root = tmp_path / str(style.version)
+        files = {path: Files(cpus, "0") for path, cpus in sets.items()}
+        write_cgroups(root, style, files)
+        changes = [write("a", "0-3", "4-7"), write("e", "0-7", "")]
+        carry_out(Hierarchy(Tree(str(root))), changes)
+        # As if it had been so from the beginning.
+        new = {**files, "a": Files("4-7", "0"), "e": Files("", "0")}
+        write_cgroups(tmp_path / "new" / str(style.version), style, new)
+        expected = Hierarchy(Tree(str(tmp_path / "new" / str(style.version))))
+        found = Hierarchy(Tree(str(root)))
+        assert [found.read(path) for path in found.cgroups()] == [expected.read(path) for path in expected.cgroups()]
 
 
 @pytest.mark.parametrize("number", range(len(WRITES)))
@@ -318,16 +333,3 @@ def test_which_systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tree, "live", True)
     monkeypatch.setattr(os.path, "isdir", lambda _path: False)
     assert systemd_of(saved) is None
-
-
-def test_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run_command(["printf", "%s", "a b; $(c)"]) == "a b; $(c)"
-    with pytest.raises(NodeError, match=r"^ls /no/such: .*No such file or directory$"):
-        run_command(["ls", "/no/such"])
-    with pytest.raises(NodeError, match=r"^false: failed with status 1$"):
-        run_command(["false"])
-    with pytest.raises(NodeError, match=r"^no-such-command a: .*No such file or directory: 'no-such-command'$"):
-        run_command(["no-such-command", "a"])
-    monkeypatch.setattr(writer, "_PATIENCE", 0.01)
-    with pytest.raises(NodeError, match=r"^sleep 9: .*timed out after 0.01 seconds$"):
-        run_command(["sleep", "9"])

@@ -24,7 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.setti
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import describe_drift, report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import Format3, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import (
     CPUManagerConfig,
     first_state,
@@ -89,7 +89,9 @@ def test_no_kubelet_is_an_answer() -> None:
         "drift": [],
         "actions": [],
         "checkpoint": Judgement("absent").to_dict(),
-        "cpus": {"online": "0-7", "offline": "", "reserved": "", "exclusive": "", "shared": "0-7"},
+        "cpus": {"online": "0-7", "offline": "", "reserved": "", "exclusive": "", "shared": "0-7", "isolated": ""},
+        "owners": [{"use": "shared", "owner": "", "cpus": "0-7"}],
+        "enforcement": None,
         "notes": [],
     }
 
@@ -110,8 +112,15 @@ def test_clean() -> None:
             "reserved": "0,4",
             "exclusive": "1,5",
             "shared": "2-3,6-7",
+            "isolated": "",
             "reserved_wanted": "0,4",
         },
+        "owners": [
+            {"use": "exclusive", "owner": "uid-a/a", "cpus": "1,5"},
+            {"use": "reserved", "owner": "", "cpus": "0,4"},
+            {"use": "shared", "owner": "", "cpus": "2-3,6-7"},
+        ],
+        "enforcement": None,
         "notes": [],
     }
     # Nothing asked, or what means the same.
@@ -193,8 +202,27 @@ def test_offline_cpus() -> None:
         "reserved": "0,4",
         "exclusive": "1",  # of those that are there
         "shared": "2-3,6-7",
+        "isolated": "",
         "reserved_wanted": "0,4",
     }
+    assert found["owners"] == [
+        {"use": "exclusive", "owner": "uid-a/a", "cpus": "1"},
+        {"use": "reserved", "owner": "", "cpus": "0,4"},
+        {"use": "shared", "owner": "", "cpus": "2-3,6-7"},
+        {"use": "offline", "owner": "", "cpus": "5"},
+    ]
+
+
+def test_the_cpus_of_a_whole_pod() -> None:
+    gates = "featureGates:\n  PodLevelResourceManagers: true\n"
+    whole = State(cpus("0,4"), {"uid-a": {"app": cpus("1,5")}}, {"uid-a": cpus("1-2,5-6"), "uid-b": cpus("3,7")})
+    found = told({}, STATIC + gates, write_checkpoint("static", whole, Format3))
+    assert found["owners"] == [
+        {"use": "exclusive", "owner": "uid-a/app", "cpus": "1,5"},
+        {"use": "exclusive", "owner": "uid-a", "cpus": "2,6"},
+        {"use": "exclusive", "owner": "uid-b", "cpus": "3,7"},
+        {"use": "reserved", "owner": "", "cpus": "0,4"},
+    ]
 
 
 def test_cpus_that_the_kubelet_reserves_by_number() -> None:
@@ -338,7 +366,7 @@ def test_what_is_found_can_be_wanted(node: Node) -> None:
     check_settings(found)
     asked_all = node.report(found)
     assert {**asked_all, "wanted": {}} == asked_nothing
-    assert [drift["subject"] for drift in asked_all["drift"]] in ([], ["checkpoint"])
+    assert [drift["subject"] for drift in asked_all["drift"] if "remedy" not in drift] in ([], ["checkpoint"])
     assert "write_configuration" not in asked_all["actions"]
 
 
@@ -348,19 +376,21 @@ def test_after_the_actions_the_node_is_clean(node: Node) -> None:
     before = node.report(node.wanted)
     order = ["stop_kubelet", "reset_checkpoint", "write_configuration", "start_kubelet"]
     assert before["actions"] == [action for action in order if action in before["actions"]]
-    assert (before["status"] == "drift") == bool(before["drift"]) == bool(before["actions"])
+    assert (before["status"] == "drift") == bool(before["drift"])
+    assert bool(before["actions"]) == any("remedy" not in drift for drift in before["drift"])
     for action in before["actions"]:
         node.act(action)
     after = node.report(node.wanted)
-    assert after["status"] == "clean"
-    assert after["drift"] == after["actions"] == []
+    assert after["actions"] == []
+    # What the kernel was booted with, no action changes.
+    assert all(drift["subject"] in ("isolated", "nohz_full") and drift["remedy"] for drift in after["drift"])
     assert (
         after["cpus"]["reserved"] == before["cpus"]["reserved_wanted"] or after["found"]["cpu_manager_policy"] == "none"
     )
     # Its kubelet starts again, whatever was there before.
     assert not any("would not start again" in note for note in after["notes"])
     # The round trip, to the next node of the kind.
-    assert node.report(after["found"])["status"] == "clean"
+    assert node.report(after["found"])["drift"] == after["drift"]
 
 
 @given(nodes())
@@ -379,3 +409,15 @@ def test_each_online_cpu_is_reserved_exclusive_or_shared(node: Node) -> None:
     assert shared == node.topology.online - reserved - exclusive
     assert exclusive <= node.topology.online
     assert cpus(pools["online"]) == node.topology.online
+
+
+@given(nodes())
+def test_each_cpu_has_one_owner(node: Node) -> None:
+    assume(starts(node, node.wanted))
+    found = node.report(node.wanted)
+    sets = [cpus(owner["cpus"]) for owner in found["owners"]]
+    assert all(sets)
+    assert sum(map(len, sets)) == len(node.topology.online | node.topology.offline)
+    for use in ("exclusive", "shared", "offline"):
+        owned = [cpus(owner["cpus"]) for owner in found["owners"] if owner["use"] == use]
+        assert CPUSet(cpu for one in owned for cpu in one) == cpus(found["cpus"][use])

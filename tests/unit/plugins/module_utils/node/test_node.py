@@ -11,9 +11,15 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import ConfigurationError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, minor_version, node_name
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import (
+    Node,
+    cgroup_root_of,
+    minor_version,
+    node_name,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import NEWEST_MINOR
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import STYLES, Files, Style, write_cgroups
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
@@ -54,6 +60,28 @@ def test_the_machine_is_read_once(root: Path) -> None:
 def test_no_machine(tmp_path: Path) -> None:
     with pytest.raises(NodeError):
         _topology = Node(Tree(str(tmp_path))).topology
+
+
+@pytest.mark.parametrize("style", list(STYLES.values()), ids=list(STYLES))
+@pytest.mark.parametrize("name", ["kubepods.slice", "kubepods"])
+def test_whether_pods_run(root: Path, style: Style, name: str) -> None:
+    node = Node(Tree(str(root)))
+    assert not node.runs_pods("")
+    write_cgroups(root, style, {"system.slice": Files()})
+    assert not node.runs_pods("")
+    write_cgroups(root, style, {name: Files()})
+    assert node.runs_pods("")
+
+
+def test_the_root_of_the_kubelets_cgroups(root: Path) -> None:
+    node = Node(Tree(str(root)))
+    assert cgroup_root_of(node.configuration()) == ""
+    for text, expected in (("", ""), ("cgroupRoot: /\n", ""), ("cgroupRoot: /a/b/\n", "a/b")):
+        write(root, "var/lib/kubelet/config.yaml", (CONFIG + text).encode())
+        configuration = Node(Tree(str(root))).configuration()
+        assert cgroup_root_of(configuration) == expected
+    # Where it is, only the hierarchy tells.
+    assert node.runs_pods("a/b")
 
 
 def test_no_kubelet(root: Path) -> None:

@@ -17,10 +17,13 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup import writer
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy, parent_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.command import SilentError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import reconcile_pass
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.enforcement import compare
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.observation import observe
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import Listed
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile_pass import (
     Answer,
@@ -34,8 +37,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpo
     decode_checkpoint,
     write_checkpoint,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import readable
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.crictl import Crictl, SilentError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.crictl import Crictl
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     CGROUPFS,
     SYSTEMD,
@@ -141,8 +145,7 @@ def test_a_hand_edit_is_undone(tmp_path: Path, style: Style) -> None:
     assert [(row.pod, str(row.effective), str(row.wanted)) for row in run.rows if row.container == "server"] == [
         ("shop/db-0", "0", "4-5")
     ]
-    if style is V1:  # of a saved v2, no kernel changes the effective sets
-        assert results(reconcile_pods(node(tmp_path), None, act=True)) == dict.fromkeys(results(run), "kept")
+    assert results(reconcile_pods(node(tmp_path), None, act=True)) == dict.fromkeys(results(run), "kept")
 
 
 @STYLES
@@ -503,6 +506,39 @@ def test_a_node_without_a_kubelet(tmp_path: Path) -> None:
     assert decode_checkpoint((tmp_path / CHECKPOINT).read_bytes()).default_cpu_set == "0-7"
 
 
+@STYLES
+def test_each_listed_container_has_a_result(tmp_path: Path, style: Style) -> None:
+    other_node(tmp_path)
+    sets = {"a": "0-7", "a/db": "1,5", "a/web": "0-7", "fence": "0-1", "fence/log": "0-1"}
+    write_cgroups(tmp_path, style, {path: Files(cpus, "0") for path, cpus in sets.items()})
+    if style is V2:
+        shutil.rmtree(tmp_path / V1.mount[1:])
+    listed = [
+        Listed("db", "server", "a/db", 2),
+        Listed("db", "backup", "a/web", 0),
+        Listed("log", "agent", "fence/log", 0),
+        Listed("gone", "job", "a/gone", 2),
+    ]
+    check, run = (listed_pass(tmp_path, listed, act) for act in (False, True))
+    assert told(check) == told(run)
+    assert [(row.pod, row.container, row.result, row.why) for row in run.rows] == [
+        ("db", "server", "kept", ""),
+        ("db", "backup", "written", ""),
+        ("log", "agent", "failed", "fence: has no CPUs 3-4,7, and is not the kubelet's to widen"),
+        ("gone", "job", "skipped", "there is no such cgroup"),
+    ]
+    assert run.to_dict()["counts"] == {"kept": 1, "written": 1, "failed": 1, "skipped": 1}
+    # Also the CPUs of one that is still to start are its own.
+    assert run.to_dict()["shared_pool"] == "0,3-4,7"
+    top = tmp_path / style.mount[1:]
+    assert (top / "a/web/cpuset.cpus").read_text() == "0,3-4,7\n"
+    assert (top / "fence/log/cpuset.cpus").read_text() == "0-1\n"
+    # The fence taken down, the next pass does what this one could not.
+    write_cgroups(tmp_path, style, {"fence": Files("0-7", "0"), "fence/log": Files("0-1", "0")})
+    again = listed_pass(tmp_path, listed)
+    assert [row.result for row in again.rows] == ["kept", "kept", "written", "skipped"]
+
+
 def test_an_interrupted_pass_has_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other_node(tmp_path)
 
@@ -557,16 +593,6 @@ def test_what_is_not_for_a_node_without_a_kubelet(
 # --- any node -------------------------------------------------------------------------------------------
 
 
-class Kernel(Hierarchy):
-    """A saved hierarchy of v2 whose effective sets follow what is written."""
-
-    def read_set(self, path: str, name: str) -> CPUSet | None:
-        if name != "cpuset.cpus.effective" or not path or self.version == 1:
-            return super().read_set(path, name)
-        own, above = super().read_set(path, "cpuset.cpus"), self.read_set(parent_of(path), name)
-        return None if own is None or above is None else own & above or above
-
-
 subsets = st.frozensets(st.integers(0, 7)).map(CPUSet)
 some = st.frozensets(st.integers(0, 7), min_size=1).map(CPUSet)
 PLACES = ("kubepods", "kubepods/burstable", "kubepods/poduid-db", "kubepods/burstable/poduid-web")
@@ -575,6 +601,30 @@ PLACES_OF = {
     SHARED: ("kubepods/burstable/poduid-web", "app", "uid-web"),
     BATCH: ("kubepods/burstable/poduid-web", "job", "uid-web"),
 }
+
+
+def drift(root: Path) -> tuple[dict[str, CPUSet], dict[str, CPUSet]]:
+    """What the report on this node says of containers and of the cgroups above them: {name: the wanted CPUs}."""
+    observed, _notes = observe(Tree(str(root)), "")
+    said = readable(node(root).checkpoint())
+    assert observed is not None
+    found: dict[str, dict[str, CPUSet]] = {"container": {}, "cgroup": {}}
+    for one in compare(observed, said.policy_name, said.state).drift:
+        kind, _space, name = one["subject"].partition(" ")
+        found[kind][name] = CPUSet.parse(one["wanted"])
+    return found["container"], found["cgroup"]
+
+
+def drift_of(answer: Answer) -> tuple[dict[str, CPUSet], dict[str, CPUSet]]:
+    """The same of what a pass has written."""
+    # Others that were right are written, too, where they no more are after a write above them.
+    wrong = [row for row in answer.rows if row.effective != row.wanted]
+    assert {row.result for row in wrong} <= {"written"}
+    # A cgroup may be widened for one container and then for another.
+    return (
+        {"%s/%s" % (row.pod, row.container): row.wanted for row in wrong},
+        {write.path: write.new for write in answer.widened},
+    )
 
 
 @settings(max_examples=100)
@@ -588,11 +638,7 @@ def test_a_pass_mends_any_node_and_a_second_finds_nothing(data: st.DataObject, s
         uid: {name: wanted[container] for container, (_pod, name, owner) in PLACES_OF.items() if owner == uid}
         for uid in ("uid-db", "uid-web")
     }
-    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reconcile_pass, "Hierarchy", Kernel)
-        patch.setattr(
-            reconcile_pass, "_text", lambda hierarchy, path: str(reconcile_pass.effective_cpus(hierarchy, path))
-        )
+    with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         files = {path: Files(str(cpus), "0") for path, cpus in sets.items() if path}
         write_cgroups(root, style, files)
@@ -600,19 +646,27 @@ def test_a_pass_mends_any_node_and_a_second_finds_nothing(data: st.DataObject, s
         (root / "var/log/containers").mkdir(parents=True)
         for container, (_pod, own, uid) in PLACES_OF.items():
             (root / "var/log/containers" / ("%s_shop_%s-%s.log" % (uid, own, container))).touch()
+        enforced = drift(root)
         check = reconcile_pods(node(root), None, act=False)
         run = reconcile_pods(node(root), None, act=True)
         assert told(check) == told(run)
-        kernel = Kernel(Tree(name))
+        # The drift report tells what a pass writes, and nothing after it.
+        containers, widened = drift_of(run)
+        assert enforced[0] == containers
+        # To widen one cgroup may make another cut, which nobody can see before.
+        assert all(cpus <= widened[path] for path, cpus in enforced[1].items())
+        assert bool(containers) == run.changed
+        assert drift(root) == ({}, {})
+        hierarchy = Hierarchy(Tree(name))
         found = {
-            container: reconcile_pass.effective_cpus(kernel, "%s/%s" % (pod, container))
+            container: hierarchy.effective_cpus("%s/%s" % (pod, container))
             for container, (pod, _name, _uid) in PLACES_OF.items()
         }
         # On v1, one with nothing in it is empty and no process runs there.
         assert found == wanted
         if style is V1:
             for path in files:
-                assert kernel.read(path).effective_cpus <= kernel.read(parent_of(path)).effective_cpus
+                assert hierarchy.read(path).effective_cpus <= hierarchy.read(parent_of(path)).effective_cpus
         again = reconcile_pods(node(root), None, act=True)
         assert set(results(again).values()) == {"kept"}
         assert not again.changed

@@ -16,9 +16,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import T
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload import crictl
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.crictl import (
     Crictl,
-    SilentError,
     find_crictl,
-    run_crictl,
 )
 
 PS = """{"containers": [
@@ -73,16 +71,3 @@ def test_it_is_found_on_a_live_node_only(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
     monkeypatch.setattr(crictl, "_MORE_PLACES", str(tmp_path / "nowhere"))
     assert find_crictl(Tree()) is None
-
-
-def test_how_a_command_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run_crictl(["echo", "a b; false"]) == "a b; false\n"
-    with pytest.raises(NodeError, match="failed with status 3"):
-        run_crictl(["sh", "-c", "exit 3"])
-    with pytest.raises(NodeError, match="no such container"):
-        run_crictl(["sh", "-c", "echo no such container >&2; exit 1"])
-    with pytest.raises(NodeError, match="No such file"):
-        run_crictl([str(tmp_path / "crictl")])
-    monkeypatch.setattr(crictl, "_PATIENCE", 0.1)
-    with pytest.raises(SilentError, match="no answer"):
-        run_crictl(["sleep", "10"])

@@ -1,0 +1,46 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Run a command of the node."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import Callable, Sequence
+
+from .errors import NodeError
+
+# Runs a command; gives what it prints, or raises NodeError, SilentError when there is no answer in time.
+Run = Callable[[Sequence[str]], str]
+
+_PATIENCE = 60  # seconds
+
+
+class SilentError(NodeError):
+    """A command did not end in time."""
+
+
+def run_command(arguments: Sequence[str], patience: float = _PATIENCE) -> str:
+    """Run a command without a shell; give what it prints. Raises NodeError with what it complains of.
+
+    patience: how many seconds it may take.
+    """
+    try:
+        done = subprocess.run(
+            list(arguments),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=patience,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SilentError("%s: no answer in %g seconds" % (" ".join(arguments), patience)) from error
+    except OSError as error:
+        raise NodeError("%s: %s" % (arguments[0], error.strerror)) from error
+    if done.returncode:
+        complaint = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        raise NodeError("%s: %s" % (" ".join(arguments), complaint or "failed with status %d" % done.returncode))
+    return done.stdout.decode("utf-8", "replace")

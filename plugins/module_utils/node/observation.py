@@ -1,0 +1,145 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What runs on a node and on which CPUs, as its cgroups, its logs and its container runtime tell it. It only reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Iterable, Mapping, NamedTuple, Sequence
+
+from ..cgroup.hierarchy import Hierarchy, lineage
+from ..cpuset import CPUSet
+from ..errors import InputError, NodeError
+from ..tree import Tree
+from ..workload.logs import LoggedContainer, logged_containers
+from .containers import Running
+
+if TYPE_CHECKING:
+    # Not every reader asks it.
+    from ..workload.crictl import Crictl
+
+_ALLOWED = "Cpus_allowed_list:"
+
+
+class Observed(NamedTuple):
+    """The containers of a node, and the cgroups that they and the host's processes are in."""
+
+    # Of the hierarchy: 1 or 2, and where it is mounted.
+    version: int
+    mount: str
+    online: CPUSet
+    running: Sequence[Running]
+    # Whether the names of all containers are known.
+    all_named: bool
+    # The cgroups of all pods and of the QoS classes; those beside them, in which the host's own processes are.
+    kubelets: Sequence[str]
+    hosts: Sequence[str]
+    # {cgroup: CPUs}, also of pods and containers: what each holds itself, and what is effective there.
+    cpus: Mapping[str, CPUSet | None]
+    effective: Mapping[str, CPUSet | None]
+    # {container id: the CPUs that its first process may use}, as far as the node tells.
+    affinities: Mapping[str, CPUSet]
+
+    def pod_names(self) -> dict[str, str]:
+        """{pod UID: its namespace and name}, of those whose name is known."""
+        return {one.pod_uid: one.pod for one in self.running if one.pod}
+
+    def above(self, path: str) -> Sequence[str]:
+        """The cgroups above one, but for the topmost, which holds nothing."""
+        return tuple(lineage(path))[1:]
+
+    def held(self, path: str) -> CPUSet:
+        """What a cgroup holds itself; empty where it has no such file."""
+        return self.cpus.get(path) or CPUSet()
+
+
+def observe(tree: Tree, cgroup_root: str) -> tuple[Observed | None, list[str]]:
+    """What runs on a node with a kubelet; None and the reason where it has no cpusets."""
+    hierarchy, notes = find_hierarchy(tree)
+    if hierarchy is None:
+        return None, notes
+    names, all_named = names_of(tree)
+    if not names:
+        # Asking it takes longer than all the rest.
+        from ..workload.crictl import find_crictl
+
+        runtime = find_crictl(tree)
+        if runtime is not None:
+            runtime.read()
+        names, all_named = names_of(tree, runtime)
+    running = read_running(hierarchy, names, cgroup_root)
+    kubelets = [path for root in hierarchy.kubelet_roots(cgroup_root) for path in hierarchy.qos_cgroups(root)]
+    above = {path for cgroup in (*kubelets, *(one.cgroup for one in running)) for path in lineage(cgroup)}
+    hosts = [path for path in hierarchy.children("") if path not in above]
+    paths = sorted(above.union(hosts))
+    return (
+        Observed(
+            hierarchy.version,
+            hierarchy.mount,
+            hierarchy.online_cpus(),
+            running,
+            all_named,
+            kubelets,
+            hosts,
+            hierarchy.cpus_of(paths),
+            hierarchy.effective_cpus_of(paths),
+            _affinities(hierarchy, running),
+        ),
+        [],
+    )
+
+
+def find_hierarchy(tree: Tree) -> tuple[Hierarchy | None, list[str]]:
+    """The cgroups of a node; None and the reason where it has no cpusets."""
+    try:
+        return Hierarchy(tree), []
+    except NodeError as error:
+        return None, [str(error)]
+
+
+def names_of(tree: Tree, runtime: Crictl | None = None) -> tuple[Mapping[str, LoggedContainer], bool]:
+    """{container id: its names}, and whether all that run are in it.
+
+    runtime: one that was asked already. Without its answer, the logs tell: the kubelet makes a link for each.
+    """
+    if runtime is not None and not runtime.failure:
+        return runtime.names, True
+    logged = logged_containers(tree)
+    return logged, bool(logged)
+
+
+def read_running(hierarchy: Hierarchy, names: Mapping[str, LoggedContainer], cgroup_root: str) -> list[Running]:
+    """The containers and sandboxes that have cgroups, with their names where these are known."""
+    tops = hierarchy.kubelet_roots(cgroup_root)
+    containers = hierarchy.containers(cgroup_root).values()
+    effective = hierarchy.effective_cpus_of(one.process_path for one in containers)
+    running = []
+    for one in containers:
+        pod, name = names.get(one.id, ("", None))
+        top = next(top for top in tops if one.path.startswith(top + "/"))
+        running.append(
+            Running(one.pod_uid, pod, name, one.id, one.path, one.process_path, top, effective[one.process_path])
+        )
+    return running
+
+
+def _affinities(hierarchy: Hierarchy, running: Iterable[Running]) -> dict[str, CPUSet]:
+    named = [one for one in running if one.name is not None]
+    processes = hierarchy.first_processes(one.process_cgroup for one in named)
+    found = {}
+    for one in named:
+        if one.process_cgroup in processes:
+            cpus = _allowed(hierarchy.tree, processes[one.process_cgroup])
+            if cpus is not None:
+                found[one.id] = cpus
+    return found
+
+
+def _allowed(tree: Tree, process: int) -> CPUSet | None:
+    """The CPUs that a process may use; None where it has ended, or its files were not saved."""
+    try:
+        status = tree.read_value("/proc/%d/status" % process) or ""
+        return next((CPUSet.parse(line.split()[1]) for line in status.splitlines() if line.startswith(_ALLOWED)), None)
+    except (NodeError, InputError):
+        return None

@@ -1,0 +1,105 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What drift_info tells of the cgroups of nodes of each kind, and that reconcile does what it tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
+    STYLES,
+    SYSTEMD,
+    Files,
+    Style,
+    container_files,
+    pod_path,
+    write_cgroups,
+)
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+
+from .conftest import ansible_playbook, fingerprint, play, task
+
+OWN, SHARED = "a" * 64, "b" * 64
+CONFIGURATION = """\
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cpuManagerPolicy: static
+reservedSystemCPUs: 0,4
+"""
+
+
+def make_node(root: Path, style: Style | None) -> Path:
+    """A node whose database has lost its CPUs and whose pods were narrowed; without a style, no pod runs."""
+    shape = parse_name("1s4c2t")
+    write_tree(shape.topology(), root, shape.whole())
+    kubelet = root / "var/lib/kubelet"
+    kubelet.mkdir(parents=True)
+    (kubelet / "config.yaml").write_text(CONFIGURATION)
+    state = State(CPUSet.parse("0,2-4,6-7"), {"uid-db": {"server": CPUSet.parse("1,5")}})
+    (kubelet / "cpu_manager_state").write_bytes(write_checkpoint("static", state))
+    if style is None:
+        return root
+    database, web = pod_path(SYSTEMD, "uid-db", "Guaranteed"), pod_path(SYSTEMD, "uid-web", "Burstable")
+    above = {path: Files("0-7", "0") for path in ("kubepods.slice", "kubepods.slice/kubepods-burstable.slice", web)}
+    cgroups = {
+        "system.slice": Files("0-1", "0"),
+        **above,
+        database: Files("0-3", "0"),
+        **container_files(SYSTEMD, "containerd", database, OWN, "0-3"),
+        **container_files(SYSTEMD, "containerd", web, SHARED, "0,2-4,6-7"),
+    }
+    write_cgroups(root, style, cgroups)
+    logs = root / "var/log/containers"
+    logs.mkdir(parents=True)
+    for name, container in (("db-0_shop_server", OWN), ("web-1_shop_app", SHARED)):
+        (logs / ("%s-%s.log" % (name, container))).touch()
+    return root
+
+
+def test_each_kind_of_cgroups(tmp_path: Path) -> None:
+    styles: dict[str, Style | None] = {**STYLES, "empty": None}
+    nodes = tmp_path / "nodes"
+    hosts: dict[str, dict[str, Any]] = {
+        name: {"root": str(make_node(nodes / name, style))} for name, style in styles.items()
+    }
+    before = fingerprint(nodes)
+    look, act = task("drift_info", root="{{ root }}"), task("reconcile", root="{{ root }}")
+    check = ansible_playbook(tmp_path / "check", play(look, act), hosts, "--check")
+    assert check.status == 0, check.output
+    assert fingerprint(nodes) == before
+    run = ansible_playbook(tmp_path / "run", play(look, act, look), hosts)
+    assert run.status == 0, run.output
+    for name in hosts:
+        found, written, after = run.results[name]
+        assert [found, written] == check.results[name]
+        drift = {one["subject"]: (one["wanted"], one["found"]) for one in found["drift"] if "remedy" not in one}
+        rows = [row for row in written.get("containers", ()) if row["result"] == "written"]
+        widened = {"cgroup " + one["path"]: (one["new"], one["old"]) for one in written["widened"]}
+        assert drift == {
+            **widened,
+            **{"container %(pod)s/%(container)s" % row: (row["wanted"], row["effective"]) for row in rows},
+        }
+        # What is left is nobody's to write but the administrator's.
+        assert [one["subject"] for one in after["drift"]] == ["cgroup system.slice"] * (name != "empty")
+        assert after["actions"] == []
+        owners = {one["owner"] or one["use"]: one["cpus"] for one in found["owners"]}
+        database = "uid-db/server" if name == "empty" else "shop/db-0/server"
+        assert owners == {database: "1,5", "reserved": "0,4", "shared": "2-3,6-7"}
+        if name == "empty":
+            assert (found["status"], found["enforcement"]) == ("clean", None)
+            continue
+        assert found["status"] == "drift"
+        assert found["actions"] == ["reconcile"]
+        assert len(rows) == len(widened) == 1
+        assert (found["enforcement"]["version"], found["enforcement"]["mount"]) == (
+            (STYLES[name].version, STYLES[name].mount)
+        )
+        assert found["enforcement"]["containers"] == {"kept": 1, "different": 1, "skipped": 0}
+        assert after["enforcement"]["containers"] == {"kept": 2, "different": 0, "skipped": 0}
