@@ -35,7 +35,7 @@ demo: $(MAIN) $(LINK) ## Show what the collection does, on saved machines
 	@demo/run
 
 .PHONY: test
-test: lint unit sanity integration ## Run all tests, the cheap ones first
+test: lint unit sanity integration cluster ## Run all tests, the cheap ones first
 	@python tests/summary.py $(RESULTS)
 
 .PHONY: lint
@@ -70,6 +70,14 @@ ifneq ($(wildcard tests/playbooks),)
 	$(call heading,pytest: playbooks)
 	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks
 endif
+
+.PHONY: cluster
+cluster: $(TESTING) $(LINK) ## Run the tests with a real control plane of Kubernetes, built before if need be
+	$(call heading,Kubernetes)
+	@# Where it cannot be had, the tests that need it say so.
+	-@python tests/cluster build
+	$(call heading,pytest: cluster)
+	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/cluster.xml tests/cluster
 
 .PHONY: coverage
 coverage: $(TESTING) ## Say which lines the unit and conformance tests do not reach
