@@ -33,19 +33,23 @@ class Pair(NamedTuple):
         path.with_suffix(".key").touch(mode=0o600)
         path.with_suffix(".key").write_bytes(self.key)
 
+    @classmethod
+    def read(cls, path: Path) -> Pair:
+        """Those of path.crt and path.key."""
+        return cls(path.with_suffix(".crt").read_bytes(), path.with_suffix(".key").read_bytes())
+
 
 class Authority:
-    """Signs certificates. Its own is in `directory`, as ca.crt and ca.key; where it is not, it is made."""
+    """Signs certificates."""
 
-    def __init__(self, directory: Path) -> None:
-        path = directory / "ca"
-        if not path.with_suffix(".crt").exists():
-            key = ec.generate_private_key(ec.SECP256R1())
-            name = _name("tests", ())
-            _signed(name, key, name, key, authority=True).write(path)
-        self.certificate = path.with_suffix(".crt").read_bytes()
-        self._name = x509.load_pem_x509_certificate(self.certificate).subject
-        self._key = serialization.load_pem_private_key(path.with_suffix(".key").read_bytes(), password=None)
+    def __init__(self, pair: Pair | None = None) -> None:
+        """One that was made before, or a new one."""
+        if pair is None:
+            name, key = _name("tests", ()), ec.generate_private_key(ec.SECP256R1())
+            pair = _signed(name, key, name, key, authority=True)
+        self.pair = pair
+        self._name = x509.load_pem_x509_certificate(pair.certificate).subject
+        self._key = serialization.load_pem_private_key(pair.key, password=None)
 
     def issue(self, user: str, groups: Sequence[str] = (), hosts: Sequence[str] = ()) -> Pair:
         """A certificate with which a user of some groups or a server under some names and addresses is known."""

@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Sequence
 
-from .certificates import Authority
+from .certificates import Authority, Pair
 from .daemons import DaemonError, Daemons
 
 LOOPBACK = "127.0.0.1"
@@ -29,7 +29,7 @@ _SERVICES = "10.96.0.0/16"
 _HOSTS = (LOOPBACK, QEMU_HOST, "10.96.0.1", "localhost", "kubernetes", "kubernetes.default.svc")
 
 # Seconds in which it has to be ready, on a busy machine too.
-_PATIENCE = 180.0
+_PATIENCE = 120.0
 
 
 class ControlPlane:
@@ -77,7 +77,8 @@ class ControlPlane:
     def _start(self) -> None:
         etcd, etcd_peers, api, controllers, scheduler = map(str, free_ports(5))
         (self.directory / "port").write_text(api, encoding="ascii")
-        authority = Authority(self.directory)
+        authority = Authority()
+        authority.pair.write(self.directory / "ca")
         authority.issue("server", hosts=_HOSTS).write(self.directory / "server")
         deadline = time.monotonic() + _PATIENCE
         self._run(
@@ -180,11 +181,11 @@ class ControlPlane:
         return path
 
     def _kubeconfig(self, user: str, groups: Sequence[str], host: str) -> dict[str, Any]:
-        authority = Authority(self.directory)
+        authority = Authority(Pair.read(self.directory / "ca"))
         pair = authority.issue(user, groups)
         cluster = {
             "server": "https://%s:%s" % (host, self._port()),
-            "certificate-authority-data": _base64(authority.certificate),
+            "certificate-authority-data": _base64(authority.pair.certificate),
         }
         credentials = {
             "client-certificate-data": _base64(pair.certificate),
@@ -203,12 +204,23 @@ class ControlPlane:
         """What kubectl prints to the administrator. Raises CalledProcessError."""
         options = ["--kubeconfig=%s" % self.admin, "--cache-dir=" + self._file("discovery")]
         command = [str(self.programs / "kubectl"), *options, *arguments]
-        return subprocess.run(command, check=True, input=given or "", stdout=subprocess.PIPE, text=True).stdout
+        done = subprocess.run(
+            command, check=True, input=given or "", stdout=subprocess.PIPE, text=True, timeout=_PATIENCE
+        )
+        return done.stdout
 
     def apply(self, *objects: dict[str, Any]) -> None:
         """Make objects, or change them."""
         listed = {"apiVersion": "v1", "kind": "List", "items": objects}
         self.kubectl("apply", "--filename=-", given=json.dumps(listed))
+
+    def wait_for(self, what: str, condition: str, *arguments: str) -> None:
+        """Wait until an object has a condition. Raises CalledProcessError when it does not get it."""
+        # Which may not be there yet.
+        deadline = time.monotonic() + _PATIENCE
+        while not self.kubectl("get", "--ignore-not-found", what, *arguments):
+            self._pause(deadline)
+        self.kubectl("wait", what, "--for=condition=" + condition, "--timeout=%ds" % _PATIENCE, *arguments)
 
     def objects(self, *arguments: str) -> list[dict[str, Any]]:
         """The objects that kubectl gets."""

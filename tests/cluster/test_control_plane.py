@@ -19,7 +19,6 @@ from typing import Callable
 
 import pytest
 
-from .certificates import Authority
 from .control_plane import LOOPBACK, QEMU_HOST, ControlPlane
 from .daemons import DaemonError
 
@@ -119,7 +118,7 @@ def test_guests_of_qemu_know_it_by_its_certificate(control_plane: ControlPlane) 
     given = json.loads(control_plane.node_kubeconfig("guest", QEMU_HOST).read_text(encoding="utf-8"))
     port = int(given["clusters"][0]["cluster"]["server"].rpartition(":")[2])
     assert given["clusters"][0]["cluster"]["server"] == "https://10.0.2.2:%d" % port
-    context = ssl.create_default_context(cadata=Authority(control_plane.directory).certificate.decode("ascii"))
+    context = ssl.create_default_context(cafile=control_plane.directory / "ca.crt")
     with socket.create_connection((LOOPBACK, port)) as connection:
         # Raises where the certificate does not have this name.
         context.wrap_socket(connection, server_hostname=QEMU_HOST).close()
