@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ipaddress
+import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import NamedTuple, Sequence
@@ -45,7 +46,8 @@ class Authority:
     def __init__(self, pair: Pair | None = None) -> None:
         """One that was made before, or a new one."""
         if pair is None:
-            name, key = _name("tests", ()), ec.generate_private_key(ec.SECP256R1())
+            # Two authorities of one name are taken for each other.
+            name, key = _name("tests %d" % time.time_ns(), ()), ec.generate_private_key(ec.SECP256R1())
             pair = _signed(name, key, name, key, authority=True)
         self.pair = pair
         self._name = x509.load_pem_x509_certificate(pair.certificate).subject

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from datetime import datetime, timezone
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from .api import API, APIError, Object
 
@@ -48,13 +48,18 @@ class Refusal(NamedTuple):
     message: str
 
 
-def nothing_against(_pod: Object) -> Refusal | None:
-    """Every pod may run."""
-    return None
+class PodHandler:
+    """What of a kubelet decides on pods: here, that all run."""
 
+    def admit(self, pod: Mapping[str, Any]) -> Refusal | None:  # noqa: ARG002, others look at it
+        """Asked of each pod once, and at a start first of those that run already."""
+        return None
 
-def forget_nothing(_uid: str) -> None:
-    """Nothing is kept of pods."""
+    def forget(self, uid: str) -> None:
+        """Told of each pod that is gone."""
+
+    def all_told(self) -> None:
+        """Told each time when nothing is left to ask or tell."""
 
 
 class NodeAgent:
@@ -64,18 +69,14 @@ class NodeAgent:
         self,
         api: API,
         description: Description,
-        admit: Callable[[Object], Refusal | None] = nothing_against,
-        forget: Callable[[str], None] = forget_nothing,
+        handler: PodHandler | None = None,
         static_pods: Sequence[Object] = (),
     ) -> None:
-        """`admit` is asked of each pod once, those that run already first; `forget` is told the UIDs of those gone.
-
-        The node runs `static_pods` by itself, and keeps their twins on the API server.
-        """
+        """The node runs `static_pods` by itself, and keeps their twins on the API server."""
         self.api = api
         self.description = description
         self._path = "/api/v1/nodes/" + description.name
-        self._admit, self._forget = admit, forget
+        self._handler = handler or PodHandler()
         self._static_pods = static_pods
         self._started, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, name="node " + description.name, daemon=True)
@@ -175,6 +176,7 @@ class NodeAgent:
                 self._end(pod)
             elif pod["status"]["phase"] in ("Pending", "Running"):
                 self._run(pod)
+        self._handler.all_told()
         names = {_path_of(pod) for pod in pods}
         for pod in self._static_pods:
             if _path_of(pod) not in names:
@@ -190,7 +192,7 @@ class NodeAgent:
     def _run(self, pod: Object) -> None:
         uid = pod["metadata"]["uid"]
         if uid not in self._admitted:
-            refusal = self._admit(pod)
+            refusal = self._handler.admit(pod)
             if refusal is not None:
                 self._tell(pod, {"phase": "Failed", **refusal._asdict()})
                 return
@@ -211,7 +213,7 @@ class NodeAgent:
     def _gone(self, uid: str) -> None:
         self._admitted.discard(uid)
         self._ended.pop(uid, None)
-        self._forget(uid)
+        self._handler.forget(uid)
 
     def _tell(self, pod: Object, status: Mapping[str, Any]) -> None:
         self.api.patch(_path_of(pod) + "/status", {"status": status})

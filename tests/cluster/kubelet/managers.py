@@ -33,13 +33,18 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validat
     CPUManagerConfig,
     check_checkpoint,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import Pod, pod_from_manifest
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import (
+    APP,
+    Container,
+    Pod,
+    pod_from_manifest,
+)
 
-from ..node import MIRROR, Refusal
+from ..node import MIRROR, PodHandler, Refusal
 from .configuration import StartError
 
 
-class Managers:
+class Managers(PodHandler):
     """The CPU manager and the topology manager of a node with a configuration, and the checkpoint."""
 
     def __init__(self, node: Node, values: Mapping[str, Any]) -> None:
@@ -74,6 +79,12 @@ class Managers:
                     )
         state = None if content is None else check_checkpoint(content, self.config)
         self._manager = CPUManager(self._policy(), self._topology_manager(), state)
+        # Pods that nobody told of yet keep their CPUs, until it is known which pods there are.
+        self._untold = {
+            uid: Pod(uid, uid, tuple(Container(name, APP, {}, {}) for name in containers))
+            for uid, containers in self._manager.state.assignments.items()
+        }
+        self._manager.active.update(self._untold)
         # The policy none changes nothing, and yet there is a file.
         self._manager.state.stored |= content is None
         self._write()
@@ -100,6 +111,8 @@ class Managers:
             return None  # of a static pod that runs already
         pod = pod_from_manifest(manifest)
         with self._lock:
+            if self._untold.pop(pod.uid, None):
+                self._manager.delete(pod.uid)
             refusal = self._fits(pod) or self._given(pod)
             self._write()
         return refusal
@@ -108,6 +121,12 @@ class Managers:
         """A pod is gone. Its CPUs are free at the next reconciliation."""
         with self._lock:
             self._manager.delete(uid)
+
+    def all_told(self) -> None:
+        """Every pod of the node was told of; those that were not are gone."""
+        with self._lock:
+            while self._untold:
+                self._manager.delete(self._untold.popitem()[0])
 
     def reconcile(self) -> None:
         """What the kubelet does in each of its periods."""

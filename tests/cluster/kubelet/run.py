@@ -75,7 +75,7 @@ class Kubelet:
         if places["kubeconfig"]:
             api = API(Path(self.tree.path(places["kubeconfig"])))
             description = Description(name, "v" + self.release, *_amounts(managers))
-            agent = stack.enter_context(NodeAgent(api, description, managers.admit, managers.forget, own_pods))
+            agent = stack.enter_context(NodeAgent(api, description, managers, own_pods))
         if fault.how == NO_RUNTIME or self._stopping.wait(LATE):
             self._stopping.wait()
             return
@@ -85,6 +85,8 @@ class Kubelet:
         log("I", "Started CPU manager with policy %s" % values["cpuManagerPolicy"])
         if agent:
             agent.start()
+        else:
+            managers.all_told()
         period = nanoseconds(values["cpuManagerReconcilePeriod"]) / 10**9
         end = time.monotonic() + fault.after if fault.how == DIES else math.inf
         while not self._stopping.wait(min(period, max(0.0, end - time.monotonic()))):
