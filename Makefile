@@ -10,6 +10,7 @@ VENV := .venv
 MAIN := $(VENV)/.main
 TESTING := $(VENV)/.testing
 LINK := build/collections/ansible_collections/kubenode/cpu_manager
+KUBERNETES_CORE := build/collections/ansible_collections/kubernetes/core
 RESULTS := build/results
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -35,7 +36,7 @@ demo: $(MAIN) $(LINK) ## Show what the collection does, on saved machines
 	@demo/run
 
 .PHONY: test
-test: lint unit sanity integration ## Run all tests, the cheap ones first
+test: lint unit sanity integration cluster ## Run all tests, the cheap ones first
 	@python tests/summary.py $(RESULTS)
 
 .PHONY: lint
@@ -70,6 +71,14 @@ ifneq ($(wildcard tests/playbooks),)
 	$(call heading,pytest: playbooks)
 	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks
 endif
+
+.PHONY: cluster
+cluster: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the tests with a real control plane of Kubernetes, built before if need be
+	$(call heading,Kubernetes)
+	@# Where it cannot be had, the tests that need it say so.
+	-@python tests/cluster build
+	$(call heading,pytest: cluster)
+	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/cluster.xml tests/cluster
 
 .PHONY: coverage
 coverage: $(TESTING) ## Say which lines the unit and conformance tests do not reach
@@ -111,6 +120,9 @@ $(TESTING): requirements-test.txt $(MAIN)
 	@printf 'Adding the test tools to %s ...\n' $(VENV)
 	@$(VENV)/bin/pip install -qq -r requirements.txt -r requirements-test.txt
 	@touch $@
+
+$(KUBERNETES_CORE): tests/fetch_collection | $(TESTING)
+	@python tests/fetch_collection kubernetes.core build/collections
 
 # Ansible finds collections by the place they are in; the checkout may be anywhere.
 $(LINK):

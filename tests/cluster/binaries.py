@@ -1,0 +1,188 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Kubernetes and etcd from Debian bookworm, built once and kept in the user's cache.
+
+Debian has etcd as a package, and of Kubernetes the whole source with all that it needs, which Debian's Go compiles in
+minutes. A build that is killed leaves nothing that counts, and the next one goes on from what is complete.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Iterator, Sequence
+
+from .debian import Archive
+
+KUBELET = ("kubelet",)
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+ALL = KUBELET + CONTROL_PLANE
+
+# All that decides what comes out: another recipe has another place in the cache.
+VERSION = "1.20.2"
+SUITE = "bookworm"
+PACKAGES = ("golang-1.19-go", "golang-1.19-src", "etcd-server")
+GOROOT = "usr/lib/go-1.19"
+ETCD = "usr/bin/etcd"
+
+_KUBERNETES = "k8s.io/kubernetes"
+_OPENAPI = "pkg/generated/openapi"
+# Where programs look their version up, and what they find there.
+_VERSIONS = [
+    "-X %s/vendor/k8s.io/%s/version.%s=%s" % (_KUBERNETES, package, name, value)
+    for package in ("component-base", "client-go/pkg")
+    for name, value in (("gitVersion", "v" + VERSION), ("gitMajor", "1"), ("gitMinor", VERSION.split(".")[1]))
+]
+# Neither cloud providers nor dockershim, and no symbols.
+FLAGS = ("-trimpath", "-tags", "providerless,dockerless", "-ldflags", " ".join(["-s", "-w", *_VERSIONS]))
+
+
+def binaries(names: Sequence[str] = ALL) -> Path:
+    """The directory with these programs; those that are not there are built.
+
+    Raises UnavailableError where Debian's archive cannot be had, CalledProcessError where the compiler fails.
+    """
+    cache = _Cache(_place())
+    if cache.missing(names):
+        with cache.lock():
+            cache.build(cache.missing(names))
+    return cache.programs
+
+
+def _place() -> Path:
+    recipe = hashlib.sha256(json.dumps([VERSION, SUITE, PACKAGES, FLAGS]).encode("ascii")).hexdigest()
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "kubenode-cpu-manager" / ("kubernetes-" + VERSION) / recipe[:12]
+
+
+class _Cache:
+    """What one recipe made. Whatever has its own name there is complete."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.programs = directory / "bin"
+        # Only until all is built.
+        self.work = directory / "work"
+        self.debian = self.work / "debian"
+        self.source = self.work / "go/src" / _KUBERNETES
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        return [name for name in names if not (self.programs / name).exists()]
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Let one build here at a time."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with open(self.directory / "lock", "w", encoding="ascii") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def build(self, names: Sequence[str]) -> None:
+        """Build programs."""
+        if names:
+            self._unpack()
+            if "etcd" in names:
+                with completed(self.programs / "etcd") as path:
+                    shutil.copy(self.debian / ETCD, path)
+            self._compile([name for name in names if name != "etcd"])
+        if not self.missing(ALL):
+            shutil.rmtree(self.work, ignore_errors=True)
+
+    def _unpack(self) -> None:
+        """Get the compiler, etcd and the source."""
+        if self.debian.exists() and self.source.exists():
+            return
+        _tell("Getting Debian's source of Kubernetes %s and a compiler for it" % VERSION)
+        shutil.rmtree(self.work, ignore_errors=True)
+        archive = Archive(SUITE, self.work / "apt")
+        with completed(self.debian) as path:
+            archive.unpack(PACKAGES, path)
+        with completed(self.source) as path:
+            archive.unpack_source("kubernetes", path)
+        shutil.rmtree(archive.directory)
+
+    def _compile(self, names: Sequence[str]) -> None:
+        """Compile programs of Kubernetes, all in one go: they share most of their packages."""
+        if not names:
+            return
+        _tell("Compiling %s, which takes minutes" % ", ".join(names))
+        if set(names) - set(KUBELET):
+            self._generate()
+        with TemporaryDirectory(dir=self.work) as directory:
+            self._go_build(directory, ["./cmd/" + name for name in names], FLAGS)
+            self.programs.mkdir(exist_ok=True)
+            for name in names:
+                Path(directory, name).replace(self.programs / name)
+
+    def _generate(self) -> None:
+        """Write the code that describes the types of the API, the one such file that the source comes without."""
+        target = self.source / _OPENAPI / "zz_generated.openapi.go"
+        if target.exists():
+            return
+        package = _KUBERNETES + "/" + _OPENAPI
+        with TemporaryDirectory(dir=self.work) as directory:
+            self._go_build(directory, ["./vendor/k8s.io/kube-openapi/cmd/openapi-gen"])
+            options = {
+                "input-dirs": ",".join(self._described_packages()),
+                "output-base": directory,
+                "output-package": package,
+                "output-file-base": target.stem,
+                "go-header-file": "hack/boilerplate/boilerplate.go.txt",
+                "report-filename": os.devnull,
+            }
+            self._run([directory + "/openapi-gen", *("--%s=%s" % option for option in options.items())])
+            Path(directory, package, target.name).replace(target)
+
+    def _described_packages(self) -> list[str]:
+        """The packages whose types say that they want to be described."""
+        found = set()
+        for top in ("cmd", "pkg", "plugin", "staging"):
+            for file in (self.source / top).rglob("*.go"):
+                place = file.parent.relative_to(self.source).as_posix()
+                of_others = "/testdata/" in place or "/code-generator/" in place or "/sample-apiserver/" in place
+                if not of_others and b"\n// +k8s:openapi-gen=" in file.read_bytes():
+                    found.add(_KUBERNETES + "/" + place.replace("staging/src/", "vendor/"))
+        return sorted(found)
+
+    def _go_build(self, directory: str, packages: Sequence[str], flags: Sequence[str] = ()) -> None:
+        self._run([str(self.debian / GOROOT / "bin/go"), "build", *flags, "-o", directory, *packages])
+
+    def _run(self, command: Sequence[str]) -> None:
+        go = {
+            "GOROOT": str(self.debian / GOROOT),
+            "GOPATH": str(self.work / "go"),
+            "GOCACHE": str(self.work / "objects"),
+            "GO111MODULE": "off",
+            "GOENV": "off",
+            "GOFLAGS": "",
+            "CGO_ENABLED": "0",
+        }
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, cwd=self.source, env={**os.environ, **go})
+
+
+@contextmanager
+def completed(path: Path) -> Iterator[Path]:
+    """A name for what becomes `path` when it is complete."""
+    part = path.with_name(path.name + ".part")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for old in (part, path):
+        if old.is_dir():
+            shutil.rmtree(old)
+        else:
+            old.unlink(missing_ok=True)
+    yield part
+    part.replace(path)
+
+
+def _tell(text: str) -> None:
+    print(text + " ...", file=sys.stderr, flush=True)

@@ -1,0 +1,144 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A node with a stand-in for the kubelet, as a test has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable, Mapping, Sequence
+
+import yaml
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import Checkpoint, decode_checkpoint
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+
+from . import service
+from .control_plane import ControlPlane, free_ports
+from .kubelet.configuration import API_VERSION, KIND
+from .kubelet.faults import Fault
+
+CONFIG = "/var/lib/kubelet/config.yaml"
+CHECKPOINT = "/var/lib/kubelet/cpu_manager_state"
+KUBECONFIG = "/etc/kubernetes/kubelet.conf"
+# Seconds, on a busy machine too.
+_PATIENCE = 90.0
+
+
+class KubeletNode:
+    """A machine that exists as files, and its kubelet as a service. A context: afterwards nothing runs."""
+
+    def __init__(
+        self,
+        directory: Path,
+        machine: str,
+        configuration: Mapping[str, Any],
+        flags: Sequence[str] = (),
+        control_plane: ControlPlane | None = None,
+        release: str = "1.36.0",
+    ) -> None:
+        """The node is called as `directory`, which is made. A configuration needs no ports."""
+        self.name, self.directory, self.root = directory.name, directory, directory / "node"
+        shape = parse_name(machine)
+        write_tree(shape.topology(), self.root, shape.whole())
+        self.write("/etc/hostname", self.name + "\n")
+        healthz, port = free_ports(2)
+        ports = {"healthzPort": healthz, "port": port}
+        header = {"apiVersion": API_VERSION, "kind": KIND}
+        self.configure({**header, **ports, **configuration})
+        flags = ["--config=" + CONFIG, *flags]
+        if control_plane:
+            self.write(KUBECONFIG, control_plane.node_kubeconfig(self.name).read_text(encoding="utf-8"))
+            flags.append("--kubeconfig=" + KUBECONFIG)
+        program = [sys.executable, str(Path(__file__).parent / "kubelet"), "--node", str(self.root)]
+        options = ["--release", release, "--faults", str(directory / "faults.json"), "--"]
+        service.Service([*program, *options, *flags], owner=os.getpid()).write(directory)
+
+    def __enter__(self) -> KubeletNode:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.stop()
+
+    # --- its service --------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the service; its kubelet may yet refuse to."""
+        self._service("start")
+
+    def stop(self) -> None:
+        """Stop it, if it runs."""
+        self._service("stop")
+
+    def restart(self) -> None:
+        """Stop it and start it."""
+        self._service("restart")
+
+    def _service(self, action: str) -> None:
+        subprocess.run(["sh", "-c", self.init_script(), "sh", action], check=True)
+
+    def is_active(self) -> bool:
+        """Whether the service runs, however often its kubelet ends."""
+        return bool(service.pid_of(self.directory))
+
+    def init_script(self) -> str:
+        """For /etc/init.d."""
+        return service.init_script(self.directory)
+
+    def log(self) -> list[str]:
+        """What the service and its kubelets said, without times and process ids."""
+        path = self.directory / "log"
+        if not path.exists():
+            return []
+        return [re.sub("^[A-Z][^]]*] ", "", line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+    def wait_for(self, said: str, times: int = 1) -> None:
+        """Wait until something was said so many times."""
+        wait_until(lambda: sum(said in line for line in self.log()) >= times, lambda: "\n".join(self.log()))
+
+    def fail(self, *faults: Fault) -> None:
+        """What is to go wrong from the next start on."""
+        (self.directory / "faults.json").write_text(json.dumps([fault._asdict() for fault in faults]), encoding="utf-8")
+
+    # --- its files ----------------------------------------------------------------------------------------
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file of the node."""
+        here = Path("%s/%s" % (self.root, path))
+        here.parent.mkdir(parents=True, exist_ok=True)
+        here.write_text(text, encoding="utf-8")
+
+    def configure(self, configuration: Mapping[str, Any]) -> None:
+        """Write the kubelet's configuration."""
+        self.write(CONFIG, yaml.safe_dump(dict(configuration), sort_keys=False))
+
+    def configuration(self) -> dict[str, Any]:
+        """The kubelet's configuration."""
+        values: dict[str, Any] = yaml.safe_load(self.read(CONFIG) or b"")
+        return values
+
+    def read(self, path: str) -> bytes | None:
+        """A file of the node; None where it is not."""
+        here = Path("%s/%s" % (self.root, path))
+        return here.read_bytes() if here.exists() else None
+
+    def checkpoint(self) -> Checkpoint | None:
+        """What the checkpoint says; None where there is none."""
+        content = self.read(CHECKPOINT)
+        return None if content is None else decode_checkpoint(content)
+
+
+def wait_until(condition: Callable[[], object], told: Callable[[], str] = str) -> None:
+    """Wait until something is so. Fails with what is told then."""
+    deadline = time.monotonic() + _PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, told()
+        time.sleep(0.05)
