@@ -40,7 +40,7 @@ test: lint unit sanity integration cluster ## Run all tests, the cheap ones firs
 	@python tests/summary.py $(RESULTS)
 
 .PHONY: lint
-lint: $(TESTING) $(LINK) ## Run the linters: ruff, mypy, ansible-lint, documentation and changelog
+lint: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the linters: ruff, mypy, ansible-lint, documentation and changelog
 	$(call heading,ruff)
 	@ruff check
 	@ruff format --check

@@ -181,37 +181,21 @@ notes:
   sample: ["the reservation 0-1 splits cores: pods get their other threads, CPUs 24-25"]
 """
 
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import Any, Mapping
 
 from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, run, wanted_settings
-from ..module_utils.kubelet.configuration import KubeletConfiguration
 from ..module_utils.node.drift import report
-from ..module_utils.node.node import Node, cgroup_root_of
 from ..module_utils.tree import Tree
-
-if TYPE_CHECKING:
-    from ..module_utils.node.observation import Observed
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     wanted = wanted_settings(node, parameters)
     configuration = node.configuration()
-    observed, notes = what_runs(node, configuration)
+    observed, notes = node.observed(configuration)
     # Not before the containers: the kubelet writes a container's CPUs down before it starts the container.
     result = report(node.topology, node.machine(), configuration, node.checkpoint(), wanted, observed)
     return Outcome({**result, "notes": [*result["notes"], *notes]})
-
-
-def what_runs(node: Node, configuration: KubeletConfiguration | None) -> tuple[Observed | None, list[str]]:
-    """The containers of a kubelet's node and their cgroups; None, and why where that is strange, where it has none."""
-    cgroup_root = cgroup_root_of(configuration)
-    if configuration is None or not node.runs_pods(cgroup_root):
-        return None, []
-    # Each file that is imported is compiled on the node, which takes longer than to read it.
-    from ..module_utils.node.observation import observe
-
-    return observe(node.tree, cgroup_root)
 
 
 def main() -> None:

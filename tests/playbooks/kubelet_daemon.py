@@ -68,10 +68,15 @@ class Service:
         signal.signal(signal.SIGTERM, lambda _number, _frame: stopping.set())
         pid = self.directory / "pid"
         pid.write_text("%d\n" % os.getpid(), encoding="ascii")
+        process = self.directory / "node/proc" / str(os.getpid())
+        process.mkdir(parents=True)
+        (process / "cmdline").write_bytes(b"/usr/bin/kubelet\0--config=/var/lib/kubelet/config.yaml\0")
         os.close(ready)
         while not stopping.wait(INTERVAL):
             self.write(state)
         self.log("stopped")
+        (process / "cmdline").unlink()
+        process.rmdir()
         pid.unlink()
 
     def log(self, text: str) -> None:

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -44,9 +46,13 @@ shift
 exec "$@"
 """
 
+JOURNAL = "var/lib/kubenode-cpu-manager/change.json"
+
 STATIC = checkpoint("static", "0-7")
 NONE = checkpoint("none", "")
-POLICY_NONE = text(CONFIG, CONFIGURATION.replace("static", "none"))
+# The daemon answers nobody.
+SILENT = CONFIGURATION + "healthzPort: 0\n"
+POLICY_NONE = text(CONFIG, SILENT.replace("static", "none"))
 TO_STATIC = {"kubelet_cpu_manager_policy": "static"}
 TO_NONE = {"kubelet_cpu_manager_policy": "none"}
 
@@ -82,6 +88,7 @@ class Service:
     def __init__(self, directory: Path, case: Case) -> None:
         self.directory, self.root = directory, directory / "node"
         make_node(self.root, MACHINE)
+        text(CONFIG, SILENT)(self.root)
         (directory / "first").mkdir()
         for policy, change in (("static", STATIC), ("none", NONE)):
             change(self.root)
@@ -130,7 +137,13 @@ class Found(NamedTuple):
 
 
 def look(services: dict[str, Service]) -> dict[str, Found]:
-    return {name: Found(service.pid(), service.log(), fingerprint(service.root)) for name, service in services.items()}
+    return {name: Found(service.pid(), service.log(), files_of(service)) for name, service in services.items()}
+
+
+def files_of(service: Service) -> dict[str, str]:
+    """What is in the node's tree, without the journals of changes and the process that runs."""
+    files = fingerprint(service.root)
+    return {path: what for path, what in files.items() if not re.match(r"var/lib/kubenode-cpu-manager|proc/\d", path)}
 
 
 class Story(NamedTuple):
@@ -179,6 +192,9 @@ def tell(directory: Path, services: dict[str, Service]) -> Story:
             "kubelet_node_root": str(services[name].root),
             "kubelet_service": "kubelet-" + name,
             "kubelet_manage_service": True,
+            "kubelet_drain": False,
+            "kubelet_verify_seconds": 1,
+            "kubelet_verify_timeout": 20,
             **case.variables,
         }
         for name, case in CASES.items()
@@ -210,8 +226,12 @@ def failures(run: Run, name: str) -> list[tuple[str, str]]:
 
 
 def changed(run: Run, name: str) -> list[str]:
-    """The tasks that changed something on a host."""
-    return [result["task"].rpartition(" : ")[2] for result in run.results[name] if result["changed"]]
+    """The tasks that changed something on a host, other than the journal."""
+    return [
+        result["task"].rpartition(" : ")[2]
+        for result in run.results[name]
+        if result["changed"] and "journal" not in result
+    ]
 
 
 def test_check_mode_leaves_services_and_files_alone(story: Story) -> None:
@@ -232,7 +252,7 @@ def test_one_stop_and_one_start(story: Story, name: str, log: list[str], policy:
     assert story.after[name].log == log
     assert story.after[name].pid not in (None, story.before[name].pid)
     assert story.services[name].policy() == policy
-    reset = [] if name == "period" else ["Reset the checkpoint if the kubelet would refuse it"]
+    reset = [] if name == "period" else ["Reset or repair the checkpoint if the kubelet would refuse it"]
     steps = ["Stop the kubelet", *reset, "Write the kubelet's configuration", "Start the kubelet"]
     assert changed(story.run, name) == steps
 
@@ -277,13 +297,17 @@ def test_a_start_that_fails_leaves_no_checkpoint_where_there_was_none(story: Sto
     assert story.after["refused-new"].log == ["refused broken", "started none 10s"]
     # The one that the kubelet writes as it was.
     assert story.services["refused-new"].policy() == "none"
-    assert story.services["refused-new"].config() == CONFIGURATION.replace("static", "none")
+    assert story.services["refused-new"].config() == SILENT.replace("static", "none")
 
 
 def test_a_kubelet_that_does_not_start_at_all(story: Story) -> None:
     message = failures(story.run, "refused-twice")[-1][1]
     assert message.startswith(MACHINE + ": Start the kubelet: ")
-    assert "; its files are as they were, but the kubelet does not start: " in message
+    assert (
+        "; the change could not be taken back as a whole, run the role again: Start the kubelet as it was: " in message
+    )
+    journal = json.loads((story.services["refused-twice"].root / JOURNAL).read_text(encoding="utf-8"))
+    assert journal["phase"] == "stopping"
     assert kept(story, "refused-twice") == story.before["refused-twice"].files
     assert story.after["refused-twice"].pid is None
     assert story.after["refused-twice"].log == ["started none 10s", "stopped", "refused broken", "refused broken"]

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from ..errors import InputError, NodeError, RefusedError
 from ..kubelet.configuration import KubeletConfiguration
@@ -18,6 +19,9 @@ from ..topology.kubelet_view import kubelet_view
 from ..topology.model import Topology
 from ..topology.sysfs import read_sysfs
 from ..tree import Tree
+
+if TYPE_CHECKING:
+    from .observation import Observed
 
 # Of both drivers, in both versions of cgroups, where these usually are.
 _KUBEPODS = tuple(
@@ -73,6 +77,16 @@ class Node:
         """Whether there is a cgroup of all pods. A quick look, for the many nodes and moments without."""
         # With a root of its own, it takes the hierarchy to find it.
         return bool(cgroup_root) or any(self.tree.exists(path) for path in _KUBEPODS)
+
+    def observed(self, configuration: KubeletConfiguration | None) -> tuple[Observed | None, list[str]]:
+        """The containers of a kubelet and their cgroups; None, and why where that is strange, where it has none."""
+        cgroup_root = cgroup_root_of(configuration)
+        if configuration is None or not self.runs_pods(cgroup_root):
+            return None, []
+        # Each file that is imported is compiled on the node, which takes longer than to read it.
+        from .observation import observe
+
+        return observe(self.tree, cgroup_root)
 
     def checkpoint(self) -> bytes | None:
         """The bytes of the CPU manager's checkpoint; None where there is none."""

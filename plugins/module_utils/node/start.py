@@ -49,7 +49,7 @@ def start_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises NodeError where there is no configuration, or one of which it cannot be known what the kubelet reads.
     """
-    findings = start_findings(node, wanted)
+    findings = start_findings(node, wanted, node.checkpoint())
     return {
         "starts": not any(finding.fatal for finding in findings),
         "kubelet_version": "1.%d" % node.minor,
@@ -57,8 +57,8 @@ def start_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def start_findings(node: Node, wanted: Mapping[str, Any]) -> list[Finding]:
-    """What the kubelet would refuse or suffer from, with `wanted` in its configuration."""
+def start_findings(node: Node, wanted: Mapping[str, Any], checkpoint: bytes | None) -> list[Finding]:
+    """What the kubelet would refuse or suffer from, with `wanted` in its configuration and this checkpoint."""
     try:
         configuration = node.needed_configuration()
     except ConfigurationError:
@@ -73,7 +73,7 @@ def start_findings(node: Node, wanted: Mapping[str, Any]) -> list[Finding]:
     memory_state = node.tree.read_bytes(memory_path) if node.tree.exists(memory_path, follow=False) else None
     return [
         *checked.findings,
-        *checkpoint_findings(node.checkpoint(), node.checkpoint_path, checked, host),
+        *checkpoint_findings(checkpoint, node.checkpoint_path, checked, host),
         *memory_state_findings(memory_state, memory_path, checked),
     ]
 

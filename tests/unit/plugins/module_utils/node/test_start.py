@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Mapping
 
 import pytest
 
@@ -70,6 +70,11 @@ def write(root: Path, path: str, content: str | bytes) -> None:
 
 def node(root: Path, minor: int | None = None) -> Node:
     return Node(Tree(str(root)), minor=minor)
+
+
+def findings_of(root: Path, wanted: Mapping[str, Any]) -> list[Finding]:
+    one = node(root)
+    return start_findings(one, wanted, one.checkpoint())
 
 
 def texts(findings: list[Finding]) -> list[str]:
@@ -209,8 +214,8 @@ def test_all_parts_of_a_node_are_looked_at(root: Path) -> None:
 def test_a_planned_configuration(root: Path) -> None:
     before = (root / CONFIG).read_bytes()
     wanted = {"cpu_manager_policy_options": {"no-such-option": "true"}, "reserved_system_cpus": "0-7"}
-    assert [finding.fatal for finding in start_findings(node(root), wanted)] == [True, False]
-    assert [finding.text for finding in start_findings(node(root), {"reserved_system_cpus": ""})] == [
+    assert [finding.fatal for finding in findings_of(root, wanted)] == [True, False]
+    assert [finding.text for finding in findings_of(root, {"reserved_system_cpus": ""})] == [
         "[cpumanager] unable to determine reserved CPU resources for static policy"
     ]
     assert (root / CONFIG).read_bytes() == before
@@ -218,10 +223,8 @@ def test_a_planned_configuration(root: Path) -> None:
 
 def test_to_the_policy_none_without_options(root: Path) -> None:
     write(root, CONFIG, HEADER + STATIC + 'cpuManagerPolicyOptions:\n  full-pcpus-only: "true"\n')
-    assert start_findings(node(root), {"cpu_manager_policy": "none"}) == []
-    assert (
-        len(start_findings(node(root), {"cpu_manager_policy": "none", "cpu_manager_policy_options": {"a": "b"}})) == 1
-    )
+    assert findings_of(root, {"cpu_manager_policy": "none"}) == []
+    assert len(findings_of(root, {"cpu_manager_policy": "none", "cpu_manager_policy_options": {"a": "b"}})) == 1
     assert len(planned_changes({"cpu_manager_policy": "static"})) == 1
 
 
@@ -245,7 +248,7 @@ def test_to_the_policy_none_without_options(root: Path) -> None:
 )
 def test_a_file_that_cannot_be_decoded(root: Path, content: str, text: str) -> None:
     write(root, CONFIG, content)
-    (finding,) = start_findings(node(root), {})
+    (finding,) = findings_of(root, {})
     assert finding.text == text
     assert finding.fatal
     assert finding.cause
@@ -257,13 +260,13 @@ def test_a_file_that_cannot_be_decoded(root: Path, content: str, text: str) -> N
 def test_what_the_kubelet_may_well_read_is_not_judged(root: Path, content: str) -> None:
     write(root, CONFIG, content)
     with pytest.raises(NodeError, match=r"line [34], column"):
-        start_findings(node(root), {})
+        findings_of(root, {})
 
 
 def test_without_a_configuration(root: Path) -> None:
     (root / CONFIG).unlink()
     with pytest.raises(NodeError, match="no kubelet configuration there"):
-        start_findings(node(root), {})
+        findings_of(root, {})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,160 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a change of a node began with, on the node itself, so that it can be taken back to the byte.
+
+One file, replaced as a whole: a run that is killed leaves a journal of its last step, never half of one.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import stat
+from typing import Any, Mapping, NamedTuple, Sequence
+
+from ..errors import InputError, NodeError, RefusedError
+from ..files import remove_file, replace_file
+from ..tree import Tree
+
+# How far a change has come, and so what takes it back.
+DRAINING = "draining"  # make the node schedulable again
+STOPPING = "stopping"  # and start the kubelet
+CHANGING = "changing"  # and before that put the files back
+PHASES = (DRAINING, STOPPING, CHANGING)
+
+DIRECTORY = "/var/lib/kubenode-cpu-manager"
+# The change that is under way or was interrupted, and the last that came to its end.
+OPEN = DIRECTORY + "/change.json"
+LAST = DIRECTORY + "/last-change.json"
+_MODE = 0o600
+_FORMAT = 1
+
+
+class SavedFile(NamedTuple):
+    """A file as it was; `content` None: there was none."""
+
+    content: bytes | None
+    mode: int = 0
+    uid: int = 0
+    gid: int = 0
+
+
+class Journal(NamedTuple):
+    """How far a change of the node has come, the files as it found them, and what its caller wants to remember."""
+
+    phase: str
+    files: Mapping[str, SavedFile]
+    facts: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as modules return it; contents stay on the node."""
+        return {"phase": self.phase, "files": sorted(self.files), "facts": dict(self.facts)}
+
+
+def read_journal(tree: Tree, path: str = OPEN) -> Journal | None:
+    """The journal at OPEN or LAST; None where there is none. Raises NodeError for a damaged one."""
+    if not tree.exists(path, follow=False):
+        return None
+    try:
+        data = json.loads(tree.read_bytes(path).decode("utf-8"))
+        if data["format"] != _FORMAT or data["phase"] not in PHASES or not isinstance(data["facts"], dict):
+            raise ValueError("it is of another format")
+        files = {str(name): _saved(saved) for name, saved in data["files"].items()}
+        return Journal(data["phase"], files, data["facts"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise NodeError(
+            "%s: cannot be read as the journal of a change: %s; look whether the node's kubelet works as it should,"
+            " and remove the file" % (tree.path(path), error)
+        ) from error
+
+
+def _saved(data: Any) -> SavedFile:
+    if data is None:
+        return SavedFile(None)
+    try:
+        content = base64.b64decode(data["content"], validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from error
+    return SavedFile(content, int(data["mode"]), int(data["uid"]), int(data["gid"]))
+
+
+def save_files(tree: Tree, paths: Sequence[str]) -> dict[str, SavedFile]:
+    """The files as they are now, by path. Raises InputError for a path that is not absolute."""
+    files = {}
+    for path in paths:
+        if not os.path.isabs(path):
+            raise InputError("files: %r is not an absolute path on the node" % path)
+        if tree.exists(path, follow=False):
+            status = os.stat(tree.path(path))
+            files[path] = SavedFile(tree.read_bytes(path), stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)
+        else:
+            files[path] = SavedFile(None)
+    return files
+
+
+def write_journal(tree: Tree, journal: Journal, path: str = OPEN) -> None:
+    """Put the journal on the node. Raises NodeError."""
+    directory = tree.path(DIRECTORY)
+    try:
+        os.makedirs(directory, 0o700, exist_ok=True)
+    except OSError as error:
+        raise NodeError("%s: cannot be made: %s; nothing was changed" % (directory, error.strerror)) from error
+    before = tree.read_bytes(path) if tree.exists(path, follow=False) else None
+    replace_file(tree.path(path), _text(journal).encode("utf-8"), _MODE, before, backup=False, keep_mode=False)
+
+
+def _text(journal: Journal) -> str:
+    files = {
+        path: None
+        if saved.content is None
+        else {**saved._asdict(), "content": base64.b64encode(saved.content).decode("ascii")}
+        for path, saved in journal.files.items()
+    }
+    data = {"format": _FORMAT, "phase": journal.phase, "facts": dict(journal.facts), "files": files}
+    return json.dumps(data, indent=1, sort_keys=True) + "\n"
+
+
+def remove_journal(tree: Tree, path: str = OPEN) -> None:
+    """Take the journal away. Raises NodeError."""
+    if tree.exists(path, follow=False):
+        remove_file(tree.path(path), tree.read_bytes(path), backup=False)
+
+
+def changed_files(tree: Tree, journal: Journal) -> list[str]:
+    """The paths of the files that are no longer as the journal has them, in its order."""
+    return [path for path, saved in journal.files.items() if save_files(tree, [path])[path] != saved]
+
+
+def restore(tree: Tree, journal: Journal) -> list[str]:
+    """Put the files back, to the byte, with mode and owner; give the paths of those that were different.
+
+    Raises NodeError or RefusedError; those that are back by then stay so, and it can be called again.
+    """
+    paths = changed_files(tree, journal)
+    for path in paths:
+        saved, here = journal.files[path], tree.path(path)
+        before = tree.read_bytes(path) if tree.exists(path, follow=False) else None
+        if saved.content is not None:
+            if not os.path.isdir(os.path.dirname(here)):
+                raise RefusedError("%s: its directory is gone; make it again and run again" % here)
+            if saved.content != before:
+                replace_file(here, saved.content, saved.mode, before, backup=False, keep_mode=False)
+            _give_back(here, saved)
+        elif before is not None:
+            remove_file(here, before, backup=False)
+    return paths
+
+
+def _give_back(path: str, saved: SavedFile) -> None:
+    try:
+        status = os.stat(path)
+        if (status.st_uid, status.st_gid) != (saved.uid, saved.gid):
+            os.chown(path, saved.uid, saved.gid)
+        if stat.S_IMODE(status.st_mode) != saved.mode:
+            os.chmod(path, saved.mode)
+    except OSError as error:
+        raise NodeError("%s: owner and mode cannot be put back: %s" % (path, error.strerror)) from error

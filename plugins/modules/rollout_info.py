@@ -1,0 +1,230 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: rollout_info
+short_description: Plan the change of a node's CPU management
+version_added: 0.1.0
+author:
+  - the kubenode.cpu_manager developers (@kubenode)
+description:
+  - Decides all that a rollout would do to the node, before anything is touched, and whether the kubelet would start
+    afterwards. The answer is that of M(kubenode.cpu_manager.drift_info), and more.
+extends_documentation_fragment:
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.settings
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.info
+seealso:
+  - module: kubenode.cpu_manager.drift_info
+  - module: kubenode.cpu_manager.start_check
+  - module: kubenode.cpu_manager.rollout_journal
+"""
+
+EXAMPLES = r"""
+- name: Plan the node's change to the static policy
+  kubenode.cpu_manager.rollout_info:
+    cpu_manager_policy: static
+    reservation:
+      count: 4
+  register: plan
+
+- name: Stop where the kubelet would not start
+  ansible.builtin.assert:
+    that: plan.starts
+    fail_msg: "{{ plan.findings }}"
+"""
+
+RETURN = r"""
+node:
+  description: The name of the node, from C(/etc/hostname).
+  returned: always
+  type: str
+  sample: worker-3
+status:
+  description: C(clean), C(drift) or C(no kubelet).
+  returned: success
+  type: str
+  sample: drift
+wanted:
+  description: The settings that were asked for, with the reservation as it was planned for this node.
+  returned: success
+  type: dict
+  sample: {"cpu_manager_policy": "static", "reserved_system_cpus": "0,12,24,36"}
+found:
+  description: All CPU settings of the node, in the form that the modules take. None where there is no kubelet.
+  returned: success
+  type: dict
+  sample: {"cpu_manager_policy": "none"}
+drift:
+  description: What is not as wanted.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    subject:
+      description:
+        - A setting; or C(checkpoint); or C(container) with its namespace, pod and name; or C(cgroup) with its path; or
+          C(isolated) or C(nohz_full), the CPUs that the kernel was booted with.
+      type: str
+      sample: cpu_manager_policy
+    wanted:
+      description: The value it should have.
+      type: raw
+      sample: static
+    found:
+      description: The value it has. Of a container, the CPUs that the kernel enforces.
+      type: raw
+      sample: none
+    remedy:
+      description: What to do about it, where none of the actions does.
+      returned: when there is no such action
+      type: str
+      sample: restart the kubelet, which then writes the cpusets of all its containers once
+actions:
+  description: What to do, in order.
+  returned: success
+  type: list
+  elements: str
+  sample: [stop_kubelet, reset_checkpoint, write_configuration, start_kubelet, reconcile]
+checkpoint:
+  description: The checkpoint, and whether a kubelet with the wanted settings would start with it; see
+    M(kubenode.cpu_manager.checkpoint_info).
+  returned: success
+  type: dict
+  sample: {"verdict": "refused"}
+cpus:
+  description: Who uses which CPUs now. Reserved CPUs serve the shared pool too, unless the reservation is strict.
+  returned: success
+  type: dict
+  sample:
+    online: 0-47
+    offline: ""
+    reserved: 0-1
+    exclusive: ""
+    shared: 2-47
+    isolated: ""
+    reserved_wanted: 0,12,24,36
+owners:
+  description: Whose each CPU is. Each that is present stands in one element.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    use:
+      description: C(exclusive), C(reserved), C(shared) or C(offline).
+      type: str
+      sample: exclusive
+    owner:
+      description:
+        - Of exclusive CPUs, the namespace, pod and container, or the pod's UID in place of the first two where its name
+          is not known; else empty.
+      type: str
+      sample: shop/database-0/server
+    cpus:
+      description: The CPUs.
+      type: str
+      sample: 4-5,28-29
+enforcement:
+  description: The cgroups that were compared with the checkpoint. None where no pods run.
+  returned: success
+  type: dict
+  contains:
+    version:
+      description: Of the cgroups with the cpuset controller, 1 or 2.
+      type: int
+      sample: 2
+    mount:
+      description: Where these are.
+      type: str
+      sample: /sys/fs/cgroup
+    containers:
+      description:
+        - How many containers and sandboxes are C(kept), C(different), or C(skipped), because it cannot be told which
+          CPUs they are to have. All are skipped where the kubelet would not take the checkpoint.
+      type: dict
+      sample: {"kept": 40, "different": 1, "skipped": 12}
+    cgroups:
+      description:
+        - The cgroups of all pods, of the QoS classes, and those of the host beside them, with C(path), C(cpus) and the
+          CPUs that are C(effective).
+      type: list
+      elements: dict
+      sample: [{"path": "kubepods.slice", "cpus": "", "effective": "0-47"}]
+topology:
+  description: The machine; see M(kubenode.cpu_manager.cpu_topology_info).
+  returned: success
+  type: dict
+  sample: {"online": "0-47"}
+notes:
+  description: What is no drift and yet does harm, such as a reservation that splits cores.
+  returned: success
+  type: list
+  elements: str
+  sample: ["the reservation 0-1 splits cores: pods get their other threads, CPUs 24-25"]
+drain:
+  description:
+    - Whether pods have to leave the node first, since the kubelet would admit them anew with other rules.
+  returned: success
+  type: bool
+  sample: true
+starts:
+  description: Whether the kubelet would start after the change.
+  returned: success
+  type: bool
+  sample: true
+findings:
+  description: What it would refuse, or suffer from; see M(kubenode.cpu_manager.start_check).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+files:
+  description: The files that the change touches, as paths on the node.
+  returned: success
+  type: list
+  elements: str
+  sample: [/var/lib/kubelet/config.yaml, /var/lib/kubelet/cpu_manager_state]
+journal:
+  description:
+    - A change of this node that was interrupted; see M(kubenode.cpu_manager.rollout_journal). None if none was.
+  returned: success
+  type: dict
+  sample: {"phase": "changing", "files": ["/var/lib/kubelet/config.yaml"], "facts": {"cordoned": false}}
+kubelet:
+  description: The kubelet that runs, by its process id and command line. None where none does.
+  returned: success
+  type: dict
+  sample: {"pid": 712, "arguments": ["/usr/bin/kubelet", "--config=/var/lib/kubelet/config.yaml"]}
+"""
+
+from typing import Any, Mapping
+
+from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, run, wanted_settings
+from ..module_utils.node.rollout import rollout_report
+from ..module_utils.tree import Tree
+
+
+def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+    node = node_of(tree, parameters)
+    return Outcome(rollout_report(node, wanted_settings(node, parameters)))
+
+
+def main() -> None:
+    run(
+        work,
+        KUBELET,
+        SETTINGS_ARGUMENTS,
+        mutually_exclusive=[("reserved_system_cpus", "reservation")],
+    )
+
+
+if __name__ == "__main__":
+    main()

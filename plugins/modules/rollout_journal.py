@@ -1,0 +1,212 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: rollout_journal
+short_description: Keep on a node what a change of its kubelet began with
+version_added: 0.1.0
+author:
+  - the kubenode.cpu_manager developers (@kubenode)
+description:
+  - Writes down, on the node itself, how far a change of its kubelet has come, and saves the files that the change is
+    about to touch, so that a change that fails or is interrupted can be taken back to the byte.
+  - The journal is the file C(/var/lib/kubenode-cpu-manager/change.json), and C(last-change.json) beside it after the
+    change came to its end. Each is replaced as a whole.
+extends_documentation_fragment:
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.change
+options:
+  state:
+    description:
+      - V(read) changes nothing.
+      - V(draining) begins a journal. The node is about to be cordoned and drained.
+      - V(stopping) says that the kubelet is about to be stopped.
+      - V(changing) saves O(files). They are about to be changed.
+      - V(restored) puts the saved files back, with their modes and owners, and removes those that were not there. After
+        it the journal stands at V(stopping). Without a journal nothing is done.
+      - V(done) ends the change, and keeps the journal as the last one.
+      - V(absent) ends the change, and forgets the journal.
+    type: str
+    choices: [read, draining, stopping, changing, restored, done, absent]
+    required: true
+  files:
+    description:
+      - Absolute paths on the node of the files to save, or with V(last) in O(source) to restore.
+    type: list
+    elements: path
+    default: []
+  facts:
+    description:
+      - What is to be remembered with the change, such as whether the node was cordoned before.
+    type: dict
+    default: {}
+  source:
+    description:
+      - With V(restored), the journal whose files are put back. V(open) is that of the change under way, and V(last)
+        that of the last change that came to its end, of which only the O(files) are put back.
+    type: str
+    choices: [open, last]
+    default: open
+seealso:
+  - module: kubenode.cpu_manager.rollout_info
+"""
+
+EXAMPLES = r"""
+- name: Save the files that are about to be changed
+  kubenode.cpu_manager.rollout_journal:
+    state: changing
+    files:
+      - /var/lib/kubelet/config.yaml
+      - /var/lib/kubelet/cpu_manager_state
+
+- name: Put them back
+  kubenode.cpu_manager.rollout_journal:
+    state: restored
+"""
+
+RETURN = r"""
+node:
+  description: The name of the node, from C(/etc/hostname).
+  returned: always
+  type: str
+  sample: worker-3
+journal:
+  description: The journal as it stands afterwards. None when there is none.
+  returned: success
+  type: dict
+  contains:
+    phase:
+      description: C(draining), C(stopping) or C(changing).
+      type: str
+      sample: changing
+    files:
+      description: The files that are saved in it.
+      type: list
+      elements: str
+      sample: [/var/lib/kubelet/config.yaml, /var/lib/kubelet/cpu_manager_state]
+    facts:
+      description: What its caller wanted to remember.
+      type: dict
+      sample: {"cordoned": false}
+restored:
+  description: The files that were put back or removed.
+  returned: when O(state=restored)
+  type: list
+  elements: str
+  sample: [/var/lib/kubelet/config.yaml]
+"""
+
+from typing import Any, Mapping
+
+from ..module_utils.ansible_module import Outcome, run
+from ..module_utils.errors import RefusedError
+from ..module_utils.node.journal import (
+    CHANGING,
+    DRAINING,
+    LAST,
+    OPEN,
+    STOPPING,
+    Journal,
+    changed_files,
+    read_journal,
+    remove_journal,
+    restore,
+    save_files,
+    write_journal,
+)
+from ..module_utils.tree import Tree
+
+
+def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+    state, before = parameters["state"], read_journal(tree)
+    result: dict[str, Any] = {}
+    if state == "restored":
+        source = journal_to_restore(tree, before, parameters)
+        result["restored"] = changed_files(tree, source) if source is not None else []
+        if source is not None and not check_mode:
+            restore(tree, source)
+        after = before
+        if before is not None and before.phase == CHANGING and parameters["source"] == "open":
+            after = Journal(STOPPING, {}, before.facts)
+    elif state == "read":
+        after = before
+    elif state in ("done", "absent"):
+        after = None
+        if state == "done" and before is not None and not check_mode:
+            write_journal(tree, before, LAST)
+    else:
+        after = next_journal(tree, before, parameters)
+    changed = after != before or bool(result.get("restored"))
+    if after != before and not check_mode:
+        if after is None:
+            remove_journal(tree)
+        else:
+            write_journal(tree, after)
+    result["journal"] = None if after is None else after.to_dict()
+    header = {"before_header": tree.path(OPEN), "after_header": tree.path(OPEN)}
+    return Outcome(result, changed, {**header, "before": text_of(before), "after": text_of(after)})
+
+
+def next_journal(tree: Tree, before: Journal | None, parameters: Mapping[str, Any]) -> Journal:
+    """The journal of the next phase. Raises RefusedError where another change is under way."""
+    phase, facts = parameters["state"], parameters["facts"]
+    if phase == DRAINING:
+        if before is not None and (before.phase, before.facts) != (DRAINING, facts):
+            raise RefusedError(
+                "%s: a change of this node was begun and did not come to its end; run the role kubelet, which takes it"
+                " back first" % tree.path(OPEN)
+            )
+        return Journal(DRAINING, {}, facts)
+    known = before.facts if before is not None else {}
+    if phase == CHANGING and before is not None and before.phase == CHANGING:
+        # Saved already: what is there now may be half of the change.
+        return before
+    files = save_files(tree, parameters["files"]) if phase == CHANGING else {}
+    return Journal(phase, files, {**known, **facts})
+
+
+def journal_to_restore(tree: Tree, before: Journal | None, parameters: Mapping[str, Any]) -> Journal | None:
+    """The journal whose files are to be put back. Raises RefusedError where the last one lacks some of them."""
+    if parameters["source"] == "open":
+        return before
+    last = read_journal(tree, LAST)
+    if last is None:
+        raise RefusedError("%s: no change was made here, so there is nothing to go back to" % tree.path(LAST))
+    missing = sorted(set(parameters["files"]) - set(last.files))
+    if missing:
+        raise RefusedError("%s: the last change did not save %s" % (tree.path(LAST), ", ".join(missing)))
+    return last._replace(files={path: last.files[path] for path in parameters["files"]})
+
+
+def text_of(journal: Journal | None) -> str:
+    """The journal as lines, to compare one with another."""
+    if journal is None:
+        return ""
+    return "".join("%s\n" % line for line in ["phase: " + journal.phase, *sorted(journal.files)])
+
+
+def main() -> None:
+    run(
+        work,
+        {
+            "state": {
+                "type": "str",
+                "choices": ["read", "draining", "stopping", "changing", "restored", "done", "absent"],
+                "required": True,
+            },
+            "files": {"type": "list", "elements": "path", "default": []},
+            "facts": {"type": "dict", "default": {}},
+            "source": {"type": "str", "choices": ["open", "last"], "default": "open"},
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: wait_for_kubelet
+short_description: Wait until a kubelet has started for good
+version_added: 0.1.0
+author:
+  - the kubenode.cpu_manager developers (@kubenode)
+description:
+  - A kubelet that does not agree with its checkpoint answers at first, and dies some seconds later. So this module
+    waits until it has been well for O(seconds) on end, and fails, with what the kubelet logged last, when it ends or
+    does not become well.
+  - Well is a kubelet whose process stays the same, that answers at C(/healthz), whose checkpoint is of the configured
+    policy, and whose containers have the CPUs that the checkpoint gives them.
+  - It reads only.
+extends_documentation_fragment:
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.info
+options:
+  seconds:
+    description: For how many seconds on end everything has to be well.
+    type: float
+    default: 20
+  timeout:
+    description: After how many seconds to give up.
+    type: float
+    default: 180
+  service:
+    description: The systemd unit whose journal has what the kubelet logs.
+    type: str
+    default: kubelet
+  log_file:
+    description: The file with what the kubelet logs, where it does not log to the journal.
+    type: path
+seealso:
+  - module: kubenode.cpu_manager.start_check
+"""
+
+EXAMPLES = r"""
+- name: Wait for the kubelet
+  kubenode.cpu_manager.wait_for_kubelet:
+
+- name: Wait for the kubelet of RKE2
+  kubenode.cpu_manager.wait_for_kubelet:
+    timeout: 300
+    log_file: /var/lib/rancher/rke2/agent/logs/kubelet.log
+"""
+
+RETURN = r"""
+node:
+  description: The name of the node, from C(/etc/hostname).
+  returned: always
+  type: str
+  sample: worker-3
+pid:
+  description: The kubelet's process.
+  returned: success
+  type: int
+  sample: 712
+seconds:
+  description: For how many seconds it was well.
+  returned: success
+  type: float
+  sample: 20.3
+"""
+
+from typing import Any, Mapping
+
+from ..module_utils.ansible_module import KUBELET, Outcome, node_of, run
+from ..module_utils.errors import InputError, NodeError
+from ..module_utils.node.health import Watch, last_words
+from ..module_utils.tree import Tree
+
+
+def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+    seconds, timeout = parameters["seconds"], parameters["timeout"]
+    if not 0 <= seconds <= timeout:
+        raise InputError("seconds: %g is not between 0 and the timeout, %g" % (seconds, timeout))
+    watch = Watch(node_of(tree, parameters), seconds, timeout)
+    answer = watch.watch()
+    if answer.complaint:
+        log_file = parameters["log_file"]
+        words = last_words(parameters["service"], watch.passed(), tree.path(log_file) if log_file else "")
+        raise NodeError("; the kubelet's last words: ".join([answer.complaint, *(["\n".join(words)] if words else [])]))
+    return Outcome(answer.to_dict())
+
+
+def main() -> None:
+    run(
+        work,
+        KUBELET,
+        {
+            "seconds": {"type": "float", "default": 20},
+            "timeout": {"type": "float", "default": 180},
+            "service": {"type": "str", "default": "kubelet"},
+            "log_file": {"type": "path"},
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

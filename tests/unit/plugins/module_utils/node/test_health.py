@@ -1,0 +1,222 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import KubeletConfiguration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.health import (
+    Answer,
+    Life,
+    Watch,
+    checkpoint_complaint,
+    find_life,
+    healthz_complaint,
+    last_words,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+
+HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+LINE = "/usr/bin/kubelet\0--config=/var/lib/kubelet/config.yaml\0"
+
+
+class Machine:
+    """A saved node with a clock of its own: at each second something may happen to it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.now = root, 0.0
+        self.events: dict[float, Callable[[], None]] = {}
+        (root / "var/lib/kubelet").mkdir(parents=True)
+        (root / "proc").mkdir()
+        self.configure("cpuManagerPolicy: static\nhealthzPort: 0\n")
+        self.keep("static")
+
+    def configure(self, text: str) -> None:
+        (self.root / "var/lib/kubelet/config.yaml").write_text(HEADER + text, encoding="utf-8")
+
+    def keep(self, policy: str) -> None:
+        content = write_checkpoint(policy, State(CPUSet.parse("0-3"), {}))
+        (self.root / "var/lib/kubelet/cpu_manager_state").write_bytes(content)
+
+    def live(self, pid: int, started: int = 100) -> None:
+        process = self.root / "proc" / str(pid)
+        process.mkdir(exist_ok=True)
+        (process / "cmdline").write_text(LINE, encoding="ascii")
+        fields = ["0"] * 19 + [str(started), "0"]
+        (process / "stat").write_text("%d (kube) let) %s\n" % (pid, " ".join(fields)), encoding="ascii")
+
+    def die(self, pid: int) -> None:
+        for file in (self.root / "proc" / str(pid)).iterdir():
+            file.unlink()
+        (self.root / "proc" / str(pid)).rmdir()
+
+    def node(self) -> Node:
+        return Node(Tree(str(self.root)))
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        for time in sorted(time for time in self.events if time <= self.now):
+            self.events.pop(time)()
+
+    def watch(self, seconds: float = 20, timeout: float = 60) -> Answer:
+        return Watch(self.node(), seconds, timeout, lambda: self.now, self.sleep).watch()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_a_kubelet_that_lives(machine: Machine) -> None:
+    machine.live(7)
+    answer = machine.watch()
+    assert answer == Answer("", Life(7, "100"), 20.0)
+    assert machine.now == 20
+    assert answer.to_dict() == {"pid": 7, "seconds": 20.0}
+
+
+def test_a_kubelet_that_comes_late(machine: Machine) -> None:
+    machine.events[30] = lambda: machine.live(7)
+    assert machine.watch() == Answer("", Life(7, "100"), 20.0)
+    assert machine.now == 50
+
+
+def test_a_kubelet_that_dies_late(machine: Machine) -> None:
+    machine.live(7)
+    machine.events[15] = lambda: machine.die(7)
+    answer = machine.watch()
+    assert answer.complaint == "the kubelet did not stay: process 7 ended, none runs"
+    assert machine.now == 15
+    assert answer.to_dict()["pid"] is None
+
+
+@pytest.mark.parametrize(("pid", "started"), [(8, 100), (7, 900)], ids=["another process", "its id again"])
+def test_a_kubelet_that_is_started_again(machine: Machine, pid: int, started: int) -> None:
+    machine.live(7)
+
+    def again() -> None:
+        machine.die(7)
+        machine.live(pid, started)
+
+    machine.events[10] = again
+    assert machine.watch().complaint == "the kubelet did not stay: process 7 ended, now it is process %d" % pid
+
+
+def test_no_kubelet_at_all(machine: Machine) -> None:
+    assert machine.watch() == Answer("no kubelet runs", None, 0.0)
+    assert machine.now == 60
+
+
+def test_a_checkpoint_of_the_other_policy(machine: Machine) -> None:
+    machine.live(7)
+    machine.keep("none")
+    place = str(machine.root / "var/lib/kubelet/cpu_manager_state")
+    complaint = place + ": is of the policy none, and the configuration says static"
+    assert machine.watch().complaint == complaint
+    # Well only from when it is right, and then for all of the time.
+    machine.now = 0
+    machine.events[30] = lambda: machine.keep("static")
+    assert machine.watch() == Answer("", Life(7, "100"), 20.0)
+    assert machine.now == 50
+
+
+def test_a_checkpoint_that_is_not_written(machine: Machine) -> None:
+    node = machine.node()
+    Path(node.tree.path(node.checkpoint_path)).unlink()
+    configuration = node.needed_configuration()
+    assert checkpoint_complaint(node, configuration).endswith(": the kubelet has not written its checkpoint")
+
+
+def test_too_short_a_time(machine: Machine) -> None:
+    machine.events[50] = lambda: machine.live(7)
+    assert machine.watch().complaint == "the kubelet was not well for 20 seconds on end within 60"
+
+
+def test_a_node_without_a_configuration(machine: Machine) -> None:
+    (machine.root / "var/lib/kubelet/config.yaml").unlink()
+    with pytest.raises(NodeError, match="no kubelet configuration there"):
+        machine.watch()
+
+
+def test_a_process_of_which_only_the_line_is_saved(machine: Machine) -> None:
+    machine.live(7)
+    (machine.root / "proc/7/stat").unlink()
+    assert find_life(machine.node()) == Life(7, "")
+
+
+# --- /healthz ---------------------------------------------------------------------------------------
+
+
+class Handler(BaseHTTPRequestHandler):
+    answer = (200, b"ok")
+
+    def do_GET(self) -> None:
+        status, body = self.answer if self.path == "/healthz" else (404, b"")
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002, its name
+        """Nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[HTTPServer]:
+    with HTTPServer(("127.0.0.1", 0), type("Mine", (Handler,), {})) as one:
+        thread = threading.Thread(target=one.serve_forever)
+        thread.start()
+        yield one
+        one.shutdown()
+        thread.join()
+
+
+def complaint(values: dict[str, Any]) -> str:
+    return healthz_complaint(KubeletConfiguration("", values, "config.yaml"))
+
+
+@pytest.mark.parametrize("address", [{}, {"healthzBindAddress": "127.0.0.1"}, {"healthzBindAddress": "0.0.0.0"}])
+def test_healthz(server: HTTPServer, address: dict[str, str]) -> None:
+    port = server.server_address[1]
+    assert complaint({"healthzPort": port, **address}) == ""
+    server.RequestHandlerClass.answer = (500, b"[-]syncloop failed\n")  # type: ignore[attr-defined]
+    expected = "http://127.0.0.1:%d/healthz says 500 [-]syncloop failed" % port
+    assert complaint({"healthzPort": port, **address}) == expected
+
+
+def test_healthz_that_nobody_answers(server: HTTPServer) -> None:
+    with HTTPServer(("127.0.0.1", 0), Handler) as other:
+        port = other.server_address[1]
+    assert complaint({"healthzPort": port}).startswith("http://127.0.0.1:%d/healthz does not answer: " % port)
+
+
+def test_healthz_that_is_switched_off() -> None:
+    assert complaint({"healthzPort": 0}) == ""
+
+
+# --- logs -------------------------------------------------------------------------------------------
+
+
+def test_last_words_tell_why(tmp_path: Path) -> None:
+    file = tmp_path / "kubelet.log"
+    reason = 'E1 kubelet.go:1 "Failed to start ContainerManager" err="start cpu manager error: ..."'
+    lines = ["line %d" % number for number in range(100)]
+    file.write_text("\n".join([*lines[:50], reason, *lines[50:]]) + "\n", encoding="utf-8")
+    assert last_words("kubelet", 10, str(file)) == [reason]
+    file.write_text("\n".join(lines) + "\n\n", encoding="utf-8")
+    assert last_words("kubelet", 10, str(file)) == lines[-15:]
+
+
+def test_no_words(tmp_path: Path) -> None:
+    assert last_words("kubelet", 10, str(tmp_path / "missing")) == []
