@@ -250,8 +250,8 @@ def test_a_container_gets_back_its_cpus(story: Story) -> None:
     assert before["actions"][-1] == "reconcile"
     assert before["enforcement"]["containers"] == {"kept": 4, "different": 1, "skipped": 3}
     assert after["enforcement"]["containers"] == {"kept": 5, "different": 0, "skipped": 3}
-    for step in (before, after):
-        assert {"use": "exclusive", "owner": DATABASE, "cpus": wanted} in step["owners"]
+    for report in (before, after):
+        assert {"use": "exclusive", "owner": DATABASE, "cpus": wanted} in report["owners"]
     (written,) = [one for one in story.runs["rollout"].results["epyc"] if "cpusets" in one["task"] and one["changed"]]
     assert written["counts"] == {"kept": 4, "written": 1, "failed": 0, "skipped": 3}
     assert "+%s: %s\n" % (DATABASE, wanted) in story.runs["rollout"].output
