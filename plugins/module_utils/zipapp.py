@@ -61,9 +61,9 @@ def _source(name: str) -> str:
 
 
 def _imports(name: str, source: str) -> Iterator[str]:
-    """The modules of the core that a module imports when it is itself imported."""
+    """The modules of the core that a module imports, also those that it imports only when they are needed."""
     parts = name.split(".")
-    for statement in ast.parse(source).body:
+    for statement in ast.walk(ast.parse(source)):
         if isinstance(statement, ast.ImportFrom) and statement.level:
             package = parts[: len(parts) - statement.level]
             if statement.module:

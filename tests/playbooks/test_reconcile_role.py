@@ -42,7 +42,7 @@ NAMES = {POSTGRES: ("db-0", "postgres"), WEB: ("web", "nginx")}
 
 
 def node(root: Path) -> dict[str, Path]:
-    """Add cgroups that somebody has changed; give the file of each pod's container."""
+    """Put cgroups that somebody has changed in the demo's place; give the file of each pod's container."""
     online = "0-127"
     cgroups = {}
     for uid, qos in ((POSTGRES, "Guaranteed"), (WEB, "Burstable")):
@@ -50,8 +50,10 @@ def node(root: Path) -> dict[str, Path]:
         whole = container_files(SYSTEMD, "containerd", pod, IDS[uid], online)
         cgroups.update(whole)
         cgroups.update({path: next(iter(whole.values()))._replace(processes=()) for path in above(pod)})
-    write_cgroups(root, V1, cgroups, online, "0-7")
     logs = root / "var/log/containers"
+    for directory in (root / "sys/fs", logs):
+        shutil.rmtree(directory)
+    write_cgroups(root, V1, cgroups, online, "0-7")
     logs.mkdir(parents=True)
     for uid, (pod_name, container) in NAMES.items():
         (logs / ("%s_shop_%s-%s.log" % (pod_name, container, IDS[uid]))).touch()
