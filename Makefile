@@ -5,6 +5,9 @@
 PYTHON ?= python3
 # Processes that pytest uses.
 JOBS ?= 2
+# Of extensions/molecule: all, or one; and which of its machines, quick, all or their names.
+SCENARIO ?=
+MACHINES ?= all
 
 VENV := .venv
 MAIN := $(VENV)/.main
@@ -29,14 +32,14 @@ heading = @printf '\n=== %s ===\n' '$(1)'
 
 .PHONY: help
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 .PHONY: demo
 demo: $(MAIN) $(LINK) ## Show what the collection does, on saved machines
 	@demo/run
 
 .PHONY: test
-test: lint unit sanity integration cluster ## Run all tests, the cheap ones first
+test: lint unit sanity integration cluster scenario ## Run all tests, the cheap ones first
 	@python tests/summary.py $(RESULTS)
 
 .PHONY: lint
@@ -79,6 +82,16 @@ cluster: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the tests with a real cont
 	-@python tests/cluster build
 	$(call heading,pytest: cluster)
 	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/cluster.xml tests/cluster
+
+.PHONY: scenario
+scenario: $(TESTING) $(LINK)
+	$(call heading,molecule: one machine)
+	@MACHINES=uneven pytest --junit-xml=$(RESULTS)/scenarios.xml -k topology tests/scenarios
+
+.PHONY: vm-test
+vm-test: $(TESTING) $(LINK) ## Run the scenarios on virtual machines; SCENARIO=topology runs one
+	$(call heading,molecule: machines $(MACHINES))
+	@MACHINES=$(MACHINES) pytest --capture=no $(SCENARIO:%=-k %) tests/scenarios
 
 .PHONY: coverage
 coverage: $(TESTING) ## Say which lines the unit and conformance tests do not reach

@@ -1,0 +1,336 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Makes images: a root file system, a kernel and an initrd, from Debian packages. Each once: the cache keeps them."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Iterator, NamedTuple
+
+import yaml
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+
+from . import cpio
+from .host import CACHE, NoMachinesError
+
+HERE = Path(__file__).resolve().parent
+RECIPES = HERE / "images.yml"
+INIT = HERE / "files" / "init"
+ROOT_FILES = HERE / "files" / "root"
+
+KERNEL_PACKAGE = "linux-image-cloud-amd64"
+# What the initrd loads, with what these need.
+BOOT_MODULES = ("virtio_pci", "virtio_blk", "virtio_net")
+
+# Documentation and translations: as much again as the rest.
+_LEFT_OUT = ("doc", "info", "locale", "man")
+
+
+class ImageError(Exception):
+    """An image cannot be made, though all that it needs seemed to be there."""
+
+
+class Recipe(NamedTuple):
+    """What an image is made of; images.yml says what each means."""
+
+    name: str
+    size: str
+    packages: tuple[str, ...]
+    modules: tuple[str, ...]
+    masked_units: tuple[str, ...]
+
+
+class Image(NamedTuple):
+    """An image that has been made."""
+
+    directory: Path
+    # Of what it is made of.
+    digest: str
+
+    @property
+    def kernel(self) -> Path:
+        return self.directory / "vmlinux"
+
+    @property
+    def initrd(self) -> Path:
+        return self.directory / "initrd"
+
+    @property
+    def root(self) -> Path:
+        return self.directory / "root.ext4"
+
+
+def read_recipes(path: Path = RECIPES) -> dict[str, Recipe]:
+    """{name: recipe}. Raises InputError for one that extends an image that is not there."""
+    texts: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+
+    def lists(name: str, key: str) -> tuple[str, ...]:
+        own = texts[name]
+        if "extends" in own and own["extends"] not in texts:
+            raise InputError("%s: %s extends %s, which is not there" % (path.name, name, own["extends"]))
+        return (*(lists(own["extends"], key) if "extends" in own else ()), *own.get(key, ()))
+
+    return {
+        name: Recipe(name, text["size"], lists(name, "packages"), lists(name, "modules"), lists(name, "masked_units"))
+        for name, text in texts.items()
+    }
+
+
+def make(name: str) -> Image:
+    """The image of this name, made if it is not there. Raises NoMachinesError or ImageError if it cannot be made."""
+    recipes = read_recipes()
+    if name not in recipes:
+        raise InputError("there is no image %s; images.yml has %s" % (name, ", ".join(recipes)))
+    recipe = recipes[name]
+    sources = _package_sources()
+    keys()
+    digest = _digest(recipe, sources)
+    image = Image(CACHE / "images" / ("%s-%s" % (name, digest)), digest)
+    with locked("images"):
+        if not image.directory.exists():
+            if os.geteuid():
+                raise NoMachinesError("only root can make the image %s: run `python tests/vm image` as root" % name)
+            _remove_others(image)
+            start = time.monotonic()
+            print("Making the image %s, once ..." % name, file=sys.stderr, flush=True)
+            _make(recipe, sources, image)
+            print("Made in %.0f s: %s" % (time.monotonic() - start, image.directory), file=sys.stderr, flush=True)
+    return image
+
+
+def keys() -> tuple[Path, Path]:
+    """The key that root of each machine lets in, and the one that each machine shows. Made if they are not there."""
+    directory = CACHE / "keys"
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with locked("keys"):
+        for name in ("user", "machine"):
+            if not (directory / name).exists():
+                _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "kubenode-test", "-f", directory / name)
+    return directory / "user", directory / "machine"
+
+
+# --- what an image depends on -------------------------------------------------------------------------
+
+
+def _package_sources() -> str:
+    """Where this host's apt has Debian packages from, as a sources.list."""
+    if shutil.which("apt-get") is None:
+        raise NoMachinesError("images are made of Debian packages, and there is no apt-get here")
+    lines = _run(
+        "apt-get",
+        "indextargets",
+        "--format",
+        "$(ORIGIN) deb $(REPO_URI) $(RELEASE) main",
+        "Created-By: Packages",
+        "Component: main",
+    )
+    found = sorted({line.split(" ", 1)[1] for line in lines.splitlines() if line.startswith("Debian ")})
+    if not found:
+        raise NoMachinesError("apt on this host has no Debian packages: run apt-get update")
+    return "".join(line + "\n" for line in found)
+
+
+def _digest(recipe: Recipe, sources: str) -> str:
+    content = hashlib.sha256(json.dumps([recipe, sources]).encode())
+    files = [Path(__file__), INIT, *sorted(path for path in ROOT_FILES.rglob("*") if path.is_file())]
+    for path in [*files, *(key.with_suffix(".pub") for key in keys())]:
+        content.update(path.name.encode() + b"\0" + path.read_bytes())
+    return content.hexdigest()[:16]
+
+
+def _remove_others(image: Image) -> None:
+    """Images of this name that were made of something else. A machine that still runs on one keeps its open files."""
+    name = image.directory.name.rpartition("-")[0]
+    for other in image.directory.parent.glob(name + "-*"):
+        shutil.rmtree(other, ignore_errors=True)
+
+
+# --- making -------------------------------------------------------------------------------------------
+
+
+def _make(recipe: Recipe, sources: str, image: Image) -> None:
+    image.directory.parent.mkdir(parents=True, exist_ok=True)
+    # Files in memory are made in half the time.
+    memory = Path("/dev/shm")
+    roomy = memory.is_dir() and shutil.disk_usage(memory).free > 4 << 30
+    with tempfile.TemporaryDirectory(prefix="kubenode-image-", dir=memory if roomy else None) as stage, _new_directory(
+        image.directory
+    ) as target:
+        root = Path(stage, "root")
+        _unpack(_debian(recipe, sources, Path(stage)), root)
+        version = _add_kernel(recipe, Path(stage), root, target / "vmlinux")
+        (target / "initrd").write_bytes(_initrd(root, version))
+        _configure(recipe, root)
+        # A journal and checksums protect data, and here is none.
+        features = "^has_journal,^metadata_csum,^64bit"
+        options = ["-q", "-F", "-m", "0", "-O", features, "-E", "lazy_itable_init=0,nodiscard"]
+        _run("mkfs.ext4", *options, "-d", root, target / "root.ext4", recipe.size)
+
+
+def _debian(recipe: Recipe, sources: str, stage: Path) -> Path:
+    """A tar file of the packages, which most changes of an image leave as it is."""
+    digest = hashlib.sha256(json.dumps([recipe.packages, sources]).encode()).hexdigest()[:16]
+    archive = CACHE / "images" / ("debian-%s.tar" % digest)
+    if not archive.exists():
+        options = ["--quiet", "--mode=root", "--variant=minbase", "--format=tar", "--dpkgopt=force-unsafe-io"]
+        options += ['--aptopt=Apt::Install-Recommends "false"', "--include=" + ",".join(recipe.packages)]
+        options += ["--dpkgopt=path-exclude=/usr/share/%s/*" % name for name in _LEFT_OUT]
+        temporary = stage / "debian.tar"
+        # Of bookworm, bookworm-updates and bookworm-security, the release itself.
+        release = min((line.split()[2] for line in sources.splitlines()), key=len)
+        _run("mmdebstrap", *options, release, temporary, "-", text=sources, temporary=stage)
+        for other in archive.parent.glob("debian-*.tar"):
+            # Another image's may be younger, and is made again in its time.
+            if time.time() - other.stat().st_mtime > 7 * 86400:
+                other.unlink()
+        shutil.move(temporary, archive.with_suffix(".new"))
+        archive.with_suffix(".new").rename(archive)
+    return archive
+
+
+def _unpack(archive: Path, root: Path) -> None:
+    root.mkdir()
+    # The kernel makes the devices.
+    _run("tar", "-C", root, "--numeric-owner", "--exclude=./dev/*", "-xpf", archive)
+
+
+def _add_kernel(recipe: Recipe, stage: Path, root: Path, kernel: Path) -> str:
+    """Unpack the kernel, which installed would want an initrd of its own, and the modules; give the version."""
+    depends = _run("apt-cache", "depends", KERNEL_PACKAGE).splitlines()
+    package = next(line.split()[1] for line in depends if line.strip().startswith("Depends: linux-image-"))
+    _run("apt-get", "-qq", "--option=APT::Sandbox::User=root", "download", package, directory=stage)
+    version = package[len("linux-image-") :]
+    files = stage / "kernel"
+    _run("dpkg-deb", "--extract", next(stage.glob(package + "_*.deb")), files)
+    boot, modules = files / "boot" / ("vmlinuz-" + version), files / "lib" / "modules" / version
+    kernel.write_bytes(_uncompressed(boot.read_bytes()))
+    target = root / "usr" / "lib" / "modules" / version
+    for pattern in recipe.modules:
+        for path in (modules / "kernel").glob(pattern):
+            place = target / path.relative_to(modules)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(place)
+    for path in modules.glob("modules.*"):
+        path.rename(target / path.name)
+    _run("chroot", root, "depmod", version)
+    return version
+
+
+def _uncompressed(image: bytes) -> bytes:
+    """The kernel in a bzImage: an emulated CPU would take seconds to unpack it."""
+    setup_sectors = image[0x1F1] or 4
+    offset, length = (int.from_bytes(image[at : at + 4], "little") for at in (0x248, 0x24C))
+    start = (setup_sectors + 1) * 512 + offset
+    # Behind the compressed data stands the size; lz4 takes it for another block, and says so.
+    payload, size = image[start : start + length - 4], int.from_bytes(image[start + length - 4 :][:4], "little")
+    unpacked = subprocess.run(["lz4", "-dc"], check=False, input=payload, capture_output=True)
+    if len(unpacked.stdout) != size or not unpacked.stdout.startswith(b"\x7fELF"):
+        raise ImageError("%s: the kernel is not packed with lz4, as expected" % KERNEL_PACKAGE)
+    return unpacked.stdout
+
+
+def _initrd(root: Path, version: str) -> bytes:
+    files = {"init": cpio.File(INIT.read_bytes(), executable=True)}
+    files["bin/busybox"] = cpio.File((root / "usr/bin/busybox").read_bytes(), executable=True)
+    order: list[str] = []
+    for module in BOOT_MODULES:
+        shown = _run("chroot", root, "modprobe", "--show-depends", "--set-version", version, module)
+        for line in shown.splitlines():
+            action, path = line.split()[:2]
+            name = os.path.basename(path)
+            if action == "insmod" and name not in order:
+                order.append(name)
+                files["modules/" + name] = cpio.File((root / path.lstrip("/")).read_bytes())
+    files["modules/order"] = cpio.File("".join(name + "\n" for name in order).encode())
+    return cpio.archive(files, directories=("dev", "proc", "root", "sys"))
+
+
+def _configure(recipe: Recipe, root: Path) -> None:
+    shutil.copytree(ROOT_FILES, root, dirs_exist_ok=True)
+    user, machine = keys()
+    _install(root / "root/.ssh/authorized_keys", user.with_suffix(".pub").read_bytes(), 0o600)
+    for path in (root / "etc/ssh").glob("ssh_host_*"):
+        path.unlink()
+    _install(root / "etc/ssh/ssh_host_ed25519_key", machine.read_bytes(), 0o600)
+    # A locked password would keep out the key, too.
+    shadow = root / "etc/shadow"
+    text = shadow.read_text(encoding="ascii")
+    _install(shadow, "\n".join(_unlocked(line) for line in text.split("\n")).encode(), 0o640)
+    # Each machine gets its own when it runs.
+    _install(root / "etc/machine-id", b"", 0o444)
+    _install(root / "etc/fstab", b"", 0o644)
+    for path in (root / "var/lib/apt/lists", root / "var/cache/apt"):
+        shutil.rmtree(path, ignore_errors=True)
+    _run("chroot", root, "systemctl", "set-default", "multi-user.target")
+    _run("chroot", root, "systemctl", "mask", *recipe.masked_units)
+    _run("chroot", root, "systemctl", "enable", "ready.service")
+
+
+def _unlocked(line: str) -> str:
+    name, *rest = line.split(":")
+    return ":".join([name, "*", *rest[1:]]) if name == "root" else line
+
+
+def _install(path: Path, data: bytes, mode: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.write_bytes(data)
+    path.chmod(mode)
+
+
+# --- helpers ------------------------------------------------------------------------------------------
+
+
+def _run(
+    program: str, *arguments: str | Path, text: str = "", directory: Path | None = None, temporary: Path | None = None
+) -> str:
+    """What a program prints. Raises ImageError with its complaint."""
+    environment = {**os.environ, "LC_ALL": "C", "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin"}
+    if temporary:
+        environment["TMPDIR"] = str(temporary)
+    done = subprocess.run(
+        [program, *map(str, arguments)],
+        check=False,
+        input=text,
+        capture_output=True,
+        text=True,
+        cwd=directory,
+        env=environment,
+    )
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["it ends with %d" % done.returncode]
+        raise ImageError("%s %s fails: %s" % (program, " ".join(map(str, arguments[:2])), "\n".join(lines[-5:])))
+    return done.stdout
+
+
+@contextmanager
+def _new_directory(path: Path) -> Iterator[Path]:
+    """A directory that is there whole or not at all."""
+    temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=path.parent))
+    try:
+        yield temporary
+        temporary.chmod(0o755)
+        temporary.rename(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """One at a time, of all users of the cache."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / (".%s.lock" % name), "w", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
