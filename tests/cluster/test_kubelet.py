@@ -141,7 +141,8 @@ def test_a_first_start(make: MakeKubelet) -> None:
     assert node.read(CHECKPOINT) == POOL
     assert is_healthy(node)
     (process,) = (path for path in (node.root / "proc").iterdir() if path.is_dir())
-    assert (process / "cmdline").read_bytes() == b"kubelet\0--config=/var/lib/kubelet/config.yaml\0"
+    command_line = b"kubelet\0--config=/var/lib/kubelet/config.yaml\0--hostname-override=worker\0"
+    assert (process / "cmdline").read_bytes() == command_line
     node.stop()
     starting = "[cpumanager] starting with static policy"
     assert node.log() == ["service: start", "Started kubelet", starting, STARTED, "service: end 0"]
