@@ -26,14 +26,17 @@ from .debian import Archive
 
 KUBELET = ("kubelet",)
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
-ALL = KUBELET + CONTROL_PLANE
+RUNTIME = ("containerd",)
+ALL = KUBELET + CONTROL_PLANE + RUNTIME
 
-# All that decides what comes out: another recipe has another place in the cache.
+# {program that Debian compiles: (its package, its path)}
+PACKAGED = {"etcd": ("etcd-server", "usr/bin/etcd"), "containerd": ("containerd", "usr/bin/containerd")}
+
+# All that decides what is compiled: another recipe has another place in the cache.
 VERSION = "1.20.2"
 SUITE = "bookworm"
-PACKAGES = ("golang-1.19-go", "golang-1.19-src", "etcd-server")
+COMPILER = ("golang-1.19-go", "golang-1.19-src")
 GOROOT = "usr/lib/go-1.19"
-ETCD = "usr/bin/etcd"
 
 _KUBERNETES = "k8s.io/kubernetes"
 _OPENAPI = "pkg/generated/openapi"
@@ -60,7 +63,7 @@ def binaries(names: Sequence[str] = ALL) -> Path:
 
 
 def _place() -> Path:
-    recipe = hashlib.sha256(json.dumps([VERSION, SUITE, PACKAGES, FLAGS]).encode("ascii")).hexdigest()
+    recipe = hashlib.sha256(json.dumps([VERSION, SUITE, COMPILER, FLAGS]).encode("ascii")).hexdigest()
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "kubenode-cpu-manager" / ("kubernetes-" + VERSION) / recipe[:12]
 
@@ -71,9 +74,9 @@ class _Cache:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.programs = directory / "bin"
-        # Only until all is built.
+        # Only until all is compiled.
         self.work = directory / "work"
-        self.debian = self.work / "debian"
+        self.compiler = self.work / "compiler"
         self.source = self.work / "go/src" / _KUBERNETES
 
     def missing(self, names: Sequence[str]) -> list[str]:
@@ -88,39 +91,47 @@ class _Cache:
             yield
 
     def build(self, names: Sequence[str]) -> None:
-        """Build programs."""
-        if names:
-            self._unpack()
-            if "etcd" in names:
-                with completed(self.programs / "etcd") as path:
-                    shutil.copy(self.debian / ETCD, path)
-            self._compile([name for name in names if name != "etcd"])
-        if not self.missing(ALL):
+        """Get those programs that Debian compiles, and compile the others."""
+        packaged = [name for name in names if name in PACKAGED]
+        compiled = [name for name in names if name not in PACKAGED]
+        for left in self.directory.glob("tmp*"):  # of a build that was killed
+            shutil.rmtree(left)
+        needs_source = compiled and not (self.compiler.exists() and self.source.exists())
+        self.programs.mkdir(exist_ok=True)
+        if packaged or needs_source:
+            with TemporaryDirectory(dir=self.directory) as directory:
+                archive = Archive(SUITE, Path(directory, "apt"))
+                self._get(archive, packaged, Path(directory, "packages"))
+                if needs_source:
+                    self._unpack(archive)
+        if compiled:
+            self._compile(compiled)
+        if not [name for name in self.missing(ALL) if name not in PACKAGED]:
             shutil.rmtree(self.work, ignore_errors=True)
 
-    def _unpack(self) -> None:
-        """Get the compiler, etcd and the source."""
-        if self.debian.exists() and self.source.exists():
-            return
+    def _get(self, archive: Archive, names: Sequence[str], directory: Path) -> None:
+        """Get programs that Debian compiles."""
+        if names:
+            archive.unpack([PACKAGED[name][0] for name in names], directory)
+        for name in names:
+            (directory / PACKAGED[name][1]).replace(self.programs / name)
+
+    def _unpack(self, archive: Archive) -> None:
+        """Get the source and its compiler."""
         _tell("Getting Debian's source of Kubernetes %s and a compiler for it" % VERSION)
         shutil.rmtree(self.work, ignore_errors=True)
-        archive = Archive(SUITE, self.work / "apt")
-        with completed(self.debian) as path:
-            archive.unpack(PACKAGES, path)
+        with completed(self.compiler) as path:
+            archive.unpack(COMPILER, path)
         with completed(self.source) as path:
             archive.unpack_source("kubernetes", path)
-        shutil.rmtree(archive.directory)
 
     def _compile(self, names: Sequence[str]) -> None:
         """Compile programs of Kubernetes, all in one go: they share most of their packages."""
-        if not names:
-            return
         _tell("Compiling %s, which takes minutes" % ", ".join(names))
         if set(names) - set(KUBELET):
             self._generate()
         with TemporaryDirectory(dir=self.work) as directory:
             self._go_build(directory, ["./cmd/" + name for name in names], FLAGS)
-            self.programs.mkdir(exist_ok=True)
             for name in names:
                 Path(directory, name).replace(self.programs / name)
 
@@ -155,11 +166,11 @@ class _Cache:
         return sorted(found)
 
     def _go_build(self, directory: str, packages: Sequence[str], flags: Sequence[str] = ()) -> None:
-        self._run([str(self.debian / GOROOT / "bin/go"), "build", *flags, "-o", directory, *packages])
+        self._run([str(self.compiler / GOROOT / "bin/go"), "build", *flags, "-o", directory, *packages])
 
     def _run(self, command: Sequence[str]) -> None:
         go = {
-            "GOROOT": str(self.debian / GOROOT),
+            "GOROOT": str(self.compiler / GOROOT),
             "GOPATH": str(self.work / "go"),
             "GOCACHE": str(self.work / "objects"),
             "GO111MODULE": "off",

@@ -112,6 +112,7 @@ class ControlPlane:
             leader_elect="false",
             kubeconfig=str(self.kubeconfig("system:kube-controller-manager")),
             use_service_account_credentials="true",
+            flex_volume_plugin_dir=self._file("volume-plugins"),
             service_account_private_key_file=self._file("server.key"),
             root_ca_file=self._file("ca.crt"),
         )

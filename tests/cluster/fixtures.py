@@ -6,13 +6,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from contextlib import ExitStack
-from typing import Callable, Iterator
+from pathlib import Path
+from typing import Callable, Iterator, Sequence
 
 import pytest
 
 from .api import API
-from .binaries import CONTROL_PLANE, binaries
+from .binaries import CONTROL_PLANE, KUBELET, RUNTIME, binaries
 from .control_plane import ControlPlane
 from .debian import UnavailableError
 from .node import Description, NodeAgent
@@ -24,12 +27,26 @@ MakeNode = Callable[[str], NodeAgent]
 @pytest.fixture(scope="session")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """One for all tests of the session. The first on a machine waits until it is built, some minutes."""
-    try:
-        programs = binaries(CONTROL_PLANE)
-    except UnavailableError as error:
-        pytest.skip("there can be no control plane here: %s" % error)
-    with ControlPlane(tmp_path_factory.mktemp("cluster") / "control-plane", programs) as up:
+    directory = tmp_path_factory.mktemp("cluster") / "control-plane"
+    with ControlPlane(directory, _programs(CONTROL_PLANE)) as up:
         yield up
+
+
+@pytest.fixture(scope="session")
+def real_kubelet() -> Path:
+    """The directory of the programs with which a KubeletNode can have the real kubelet."""
+    if os.geteuid() != 0:
+        pytest.skip("a kubelet needs root")
+    if subprocess.run(["unshare", "--mount", "true"], check=False).returncode != 0:
+        pytest.skip("there can be no mounts of a kubelet's own here")
+    return _programs(KUBELET + RUNTIME)
+
+
+def _programs(names: Sequence[str]) -> Path:
+    try:
+        return binaries(names)
+    except UnavailableError as error:
+        pytest.skip("there can be no Kubernetes here: %s" % error)
 
 
 @pytest.fixture

@@ -22,13 +22,30 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
 from . import service
-from .control_plane import ControlPlane, free_ports
+from .control_plane import LOOPBACK, ControlPlane, free_ports
 from .kubelet.configuration import API_VERSION, KIND
 from .kubelet.faults import Fault
+
+_HERE = Path(__file__).parent
 
 CONFIG = "/var/lib/kubelet/config.yaml"
 CHECKPOINT = "/var/lib/kubelet/cpu_manager_state"
 KUBECONFIG = "/etc/kubernetes/kubelet.conf"
+# What a kubelet says when it has started all, its managers too.
+STARTED = "Starting Kubelet Plugin Manager"
+# Keeps a real kubelet from what it would do to this machine.
+QUIET: Mapping[str, Any] = {
+    "address": LOOPBACK,
+    "authentication": {"webhook": {"enabled": False}},
+    "authorization": {"mode": "AlwaysAllow"},
+    "cgroupsPerQOS": False,
+    "enforceNodeAllocatable": [],
+    "evictionHard": {},
+    "failSwapOn": False,
+    "makeIPTablesUtilChains": False,
+    "readOnlyPort": 0,
+    "volumePluginDir": "/var/lib/kubelet/volume-plugins",
+}
 # Seconds, on a busy machine too.
 _PATIENCE = 90.0
 
@@ -43,24 +60,29 @@ class KubeletNode:
         configuration: Mapping[str, Any],
         flags: Sequence[str] = (),
         control_plane: ControlPlane | None = None,
-        release: str = "1.36.0",
+        real: Path | None = None,
     ) -> None:
-        """The node is called as `directory`, which is made. A configuration needs no ports."""
+        """The node is called as `directory`, which is made. A configuration needs no ports.
+
+        With `real`, the directory of the programs, its kubelet is the real one.
+        """
         self.name, self.directory, self.root = directory.name, directory, directory / "node"
         shape = parse_name(machine)
         write_tree(shape.topology(), self.root, shape.whole())
         self.write("/etc/hostname", self.name + "\n")
-        healthz, port = free_ports(2)
-        ports = {"healthzPort": healthz, "port": port}
-        header = {"apiVersion": API_VERSION, "kind": KIND}
-        self.configure({**header, **ports, **configuration})
-        flags = ["--config=" + CONFIG, *flags]
+        header: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, **(QUIET if real else {})}
+        header["healthzPort"], header["port"] = free_ports(2)
+        self.configure({**header, **configuration})
+        flags = ["--config=" + CONFIG, "--hostname-override=" + self.name, *flags]
         if control_plane:
             self.write(KUBECONFIG, control_plane.node_kubeconfig(self.name).read_text(encoding="utf-8"))
             flags.append("--kubeconfig=" + KUBECONFIG)
-        program = [sys.executable, str(Path(__file__).parent / "kubelet"), "--node", str(self.root)]
-        options = ["--release", release, "--faults", str(directory / "faults.json"), "--"]
-        service.Service([*program, *options, *flags], owner=os.getpid()).write(directory)
+        if real:
+            command = [str(_HERE / "real_kubelet"), str(real), str(self.root)]
+        else:
+            faults = ["--faults", str(directory / "faults.json")]
+            command = [sys.executable, str(_HERE / "kubelet"), "--node", str(self.root), *faults, "--"]
+        service.Service([*command, *flags], owner=os.getpid()).write(directory)
 
     def __enter__(self) -> KubeletNode:
         return self

@@ -24,7 +24,7 @@ from .certificates import Authority
 from .control_plane import LOOPBACK, ControlPlane
 from .kubelet.configuration import DEFAULTS, CommandLine, StartError, effective_configuration
 from .kubelet.faults import DIES, HANGS, NO_RUNTIME, REFUSES, Fault
-from .kubelet_node import CHECKPOINT, KubeletNode, wait_until
+from .kubelet_node import CHECKPOINT, STARTED, KubeletNode, wait_until
 from .service import Service
 
 STATIC = {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0,4", "cpuManagerReconcilePeriod": "500ms"}
@@ -137,15 +137,15 @@ def test_what_configures_nothing(tmp_path: Path, flags: Sequence[str], message: 
 def test_a_first_start(make: MakeKubelet) -> None:
     node = make(STATIC)
     node.start()
-    node.wait_for("Started CPU manager with policy static")
+    node.wait_for(STARTED)
     assert node.read(CHECKPOINT) == POOL
     assert is_healthy(node)
     (process,) = (path for path in (node.root / "proc").iterdir() if path.is_dir())
-    assert (process / "cmdline").read_bytes() == b"kubelet\0--config=/var/lib/kubelet/config.yaml\0"
+    command_line = b"kubelet\0--config=/var/lib/kubelet/config.yaml\0--hostname-override=worker\0"
+    assert (process / "cmdline").read_bytes() == command_line
     node.stop()
-    assert node.log() == [
-        *("service: start", "Started kubelet v1.36.0", "Started CPU manager with policy static", "service: end 0")
-    ]
+    starting = "[cpumanager] starting with static policy"
+    assert node.log() == ["service: start", "Started kubelet", starting, STARTED, "service: end 0"]
     assert not is_healthy(node)
     assert not process.exists()
     assert node.read(CHECKPOINT) == POOL
@@ -195,11 +195,11 @@ def test_a_refusal_of_the_checkpoint_comes_late_and_again_and_again(make: MakeKu
         ' manager checkpoint file "/var/lib/kubelet/cpu_manager_state" before restarting Kubelet'
     )
     # It was in good health by then.
-    assert node.log()[:4] == ["service: start", "Started kubelet v1.36.0", refusal, "service: end 1"]
+    assert node.log()[:4] == ["service: start", "Started kubelet", refusal, "service: end 1"]
     assert node.read(CHECKPOINT) == EMPTY
     # All that mends it.
     (node.root / CHECKPOINT[1:]).unlink()
-    node.wait_for("Started CPU manager")
+    node.wait_for(STARTED)
     assert node.read(CHECKPOINT) == POOL
 
 
@@ -223,7 +223,7 @@ def test_faults(make: MakeKubelet, how: str) -> None:
     if how == DIES:
         (node.root / CHECKPOINT[1:]).unlink()
     node.start()
-    node.wait_for("Started CPU manager with policy none")
+    wait_until(lambda: node.read(CHECKPOINT) == EMPTY)
 
 
 def test_the_service_goes_with_its_owner(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_pods_have_their_cpus_as_long_as_they_are(join: MakeKubelet, pods: Pods)
     given = {one["metadata"]["uid"]: {"main": "1,5"}, other["metadata"]["uid"]: {"main": "2,6"}}
     assert entries(node) == given
     node.restart()
-    node.wait_for("Started CPU manager", times=2)
+    node.wait_for(STARTED, times=2)
     assert entries(node) == given
     # Whoever takes the file away from a kubelet that runs finds it again at the next change, as it would be.
     (node.root / CHECKPOINT[1:]).unlink()
@@ -363,7 +363,7 @@ def test_a_kubelet_that_stops_leaves_its_node_as_it_was(join: MakeKubelet, pods:
     pods.run("one", "2")
     pods.control_plane.kubectl("cordon", "silent")
     node.restart()
-    node.wait_for("Started CPU manager", times=2)
+    node.wait_for(STARTED, times=2)
     pods.control_plane.wait_for("node/silent", "Ready")
     (found,) = pods.control_plane.objects("nodes", "--field-selector=metadata.name=silent")
     assert found["spec"]["unschedulable"]

@@ -23,6 +23,7 @@ def cpuinfo(topology: Topology) -> str:
             "processor": cpu,
             "vendor_id": "GenuineIntel",
             "model name": "Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz",
+            "cpu MHz": "2100.000",
         }
         socket = _group_of(topology.sockets, cpu)
         if socket is not None:

@@ -67,7 +67,7 @@ class Kubelet:
         places = command_line.places
         release = minor_version(self.release)
         managers = Managers(Node(self.tree, places["config"], places["root-dir"], release), values)
-        log("I", "Started kubelet v%s" % self.release)
+        log("I", "Started kubelet")
         serve(self.tree, places["root-dir"], values)
         name = places["hostname-override"] or node_name(self.tree).lower()
         own_pods = static_pods(self.tree, values.get("staticPodPath", ""), name)
@@ -82,7 +82,8 @@ class Kubelet:
         managers.start()
         for pod in own_pods:
             managers.admit(pod)
-        log("I", "Started CPU manager with policy %s" % values["cpuManagerPolicy"])
+        log("I", "[cpumanager] starting with %s policy" % values["cpuManagerPolicy"])
+        log("I", "Starting Kubelet Plugin Manager")
         if agent:
             agent.start()
         else:

@@ -1,0 +1,178 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The real kubelet, 1.20.2, on machines that exist as files: what it sees, refuses and writes, we say, too."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import format_for, write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+
+from .control_plane import ControlPlane
+from .kubelet.configuration import CommandLine, StartError, effective_configuration
+from .kubelet.managers import Managers
+from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode, wait_until
+
+MINOR = 20
+STATIC = {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0,4"}
+NONE: dict[str, Any] = {}
+
+
+def saved(policy: str, default: str, minor: int = MINOR, **containers: str) -> bytes:
+    """A checkpoint, in which each container is in a pod of its own."""
+    assignments = {"pod-" + name: {name: CPUSet.parse(cpus)} for name, cpus in containers.items()}
+    return write_checkpoint(policy, State(CPUSet.parse(default), assignments), format_for(minor))
+
+
+class Case(NamedTuple):
+    configuration: dict[str, Any]
+    checkpoint: bytes | None = None
+    machine: str = "1s4c2t"
+    # How 1.20 says it, where the versions that we predict use other words.
+    said: str = ""
+
+
+FRESH = saved("static", "0-7")
+CASES = {
+    # What starts.
+    "none": Case(NONE),
+    "static": Case(STATIC),
+    "static-again": Case(STATIC, FRESH),
+    "none-again": Case(NONE, saved("none", "")),
+    "pinned": Case(STATIC, saved("static", "0,2-4,6-7", web="1,5")),
+    "counted": Case({"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "1100m"}}),
+    "offline": Case(STATIC, machine="1s4c2t+offline5"),
+    "misspelt": Case({**STATIC, "reservedCpus": "1"}),
+    "unreserved-none": Case({"kubeReserved": {"cpu": "1"}}),
+    # What it refuses of the checkpoint.
+    "to-static": Case(STATIC, saved("none", "")),
+    "to-none": Case(NONE, FRESH),
+    "wrong-checksum": Case(STATIC, FRESH.replace(b"0-7", b"0-6")),
+    "cut": Case(STATIC, FRESH[:40]),
+    "empty": Case(STATIC, b""),
+    "no-json": Case(STATIC, b"cpus"),
+    "newer-format": Case(STATIC, saved("static", "0-7", minor=37)),
+    "went-offline": Case(STATIC, FRESH, machine="1s4c2t+offline5"),
+    "came-online": Case(STATIC, saved("static", "0-4,6-7")),
+    "reserved-is-taken": Case({**STATIC, "reservedSystemCPUs": "1,5"}, saved("static", "0,2-4,6-7", web="1,5")),
+    "overlap": Case(STATIC, saved("static", "0,2-7", web="1,5")),
+    "no-default": Case(STATIC, saved("static", "", web="0-7")),
+    # What it refuses of the configuration.
+    "nothing-reserved": Case({"cpuManagerPolicy": "static"}),
+    "absent-cpus": Case(
+        {**STATIC, "reservedSystemCPUs": "0,40"}, said='Invalid cpuset "0,40" specified by --reserved-cpus'
+    ),
+    "no-list": Case(
+        {**STATIC, "reservedSystemCPUs": "0;4"},
+        said='unable to parse reservedSystemCPUs (--reserved-cpus), error: strconv.Atoi: parsing "0;4"',
+    ),
+    "no-policy": Case({**STATIC, "cpuManagerPolicy": "Static"}),
+    "too-many": Case({"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "9"}}),
+    "cgroup-too": Case(
+        {**STATIC, "systemReservedCgroup": "/system"},
+        said="can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup (--system-reserved-cgroup)",
+    ),
+    "no-scope": Case({**STATIC, "topologyManagerScope": "node"}, said="topologyManagerScope non-allowable value: node"),
+    "many-numa-nodes": Case({**STATIC, "topologyManagerPolicy": "restricted"}, machine="9n2c2t"),
+}
+
+
+def real_answer(node: KubeletNode) -> list[str]:
+    """What the kubelet says until it has started, or ended."""
+    node.start()
+    wait_until(lambda: any(STARTED in line or line.startswith("service: end") for line in node.log()))
+    return node.log()
+
+
+def our_answer(node: KubeletNode) -> str:
+    """Why ours does not start, in the kubelet's words; empty when it does."""
+    tree = Tree(str(node.root))
+    try:
+        values = effective_configuration(tree, CommandLine.parse(["--config=" + CONFIG]))
+        managers = Managers(Node(tree, CONFIG, None, MINOR), values)
+        managers.start()
+    except StartError as error:
+        return re.sub("^[^:]*: (start (cpu|memory) manager error: )?", "", str(error))
+    # No API server tells of pods, so there are none.
+    managers.all_told()
+    managers.reconcile()
+    return ""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_real_kubelet_and_ours_agree(real_kubelet: Path, tmp_path: Path, name: str) -> None:
+    case = CASES[name]
+    ours = KubeletNode(tmp_path / "ours", case.machine, case.configuration)
+    with KubeletNode(tmp_path / "real", case.machine, case.configuration, real=real_kubelet) as real:
+        ours.configure(real.configuration())
+        if case.checkpoint is not None:
+            for node in (real, ours):
+                node.write(CHECKPOINT, case.checkpoint.decode("ascii"))
+        refusal = our_answer(ours)
+        log = real_answer(real)
+        if refusal:
+            said = case.said or refusal
+            assert any(said in line for line in log), refusal + "".join("\n" + line for line in log if "ailed" in line)
+        assert any(STARTED in line for line in log) == (not refusal)
+        wait_until(lambda: real.read(CHECKPOINT) == ours.read(CHECKPOINT), lambda: str(real.read(CHECKPOINT)))
+
+
+def test_a_refusal_of_the_checkpoint_comes_late(real_kubelet: Path, tmp_path: Path) -> None:
+    with KubeletNode(tmp_path / "real", "1s4c2t", STATIC, real=real_kubelet) as node:
+        node.write(CHECKPOINT, saved("none", "").decode("ascii"))
+        said = [
+            line.split(" ")[0] for line in real_answer(node) if line.startswith(("Started kubelet", "Failed to start"))
+        ]
+    assert said == ["Started", "Failed"]
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        # Not with both sockets in one NUMA node, where 1.20 mixes up their cores.
+        "1s4c",
+        "2s1n8c2t+offline3",
+        "2s2n3c2t+adjacent",
+        "2s1n10c2t+interleaved+offline5,29",
+        "1s6c2t8e+adjacent",
+        "2s1n4c2t+memory2+nodes0-1,4-5",
+        "4s1n4c+nodes0,8,16,24",
+    ],
+)
+def test_the_real_kubelet_sees_the_cpus_that_we_say(real_kubelet: Path, tmp_path: Path, machine: str) -> None:
+    with KubeletNode(tmp_path / "real", machine, {**STATIC, "reservedSystemCPUs": "0"}, real=real_kubelet) as node:
+        (seen,) = (line for line in real_answer(node) if "detected CPU topology" in line)
+        view = kubelet_view(read_sysfs(Tree(str(node.root))))
+    # {CPU: (its NUMA node, socket, core)}, as Go prints it: map[0:{0 0 0} 1:{0 0 1}]
+    rows = re.findall("([0-9]+):{([0-9]+) ([0-9]+) ([0-9]+)}", seen)
+    kinds = (view.numa_nodes, view.sockets, view.cores)
+    ours = [
+        (cpu, *(next(n for n, mask in kind.items() if mask >> cpu & 1) for kind in kinds)) for cpu in view.all_cpus()
+    ]
+    assert [tuple(map(int, row)) for row in rows] == ours
+
+
+def test_a_node_of_the_cluster(real_kubelet: Path, control_plane: ControlPlane, tmp_path: Path) -> None:
+    with KubeletNode(tmp_path / "real", "1s4c2t", STATIC, control_plane=control_plane, real=real_kubelet) as node:
+        node.start()
+        control_plane.wait_for("node/real", "Ready")
+        control_plane.kubectl("cordon", "real")
+        node.restart()
+        node.wait_for(STARTED, times=2)
+        (found,) = control_plane.objects("nodes", "--field-selector=metadata.name=real")
+    control_plane.kubectl("delete", "node", "real")
+    assert found["spec"]["unschedulable"]
+    assert found["status"]["nodeInfo"]["kubeletVersion"] == "v1.20.2"
+    assert (found["status"]["capacity"]["cpu"], found["status"]["allocatable"]["cpu"]) == ("8", "6")
