@@ -28,7 +28,7 @@ from .host import CACHE, NoMachinesError
 
 HERE = Path(__file__).resolve().parent
 RECIPES = HERE / "images.yml"
-INIT = HERE / "files" / "init"
+INIT = HERE / "files" / "init.sh"
 ROOT_FILES = HERE / "files" / "root"
 
 KERNEL_PACKAGE = "linux-image-cloud-amd64"
@@ -243,7 +243,7 @@ def _uncompressed(image: bytes) -> bytes:
 
 
 def _initrd(root: Path, version: str) -> bytes:
-    files = {"init": cpio.File(INIT.read_bytes(), executable=True)}
+    files = {"init": cpio.File(b"#!/bin/busybox sh\n" + INIT.read_bytes(), executable=True)}
     files["bin/busybox"] = cpio.File((root / "usr/bin/busybox").read_bytes(), executable=True)
     order: list[str] = []
     for module in BOOT_MODULES:

@@ -1,4 +1,8 @@
-#!/bin/busybox sh
+# shellcheck shell=sh
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
 # The initrd: loads the virtio drivers, brings the network up, mounts the root and hands over to systemd.
 export PATH=/bin
 /bin/busybox --install -s /bin
