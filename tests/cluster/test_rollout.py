@@ -22,7 +22,7 @@ from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import (  # n
 
 from .control_plane import ControlPlane
 from .kubelet.faults import DIES, REFUSES, Fault
-from .kubelet_node import CHECKPOINT, CONFIG, KubeletNode
+from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode
 
 ROLLOUT, ROLLBACK = "kubenode.cpu_manager.rollout", "kubenode.cpu_manager.rollback"
 JOURNAL = "/var/lib/kubenode-cpu-manager/change.json"
@@ -43,7 +43,7 @@ class Fleet:
         node = KubeletNode(self.directory / name, "1s4c2t", NONE, control_plane=self.control_plane)
         self.nodes[name] = node
         node.start()
-        node.wait_for("Started CPU manager with policy none")
+        node.wait_for(STARTED)
         if self.control_plane:
             self.control_plane.wait_for("node/" + name, "Ready")
         return node
@@ -224,7 +224,6 @@ def test_a_cluster_that_does_not_answer(fleet: Fleet) -> None:
 # --- a run that is killed ---------------------------------------------------------------------------------
 
 
-
 def kill_at(fleet: Fleet, step: str) -> bool:
     """Run the role, and kill all of it when a task begins; whether there was such a task."""
     directory = fleet.directory / "killed"
@@ -260,7 +259,7 @@ def test_a_run_that_is_killed_at_any_task(alone: Fleet, record_property: Callabl
         run = alone.run(ROLLOUT)
         assert run.status == 0, run.output
         assert (alone.policy(node.name), node.read(JOURNAL)) == ("static", None)
-        node.wait_for("Started CPU manager with policy static")
+        node.wait_for("[cpumanager] starting with static policy")
         node.stop()
         del alone.nodes[node.name]
     record_property("faults", faults)

@@ -38,9 +38,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assign
     take_distributed,
     take_packed,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import assignments_text
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
     CheckpointError,
-    assignments_text,
     restore_error,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import restore_state

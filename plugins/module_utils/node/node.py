@@ -13,8 +13,7 @@ from ..errors import InputError, NodeError, RefusedError
 from ..kubelet.configuration import KubeletConfiguration
 from ..kubelet.distributions import KUBELET_ROOT, find_config
 from ..kubelet.settings import Machine
-from ..state.checkpoint import FILE_NAME
-from ..state.validation import NEWEST_MINOR
+from ..state.validation import FILE_NAME, NEWEST_MINOR
 from ..topology.kubelet_view import kubelet_view
 from ..topology.model import Topology
 from ..topology.sysfs import read_sysfs

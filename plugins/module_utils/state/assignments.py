@@ -56,3 +56,11 @@ class State(NamedTuple):
         for cpus in self.pod_assignments.values():
             mask |= cpus.mask
         return CPUSet.from_mask(mask)
+
+
+def assignments_text(assignments: Assignments) -> dict[str, dict[str, str]]:
+    """Exclusive CPUs as plain data: {pod UID: {container: CPUs}}."""
+    return {
+        pod: {container: str(cpus) for container, cpus in sorted(containers.items())}
+        for pod, containers in sorted(assignments.items())
+    }

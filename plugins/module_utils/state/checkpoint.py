@@ -21,9 +21,8 @@ from typing import Any, Mapping
 
 from ..cpuset import CPUSet
 from ..errors import InputError
-from .assignments import Assignments, State
+from .assignments import Assignments, State, assignments_text
 
-FILE_NAME = "cpu_manager_state"
 MODE = 0o600
 
 CORRUPTED = "checkpoint is corrupted"
@@ -337,14 +336,6 @@ def _by_container_id(assignments: Assignments, container_ids: ContainerIDs) -> d
                 )
             entries[ids[pod, name]] = str(cpus)
     return dict(sorted(entries.items()))
-
-
-def assignments_text(assignments: Assignments) -> dict[str, dict[str, str]]:
-    """Exclusive CPUs as plain data: {pod UID: {container: CPUs}}."""
-    return {
-        pod: {container: str(cpus) for container, cpus in sorted(containers.items())}
-        for pod, containers in sorted(assignments.items())
-    }
 
 
 def _json(value: Any) -> str:

@@ -9,17 +9,24 @@ Source: validateState and its callers in pkg/kubelet/cm/cpumanager/policy_static
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..cpuset import CPUSet
 from .assignments import State
-from .checkpoint import CheckpointError, ContainerIDs, read_checkpoint
+
+if TYPE_CHECKING:
+    # A node without a checkpoint needs no reader, and every import costs time on every node.
+    from .checkpoint import ContainerIDs
 
 NONE = "none"
 STATIC = "static"
 
 # The newest Kubernetes whose rules are known here: taken where nobody says which version the node has.
 NEWEST_MINOR = 36
+
+
+# The checkpoint's name below the kubelet's root directory.
+FILE_NAME = "cpu_manager_state"
 
 
 class CPUManagerConfig(NamedTuple):
@@ -84,6 +91,8 @@ def restore_state(
     container_ids: ContainerIDs | None = None,
 ) -> State:
     """What the kubelet 1.`minor` restores of a checkpoint; see read_checkpoint(). Raises CheckpointError."""
+    from .checkpoint import CheckpointError, read_checkpoint
+
     checkpoint = read_checkpoint(content, minor, pod_level, container_ids)
     if checkpoint.policy_name != policy_name:
         from .golang import quote

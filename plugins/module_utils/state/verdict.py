@@ -7,11 +7,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .assignments import State
-from .checkpoint import NAMELESS, CheckpointError, ContainerIDs, assignments_text, decode_checkpoint, migrated
+from .assignments import State, assignments_text
 from .validation import CPUManagerConfig, StateError, check_checkpoint
+
+if TYPE_CHECKING:
+    # A node without a checkpoint needs no reader, and every import costs time on every node.
+    from .checkpoint import ContainerIDs
 
 ACCEPTED = "accepted"
 REFUSED = "refused"
@@ -64,6 +67,8 @@ def readable(content: bytes | None, container_ids: ContainerIDs | None = None) -
     """
     if content is None:
         return Judgement(ABSENT)
+    from .checkpoint import NAMELESS, CheckpointError, decode_checkpoint, migrated
+
     try:
         checkpoint = decode_checkpoint(content)
     except CheckpointError:
@@ -85,6 +90,8 @@ def judge(content: bytes | None, config: CPUManagerConfig, container_ids: Contai
     said = readable(content, container_ids)
     if content is None:
         return said
+    from .checkpoint import CheckpointError
+
     try:
         check_checkpoint(content, config, container_ids)
     except (CheckpointError, StateError) as error:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State, assignments_text
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
     CORRUPTED,
     FORMATS,
@@ -24,7 +24,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpo
     Format2,
     Format3,
     Format4,
-    assignments_text,
     decode_checkpoint,
     format_for,
     read_checkpoint,
