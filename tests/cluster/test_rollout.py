@@ -63,7 +63,8 @@ class Fleet:
             "kubelet_service": "kubelet-" + name,
             "kubelet_manage_service": True,
             "kubelet_drain": bool(cluster),
-            "kubelet_verify_seconds": 4,
+            # Longer than the stand-in of a fault lives, where a test has one.
+            "kubelet_verify_seconds": 4 if cluster else 1,
             "kubelet_verify_timeout": 40,
             **cluster,
             **TO_STATIC,

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.journal import CHANGING, Journal, write_journal
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.rollout import rollout_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+
+HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+STATIC = "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n"
+CONFIG, CHECKPOINT = "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/cpu_manager_state"
+WHOLE = ["stop_kubelet", "reset_checkpoint", "write_configuration", "start_kubelet"]
+NO_RESET = ["stop_kubelet", "write_configuration", "start_kubelet"]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    """A node with the static policy and one pod with CPUs of its own."""
+    shape = parse_name("1s4c2t")
+    write_tree(shape.topology(), tmp_path, shape.whole())
+    (tmp_path / "var/lib/kubelet").mkdir(parents=True)
+    configure(tmp_path, STATIC)
+    state = State(CPUSet.parse("0,2-4,6-7"), {"pod": {"app": CPUSet.parse("1,5")}})
+    (tmp_path / CHECKPOINT[1:]).write_bytes(write_checkpoint("static", state))
+    return Tree(str(tmp_path))
+
+
+def configure(root: Path, text: str) -> None:
+    (root / CONFIG[1:]).write_text(HEADER + text, encoding="utf-8")
+
+
+def plan(tree: Tree, **wanted: Any) -> dict[str, Any]:
+    return rollout_report(Node(tree), wanted)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "actions", "drain"),
+    [
+        ({}, [], False),
+        ({"cpu_manager_policy": "static"}, [], False),
+        ({"cpu_manager_reconcile_period": "5s"}, NO_RESET, False),
+        ({"cpu_manager_policy": "none"}, WHOLE, True),
+        ({"cpu_manager_policy_options": {"full-pcpus-only": "true"}}, NO_RESET, True),
+        ({"cpu_manager_policy_options": {"strict-cpu-reservation": "true"}}, WHOLE, True),
+        ({"topology_manager_policy": "best-effort"}, NO_RESET, True),
+        ({"topology_manager_scope": "pod"}, NO_RESET, True),
+        ({"reserved_system_cpus": "0,2,4,6"}, NO_RESET, True),
+        ({"reserved_system_cpus": "0,1,4,5"}, WHOLE, True),  # one of them is the pod's
+    ],
+)
+def test_what_each_change_takes(tree: Tree, wanted: dict[str, Any], actions: list[str], drain: bool) -> None:
+    answer = plan(tree, **wanted)
+    assert (answer["actions"], answer["drain"], answer["starts"]) == (actions, drain, True)
+    assert answer["files"] == [CONFIG, CHECKPOINT]
+    assert [finding for finding in answer["findings"] if finding["fatal"]] == []
+
+
+def test_cpus_that_are_gone(tree: Tree) -> None:
+    """The checkpoint is repaired: the kubelet would not start with it as it is."""
+    for name in ("3", "7"):
+        (Path(tree.root) / ("sys/devices/system/cpu/cpu%s/online" % name)).write_text("0\n", encoding="ascii")
+    (Path(tree.root) / "sys/devices/system/cpu/online").write_text("0-2,4-6\n", encoding="ascii")
+    answer = plan(tree)
+    assert answer["actions"] == ["stop_kubelet", "reset_checkpoint", "start_kubelet"]
+    assert (answer["drain"], answer["starts"]) == (True, True)
+
+
+def test_a_change_with_which_the_kubelet_would_not_start(tree: Tree) -> None:
+    configure(Path(tree.root), STATIC + "topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: '4'\n")
+    answer = plan(tree, topology_manager_policy="best-effort")
+    assert not answer["starts"]
+    assert any(finding["fatal"] and "max-allowable-numa-nodes" in finding["text"] for finding in answer["findings"])
+
+
+def test_a_change_that_was_interrupted(tree: Tree) -> None:
+    assert plan(tree)["journal"] is None
+    write_journal(tree, Journal(CHANGING, {}, {"cordoned": True}))
+    assert plan(tree)["journal"] == {"phase": "changing", "files": [], "facts": {"cordoned": True}}
+
+
+def test_the_kubelet_that_runs(tree: Tree) -> None:
+    assert plan(tree)["kubelet"] is None
+    process = Path(tree.root) / "proc/7"
+    process.mkdir(parents=True)
+    (process / "cmdline").write_bytes(b"/usr/bin/kubelet\0--config=/var/lib/kubelet/config.yaml\0")
+    found = plan(tree)["kubelet"]
+    assert found == {"pid": 7, "arguments": ["/usr/bin/kubelet", "--config=/var/lib/kubelet/config.yaml"]}
+
+
+def test_no_kubelet(tree: Tree) -> None:
+    (Path(tree.root) / CONFIG[1:]).unlink()
+    answer = plan(tree, cpu_manager_policy="static")
+    assert (answer["status"], answer["actions"], answer["files"]) == ("no kubelet", [], [])
