@@ -227,7 +227,7 @@ class _Guest:
     def _note(self, port: int) -> None:
         assert self.process
         notes = {"shape": self.shape.name, "pid": self.process.pid, "port": port}
-        (self.directory / "machine.json").write_text(json.dumps(notes) + "\n", encoding="utf-8")
+        _replace(self.directory / "machine.json", json.dumps(notes) + "\n")
 
     def _tell_ssh(self) -> None:
         """Write what ssh needs to know the machine by its name."""
@@ -260,7 +260,7 @@ class _Guest:
         }
         lines = ["Host " + self.directory.name, *("    %s %s" % item for item in options.items())]
         (self.directory / "ssh_config").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-        SSH_CONFIG.write_text("Include %s\n" % _quoted(MACHINES / "*" / "ssh_config"), encoding="utf-8")
+        _replace(SSH_CONFIG, "Include %s\n" % _quoted(MACHINES / "*" / "ssh_config"))
 
     def _wait(self, condition: Callable[[], bool]) -> None:
         def is_over() -> bool:
@@ -320,6 +320,13 @@ def _pid(directory: Path) -> int:
         return pid if os.readlink("/proc/%d/cwd" % pid) == str(directory) else 0
     except (OSError, ValueError):
         return 0
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file that others may read meanwhile: they see the old text or the new one."""
+    temporary = path.with_name(".%s-%d" % (path.name, os.getpid()))
+    temporary.write_text(text, encoding="utf-8")
+    temporary.rename(path)
 
 
 def _comes_true(condition: Callable[[], bool], patience: float) -> bool:
