@@ -14,7 +14,7 @@ from typing import Any, Iterator, NamedTuple, Sequence
 from ..cpuset import CPUSet
 from ..state.assignments import State
 from ..state.validation import STATIC
-from .containers import KEPT, SKIPPED, WRITE, Row, Running, decide, widened
+from .containers import KEPT, SKIPPED, WRITE, Row, Running, cuts, decide
 from .observation import Observed
 
 _RESTART = "restart the kubelet, which then writes the cpusets of all its containers once"
@@ -105,9 +105,10 @@ def _cutting(observed: Observed, differing: Sequence[Row]) -> Iterator[dict[str,
         for path in observed.above(row.cgroup):
             needs[path] = needs.get(path, CPUSet()) | row.wanted
     for path in sorted(needs):
-        wider = widened(observed.version, observed.held(path), observed.effective[path] or CPUSet(), needs[path])
-        if wider is not None:
-            yield {"subject": "cgroup " + path, "wanted": str(wider), "found": str(observed.held(path))}
+        held = observed.held(path)
+        # What it holds itself, since what is effective may be cut above it, where it is told already.
+        if cuts(observed.version, held, needs[path]):
+            yield {"subject": "cgroup " + path, "wanted": str(held | needs[path]), "found": str(held)}
 
 
 def _trespassing(observed: Observed, rows: Sequence[Row], state: State) -> Iterator[dict[str, str]]:

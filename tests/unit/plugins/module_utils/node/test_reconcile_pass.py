@@ -627,6 +627,23 @@ def drift_of(answer: Answer) -> tuple[dict[str, CPUSet], dict[str, CPUSet]]:
     )
 
 
+def test_what_is_cut_above_is_told_there_alone(tmp_path: Path) -> None:
+    """On v2, a cgroup that has nothing of its parent's gets all of that, and its own again once the parent is wider."""
+    places = [*PLACES, *("%s/%s" % (pod, container) for container, (pod, _name, _uid) in PLACES_OF.items())]
+    sets = {PLACES[0]: "1", PLACES[3]: "0"}
+    write_cgroups(tmp_path, V2, {place: Files(sets.get(place, ""), "0") for place in places})
+    assignments = {"uid-db": {"server": CPUSet.parse("2")}, "uid-web": {"app": CPUSet.parse("0")}}
+    write(tmp_path, write_checkpoint("static", State(CPUSet.parse("0"), assignments)))
+    (tmp_path / "var/log/containers").mkdir(parents=True)
+    for container, (_pod, own, uid) in PLACES_OF.items():
+        (tmp_path / "var/log/containers" / ("%s_shop_%s-%s.log" % (uid, own, container))).touch()
+    cutting = drift(tmp_path)[1]
+    assert list(cutting) == [PLACES[0]]
+    _containers, written = drift_of(reconcile_pods(node(tmp_path), None, act=True))
+    assert cutting[PLACES[0]] <= written[PLACES[0]]
+    assert drift(tmp_path) == ({}, {})
+
+
 @settings(max_examples=100)
 @given(st.data(), st.sampled_from([V1, V2]))
 def test_a_pass_mends_any_node_and_a_second_finds_nothing(data: st.DataObject, style: Style) -> None:
