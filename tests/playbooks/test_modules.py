@@ -36,12 +36,15 @@ MODULES: dict[str, dict[str, Any]] = {
     "drift_info": WANTED,
     # Of the demo's nodes, epyc has cgroups. On the others there is an answer, no failure.
     "reconcile": {},
+    "rollout_info": WANTED,
+    "rollout_journal": {"state": "changing", "files": ["/etc/hostname", "/var/lib/kubelet/cpu_manager_state"]},
     "start_check": WANTED,
     "allocation_plan": {**WANTED, "pods": [{"metadata": {"name": "app"}, "spec": {"containers": [{"name": "app"}]}}]},
 }
 
-# Most of the demo's nodes have no cgroups; test_cpuset.py asks it the same. The program is tested with its role.
-ELSEWHERE = {"cpuset", "reconcile_program"}
+# Most of the demo's nodes have no cgroups; test_cpuset.py asks it the same. The program is tested with its role. No
+# kubelet runs on them, to wait for; test_service.py and tests/cluster have some.
+ELSEWHERE = {"cpuset", "reconcile_program", "wait_for_kubelet"}
 
 NODES = ("xeon", "epyc", "edge")
 
@@ -88,11 +91,14 @@ def test_check_mode_tells_what_the_run_does_and_a_second_run_does_nothing(copy_o
         if done["changed"]:
             changed.add(host)
             assert done["diff"]["before"] != done["diff"]["after"]
-            # Of a cgroup's file there is none.
-            assert host == "reconcile_epyc" or Path(done["backup_file"]).is_file()
+            # Of a cgroup's file there is none, and a journal is one.
+            no_backup = host == "reconcile_epyc" or host.startswith("rollout_journal_")
+            assert no_backup or Path(done["backup_file"]).is_file()
     # Modules that read never change; of the checkpoints only epyc's can stay.
     assert changed == (
-        {"kubelet_config_" + node for node in NODES} | {"checkpoint_xeon", "checkpoint_edge", "reconcile_epyc"}
+        {"kubelet_config_" + node for node in NODES}
+        | {"rollout_journal_" + node for node in NODES}
+        | {"checkpoint_xeon", "checkpoint_edge", "reconcile_epyc"}
     )
 
 
