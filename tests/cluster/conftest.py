@@ -6,4 +6,8 @@
 
 from __future__ import annotations
 
-from .fixtures import control_plane, make_node, namespace, real_kubelet  # noqa: F401, fixtures
+# Fixtures are used by their names.
+# pylint: disable=unused-import
+from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import private_services  # noqa: F401
+
+from .fixtures import control_plane, make_node, namespace, real_kubelet  # noqa: F401

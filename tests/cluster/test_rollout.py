@@ -14,11 +14,7 @@ from typing import Any, Callable, Iterator
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run, ansible_playbook, play
-from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import (  # noqa: F401, a fixture among them
-    SERVICE_MANAGER,
-    private_init,
-    private_services,
-)
+from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import SERVICE_MANAGER, private_init
 
 from .control_plane import ControlPlane
 from .kubelet.faults import DIES, REFUSES, Fault
@@ -96,14 +92,14 @@ class Fleet:
 
 
 @pytest.fixture
-def fleet(control_plane: ControlPlane, tmp_path: Path, private_services: None) -> Iterator[Fleet]:  # noqa: F811
+def fleet(control_plane: ControlPlane, tmp_path: Path, private_services: None) -> Iterator[Fleet]:
     one = Fleet(tmp_path, control_plane)
     yield one
     one.stop()
 
 
 @pytest.fixture
-def alone(tmp_path: Path, private_services: None) -> Iterator[Fleet]:  # noqa: F811
+def alone(tmp_path: Path, private_services: None) -> Iterator[Fleet]:
     one = Fleet(tmp_path)
     yield one
     one.stop()
