@@ -232,7 +232,7 @@ class ControlPlane:
 def free_ports(count: int) -> list[int]:
     """Ports of the loopback interface that nobody has, for now."""
     with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        sockets = [stack.enter_context(socket.socket()) for _number in range(count)]
         for one in sockets:
             one.bind((LOOPBACK, 0))
         return [one.getsockname()[1] for one in sockets]

@@ -105,15 +105,15 @@ class Managers(PodHandler):
 
     # --- pods -------------------------------------------------------------------------------------------
 
-    def admit(self, manifest: Mapping[str, Any]) -> Refusal | None:
+    def admit(self, pod: Mapping[str, Any]) -> Refusal | None:
         """Whether a pod may run; it has its CPUs then."""
-        if MIRROR in manifest["metadata"].get("annotations", {}):
+        if MIRROR in pod["metadata"].get("annotations", {}):
             return None  # of a static pod that runs already
-        pod = pod_from_manifest(manifest)
+        one = pod_from_manifest(pod)
         with self._lock:
-            if self._untold.pop(pod.uid, None):
-                self._manager.delete(pod.uid)
-            refusal = self._fits(pod) or self._given(pod)
+            if self._untold.pop(one.uid, None):
+                self._manager.delete(one.uid)
+            refusal = self._fits(one) or self._given(one)
             self._write()
         return refusal
 
