@@ -314,7 +314,8 @@ def test_nodes_in_trouble_are_in_the_report(trouble: Fleet) -> None:
         "epyc": "failed",
         "edge": "drift",
     }
-    assert "127.0.0.1 port 1" in report["xeon"]["message"]
+    # ssh may die before Ansible has written to it, and its own words are lost then.
+    assert "127.0.0.1" in report["xeon"]["message"]
     assert report["epyc"]["message"].startswith("epyc: ")
     assert "found '<i>'" in report["epyc"]["message"]
     assert run.last("epyc")["msg"] == report["epyc"]["message"]
