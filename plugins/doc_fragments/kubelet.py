@@ -13,16 +13,23 @@ options:
   config_path:
     description:
       - The kubelet's configuration file, as its C(--config) names it.
-      - By default the first that exists of the places where kubeadm, kubespray and EKS keep it.
+      - By default what the running kubelet was started with, else the place where the node's distribution keeps it.
     type: path
   kubelet_root:
     description:
       - The kubelet's C(--root-dir), which holds the checkpoint.
-      - The default is C(/var/lib/kubelet).
+      - By default what the running kubelet was started with, else the distribution's, mostly C(/var/lib/kubelet).
     type: path
   kubelet_version:
     description:
       - The version of the kubelet, such as V(1.35.6), which decides on the options that it knows.
       - By default the newest whose rules are known, 1.36.
     type: str
+  command_line:
+    description:
+      - The command line of the kubelet, word by word, for one that is stopped for now, as
+        M(kubenode.cpu_manager.drift_info) told it while it ran.
+      - That of a running kubelet counts before it. Without either, the files of the node's distribution tell.
+    type: list
+    elements: str
 """

@@ -35,6 +35,23 @@ options:
       - The kubelet's C(topologyManagerScope).
     type: str
     choices: [container, pod]
+  topology_manager_policy_options:
+    description:
+      - The kubelet's C(topologyManagerPolicyOptions), all of them. An empty mapping removes them.
+    type: dict
+  memory_manager_policy:
+    description:
+      - The kubelet's C(memoryManagerPolicy).
+    type: str
+    choices: [None, Static]
+  cpu_cfs_quota:
+    description:
+      - The kubelet's C(cpuCFSQuota), whether it holds containers to their CPU limits.
+    type: bool
+  cpu_cfs_quota_period:
+    description:
+      - The kubelet's C(cpuCFSQuotaPeriod), V(1ms) to V(1s). Its default is V(100ms).
+    type: str
   reserved_system_cpus:
     description:
       - The kubelet's C(reservedSystemCPUs), such as V(0-1,24-25). An empty text removes it.
@@ -48,6 +65,32 @@ options:
     description:
       - The C(cpu) of the kubelet's C(systemReserved), such as V(500m).
     type: str
+  kube_reserved_memory:
+    description:
+      - The C(memory) of the kubelet's C(kubeReserved), such as V(512Mi).
+    type: str
+  system_reserved_memory:
+    description:
+      - The C(memory) of the kubelet's C(systemReserved), such as V(512Mi).
+    type: str
+  reserved_memory:
+    description:
+      - The kubelet's C(reservedMemory), all of it, which O(memory_manager_policy=Static) needs. An empty list removes
+        it.
+      - Its memory has to add up to what is reserved of the node, the threshold of eviction included.
+    type: list
+    elements: dict
+    suboptions:
+      numaNode:
+        description:
+          - The NUMA node.
+        type: int
+        required: true
+      limits:
+        description:
+          - How much of C(memory), or C(hugepages-2Mi) and so on, is reserved there.
+        type: dict
+        required: true
   reservation:
     description:
       - Plan O(reserved_system_cpus) from the node's own topology, as M(kubenode.cpu_manager.reserved_cpus) does.

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, NamedTuple
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -15,16 +15,15 @@ from . import compile_once  # noqa: F401 # pylint: disable=unused-import
 from .errors import InputError, NodeError, RefusedError
 from .kubelet.settings import (
     CPU_MANAGER_POLICIES,
+    MEMORY_MANAGER_POLICIES,
     SETTINGS,
     TOPOLOGY_MANAGER_POLICIES,
     TOPOLOGY_MANAGER_SCOPES,
     check_settings,
-    complete,
-    found_settings,
     manager_config,
+    plan_settings,
 )
 from .node.node import Node, minor_version, node_name
-from .node.reserve import reserve
 from .policy.reservation import PACKED, SPREAD
 from .state.validation import CPUManagerConfig
 from .tree import Tree
@@ -37,6 +36,7 @@ KUBELET: Arguments = {
     "config_path": {"type": "path"},
     "kubelet_root": {"type": "path"},
     "kubelet_version": {"type": "str"},
+    "command_line": {"type": "list", "elements": "str"},
 }
 
 _PLANNER: dict[str, Any] = {
@@ -60,9 +60,23 @@ SETTINGS_ARGUMENTS: Arguments = {
     "cpu_manager_reconcile_period": {"type": "str"},
     "topology_manager_policy": {"type": "str", "choices": list(TOPOLOGY_MANAGER_POLICIES)},
     "topology_manager_scope": {"type": "str", "choices": list(TOPOLOGY_MANAGER_SCOPES)},
+    "topology_manager_policy_options": {"type": "dict"},
+    "memory_manager_policy": {"type": "str", "choices": list(MEMORY_MANAGER_POLICIES)},
+    "cpu_cfs_quota": {"type": "bool"},
+    "cpu_cfs_quota_period": {"type": "str"},
     "reserved_system_cpus": {"type": "str"},
     "kube_reserved_cpu": {"type": "str"},
     "system_reserved_cpu": {"type": "str"},
+    "kube_reserved_memory": {"type": "str"},
+    "system_reserved_memory": {"type": "str"},
+    "reserved_memory": {
+        "type": "list",
+        "elements": "dict",
+        "options": {
+            "numaNode": {"type": "int", "required": True},
+            "limits": {"type": "dict", "required": True},
+        },
+    },
     "reservation": {"type": "dict", "options": _PLANNER},
 }
 
@@ -72,8 +86,8 @@ class Outcome(NamedTuple):
 
     result: Mapping[str, Any]
     changed: bool = False
-    # Before and after, as texts, with a header: what Ansible's --diff shows.
-    diff: Mapping[str, str] | None = None
+    # Before and after, as texts, with a header: what Ansible's --diff shows; one for each file.
+    diff: Mapping[str, str] | Sequence[Mapping[str, str]] | None = None
 
 
 Work = Callable[[Tree, Mapping[str, Any], bool], Outcome]
@@ -106,26 +120,33 @@ def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
     """The node that the arguments KUBELET describe."""
     version = parameters["kubelet_version"]
     return Node(
-        tree, parameters["config_path"], parameters["kubelet_root"], minor_version(version) if version else None
+        tree,
+        parameters["config_path"],
+        parameters["kubelet_root"],
+        minor_version(version) if version else None,
+        parameters["command_line"] or (),
     )
 
 
 def wanted_settings(node: Node, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that were asked for, a reservation planned for this machine included. Raises InputError."""
     wanted = {name: parameters[name] for name in SETTINGS if parameters[name] is not None}
-    if "cpu_manager_policy_options" in wanted:
-        wanted["cpu_manager_policy_options"] = texts_of_options(wanted["cpu_manager_policy_options"])
+    for name in ("cpu_manager_policy_options", "topology_manager_policy_options"):
+        if name in wanted:
+            wanted[name] = texts_of_options(wanted[name])
     check_settings(wanted)
     if parameters["reservation"] is not None:
+        # Imported here: every import costs time on every node.
+        from .node.reserve import reserve
+
         wanted["reserved_system_cpus"] = str(reserve(node.tree, node.topology, parameters["reservation"]).reserved)
     return wanted
 
 
 def planned_config(node: Node, parameters: Mapping[str, Any]) -> CPUManagerConfig:
     """What the CPU manager would start with, once the settings that were asked for are in the kubelet's file."""
-    configuration = node.needed_configuration()
-    settings = complete(wanted_settings(node, parameters), found_settings(configuration))
-    return manager_config(settings, configuration, node.machine())
+    plan = plan_settings(wanted_settings(node, parameters), node.needed_configuration(), node.minor)
+    return manager_config(plan.settings, plan.configuration, node.machine())
 
 
 def texts_of_options(options: Mapping[str, Any]) -> dict[str, str]:

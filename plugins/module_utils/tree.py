@@ -50,6 +50,10 @@ class Tree:
         self._check_link(here)
         return here
 
+    def node_path(self, here: str) -> str:
+        """What path() made `here` of."""
+        return here if self._live else here[len(self.root) :]
+
     def _check_directory(self, here: str) -> None:
         parent = os.path.dirname(here)
         if parent not in self._inside:
@@ -148,6 +152,18 @@ class Tree:
             return []
         except OSError as error:
             raise self._unreadable(here, error) from error
+
+    def files_below(self, path: str) -> list[str]:
+        """The paths of all files in a directory and those below it, as Go's filepath.WalkDir visits them."""
+        found: list[str] = []
+        for name in self.names(path):
+            inner = "%s/%s" % (path.rstrip("/"), name)
+            here = self.path(inner)
+            if os.path.isdir(here) and not os.path.islink(here):
+                found += self.files_below(inner)
+            else:
+                found.append(inner)
+        return found
 
     def numbered(self, path: str, prefix: str) -> list[int]:
         """The numbers N, ascending, of the entries `prefix`N in a directory."""

@@ -58,10 +58,6 @@ options:
       - Feature gates beside those in the kubelet's configuration, such as C(CPUManagerPolicyAlphaOptions).
     type: dict
     default: {}
-  topology_manager_policy_options:
-    description:
-      - The kubelet's C(topologyManagerPolicyOptions) instead of those in its configuration.
-    type: dict
   compare_with:
     description:
       - Settings of this module in which a second answer differs, to see what a change of configuration does.
@@ -232,11 +228,10 @@ from ..module_utils.ansible_module import (
     Outcome,
     node_of,
     run,
-    texts_of_options,
     wanted_settings,
 )
 from ..module_utils.errors import InputError
-from ..module_utils.kubelet.configuration import KubeletConfiguration
+from ..module_utils.kubelet.configuration import Configuration
 from ..module_utils.node.allocation import Question, compare_plans, default_configuration, plan_allocations
 from ..module_utils.node.node import Node
 from ..module_utils.topology.description import describe_machine
@@ -260,14 +255,12 @@ def asked_node(tree: Tree, parameters: Mapping[str, Any]) -> Node:
     return node
 
 
-def configuration_of(node: Node, parameters: Mapping[str, Any]) -> KubeletConfiguration:
-    """The kubelet's configuration, or the defaults where there is none, with what was given beside it."""
+def configuration_of(node: Node, parameters: Mapping[str, Any]) -> Configuration:
+    """What the kubelet runs with, or the defaults where there is none, with the gates that were given beside it."""
     configuration = node.configuration() or default_configuration()
     values = dict(configuration.values)
     values["featureGates"] = {**(values.get("featureGates") or {}), **parameters["feature_gates"]}
-    if parameters["topology_manager_policy_options"] is not None:
-        values["topologyManagerPolicyOptions"] = texts_of_options(parameters["topology_manager_policy_options"])
-    return KubeletConfiguration(configuration.text, values, configuration.source)
+    return Configuration(values, configuration.source)
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
@@ -304,7 +297,6 @@ def main() -> None:
             "topology": {"type": "dict"},
             "from_checkpoint": {"type": "bool"},
             "feature_gates": {"type": "dict", "default": {}},
-            "topology_manager_policy_options": {"type": "dict"},
             "compare_with": {"type": "dict"},
         },
         mutually_exclusive=[("reserved_system_cpus", "reservation"), ("machine", "topology")],

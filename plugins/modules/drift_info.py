@@ -15,7 +15,8 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Reads a node's CPU topology, its kubelet's configuration and its checkpoint in one call, and compares them with
-    the wanted settings.
+    the wanted settings. The configuration is what the kubelet runs with, that is its file, drop-in files and flags
+    together.
   - Without any setting, tells whether the node agrees with itself, so that its kubelet would start again.
   - Where pods run, also compares the CPUs that the checkpoint gives to each container with those that its cgroup has
     and that the kernel enforces, of both versions of cgroups. What differs is what
@@ -81,8 +82,9 @@ drift:
   contains:
     subject:
       description:
-        - A setting; or C(checkpoint); or C(container) with its namespace, pod and name; or C(cgroup) with its path; or
-          C(isolated) or C(nohz_full), the CPUs that the kernel was booted with.
+        - A setting; or a field of the configuration that goes with one; or C(checkpoint); or C(container) with its
+          namespace, pod and name; or C(cgroup) with its path; or C(isolated) or C(nohz_full), the CPUs that the kernel
+          was booted with.
       type: str
       sample: cpu_manager_policy
     wanted:
@@ -98,6 +100,49 @@ drift:
       returned: when there is no such action
       type: str
       sample: restart the kubelet, which then writes the cpusets of all its containers once
+    source:
+      description: The file, or the flag and its file, that gives the value it has. None for the kubelet's default.
+      returned: for a setting, or a field that goes with one
+      type: str
+      sample: --cpu-manager-policy in /var/lib/kubelet/kubeadm-flags.env
+kubelet:
+  description: How the kubelet is installed. None where there is no kubelet.
+  returned: success
+  type: dict
+  contains:
+    distribution:
+      description: The distribution of Kubernetes, C(unknown) for a kubelet that is none of the known ones.
+      type: str
+      sample: kubeadm
+    service:
+      description: The systemd service that runs the kubelet.
+      type: str
+      sample: kubelet
+    config_path:
+      description: Its configuration file.
+      type: str
+      sample: /var/lib/kubelet/config.yaml
+    config_dir:
+      description: Its directory of drop-in files.
+      type: str
+      sample: /var/lib/rancher/k3s/agent/etc/kubelet.conf.d
+    kubelet_root:
+      description: The directory that holds the checkpoint.
+      type: str
+      sample: /var/lib/kubelet
+    cri_socket:
+      description: The socket of the container runtime, where the distribution keeps it.
+      type: str
+      sample: /run/containerd/containerd.sock
+    pid:
+      description: The process id of the running kubelet. None where it does not run.
+      type: int
+      sample: 712
+    command_line:
+      description: What it was started with; empty where it does not run.
+      type: list
+      elements: str
+      sample: [/usr/bin/kubelet, --config=/var/lib/kubelet/config.yaml]
 actions:
   description: What to do, in order.
   returned: success
@@ -195,7 +240,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     observed, notes = node.observed(configuration)
     # Not before the containers: the kubelet writes a container's CPUs down before it starts the container.
     result = report(node.topology, node.machine(), configuration, node.checkpoint(), wanted, observed)
-    return Outcome({**result, "notes": [*result["notes"], *notes]})
+    return Outcome({**result, "notes": [*result["notes"], *notes], "kubelet": node.kubelet(configuration)})
 
 
 def main() -> None:

@@ -9,17 +9,27 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubelet_config
-short_description: Set the CPU settings in a kubelet's configuration file
+short_description: Set a kubelet's CPU settings where it takes them from
 version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Sets the kubelet's CPU settings in its C(KubeletConfiguration) file, YAML or JSON, and leaves every other line
-    as it is.
-  - Before anything is written, checks that the kubelet would start on this machine with the result.
-  - A setting that is not given stays as it is. A value that means what the file means already, C(10s) and
+  - Sets the kubelet's CPU settings where the node's distribution wants them, and leaves every other line as it is. That
+    is the C(KubeletConfiguration) file, YAML or JSON, as with kubeadm, kubespray and EKS; the file
+    C(50-kubenode-cpu-manager.conf) in the directory of drop-in files, where there is one, as with k3s and RKE2 from
+    1.32 on; C(kubelet-arg) in C(config.yaml.d/50-kubenode-cpu-manager.yaml) with older ones of these two; and
+    C(args/kubelet) with MicroK8s.
+  - Before anything is written, checks that the kubelet would start on this machine with the result, and that it would
+    have the settings. It refuses where a flag or another drop-in file counts before what it would write, and names
+    it.
+  - It refuses where the nodes are managed by other means, and tells by which, as with OpenShift, Talos, Bottlerocket,
+    GKE, AKS and k0s.
+  - What goes with a setting is set, too. That is a feature gate that an option needs in this version, and an empty
+    C(systemReservedCgroup) and C(kubeReservedCgroup) with O(reserved_system_cpus) where nothing is enforced through
+    them, as on EKS.
+  - A setting that is not given stays as it is. A value that means what the kubelet has already, C(10s) and
     C(10000ms), is no change.
-  - The kubelet reads the file only when it starts, so restart it after a change. With a change of policy, or of the
+  - The kubelet reads its settings only when it starts, so restart it after a change. With a change of policy, or of the
     reservation, the checkpoint has to go first; the role P(kubenode.cpu_manager.kubelet#role) does all of it in
     order.
 extends_documentation_fragment:
@@ -34,6 +44,12 @@ options:
       - Keep the old file beside the new one.
     type: bool
     default: true
+  kubeadm_patches:
+    description:
+      - The directory of kubeadm's patches, C(/etc/kubernetes/patches) by default. Where it exists, the wanted settings
+        are also written there, as C(kubeletconfiguration90-kubenode-cpu-manager+merge.yaml), so that
+        C(kubeadm upgrade) keeps them if it is told of the directory. An empty text writes none.
+    type: str
 seealso:
   - module: kubenode.cpu_manager.checkpoint
   - module: kubenode.cpu_manager.drift_info
@@ -58,10 +74,16 @@ node:
   type: str
   sample: worker-3
 file:
-  description: The configuration file.
+  description: The file that holds the settings, or would hold them. None where no file of the node may.
   returned: success
   type: str
   sample: /var/lib/kubelet/config.yaml
+files:
+  description: All files that were written, or that a run would write.
+  returned: success
+  type: list
+  elements: str
+  sample: [/etc/kubernetes/patches/kubeletconfiguration90-kubenode-cpu-manager+merge.yaml, /var/lib/kubelet/config.yaml]
 settings:
   description: All CPU settings after the change, in the form that this module takes.
   returned: success
@@ -74,7 +96,7 @@ drift:
   elements: dict
   contains:
     subject:
-      description: The setting.
+      description: The setting, or a field of the configuration that goes with it.
       type: str
       sample: cpu_manager_policy
     wanted:
@@ -82,22 +104,38 @@ drift:
       type: raw
       sample: static
     found:
-      description: Its old value, the kubelet's default where the file had none.
+      description: Its old value, the kubelet's default where nobody gave one.
       type: raw
       sample: none
+    source:
+      description: The file, or the flag and its file, that gave the old value. None for the kubelet's default.
+      type: str
+      sample: /var/lib/kubelet/config.yaml
 checkpoint:
   description: Whether the kubelet would start with the checkpoint that is there and these settings; see
     M(kubenode.cpu_manager.checkpoint).
   returned: success
   type: dict
   sample: {"verdict": "accepted"}
+notes:
+  description: What else would undo the change, with this distribution.
+  returned: success
+  type: list
+  elements: str
+  sample: ["nodeadm writes the file anew at each boot: give the NodeConfig the same in spec.kubelet.config"]
 backup_file:
-  description: Where the old file was kept.
-  returned: when the file was changed and O(backup) is true
+  description: Where the old RV(file) was kept.
+  returned: when it was there and was changed, and O(backup) is true
   type: str
   sample: /var/lib/kubelet/config.yaml.20261121T101500Z~
+backup_files:
+  description: Where the old files were kept, by their paths.
+  returned: when something was changed
+  type: dict
+  sample: {"/var/lib/kubelet/config.yaml": "/var/lib/kubelet/config.yaml.20261121T101500Z~"}
 """
 
+import os
 from typing import Any, Mapping
 
 from ..module_utils.ansible_module import (
@@ -108,36 +146,65 @@ from ..module_utils.ansible_module import (
     run,
     wanted_settings,
 )
+from ..module_utils.errors import NodeError
 from ..module_utils.files import replace_file
-from ..module_utils.kubelet.settings import changes, complete, found_settings, manager_config
+from ..module_utils.kubelet.placement import FileChange, main_file, plan_files
+from ..module_utils.kubelet.settings import manager_config, plan_settings
 from ..module_utils.node.drift import describe_drift
+from ..module_utils.node.sources import read_sources
+from ..module_utils.node.start import check_change
 from ..module_utils.state.verdict import judge
 from ..module_utils.tree import Tree
 
 MODE = 0o644
+DIRECTORY_MODE = 0o755
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     configuration = node.needed_configuration()
-    found = found_settings(configuration)
-    settings = complete(wanted_settings(node, parameters), found)
-    config = manager_config(settings, configuration, node.machine())
-    new = configuration.with_changes(changes(settings, found))
-    changed = new.text != configuration.text
+    wanted = wanted_settings(node, parameters)
+    plan = plan_settings(wanted, configuration, node.minor)
+    config = manager_config(plan.settings, plan.configuration, node.machine())
+    check_change(node, configuration.values, plan.configuration.values)
+    sources = read_sources(node, parameters["kubeadm_patches"])
+    files = plan_files(sources, plan, wanted, node.minor)
+    main = main_file(sources, node.minor)
     result: dict[str, Any] = {
-        "file": configuration.source,
-        "settings": settings,
-        "drift": describe_drift(settings, found),
+        "file": main,
+        "files": [file.path for file in files],
+        "settings": plan.settings,
+        "drift": describe_drift(plan, configuration),
         "checkpoint": judge(node.checkpoint(), config).to_dict(),
+        "notes": [sources.installation.distribution.pointer] if sources.installation.distribution.pointer else [],
     }
-    if changed and not check_mode:
-        before, after = configuration.text.encode("utf-8"), new.text.encode("utf-8")
-        backup_file = replace_file(configuration.source, after, MODE, before, parameters["backup"])
-        if backup_file:
-            result["backup_file"] = backup_file
-    header = {"before_header": configuration.source, "after_header": configuration.source}
-    return Outcome(result, changed, {**header, "before": configuration.text, "after": new.text})
+    if files and not check_mode:
+        backups = {file.path: write(file, parameters["backup"]) for file in files}
+        result["backup_files"] = {path: backup for path, backup in backups.items() if backup is not None}
+        if main in result["backup_files"]:
+            result["backup_file"] = result["backup_files"][main]
+    differences = [difference(file) for file in files]
+    return Outcome(result, bool(files), differences[0] if len(differences) == 1 else differences)
+
+
+def write(file: FileChange, backup: bool) -> str | None:
+    """Carry one change out; give the path of the backup."""
+    directory = os.path.dirname(file.path)
+    try:
+        os.makedirs(directory, DIRECTORY_MODE, exist_ok=True)
+    except OSError as error:
+        raise NodeError("%s: cannot be made: %s; make it first" % (directory, error.strerror)) from error
+    before = None if file.before is None else file.before.encode("utf-8")
+    return replace_file(file.path, file.after.encode("utf-8"), MODE, before, backup)
+
+
+def difference(file: FileChange) -> dict[str, str]:
+    return {
+        "before_header": file.path,
+        "after_header": file.path,
+        "before": file.before or "",
+        "after": file.after,
+    }
 
 
 def main() -> None:
@@ -145,7 +212,7 @@ def main() -> None:
         work,
         KUBELET,
         SETTINGS_ARGUMENTS,
-        {"backup": {"type": "bool", "default": True}},
+        {"backup": {"type": "bool", "default": True}, "kubeadm_patches": {"type": "str"}},
         mutually_exclusive=[("reserved_system_cpus", "reservation")],
     )
 

@@ -199,10 +199,43 @@ journal:
   type: dict
   sample: {"phase": "changing", "files": ["/var/lib/kubelet/config.yaml"], "facts": {"cordoned": false}}
 kubelet:
-  description: The kubelet that runs, by its process id and command line. None where none does.
+  description: How the kubelet is installed. None where there is no kubelet.
   returned: success
   type: dict
-  sample: {"pid": 712, "arguments": ["/usr/bin/kubelet", "--config=/var/lib/kubelet/config.yaml"]}
+  contains:
+    distribution:
+      description: The distribution of Kubernetes, C(unknown) for a kubelet that is none of the known ones.
+      type: str
+      sample: kubeadm
+    service:
+      description: The systemd service that runs the kubelet.
+      type: str
+      sample: kubelet
+    config_path:
+      description: Its configuration file.
+      type: str
+      sample: /var/lib/kubelet/config.yaml
+    config_dir:
+      description: Its directory of drop-in files.
+      type: str
+      sample: /var/lib/rancher/k3s/agent/etc/kubelet.conf.d
+    kubelet_root:
+      description: The directory that holds the checkpoint.
+      type: str
+      sample: /var/lib/kubelet
+    cri_socket:
+      description: The socket of the container runtime, where the distribution keeps it.
+      type: str
+      sample: /run/containerd/containerd.sock
+    pid:
+      description: The process id of the running kubelet. None where it does not run.
+      type: int
+      sample: 712
+    command_line:
+      description: What it was started with; empty where it does not run.
+      type: list
+      elements: str
+      sample: [/usr/bin/kubelet, --config=/var/lib/kubelet/config.yaml]
 """
 
 from typing import Any, Mapping

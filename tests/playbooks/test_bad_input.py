@@ -126,6 +126,16 @@ def removed(path: str) -> Change:
     return lambda root: (root / path).unlink()
 
 
+def flags(*words: str) -> Change:
+    """These flags for the kubelet."""
+
+    def change(root: Path) -> None:
+        (root / "etc/default").mkdir(parents=True)
+        (root / "etc/default/kubelet").write_text('KUBELET_EXTRA_ARGS="%s"\n' % " ".join(words), encoding="ascii")
+
+    return change
+
+
 def network_card(numa_node: str) -> Change:
     """A network device eth0 that is attached to this NUMA node."""
 
@@ -334,11 +344,61 @@ BAD: dict[str, Bad] = {
         {OPTIONS: {"full-pcpus-only": True, "distribute-cpus-across-cores": True}},
         ALPHA,
     ),
+    # Nobody asks for it, so nobody switches its gate on.
     "option-alpha": Bad(
         "kubelet_config",
         OPTIONS,
         "set the feature gate CPUManagerPolicyAlphaOptions",
+        {PERIOD: "5s"},
+        change=added('cpuManagerPolicyOptions: {align-by-socket: "true"}\n'),
+    ),
+    # What counts before the file, and nodes that others manage.
+    "flag": Bad(
+        "kubelet_config",
+        "--cpu-manager-reconcile-period in ",
+        "remove it there, restart the kubelet, and run again",
+        {PERIOD: "5s"},
+        flags("--cpu-manager-reconcile-period=1s"),
+    ),
+    "flag-gate": Bad(
+        "kubelet_config",
+        "featureGates.CPUManagerPolicyAlphaOptions: --feature-gates in ",
+        "remove it there, restart the kubelet, and run again",
         {OPTIONS: {"align-by-socket": "true"}},
+        flags("--feature-gates=CPUManagerPolicyAlphaOptions=false"),
+    ),
+    "flag-unreadable": Bad(
+        "drift_info", "--kube-reserved in ", "found 'cpu', expected key=value", change=flags("--kube-reserved=cpu")
+    ),
+    "role-flag": Bad(
+        ROLE,
+        "--cpu-manager-reconcile-period in ",
+        "remove it there, restart the kubelet, and run again",
+        {"kubelet_cpu_manager_reconcile_period": "5s"},
+        flags("--cpu-manager-reconcile-period=1s"),
+    ),
+    "talos": Bad(
+        "kubelet_config",
+        "Talos manages its kubelets itself",
+        "use machine.kubelet.extraConfig",
+        {PERIOD: "5s", "config_path": "/" + CONFIG},
+        text("etc/os-release", "ID=talos\n"),
+    ),
+    "memory-state": Bad(
+        "kubelet_config",
+        "var/lib/kubelet/memory_manager_state",
+        "take the file out of the way",
+        {
+            "memory_manager_policy": "Static",
+            "reserved_memory": [{"numaNode": 0, "limits": {"memory": "100Mi"}}],
+        },
+        text("var/lib/kubelet/memory_manager_state", '{"policyName":"None","checksum":1}'),
+    ),
+    "memory-static": Bad(
+        "kubelet_config",
+        "reservedMemory: the kubelet would not start",
+        "over all NUMA nodes",
+        {"memory_manager_policy": "Static"},
     ),
     "option-newer": Bad(
         "drift_info",
@@ -396,7 +456,7 @@ BAD: dict[str, Bad] = {
         "drift_info",
         "systemReservedCgroup",
         "remove it from the file",
-        change=added("systemReservedCgroup: /system.slice\n"),
+        change=added("systemReservedCgroup: /system.slice\nenforceNodeAllocatable: [pods, system-reserved]\n"),
     ),
     # --- a checkpoint in use
     "in-use": Bad("checkpoint", CHECKPOINT, DRAIN, TO_NONE, IN_USE),
@@ -551,7 +611,7 @@ FORBIDDEN = {
     "kubelet": Bad("drift_info", CONFIG, AS_ROOT, change=hidden("var/lib/kubelet")),
     "kubespray": Bad("drift_info", CONFIG, AS_ROOT, change=kubespray),
     "kubespray-checkpoint": Bad(
-        "checkpoint_info", CHECKPOINT, AS_ROOT, {"config_path": "/etc/kubernetes/kubelet-config.yaml"}, kubespray
+        "checkpoint_info", CONFIG, AS_ROOT, {"config_path": "/etc/kubernetes/kubelet-config.yaml"}, kubespray
     ),
     "sysfs": Bad("cpu_topology_info", CPU + CORE, AS_ROOT, change=hidden(CPU + CORE)),
 }

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Any, Callable
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import SETTINGS
 from ansible_collections.kubenode.cpu_manager.tests.machines import texts
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
@@ -51,7 +52,7 @@ NODES = ("xeon", "epyc", "edge")
 
 def comparable(result: dict[str, Any]) -> dict[str, Any]:
     """A result without what only a run can know."""
-    return {key: value for key, value in result.items() if key not in ("backup_file", "task")}
+    return {key: value for key, value in result.items() if key not in ("backup_file", "backup_files", "task")}
 
 
 def test_all_modules_are_here() -> None:
@@ -110,7 +111,7 @@ def test_what_is_found_is_what_is_accepted(copy_of: CopyOf, tmp_path: Path) -> N
     tasks = (task(module, root="{{ root }}") for module in ("reconcile", "drift_info"))
     found = ansible_playbook(tmp_path / "read", play(*tasks), hosts).last("good")
     assert found["status"] == "clean"
-    assert set(found["found"]) <= set(WANTED) | {"reserved_system_cpus", "kube_reserved_cpu", "system_reserved_cpu"}
+    assert set(found["found"]) == set(SETTINGS)
 
     same = play(
         task("kubelet_config", root="{{ root }}", **found["found"]),

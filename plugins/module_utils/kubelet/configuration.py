@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from math import isfinite
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from ..errors import InputError, NodeError
 from .values import REMOVE, same
@@ -29,18 +29,36 @@ class ConfigurationError(NodeError):
     """The file is no KubeletConfiguration that can be read for sure. The message names the file and the place."""
 
 
-class KubeletConfiguration:
-    """One file: `text` as it is, and `values`, a dict of dict, list, str, int, float, bool and None. Not to be changed.
+class Configuration:
+    """What a kubelet runs with: `values`, a dict of dict, list, str, int, float, bool and None. Not to be changed.
 
-    `source` names the file in messages.
+    `source` names it in messages.
     """
 
-    __slots__ = ("source", "text", "values")
+    __slots__ = ("source", "values")
 
-    def __init__(self, text: str, values: dict[str, Any], source: str) -> None:
-        self.text = text
+    def __init__(self, values: dict[str, Any], source: str) -> None:
         self.values = values
         self.source = source
+
+    def origin(self, path: Sequence[str]) -> str | None:
+        """Who gives what is at `path`; None where nobody does, and the kubelet takes its default."""
+        values: Any = self.values
+        for key in path:
+            if not isinstance(values, Mapping) or key not in values:
+                return None
+            values = values[key]
+        return self.source
+
+
+class KubeletConfiguration(Configuration):
+    """One file: its `text` as it is, and its values."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str, values: dict[str, Any], source: str) -> None:
+        super().__init__(values, source)
+        self.text = text
 
     @classmethod
     def parse(cls, text: str, source: str = "kubelet configuration") -> KubeletConfiguration:
@@ -83,15 +101,7 @@ class KubeletConfiguration:
         Raises InputError for a path or value that no file can hold, and ConfigurationError for a path through
         something that is no mapping.
         """
-        wanted = deepcopy(self.values)
-        for path in changes:
-            _check_path(path)
-        # In this order a mapping comes before its members.
-        for path in sorted(changes):
-            if changes[path] is REMOVE:
-                _remove(wanted, path)
-            else:
-                self._set(wanted, path, _plain(changes[path]))
+        wanted = changed_values(self, changes)
         # Imported here: a module that only reads is faster without it.
         from .editor import edit
 
@@ -103,16 +113,31 @@ class KubeletConfiguration:
             raise AssertionError("internal error, nothing was written: %s would not read as wanted" % self.source)
         return changed
 
-    def _set(self, values: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
-        for depth, key in enumerate(path[:-1], 1):
-            if values.get(key) is None:
-                values[key] = {}
-            values = values[key]
-            if not isinstance(values, dict):
-                raise ConfigurationError(
-                    "%s: %s is no mapping, found %r; repair it first" % (self.source, ".".join(path[:depth]), values)
-                )
-        values[path[-1]] = value
+
+def changed_values(configuration: Configuration, changes: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    """The values of the configuration after these changes. Raises as with_changes()."""
+    wanted = deepcopy(configuration.values)
+    for path in changes:
+        _check_path(path)
+    # In this order a mapping comes before its members.
+    for path in sorted(changes):
+        if changes[path] is REMOVE:
+            _remove(wanted, path)
+        else:
+            _set(wanted, path, _plain(changes[path]), configuration.source)
+    return wanted
+
+
+def _set(values: dict[str, Any], path: tuple[str, ...], value: Any, source: str) -> None:
+    for depth, key in enumerate(path[:-1], 1):
+        if values.get(key) is None:
+            values[key] = {}
+        values = values[key]
+        if not isinstance(values, dict):
+            raise ConfigurationError(
+                "%s: %s is no mapping, found %r; repair it first" % (source, ".".join(path[:depth]), values)
+            )
+    values[path[-1]] = value
 
 
 def _check_path(path: tuple[str, ...]) -> None:

@@ -80,6 +80,12 @@ class Gates:
         self.values = values
         self.minor = minor
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any], minor: int) -> Gates:
+        """Those of a configuration with these values."""
+        gates = values.get("featureGates")
+        return cls(gates if isinstance(gates, Mapping) else {}, minor)
+
     def enabled(self, name: str) -> bool:
         """Whether one of GATES is on. One that is gone is on for ever."""
         gate = GATES[name]

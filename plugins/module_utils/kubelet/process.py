@@ -29,9 +29,12 @@ def find_kubelet(tree: Tree) -> Process | None:
     """The kubelet that runs on this node; None where none does, as in a saved machine."""
     for pid in tree.numbered("/proc", ""):
         try:
-            arguments = tuple((tree.read_value("/proc/%d/cmdline" % pid) or "").split("\0"))
+            line = tree.read_value("/proc/%d/cmdline" % pid)
         except NodeError:
             continue  # it ended meanwhile
+        if line is None or not ("kubel" in line or "k3s" in line):
+            continue
+        arguments = tuple(line.split("\0"))
         name = os.path.basename(arguments[0])
         if name in _KUBELETS or (name in _K3S and _is_k3s_with_kubelet(arguments)):
             return Process(pid, arguments)

@@ -20,16 +20,18 @@ from ..policy.reservation import kubelet_reservation
 from ..quantity import millis, nanoseconds
 from ..state.validation import NEWEST_MINOR, NONE, STATIC, CPUManagerConfig
 from ..topology.kubelet_view import CPUTopology
-from .configuration import ConfigurationError, KubeletConfiguration
+from .configuration import Configuration, ConfigurationError, changed_values
 from .gates import CPU_ALPHA_OPTIONS, CPU_BETA_OPTIONS, POD_LEVEL_MANAGERS, Gates
 from .values import REMOVE
 
 CPU_MANAGER_POLICIES = (NONE, STATIC)
 TOPOLOGY_MANAGER_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 TOPOLOGY_MANAGER_SCOPES = ("container", "pod")
+MEMORY_MANAGER_POLICIES = ("None", "Static")
 
 _MAX_NUMA_NODES = 8
 _NANOSECONDS_PER_SECOND = 10**9
+_SHORTEST_QUOTA_PERIOD, _LONGEST_QUOTA_PERIOD = 10**6, _NANOSECONDS_PER_SECOND
 
 
 class Setting(NamedTuple):
@@ -64,6 +66,25 @@ def _choice(choices: tuple[str, ...]) -> Callable[[Any], str]:
     return choose
 
 
+def _switch(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InputError("%r is neither true nor false" % (value,))
+    return value
+
+
+def _reserved_memory(value: Any) -> tuple[Any, ...]:
+    """Each NUMA node with what is reserved of it, in order."""
+    entries = []
+    for entry in value if isinstance(value, (list, tuple)) else (value,):
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("limits"), Mapping):
+            raise InputError("%r is not a list of mappings with numaNode and limits" % (value,))
+        node = entry.get("numaNode", 0)
+        if isinstance(node, bool) or not isinstance(node, int):
+            raise InputError("numaNode %r is not a number" % (node,))
+        entries.append((node, tuple(sorted((name, millis(amount)) for name, amount in entry["limits"].items()))))
+    return tuple(sorted(entries))
+
+
 def _cpus(value: Any) -> CPUSet:
     return CPUSet.parse_plain(_text(value))
 
@@ -77,18 +98,37 @@ SETTINGS: dict[str, Setting] = {
     ),
     "topology_manager_policy": Setting(("topologyManagerPolicy",), "none", _choice(TOPOLOGY_MANAGER_POLICIES)),
     "topology_manager_scope": Setting(("topologyManagerScope",), "container", _choice(TOPOLOGY_MANAGER_SCOPES)),
+    "topology_manager_policy_options": Setting(("topologyManagerPolicyOptions",), {}, _options),
+    "memory_manager_policy": Setting(("memoryManagerPolicy",), "None", _choice(MEMORY_MANAGER_POLICIES)),
+    "cpu_cfs_quota": Setting(("cpuCFSQuota",), True, _switch),
+    "cpu_cfs_quota_period": Setting(("cpuCFSQuotaPeriod",), "100ms", nanoseconds),
     "reserved_system_cpus": Setting(("reservedSystemCPUs",), "", _cpus),
     "kube_reserved_cpu": Setting(("kubeReserved", "cpu"), "0", millis),
     "system_reserved_cpu": Setting(("systemReserved", "cpu"), "0", millis),
+    "kube_reserved_memory": Setting(("kubeReserved", "memory"), "0", millis),
+    "system_reserved_memory": Setting(("systemReserved", "memory"), "0", millis),
+    "reserved_memory": Setting(("reservedMemory",), [], _reserved_memory),
 }
 
+# Those that may need something beside them.
+_WITH_COMPANIONS = frozenset(
+    (
+        "cpu_manager_policy_options",
+        "topology_manager_policy_options",
+        "memory_manager_policy",
+        "cpu_cfs_quota_period",
+        "reserved_system_cpus",
+    )
+)
+_AMOUNTS = ("kube_reserved_cpu", "system_reserved_cpu", "kube_reserved_memory", "system_reserved_memory")
 
-def found_settings(configuration: KubeletConfiguration) -> dict[str, Any]:
+
+def found_settings(configuration: Configuration) -> dict[str, Any]:
     """What the kubelet makes of its file: every setting. Raises ConfigurationError for a value it cannot read."""
     return {name: _found(configuration, setting) for name, setting in SETTINGS.items()}
 
 
-def _found(configuration: KubeletConfiguration, setting: Setting) -> Any:
+def _found(configuration: Configuration, setting: Setting) -> Any:
     value: Any = configuration.values
     for key in setting.path:
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -100,7 +140,8 @@ def _found(configuration: KubeletConfiguration, setting: Setting) -> Any:
     try:
         setting.meaning(value)
     except InputError as error:
-        raise ConfigurationError("%s: %s: %s" % (configuration.source, ".".join(setting.path), error)) from error
+        source = configuration.origin(setting.path) or configuration.source
+        raise ConfigurationError("%s: %s: %s" % (source, ".".join(setting.path), error)) from error
     return value
 
 
@@ -111,13 +152,16 @@ def check_settings(wanted: Mapping[str, Any]) -> None:
             SETTINGS[name].meaning(value)
         except InputError as error:
             raise InputError("%s: %s" % (name, error)) from error
-    for name in ("kube_reserved_cpu", "system_reserved_cpu"):
+    for name in _AMOUNTS:
         if name in wanted and millis(wanted[name]) < 0:
             raise InputError("%s: %r is negative; write 0 or more" % (name, wanted[name]))
     if "cpu_manager_reconcile_period" in wanted and nanoseconds(wanted["cpu_manager_reconcile_period"]) < 0:
         raise InputError(
             "cpu_manager_reconcile_period: %r is negative; write 0 or more" % wanted["cpu_manager_reconcile_period"]
         )
+    period = wanted.get("cpu_cfs_quota_period", SETTINGS["cpu_cfs_quota_period"].default)
+    if not _SHORTEST_QUOTA_PERIOD <= nanoseconds(period) <= _LONGEST_QUOTA_PERIOD:
+        raise InputError("cpu_cfs_quota_period: %r is out of range; write 1ms to 1s" % period)
 
 
 def complete(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,12 +186,46 @@ def differences(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str
 
 def changes(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
     """What to change in the file, as KubeletConfiguration.with_changes() takes it: only what means something else."""
-    edits: dict[tuple[str, ...], Any] = {}
-    for name in differences(wanted, found):
-        setting, value = SETTINGS[name], wanted[name]
-        # No CPUs, no options: better not in the file at all.
-        edits[setting.path] = value if setting.meaning(value) else REMOVE
-    return edits
+    return {SETTINGS[name].path: written(name, wanted[name]) for name in differences(wanted, found)}
+
+
+def written(name: str, value: Any) -> Any:
+    """What a file has for a setting: no CPUs, no options are better not in it at all."""
+    setting = SETTINGS[name]
+    meaning = setting.meaning(value)
+    return REMOVE if not meaning and meaning == setting.meaning(setting.default) else value
+
+
+class Plan(NamedTuple):
+    """What becomes of a kubelet's settings."""
+
+    found: dict[str, Any]
+    # All of them once it is done.
+    settings: dict[str, Any]
+    # What to change, as KubeletConfiguration.with_changes() takes it; the last are what goes with the settings.
+    changes: dict[tuple[str, ...], Any]
+    companions: dict[tuple[str, ...], Any]
+    # What the kubelet then runs with.
+    configuration: Configuration
+
+
+def plan_settings(wanted: Mapping[str, Any], configuration: Configuration, minor: int = NEWEST_MINOR) -> Plan:
+    """Decide what to change for these settings. Raises ConfigurationError for what the kubelet cannot read."""
+    found = found_settings(configuration)
+    settings = complete(wanted, found)
+    edits = changes(settings, found)
+    beside: dict[tuple[str, ...], Any] = {}
+    if not _WITH_COMPANIONS.isdisjoint(wanted):
+        # Imported here: every import costs time on every node.
+        from .companions import companions
+
+        beside = companions({name: settings[name] for name in wanted}, configuration, minor)
+    if not edits and not beside:
+        return Plan(found, settings, {}, {}, configuration)
+    edits.update(beside)
+    return Plan(
+        found, settings, edits, beside, Configuration(changed_values(configuration, edits), configuration.source)
+    )
 
 
 class Machine(NamedTuple):
@@ -157,12 +235,11 @@ class Machine(NamedTuple):
     minor: int = NEWEST_MINOR
 
 
-def _gates(configuration: KubeletConfiguration, minor: int) -> Gates:
-    values = configuration.values.get("featureGates")
-    return Gates(values if isinstance(values, Mapping) else {}, minor)
+def _gates(configuration: Configuration, minor: int) -> Gates:
+    return Gates.of(configuration.values, minor)
 
 
-def static_options(settings: Mapping[str, Any], configuration: KubeletConfiguration, minor: int) -> StaticOptions:
+def static_options(settings: Mapping[str, Any], configuration: Configuration, minor: int) -> StaticOptions:
     """The policy's options under the feature gates of the file. Raises InputError."""
     options = settings["cpu_manager_policy_options"]
     if settings["cpu_manager_policy"] != STATIC:
@@ -184,9 +261,7 @@ def static_options(settings: Mapping[str, Any], configuration: KubeletConfigurat
         raise InputError("cpu_manager_policy_options: %s" % error) from error
 
 
-def manager_config(
-    settings: Mapping[str, Any], configuration: KubeletConfiguration, machine: Machine
-) -> CPUManagerConfig:
+def manager_config(settings: Mapping[str, Any], configuration: Configuration, machine: Machine) -> CPUManagerConfig:
     """What the CPU manager would start with. Raises InputError or RefusedError where the kubelet would not start."""
     topology = machine.topology
     options = static_options(settings, configuration, machine.minor)
@@ -219,7 +294,7 @@ def manager_config(
 
 def _check_combinations(
     settings: Mapping[str, Any],
-    configuration: KubeletConfiguration,
+    configuration: Configuration,
     options: StaticOptions,
     topology: CPUTopology,
     reserved: CPUSet,
@@ -237,12 +312,11 @@ def _check_combinations(
         check_machine(options, topology, settings["topology_manager_policy"])
     except InputError as error:
         raise InputError("cpu_manager_policy_options: %s" % error) from error
-    manager_options = values.get("topologyManagerPolicyOptions")
-    allowed = manager_options.get("max-allowable-numa-nodes", "") if isinstance(manager_options, Mapping) else ""
-    most = max(_MAX_NUMA_NODES, int(allowed) if str(allowed).isdecimal() else 0)
+    allowed = settings["topology_manager_policy_options"].get("max-allowable-numa-nodes", "")
+    most = max(_MAX_NUMA_NODES, int(allowed) if allowed.isdecimal() else 0)
     if settings["topology_manager_policy"] != "none" and topology.num_numa_nodes > most:
         raise InputError(
             "topology_manager_policy: %s is unsupported on a node with %d NUMA nodes, more than %d; set none, or"
-            " max-allowable-numa-nodes in the file's topologyManagerPolicyOptions"
+            " max-allowable-numa-nodes in topology_manager_policy_options"
             % (settings["topology_manager_policy"], topology.num_numa_nodes, most)
         )

@@ -18,6 +18,8 @@ from .amount import map_text
 from .finding import Finding, Host, refused, refused_by
 from .gates import TOPOLOGY_ALPHA_OPTIONS, TOPOLOGY_BETA_OPTIONS, TOPOLOGY_MANAGER, TOPOLOGY_OPTIONS, Gates
 
+_NEVER = 1000
+
 # The minor version from which each option of the topology manager is alpha, beta, generally available.
 _OPTIONS = {PREFER_CLOSEST: (26, 28, 32), MAX_NUMA_NODES: (31, 31, 35)}
 _REMEDIES = {PREFER_CLOSEST: 'write "true" or "false"', MAX_NUMA_NODES: 'write a number of 8 or more, as in "16"'}
@@ -61,18 +63,27 @@ def _check_level(name: str, gates: Gates, minor: int) -> None:
     """Raise KubeletError for an option that this version, or its gates, does not have."""
     if name not in _OPTIONS:
         return  # refused as unknown when it is read
-    alpha, beta, general = _OPTIONS[name]
+    alpha = _OPTIONS[name][0]
     if minor < alpha:
         raise KubeletError(
             "unknown Topology Manager Policy option: %s" % quote(name),
             "remove it, or upgrade to Kubernetes 1.%d" % alpha,
         )
-    level, gate = ("Beta", TOPOLOGY_BETA_OPTIONS) if minor >= beta else ("Alpha", TOPOLOGY_ALPHA_OPTIONS)
-    if minor < general and not gates.enabled(gate):
+    gate = manager_option_gate(name, minor)
+    if gate is not None and not gates.enabled(gate):
+        level = "Beta" if gate == TOPOLOGY_BETA_OPTIONS else "Alpha"
         raise KubeletError(
             "Topology Manager Policy %s-level Options not enabled, but option %s provided" % (level, quote(name)),
             "set featureGates.%s: true" % gate,
         )
+
+
+def manager_option_gate(name: str, minor: int) -> str | None:
+    """The feature gate that an option needs in Kubernetes 1.`minor`; None for none, or no such option."""
+    alpha, beta, general = _OPTIONS.get(name, (_NEVER, _NEVER, _NEVER))
+    if not alpha <= minor < general:
+        return None
+    return TOPOLOGY_BETA_OPTIONS if minor >= beta else TOPOLOGY_ALPHA_OPTIONS
 
 
 def _machine_findings(policy: str, options: Mapping[str, str], host: Host) -> list[Finding]:

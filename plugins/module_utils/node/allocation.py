@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet
-from ..kubelet.configuration import API_VERSION, KIND, KubeletConfiguration
-from ..kubelet.settings import Machine, complete, found_settings, manager_config, static_options
+from ..kubelet.configuration import API_VERSION, KIND, Configuration
+from ..kubelet.settings import Machine, manager_config, plan_settings, static_options
 from ..policy.assignment import EndlessDistributionError
 from ..policy.hints import TopologyManager
 from ..policy.manager import Admission, CPUManager
@@ -36,15 +36,15 @@ class Question(NamedTuple):
 
     topology: Topology
     machine: Machine
-    configuration: KubeletConfiguration
+    configuration: Configuration
     wanted: Mapping[str, Any]
     checkpoint: bytes | None
     pods: Sequence[Pod]
 
 
-def default_configuration() -> KubeletConfiguration:
+def default_configuration() -> Configuration:
     """The configuration of a kubelet whose file says nothing."""
-    return KubeletConfiguration("", {"apiVersion": API_VERSION, "kind": KIND}, "the kubelet's defaults")
+    return Configuration({"apiVersion": API_VERSION, "kind": KIND}, "the kubelet's defaults")
 
 
 def plan_allocations(question: Question) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def plan_allocations(question: Question) -> dict[str, Any]:
 
     Raises InputError, RefusedError where the kubelet would not start with these settings.
     """
-    settings = complete(question.wanted, found_settings(question.configuration))
+    question, settings = _planned(question)
     notes: list[str] = []
     manager = _start(question, settings, notes)
     policy = manager.policy
@@ -81,12 +81,18 @@ def seed_state(question: Question) -> tuple[State, list[dict[str, str]]]:
 
     Also the pods that it would refuse. Raises as plan_allocations().
     """
-    settings = complete(question.wanted, found_settings(question.configuration))
+    question, settings = _planned(question._replace(checkpoint=None))
     notes: list[str] = []
-    manager = _start(question._replace(checkpoint=None), settings, notes)
+    manager = _start(question, settings, notes)
     refused = _add_all(manager, question.pods, notes)
     manager.remove_stale()
     return manager.state.snapshot(), refused
+
+
+def _planned(question: Question) -> tuple[Question, dict[str, Any]]:
+    """The question once the settings are in the configuration, and all of them."""
+    plan = plan_settings(question.wanted, question.configuration, question.machine.minor)
+    return question._replace(configuration=plan.configuration), plan.settings
 
 
 def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) -> CPUManager:
@@ -101,12 +107,11 @@ def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) ->
     if config.policy_name == STATIC:
         options = static_options(settings, question.configuration, question.machine.minor)
         policy = StaticPolicy(question.machine.topology, options, config.reserved, question.machine.minor)
-    manager_options = question.configuration.values.get("topologyManagerPolicyOptions")
     topology_manager = TopologyManager(
         settings["topology_manager_policy"],
         settings["topology_manager_scope"],
         [node.id for node in question.topology.numa_nodes],
-        {str(name): str(text) for name, text in (manager_options or {}).items()},
+        settings["topology_manager_policy_options"],
         question.topology.numa_distances,
     )
     return CPUManager(policy, topology_manager, state)

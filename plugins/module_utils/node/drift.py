@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Mapping
 
 from ..cpuset import CPUSet
 from ..errors import InputError, RefusedError
-from ..kubelet.configuration import KubeletConfiguration
-from ..kubelet.settings import Machine, complete, differences, found_settings, manager_config
+from ..kubelet.configuration import Configuration
+from ..kubelet.settings import SETTINGS, Machine, Plan, differences, manager_config, plan_settings
 from ..state.assignments import State
 from ..state.verdict import ABSENT, ACCEPTED, REFUSED, Judgement, judge
 from ..topology.model import Topology
@@ -34,7 +34,7 @@ RECONCILE = "reconcile"
 def report(
     topology: Topology,
     machine: Machine,
-    configuration: KubeletConfiguration | None,
+    configuration: Configuration | None,
     checkpoint: bytes | None,
     wanted: Mapping[str, Any],
     observed: Observed | None = None,
@@ -59,14 +59,15 @@ def report(
             "enforcement": None,
             "notes": notes,
         }
-    found = found_settings(configuration)
-    settings = complete(wanted, found)
-    config = manager_config(settings, configuration, machine)
+    plan = plan_settings(wanted, configuration, machine.minor)
+    found = plan.found
+    config = manager_config(plan.settings, plan.configuration, machine)
     judgement = judge(checkpoint, config)
-    drift = describe_drift(settings, found)
+    drift = describe_drift(plan, configuration)
     actions = [WRITE_CONFIGURATION] if drift else []
     if judgement.verdict == REFUSED:
-        drift.append({"subject": "checkpoint", "wanted": ACCEPTED, "found": "%s: %s" % (REFUSED, judgement.reason)})
+        refusal = "%s: %s" % (REFUSED, judgement.reason)
+        drift.append({"subject": "checkpoint", "wanted": ACCEPTED, "found": refusal, "source": None})
         # Before the configuration: a running kubelet would write the file again, and a stopped one must not
         # find the new policy beside the old state.
         actions.insert(0, RESET_CHECKPOINT)
@@ -104,12 +105,26 @@ def report(
     }
 
 
-def describe_drift(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The settings that mean something else than wanted, as plain data."""
-    return [{"subject": name, "wanted": wanted[name], "found": found[name]} for name in differences(wanted, found)]
+def describe_drift(plan: Plan, configuration: Configuration) -> list[dict[str, Any]]:
+    """What a plan changes, as plain data."""
+    drift = [
+        {
+            "subject": name,
+            "wanted": plan.settings[name],
+            "found": plan.found[name],
+            "source": configuration.origin(SETTINGS[name].path),
+        }
+        for name in differences(plan.settings, plan.found)
+    ]
+    for path, value in plan.companions.items():
+        found: Any = configuration.values
+        for key in path:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        drift.append({"subject": ".".join(path), "wanted": value, "found": found, "source": configuration.origin(path)})
+    return drift
 
 
-def _found_reservation(found: Mapping[str, Any], configuration: KubeletConfiguration, machine: Machine) -> CPUSet:
+def _found_reservation(found: Mapping[str, Any], configuration: Configuration, machine: Machine) -> CPUSet:
     """The CPUs that the kubelet reserves now, as far as it would start at all."""
     try:
         reserved = manager_config(found, configuration, machine).reserved
@@ -162,7 +177,7 @@ def _machine_notes(topology: Topology, machine: Machine) -> list[str]:
 
 
 def _restart_notes(
-    found: Mapping[str, Any], configuration: KubeletConfiguration, machine: Machine, checkpoint: bytes | None
+    found: Mapping[str, Any], configuration: Configuration, machine: Machine, checkpoint: bytes | None
 ) -> list[str]:
     try:
         reason = judge(checkpoint, manager_config(found, configuration, machine)).reason

@@ -16,7 +16,7 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 from ..command import run_command
 from ..errors import NodeError, RefusedError
-from ..kubelet.configuration import KubeletConfiguration
+from ..kubelet.configuration import Configuration
 from ..kubelet.process import Process, find_kubelet
 from ..kubelet.settings import found_settings
 from ..state.verdict import readable
@@ -101,7 +101,7 @@ class Watch:
                 return Answer(complaint or _too_late(self.timeout, self.seconds), life, well)
             self.sleep(_INTERVAL)
 
-    def _complaint(self, configuration: KubeletConfiguration, life: Life | None) -> str:
+    def _complaint(self, configuration: Configuration, life: Life | None) -> str:
         if life is None:
             return "no kubelet runs"
         return healthz_complaint(configuration) or checkpoint_complaint(self.node, configuration)
@@ -130,7 +130,7 @@ def _too_late(timeout: float, seconds: float) -> str:
     return "the kubelet was not well for %g seconds on end within %g" % (seconds, timeout)
 
 
-def healthz_complaint(configuration: KubeletConfiguration) -> str:
+def healthz_complaint(configuration: Configuration) -> str:
     """What is wrong with the answer at /healthz; empty where it is well, or switched off."""
     # The module of the standard library is big, and not each import of this file needs it.
     from http.client import HTTPConnection, HTTPException
@@ -154,7 +154,7 @@ def healthz_complaint(configuration: KubeletConfiguration) -> str:
     return "" if answer.status == 200 else "http://%s:%s/healthz says %d %s" % (address, port, answer.status, body)
 
 
-def checkpoint_complaint(node: Node, configuration: KubeletConfiguration) -> str:
+def checkpoint_complaint(node: Node, configuration: Configuration) -> str:
     """What is wrong with the checkpoint that the kubelet has taken over or written."""
     policy = found_settings(configuration)["cpu_manager_policy"]
     said = readable(node.checkpoint())

@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..errors import InputError, NodeError, RefusedError
-from ..kubelet.configuration import KubeletConfiguration
-from ..kubelet.distributions import KUBELET_ROOT, find_config
+from ..kubelet.configuration import Configuration, KubeletConfiguration
+from ..kubelet.distributions import DROP_IN_SUFFIX, KUBELET_ROOT
+from ..kubelet.installation import Installation, find_installation
 from ..kubelet.settings import Machine
 from ..state.validation import FILE_NAME, NEWEST_MINOR
 from ..topology.kubelet_view import kubelet_view
@@ -32,11 +33,19 @@ class Node:
     """The files of one node, each read when it is first asked for."""
 
     def __init__(
-        self, tree: Tree, config_path: str | None = None, kubelet_root: str | None = None, minor: int | None = None
+        self,
+        tree: Tree,
+        config_path: str | None = None,
+        kubelet_root: str | None = None,
+        minor: int | None = None,
+        command_line: Sequence[str] = (),
     ) -> None:
         self.tree = tree
-        self.config_path = config_path or find_config(tree)
-        self.checkpoint_path = "%s/%s" % ((kubelet_root or KUBELET_ROOT).rstrip("/"), FILE_NAME)
+        # None where there is no kubelet.
+        self.installation: Installation | None = find_installation(tree, command_line, config_path, kubelet_root)
+        self.config_path = self.installation.config_path if self.installation is not None else None
+        root = kubelet_root or (self.installation.kubelet_root if self.installation is not None else KUBELET_ROOT)
+        self.checkpoint_path = "%s/%s" % (root.rstrip("/"), FILE_NAME)
         self.minor = NEWEST_MINOR if minor is None else minor
         self._topology: Topology | None = None
 
@@ -56,14 +65,41 @@ class Node:
         """What the kubelet makes of the machine."""
         return Machine(kubelet_view(self.topology), self.minor)
 
-    def configuration(self) -> KubeletConfiguration | None:
-        """The kubelet's configuration; None where there is no kubelet. Raises NodeError for a file that is no such."""
+    def file(self) -> KubeletConfiguration | None:
+        """The kubelet's configuration file; None where there is none. Raises NodeError for a file that is no such."""
         if self.config_path is None or not self.tree.exists(self.config_path):
             return None
-        return KubeletConfiguration.parse(self.tree.read_text(self.config_path), self.tree.path(self.config_path))
+        return self.parsed(self.config_path)
 
-    def needed_configuration(self) -> KubeletConfiguration:
-        """The kubelet's configuration. Raises NodeError where there is none."""
+    def drop_ins(self) -> list[KubeletConfiguration]:
+        """The kubelet's drop-in files, in the order in which they count. Raises NodeError for one that is no such."""
+        return [self.parsed(path) for path in self._drop_in_paths()]
+
+    def configuration_paths(self) -> list[str]:
+        """The configuration file and the drop-in files."""
+        return [path for path in (self.config_path, *self._drop_in_paths()) if path is not None]
+
+    def _drop_in_paths(self) -> list[str]:
+        directory = self.installation.config_dir if self.installation is not None else None
+        if directory is None:
+            return []
+        return [path for path in self.tree.files_below(directory) if path.endswith(DROP_IN_SUFFIX)]
+
+    def configuration(self) -> Configuration | None:
+        """What the kubelet runs with; None where there is no kubelet. Raises NodeError for a file that is no such."""
+        file = self.file()
+        if self.installation is None or (file is None and self.config_path is not None):
+            return None
+        drop_ins, flags = self.drop_ins(), self.installation.flags
+        if file is not None and not drop_ins and not flags:
+            return file
+        # Imported here: most nodes have the one file alone.
+        from ..kubelet.effective import effective_configuration
+
+        return effective_configuration(file, drop_ins, flags)
+
+    def needed_configuration(self) -> Configuration:
+        """What the kubelet runs with. Raises NodeError where there is no kubelet."""
         configuration = self.configuration()
         if configuration is None:
             raise NodeError(
@@ -72,12 +108,21 @@ class Node:
             )
         return configuration
 
+    def kubelet(self, configuration: Configuration | None) -> dict[str, Any] | None:
+        """How the kubelet with this configuration is installed, as plain data; None where there is none."""
+        installation = self.installation
+        return None if installation is None or configuration is None else installation.to_dict(self.tree)
+
+    def parsed(self, path: str) -> KubeletConfiguration:
+        """One file that is there. Raises NodeError for a file that is no KubeletConfiguration."""
+        return KubeletConfiguration.parse(self.tree.read_text(path), self.tree.path(path))
+
     def runs_pods(self, cgroup_root: str) -> bool:
         """Whether there is a cgroup of all pods. A quick look, for the many nodes and moments without."""
         # With a root of its own, it takes the hierarchy to find it.
         return bool(cgroup_root) or any(self.tree.exists(path) for path in _KUBEPODS)
 
-    def observed(self, configuration: KubeletConfiguration | None) -> tuple[Observed | None, list[str]]:
+    def observed(self, configuration: Configuration | None) -> tuple[Observed | None, list[str]]:
         """The containers of a kubelet and their cgroups; None, and why where that is strange, where it has none."""
         cgroup_root = cgroup_root_of(configuration)
         if configuration is None or not self.runs_pods(cgroup_root):
@@ -94,7 +139,7 @@ class Node:
         return self.tree.read_bytes(self.checkpoint_path)
 
 
-def cgroup_root_of(configuration: KubeletConfiguration | None) -> str:
+def cgroup_root_of(configuration: Configuration | None) -> str:
     """Below which cgroup the kubelet keeps those of pods; empty for the topmost."""
     return "" if configuration is None else str(configuration.values.get("cgroupRoot") or "").strip("/")
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..kubelet.process import find_kubelet
-from ..kubelet.settings import SETTINGS, complete, found_settings, manager_config
+from ..kubelet.placement import plan_files, touched_files
+from ..kubelet.settings import SETTINGS, manager_config, plan_settings
 from .checkpoint import plan_valid
 from .drift import RESET_CHECKPOINT, START_KUBELET, report
 from .journal import read_journal
 from .node import Node
+from .sources import read_sources
 from .start import start_findings
 
 # A restart with one of these changed admits every running pod as before.
@@ -30,7 +31,6 @@ def rollout_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
     checkpoint = node.checkpoint()
     answer = report(node.topology, node.machine(), configuration, checkpoint, wanted, observed)
     journal = read_journal(node.tree)
-    kubelet = find_kubelet(node.tree)
     restarts = START_KUBELET in answer["actions"]
     planned = planned_checkpoint(node, wanted, checkpoint) if restarts else checkpoint
     findings = start_findings(node, wanted, planned) if restarts else []
@@ -40,17 +40,23 @@ def rollout_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
         "drain": restarts and needs_drain(answer["actions"], answer["drift"]),
         "starts": not any(finding.fatal for finding in findings),
         "findings": [finding.to_dict() for finding in findings],
-        "files": [] if node.config_path is None else [node.config_path, node.checkpoint_path],
+        "files": [] if configuration is None else [*planned_files(node, wanted), node.checkpoint_path],
         "journal": None if journal is None else journal.to_dict(),
-        "kubelet": None if kubelet is None else {"pid": kubelet.pid, "arguments": list(kubelet.arguments)},
+        "kubelet": node.kubelet(configuration),
     }
+
+
+def planned_files(node: Node, wanted: Mapping[str, Any]) -> list[str]:
+    """The files that a change of settings writes, as paths on the node. Raises RefusedError where it would not."""
+    sources = read_sources(node)
+    plan_files(sources, plan_settings(wanted, node.needed_configuration(), node.minor), wanted, node.minor)
+    return [node.tree.node_path(path) for path in touched_files(sources, node.minor)]
 
 
 def planned_checkpoint(node: Node, wanted: Mapping[str, Any], checkpoint: bytes | None) -> bytes | None:
     """The checkpoint with which the kubelet would start after the change."""
-    configuration = node.needed_configuration()
-    settings = complete(wanted, found_settings(configuration))
-    config = manager_config(settings, configuration, node.machine())
+    plan = plan_settings(wanted, node.needed_configuration(), node.minor)
+    config = manager_config(plan.settings, plan.configuration, node.machine())
     return plan_valid(checkpoint, config, discard=True).new
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import posixpath
 from typing import Any, Iterator, Mapping
 
-from ..kubelet.configuration import API_VERSION, KIND, ConfigurationError
+from ..errors import RefusedError
+from ..kubelet.companions import companions
+from ..kubelet.configuration import API_VERSION, KIND, ConfigurationError, changed_values
 from ..kubelet.document import read_document
 from ..kubelet.finding import Finding, Host, harmful, refused
-from ..kubelet.settings import SETTINGS
+from ..kubelet.settings import SETTINGS, written
 from ..kubelet.start_check import Checked, check_start
 from ..kubelet.values import REMOVE
 from ..state.assignments import State
@@ -66,24 +68,46 @@ def start_findings(node: Node, wanted: Mapping[str, Any], checkpoint: bytes | No
         if finding is None:
             raise
         return [finding]
-    configuration = configuration.with_changes(planned_changes(wanted))
+    changes = {**planned_changes(wanted), **companions(wanted, configuration, node.minor)}
     host = host_of(node)
-    checked = check_start(configuration.values, host)
-    memory_path = posixpath.join(posixpath.dirname(node.checkpoint_path), MEMORY_STATE)
-    memory_state = node.tree.read_bytes(memory_path) if node.tree.exists(memory_path, follow=False) else None
+    checked = check_start(changed_values(configuration, changes), host)
     return [
         *checked.findings,
         *checkpoint_findings(checkpoint, node.checkpoint_path, checked, host),
-        *memory_state_findings(memory_state, memory_path, checked),
+        *_memory_state_findings_of(node, checked),
     ]
+
+
+def check_change(node: Node, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """Raise RefusedError where the kubelet would refuse what is after a change, and not what was before it.
+
+    Of the CPU manager's checkpoint nothing is said: that is reset with the change.
+    """
+    if after is before:
+        return
+    known = {(finding.where, finding.text) for finding in _findings_of(node, before)}
+    for finding in _findings_of(node, after):
+        if finding.fatal and (finding.where, finding.text) not in known:
+            raise RefusedError(
+                "%s: the kubelet would not start: %s (%s); %s"
+                % (finding.where, finding.text, finding.cause, finding.remedy)
+            )
+
+
+def _findings_of(node: Node, values: Mapping[str, Any]) -> list[Finding]:
+    checked = check_start(values, host_of(node))
+    return [*checked.findings, *_memory_state_findings_of(node, checked)]
+
+
+def _memory_state_findings_of(node: Node, checked: Checked) -> Iterator[Finding]:
+    path = posixpath.join(posixpath.dirname(node.checkpoint_path), MEMORY_STATE)
+    content = node.tree.read_bytes(path) if node.tree.exists(path, follow=False) else None
+    return memory_state_findings(content, path, checked)
 
 
 def planned_changes(wanted: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
     """What the wanted settings change in a file, whatever it has there."""
-    changes: dict[tuple[str, ...], Any] = {}
-    for name, value in wanted.items():
-        setting = SETTINGS[name]
-        changes[setting.path] = value if setting.meaning(value) else REMOVE
+    changes = {SETTINGS[name].path: written(name, value) for name, value in wanted.items()}
     # As complete() does: the policy none starts with no options.
     if wanted.get("cpu_manager_policy") == NONE and "cpu_manager_policy_options" not in wanted:
         changes[SETTINGS["cpu_manager_policy_options"].path] = REMOVE
@@ -119,17 +143,22 @@ def _memory_of(node: Node) -> int | None:
 
 def _unreadable(node: Node) -> Finding | None:
     """The kubelet's refusal of a file that is no KubeletConfiguration; None where it may well read it."""
-    path = node.config_path or ""
-    text = node.tree.read_text(path)
-    if not text:
-        return refused("kubelet config file %s was empty" % quote(path), "the file is empty", "write it again", path)
-    try:
-        values = read_document(text).value
-    except ValueError as error:
-        # What the kubelet's reader says of the place is in other words.
-        is_broken = any(sign in str(error) for sign in _BROKEN)
-        return refused("failed to decode", str(error), "repair the file", path) if is_broken else None
-    return refused("failed to decode: " + _undecodable(values), "it is no KubeletConfiguration", _HEADER, path)
+    for path in node.configuration_paths():
+        text = node.tree.read_text(path)
+        if not text:
+            return refused(
+                "kubelet config file %s was empty" % quote(path), "the file is empty", "write it again", path
+            )
+        try:
+            values = read_document(text).value
+        except ValueError as error:
+            # What the kubelet's reader says of the place is in other words.
+            is_broken = any(sign in str(error) for sign in _BROKEN)
+            return refused("failed to decode", str(error), "repair the file", path) if is_broken else None
+        if not isinstance(values, dict) or (values.get("apiVersion"), values.get("kind")) != (API_VERSION, KIND):
+            text = "failed to decode: " + _undecodable(values)
+            return refused(text, "it is no KubeletConfiguration", _HEADER, path)
+    return None
 
 
 def _undecodable(values: Any) -> str:

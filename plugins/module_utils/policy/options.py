@@ -97,6 +97,14 @@ def _check_available(name: str, minor: int, alpha_enabled: bool, beta_enabled: b
         )
 
 
+def option_gate(name: str, minor: int) -> str | None:
+    """The feature gate that an option needs in Kubernetes 1.`minor`; None for none, or no such option."""
+    alpha, beta, general = _SINCE.get(name, (_NEVER, _NEVER, _NEVER))
+    if not alpha <= minor < general:
+        return None
+    return BETA_GATE if minor >= beta else ALPHA_GATE
+
+
 def check_machine(options: StaticOptions, topology: CPUTopology, topology_manager_policy: str) -> None:
     """Raise KubeletError where the options do not go with the machine or the topology manager's policy."""
     if not options.align_by_socket:

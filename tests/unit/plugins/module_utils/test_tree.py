@@ -200,3 +200,20 @@ def failing(number: int) -> Callable[..., NoReturn]:
         raise OSError(number, os.strerror(number))
 
     return fail
+
+
+def test_files_below(tmp_path: Path) -> None:
+    """In the order of Go's filepath.WalkDir: a directory's files stand where its name does."""
+    for path in ("10.conf", "20.d/b.conf", "20.d/a/z.conf", "20.conf", "30"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("", encoding="ascii")
+    (tmp_path / "40").symlink_to("20.d")  # not followed
+    names = ["10.conf", "20.conf", "20.d/a/z.conf", "20.d/b.conf", "30", "40"]
+    assert Tree(str(tmp_path)).files_below("/") == ["/" + name for name in names]
+    assert Tree(str(tmp_path)).files_below("/missing") == []
+
+
+def test_node_path(tmp_path: Path) -> None:
+    tree = Tree(str(tmp_path))
+    assert tree.node_path(tree.path("/etc/hostname")) == "/etc/hostname"
+    assert Tree("/").node_path("/etc/hostname") == "/etc/hostname"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,12 @@ def test_a_process_of_this_machine(tmp_path: Path) -> None:
     shutil.copy(sleep, program)
     with subprocess.Popen([str(program), "60"]) as process:
         try:
-            assert find_kubelet(Tree("/")) == Process(process.pid, (str(program), "60"))
+            # For a moment a new process has no command line.
+            while not Path("/proc/%d/cmdline" % process.pid).read_bytes():
+                time.sleep(0.01)
+            found = find_kubelet(Tree("/"))
+            if found is not None and found.pid < process.pid:
+                pytest.skip("another kubelet runs on this machine")
+            assert found == Process(process.pid, (str(program), "60"))
         finally:
             process.kill()

@@ -25,6 +25,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.setti
     differences,
     found_settings,
     manager_config,
+    plan_settings,
     static_options,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.values import REMOVE
@@ -41,9 +42,16 @@ DEFAULTS: dict[str, Any] = {
     "cpu_manager_reconcile_period": "10s",
     "topology_manager_policy": "none",
     "topology_manager_scope": "container",
+    "topology_manager_policy_options": {},
+    "memory_manager_policy": "None",
+    "cpu_cfs_quota": True,
+    "cpu_cfs_quota_period": "100ms",
     "reserved_system_cpus": "",
     "kube_reserved_cpu": "0",
     "system_reserved_cpu": "0",
+    "kube_reserved_memory": "0",
+    "system_reserved_memory": "0",
+    "reserved_memory": [],
 }
 
 OTHERS: dict[str, Any] = {
@@ -52,13 +60,22 @@ OTHERS: dict[str, Any] = {
     "cpu_manager_reconcile_period": "5s",
     "topology_manager_policy": "restricted",
     "topology_manager_scope": "pod",
+    "topology_manager_policy_options": {"prefer-closest-numa-nodes": "true"},
+    "memory_manager_policy": "Static",
+    "cpu_cfs_quota": False,
+    "cpu_cfs_quota_period": "50ms",
     "reserved_system_cpus": "0,4",
     "kube_reserved_cpu": "500m",
     "system_reserved_cpu": "1",
+    "kube_reserved_memory": "512Mi",
+    "system_reserved_memory": "1Gi",
+    "reserved_memory": [{"numaNode": 0, "limits": {"memory": "1636Mi"}}],
 }
 
 OTHERS_TEXT = """\
 apiVersion: kubelet.config.k8s.io/v1beta1
+cpuCFSQuota: false
+cpuCFSQuotaPeriod: 50ms
 cpuManagerPolicy: static
 cpuManagerPolicyOptions:
   full-pcpus-only: "true"
@@ -66,10 +83,19 @@ cpuManagerReconcilePeriod: 5s
 kind: KubeletConfiguration
 kubeReserved:
   cpu: 500m
+  memory: 512Mi
+memoryManagerPolicy: Static
+reservedMemory:
+- numaNode: 0
+  limits:
+    memory: 1636Mi
 reservedSystemCPUs: 0,4
 systemReserved:
   cpu: "1"
+  memory: 1Gi
 topologyManagerPolicy: restricted
+topologyManagerPolicyOptions:
+  prefer-closest-numa-nodes: "true"
 topologyManagerScope: pod
 """
 
@@ -104,7 +130,9 @@ def test_a_file_that_says_everything() -> None:
         'cpuManagerReconcilePeriod: ""\n',
         'topologyManagerPolicy: ""\ntopologyManagerScope: ""\n',
         'reservedSystemCPUs: ""\n',
-        "kubeReserved:\n  memory: 1Gi\n",
+        "kubeReserved:\n  ephemeral-storage: 1Gi\n",
+        'memoryManagerPolicy: ""\nreservedMemory: []\n',
+        "cpuCFSQuota: null\ncpuCFSQuotaPeriod: null\n",
         "kubeReserved: {}\nsystemReserved: null\n",
         'kubeReserved:\n  cpu: ""\n',
     ],
@@ -119,6 +147,9 @@ FOUND = [
     ("reservedSystemCPUs: 3\n", "reserved_system_cpus", "3"),
     ("cpuManagerReconcilePeriod: 0s\n", "cpu_manager_reconcile_period", "0s"),
     ("cpuManagerPolicyOptions:\n  a: '1'\n", "cpu_manager_policy_options", {"a": "1"}),
+    ("kubeReserved:\n  memory: 1073741824\n", "kube_reserved_memory", "1073741824"),
+    ("cpuCFSQuota: false\n", "cpu_cfs_quota", False),
+    ("reservedMemory:\n- limits: {memory: 1Gi}\n", "reserved_memory", [{"limits": {"memory": "1Gi"}}]),
 ]
 
 
@@ -163,6 +194,17 @@ UNREADABLE = [
         "kubeReserved:\n  cpu: two\n",
         "kubeReserved.cpu: quantity 'two': a number is missing; write CPUs as 2, 0.5 or 500m",
     ),
+    ("cpuCFSQuota: 'no'\n", "cpuCFSQuota: 'no' is neither true nor false"),
+    ("memoryManagerPolicy: static\n", "memoryManagerPolicy: 'static' is not one of None, Static"),
+    ("cpuCFSQuotaPeriod: 50\n", "cpuCFSQuotaPeriod: duration '50': a unit is missing"),
+    ("reservedMemory: {}\n", "reservedMemory: {} is not a list of mappings with numaNode and limits"),
+    ("reservedMemory: [1]\n", "reservedMemory: [1] is not a list of mappings with numaNode and limits"),
+    (
+        "reservedMemory:\n- numaNode: 0\n",
+        "reservedMemory: [{'numaNode': 0}] is not a list of mappings with numaNode and limits",
+    ),
+    ("reservedMemory:\n- {numaNode: '0', limits: {}}\n", "reservedMemory: numaNode '0' is not a number"),
+    ("reservedMemory:\n- {limits: {memory: x}}\n", "reservedMemory: quantity 'x': a number is missing"),
     (
         "systemReserved:\n  cpu: true\n",
         "systemReserved.cpu: True is not a quantity; write it as 2, 0.5 or 500m",
@@ -219,6 +261,11 @@ BAD = [
     ("kube_reserved_cpu", "1x", "quantity '1x': unknown suffix 'x'; write CPUs as 2, 0.5 or 500m"),
     ("kube_reserved_cpu", "-1", "'-1' is negative; write 0 or more"),
     ("system_reserved_cpu", "-1m", "'-1m' is negative; write 0 or more"),
+    ("kube_reserved_memory", "-1Gi", "'-1Gi' is negative; write 0 or more"),
+    ("cpu_cfs_quota_period", "2s", "'2s' is out of range; write 1ms to 1s"),
+    ("cpu_cfs_quota_period", "0", "'0' is out of range; write 1ms to 1s"),
+    ("cpu_cfs_quota", "yes", "'yes' is neither true nor false"),
+    ("memory_manager_policy", "BestEffort", "'BestEffort' is not one of None, Static"),
 ]
 
 
@@ -252,6 +299,13 @@ SAME = [
     ("kube_reserved_cpu", "0.5", "500m"),
     ("system_reserved_cpu", "0", "0m"),
     ("cpu_manager_policy_options", {"a": "1", "b": "0"}, {"b": "0", "a": "1"}),
+    ("kube_reserved_memory", "1Gi", "1073741824"),
+    ("cpu_cfs_quota_period", "100ms", "0.1s"),
+    (
+        "reserved_memory",
+        [{"numaNode": 1, "limits": {"memory": "1Gi"}}, {"numaNode": 0, "limits": {"memory": "1Gi"}}],
+        [{"limits": {"memory": "1024Mi"}}, {"numaNode": 1, "limits": {"memory": 1073741824}}],
+    ),
 ]
 
 
@@ -280,9 +334,16 @@ def test_changes() -> None:
         ("cpuManagerReconcilePeriod",): "10s",
         ("topologyManagerPolicy",): "none",
         ("topologyManagerScope",): "container",
+        ("topologyManagerPolicyOptions",): REMOVE,
+        ("memoryManagerPolicy",): "None",
+        ("cpuCFSQuota",): True,
+        ("cpuCFSQuotaPeriod",): "100ms",
         ("reservedSystemCPUs",): REMOVE,
         ("kubeReserved", "cpu"): REMOVE,
         ("systemReserved", "cpu"): REMOVE,
+        ("kubeReserved", "memory"): REMOVE,
+        ("systemReserved", "memory"): REMOVE,
+        ("reservedMemory",): REMOVE,
     }
 
 
@@ -291,9 +352,12 @@ def test_changes_make_the_file() -> None:
     back = KubeletConfiguration.parse(OTHERS_TEXT).with_changes(changes(DEFAULTS, OTHERS))
     assert back.text == (
         "apiVersion: kubelet.config.k8s.io/v1beta1\n"
+        "cpuCFSQuota: true\n"
+        "cpuCFSQuotaPeriod: 100ms\n"
         "cpuManagerPolicy: none\n"
         "cpuManagerReconcilePeriod: 10s\n"
         "kind: KubeletConfiguration\n"
+        "memoryManagerPolicy: None\n"
         "topologyManagerPolicy: none\n"
         "topologyManagerScope: container\n"
     )
@@ -312,6 +376,13 @@ all_settings = st.fixed_dictionaries(
         "reserved_system_cpus": st.sampled_from(["", "0", "0-1", "1,0", "0,4"]),
         "kube_reserved_cpu": st.sampled_from(["0", "500m", "0.5", "1", "1000m"]),
         "system_reserved_cpu": st.sampled_from(["0", "0m", "2", "2e0"]),
+        "topology_manager_policy_options": st.sampled_from([{}, {"prefer-closest-numa-nodes": "true"}]),
+        "memory_manager_policy": st.sampled_from(["None", "Static"]),
+        "cpu_cfs_quota": st.booleans(),
+        "cpu_cfs_quota_period": st.sampled_from(["100ms", "0.1s", "5ms"]),
+        "kube_reserved_memory": st.sampled_from(["0", "1Gi"]),
+        "system_reserved_memory": st.sampled_from(["0", "512Mi", "536870912"]),
+        "reserved_memory": st.sampled_from([[], [{"numaNode": 0, "limits": {"memory": "1Gi"}}]]),
     },
 )
 
@@ -343,7 +414,7 @@ def test_what_is_found_can_be_wanted(settings: dict[str, Any]) -> None:
 
 def config(text: str = "", name: str = "1s4c2t", minor: int = 36, **settings: Any) -> CPUManagerConfig:
     """With these settings; `text` is what the file has beside them."""
-    return manager_config({**DEFAULTS, **settings}, file(text), machine(name, minor))
+    return manager_config({**found_settings(file(text)), **settings}, file(text), machine(name, minor))
 
 
 def cpus(text: str) -> CPUSet:
@@ -555,5 +626,90 @@ def test_many_numa_nodes(nodes: int, text: str, accepted: bool) -> None:
         config(text, name, topology_manager_policy="best-effort")
     assert str(caught.value) == (
         "topology_manager_policy: best-effort is unsupported on a node with 9 NUMA nodes, more than 8; set none, or"
-        " max-allowable-numa-nodes in the file's topologyManagerPolicyOptions"
+        " max-allowable-numa-nodes in topology_manager_policy_options"
     )
+
+
+# --- what goes with a setting -----------------------------------------------------------------------
+
+ALPHA_GATE, BETA_GATE, OPTIONS_GATE = (
+    "CPUManagerPolicyAlphaOptions",
+    "CPUManagerPolicyBetaOptions",
+    "CPUManagerPolicyOptions",
+)
+WITH_ALPHA_OPTION = {"cpu_manager_policy": "static", "cpu_manager_policy_options": {"align-by-socket": "true"}}
+WITH_BETA_OPTION = {
+    "cpu_manager_policy": "static",
+    "cpu_manager_policy_options": {"distribute-cpus-across-numa": "true"},
+}
+WITH_MANAGER_OPTION = {"topology_manager_policy_options": {"prefer-closest-numa-nodes": "true"}}
+CGROUPS = "systemReservedCgroup: /system\nkubeReservedCgroup: /runtime\n"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text", "minor", "beside"),
+    [
+        ({}, CGROUPS, 36, {}),
+        (WITH_ALPHA_OPTION, "", 36, {"featureGates.%s" % ALPHA_GATE: True}),
+        (WITH_ALPHA_OPTION, "featureGates: {%s: false}\n" % ALPHA_GATE, 36, {"featureGates.%s" % ALPHA_GATE: True}),
+        (WITH_ALPHA_OPTION, "featureGates: {%s: true}\n" % ALPHA_GATE, 36, {}),
+        (WITH_ALPHA_OPTION, "featureGates: {AllAlpha: true}\n", 36, {}),
+        (WITH_BETA_OPTION, "", 36, {}),  # beta, and on
+        (WITH_BETA_OPTION, "featureGates: {%s: false}\n" % BETA_GATE, 36, {"featureGates.%s" % BETA_GATE: True}),
+        (WITH_BETA_OPTION, "", 32, {"featureGates.%s" % ALPHA_GATE: True}),
+        ({"cpu_manager_policy_options": {"full-pcpus-only": "true"}}, "", 22, {"featureGates.%s" % OPTIONS_GATE: True}),
+        ({"cpu_manager_policy_options": {"full-pcpus-only": "true"}}, "", 33, {}),
+        ({"cpu_manager_policy_options": {"no-such-option": "true"}}, "", 36, {}),
+        (WITH_MANAGER_OPTION, "", 36, {}),
+        (
+            WITH_MANAGER_OPTION,
+            "",
+            27,
+            {
+                "featureGates.TopologyManagerPolicyOptions": True,
+                "featureGates.TopologyManagerPolicyAlphaOptions": True,
+            },
+        ),
+        ({"cpu_cfs_quota_period": "5ms"}, "", 35, {"featureGates.CustomCPUCFSQuotaPeriod": True}),
+        ({"cpu_cfs_quota_period": "5ms"}, "", 36, {}),
+        ({"cpu_cfs_quota_period": "0.1s"}, "", 35, {}),  # the default
+        ({"memory_manager_policy": "Static"}, "", 21, {"featureGates.MemoryManager": True}),
+        ({"memory_manager_policy": "Static"}, "", 36, {}),
+        ({"memory_manager_policy": "None"}, "", 21, {}),
+        ({"reserved_system_cpus": "0"}, CGROUPS, 36, {"systemReservedCgroup": "", "kubeReservedCgroup": ""}),
+        ({"reserved_system_cpus": ""}, CGROUPS, 36, {}),
+        (
+            {"reserved_system_cpus": "0"},
+            CGROUPS + "enforceNodeAllocatable: [pods, kube-reserved]\n",
+            36,
+            {"systemReservedCgroup": ""},
+        ),
+        (
+            {"reserved_system_cpus": "0"},
+            CGROUPS + "enforceNodeAllocatable: [system-reserved-compressible, kube-reserved]\n",
+            36,
+            {},
+        ),
+    ],
+)
+def test_companions(wanted: dict[str, Any], text: str, minor: int, beside: dict[str, Any]) -> None:
+    before = file(text)
+    plan = plan_settings(wanted, before, minor)
+    assert {".".join(path): value for path, value in plan.companions.items()} == beside
+    # Once it is done, there is nothing left to do.
+    after = before.with_changes(plan.changes)
+    assert after.values == plan.configuration.values
+    again = plan_settings(wanted, after, minor)
+    assert (again.changes, again.companions) == ({}, {})
+    assert again.settings == plan.settings
+
+
+def test_what_is_found_needs_no_companions() -> None:
+    """Nobody asked for the option that is in the file, so its gate is not touched either."""
+    text = "cpuManagerPolicy: static\ncpuManagerPolicyOptions: {align-by-socket: 'true'}\n"
+    assert plan_settings({"cpu_manager_reconcile_period": "5s"}, file(text)).companions == {}
+
+
+def test_an_alpha_option_starts_with_its_gate() -> None:
+    plan = plan_settings({**WITH_ALPHA_OPTION, "reserved_system_cpus": "0"}, file())
+    assert manager_config(plan.settings, plan.configuration, machine()).reserved == cpus("0")

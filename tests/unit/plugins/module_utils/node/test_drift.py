@@ -18,9 +18,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.setti
     Machine,
     changes,
     check_settings,
-    complete,
     found_settings,
     manager_config,
+    plan_settings,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import describe_drift, report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
@@ -44,9 +44,16 @@ SETTINGS: dict[str, Any] = {
     "cpu_manager_reconcile_period": "10s",
     "topology_manager_policy": "none",
     "topology_manager_scope": "container",
+    "topology_manager_policy_options": {},
+    "memory_manager_policy": "None",
+    "cpu_cfs_quota": True,
+    "cpu_cfs_quota_period": "100ms",
     "reserved_system_cpus": "0,4",
     "kube_reserved_cpu": "0",
     "system_reserved_cpu": "0",
+    "kube_reserved_memory": "0",
+    "system_reserved_memory": "0",
+    "reserved_memory": [],
 }
 
 
@@ -133,8 +140,8 @@ def test_drift_of_settings() -> None:
     found = told({"cpu_manager_reconcile_period": "5s", "reserved_system_cpus": "1,5"}, STATIC, state("0-7"))
     assert found["status"] == "drift"
     assert found["drift"] == [
-        {"subject": "cpu_manager_reconcile_period", "wanted": "5s", "found": "10s"},
-        {"subject": "reserved_system_cpus", "wanted": "1,5", "found": "0,4"},
+        {"subject": "cpu_manager_reconcile_period", "wanted": "5s", "found": "10s", "source": None},
+        {"subject": "reserved_system_cpus", "wanted": "1,5", "found": "0,4", "source": "config.yaml"},
     ]
     # The checkpoint still fits, since the new reservation is in the shared pool.
     assert found["checkpoint"]["verdict"] == "accepted"
@@ -151,6 +158,7 @@ def test_drift_of_checkpoint() -> None:
             "subject": "checkpoint",
             "wanted": "accepted",
             "found": 'refused: current set of available CPUs "0-7" doesn\'t match with CPUs in state "0-6"',
+            "source": None,
         }
     ]
     assert found["actions"] == ["stop_kubelet", "reset_checkpoint", "start_kubelet"]
@@ -170,8 +178,13 @@ def test_going_to_the_policy_none_drops_the_options() -> None:
     text = STATIC + 'cpuManagerPolicyOptions:\n  full-pcpus-only: "true"\n'
     found = told({"cpu_manager_policy": "none"}, text)
     assert found["drift"] == [
-        {"subject": "cpu_manager_policy", "wanted": "none", "found": "static"},
-        {"subject": "cpu_manager_policy_options", "wanted": {}, "found": {"full-pcpus-only": "true"}},
+        {"subject": "cpu_manager_policy", "wanted": "none", "found": "static", "source": "config.yaml"},
+        {
+            "subject": "cpu_manager_policy_options",
+            "wanted": {},
+            "found": {"full-pcpus-only": "true"},
+            "source": "config.yaml",
+        },
     ]
 
 
@@ -185,10 +198,18 @@ def test_what_the_kubelet_would_not_start_with_is_refused() -> None:
 
 
 def test_describe_drift() -> None:
-    assert describe_drift({}, SETTINGS) == []
-    assert describe_drift({"topology_manager_scope": "pod"}, SETTINGS) == [
-        {"subject": "topology_manager_scope", "wanted": "pod", "found": "container"}
+    def drift(wanted: Mapping[str, Any], text: str) -> list[dict[str, Any]]:
+        return describe_drift(plan_settings(wanted, file(text), 36), file(text))
+
+    assert drift({}, STATIC) == []
+    assert drift({"topology_manager_scope": "pod"}, STATIC) == [
+        {"subject": "topology_manager_scope", "wanted": "pod", "found": "container", "source": None}
     ]
+    # With what goes with it.
+    gate = "CPUManagerPolicyAlphaOptions"
+    for text, found, source in (("", None, None), ("featureGates: {%s: false}\n" % gate, False, "config.yaml")):
+        (_option, told_gate) = drift({"cpu_manager_policy_options": {"align-by-socket": "true"}}, STATIC + text)
+        assert told_gate == {"subject": "featureGates." + gate, "wanted": True, "found": found, "source": source}
 
 
 # --- who uses which CPUs ----------------------------------------------------------------------------
@@ -304,8 +325,8 @@ class Node:
         if action == "reset_checkpoint":
             self.checkpoint = None
         elif action == "write_configuration":
-            found = found_settings(self.configuration)
-            self.configuration = self.configuration.with_changes(changes(complete(self.wanted, found), found))
+            plan = plan_settings(self.wanted, self.configuration)
+            self.configuration = self.configuration.with_changes(plan.changes)
         elif action == "start_kubelet" and self.checkpoint is None:
             config = manager_config(found_settings(self.configuration), self.configuration, self.machine)
             self.checkpoint = write_checkpoint(config.policy_name, first_state(config))

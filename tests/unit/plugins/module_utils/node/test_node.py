@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import ConfigurationError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import (
+    ConfigurationError,
+    KubeletConfiguration,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import (
     Node,
     cgroup_root_of,
@@ -102,11 +105,11 @@ def test_configuration(root: Path) -> None:
     node = Node(Tree(str(root)))
     assert node.config_path == "/etc/kubernetes/kubelet-config.yaml"
     configuration = node.configuration()
-    assert configuration is not None
+    assert isinstance(configuration, KubeletConfiguration)
     assert configuration.source == str(file)
     # Every byte of it: it is written back.
     assert configuration.text == CONFIG.replace("\n", "\r\n")
-    assert node.needed_configuration().text == configuration.text
+    assert node.needed_configuration().values == configuration.values
 
 
 def test_configuration_elsewhere(root: Path) -> None:

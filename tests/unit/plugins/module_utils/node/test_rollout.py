@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.journal import CHANGING, Journal, write_journal
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.rollout import rollout_report
@@ -92,12 +93,31 @@ def test_a_change_that_was_interrupted(tree: Tree) -> None:
 
 
 def test_the_kubelet_that_runs(tree: Tree) -> None:
-    assert plan(tree)["kubelet"] is None
+    stopped = plan(tree)["kubelet"]
+    assert (stopped["distribution"], stopped["pid"], stopped["command_line"]) == ("kubeadm", None, [])
     process = Path(tree.root) / "proc/7"
     process.mkdir(parents=True)
     (process / "cmdline").write_bytes(b"/usr/bin/kubelet\0--config=/var/lib/kubelet/config.yaml\0")
     found = plan(tree)["kubelet"]
-    assert found == {"pid": 7, "arguments": ["/usr/bin/kubelet", "--config=/var/lib/kubelet/config.yaml"]}
+    command_line = ["/usr/bin/kubelet", "--config=/var/lib/kubelet/config.yaml"]
+    assert found == {**stopped, "pid": 7, "command_line": command_line}
+
+
+def test_the_files_of_a_change(tree: Tree) -> None:
+    """Also those that this change leaves as they are: a rollback may bring them back."""
+    patches = Path(tree.root) / "etc/kubernetes/patches"
+    patches.mkdir(parents=True)
+    patch = "/etc/kubernetes/patches/kubeletconfiguration90-kubenode-cpu-manager+merge.yaml"
+    for wanted in ({}, {"cpu_manager_reconcile_period": "5s"}):
+        assert plan(tree, **wanted)["files"] == [patch, CONFIG, CHECKPOINT]
+
+
+def test_a_change_that_would_have_no_effect(tree: Tree) -> None:
+    flags = Path(tree.root) / "etc/default/kubelet"
+    flags.parent.mkdir(parents=True)
+    flags.write_text("KUBELET_EXTRA_ARGS=--cpu-manager-reconcile-period=1s\n", encoding="ascii")
+    with pytest.raises(RefusedError, match=r"--cpu-manager-reconcile-period in .*/etc/default/kubelet gives it"):
+        plan(tree, cpu_manager_reconcile_period="5s")
 
 
 def test_no_kubelet(tree: Tree) -> None:

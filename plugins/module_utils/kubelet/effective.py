@@ -1,0 +1,99 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a kubelet runs with: its configuration file, its drop-in files and its flags, each over what comes before.
+
+Source: cmd/kubelet/app/server.go (kubeletConfigFlagPrecedence, mergeKubeletConfigurations); RFC 7396.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple, Sequence
+
+from ..errors import InputError
+from .configuration import API_VERSION, KIND, Configuration, ConfigurationError
+from .flags import FEATURE_GATES, FLAGS, NAMES, Given, values_of
+
+
+class Layer(NamedTuple):
+    """What one file gives, or what all flags give; the latter name the source of each."""
+
+    values: Mapping[str, Any]
+    source: str = ""
+    flags: Sequence[Given] = ()
+
+    def gives(self, path: Sequence[str]) -> bool:
+        """Whether it decides on what is at `path`: gives it, or takes it away."""
+        # A flag gives a whole map, and only feature gates one by one.
+        if self.flags and path[0] != FEATURE_GATES:
+            return path[0] in self.values
+        values: Any = self.values
+        for key in path:
+            if not isinstance(values, Mapping):
+                return True
+            if key not in values:
+                return False
+            values = values[key]
+        return True
+
+    def origin(self, path: Sequence[str]) -> str:
+        """Who of this layer gives it: a file, or a flag in a file."""
+        if not self.flags:
+            return self.source
+        name = NAMES[path[0]]
+        return next("%s in %s" % (name, one.source) for one in reversed(self.flags) if one.name == name)
+
+
+class EffectiveConfiguration(Configuration):
+    """What a kubelet runs with, and who gives what; the later of the `layers` win."""
+
+    __slots__ = ("layers",)
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        values: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND}
+        for number, layer in enumerate(layers):
+            if number and not layer.flags:
+                values = merge_patch(values, layer.values)
+            else:
+                values = _with_flags(values, layer.values)
+        super().__init__(values, next((layer.source for layer in layers if layer.source), "the kubelet's flags"))
+        self.layers = tuple(layers)
+
+    def origin(self, path: Sequence[str]) -> str | None:
+        return next((layer.origin(path) for layer in reversed(self.layers) if layer.gives(path)), None)
+
+
+def effective_configuration(
+    file: Configuration | None, drop_ins: Sequence[Configuration], given: Sequence[Given]
+) -> EffectiveConfiguration:
+    """What these make together. Raises ConfigurationError for a flag that the kubelet cannot read."""
+    layers = [Layer(one.values, one.source) for one in ([file] if file is not None else []) + list(drop_ins)]
+    flags = tuple(one for one in given if one.name in FLAGS)
+    if flags:
+        try:
+            layers.append(Layer(values_of(flags), "", flags))
+        except InputError as error:
+            raise ConfigurationError(str(error)) from error
+    return EffectiveConfiguration(layers)
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """The target with a JSON merge patch: maps are merged, null removes, all else replaces."""
+    if not isinstance(patch, Mapping):
+        return patch
+    merged = dict(target) if isinstance(target, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_patch(merged.get(key), value)
+    return merged
+
+
+def _with_flags(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    gates = values.get(FEATURE_GATES)
+    merged = {**values, **given}
+    if FEATURE_GATES in given and isinstance(gates, Mapping):
+        merged[FEATURE_GATES] = {**gates, **given[FEATURE_GATES]}
+    return merged

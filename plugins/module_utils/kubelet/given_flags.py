@@ -1,0 +1,72 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which flags the kubelet of a node is given: by its command line, else by the files of its distribution."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from ..tree import Tree
+from .configuration import ConfigurationError
+from .distributions import ENVIRONMENT, FLAGS, KUBELET_ARG, LINES, Distribution
+from .flag_file import environment_words, kubelet_args, line_words
+from .flags import Given, read_flags
+
+
+def find_flags(tree: Tree, known: Distribution, arguments: Sequence[str], told: str) -> list[Given]:
+    """The flags of a distribution's kubelet that was started with these arguments, none where that is not known.
+
+    `told` is what a message calls the command line. Raises NodeError for a file that cannot be read.
+    """
+    from_files = [
+        one
+        for file in known.flag_files
+        if file.form == KUBELET_ARG or tree.exists(file.path)
+        for one in _file_flags(tree, file.path, file.form)
+    ]
+    if known.has_kubelet_args:
+        # k3s and RKE2 give their kubelet what their files say, and then what they were given themselves.
+        return from_files + read_flags(_kubelet_args_of(arguments), told)
+    # MicroK8s' command line names the file alone.
+    if not arguments or known.place == FLAGS:
+        return from_files
+    # The files tell where a flag comes from.
+    sources = {(one.name, one.value): one.source for one in from_files}
+    return [one._replace(source=sources.get((one.name, one.value), one.source)) for one in read_flags(arguments, told)]
+
+
+def _kubelet_args_of(arguments: Sequence[str]) -> list[str]:
+    words = []
+    for position, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if name == "--kubelet-arg":
+            words += [
+                "--" + word.lstrip("-") for word in ([value] if equals else arguments[position + 1 : position + 2])
+            ]
+    return words
+
+
+def _file_flags(tree: Tree, path: str, form: str) -> list[Given]:
+    if form == KUBELET_ARG:
+        return [one for file, words in _kubelet_arg_words(tree, path) for one in read_flags(words, file)]
+    words = {ENVIRONMENT: environment_words, LINES: line_words}[form]
+    return read_flags(words(tree.read_text(path)), tree.path(path))
+
+
+def kubelet_arg_paths(tree: Tree, path: str) -> list[str]:
+    """k3s' or RKE2's configuration file and those beside it, in the order in which they are read."""
+    beside = ["%s.d/%s" % (path, name) for name in tree.names(path + ".d") if name.endswith((".yaml", ".yml"))]
+    return [file for file in (path, *beside) if tree.exists(file)]
+
+
+def _kubelet_arg_words(tree: Tree, path: str) -> list[tuple[str, list[str]]]:
+    """The kubelet's arguments in each of these files. Raises ConfigurationError."""
+    paths = kubelet_arg_paths(tree, path)
+    try:
+        return list(zip(map(tree.path, paths), kubelet_args(tree.read_text(file) for file in paths)))
+    except ValueError as error:
+        raise ConfigurationError(
+            "%s: kubelet-arg cannot be read: %s; write it as a list" % (tree.path(path), error)
+        ) from error

@@ -1,0 +1,123 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One rollout over a fleet of many distributions and versions: each node gets its settings where it takes them from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+
+from .conftest import Run, ansible_playbook, fingerprint
+
+ROLLOUT = "kubenode.cpu_manager.rollout"
+MACHINE = "2s1n4c2t"
+
+WANTED: dict[str, Any] = {
+    "kubelet_cpu_manager_policy": "static",
+    # Alpha in 1.36: with its feature gate.
+    "kubelet_cpu_manager_policy_options": {"full-pcpus-only": True, "align-by-socket": True},
+    "kubelet_topology_manager_policy": "restricted",
+    "kubelet_topology_manager_policy_options": {"prefer-closest-numa-nodes": True},
+    "kubelet_cpu_cfs_quota_period": "50ms",
+    "kubelet_reservation": {"count": 4, "strategy": "spread"},
+}
+
+
+class Story(NamedTuple):
+    """The runs on the fleet, and its files after each."""
+
+    fleet: Path
+    runs: dict[str, Run]
+    files: dict[str, dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
+    directory = tmp_path_factory.mktemp("distributions")
+    fleet = directory / "fleet"
+    hosts = {}
+    for name, kubelet in KUBELETS.items():
+        root = fleet / name
+        write_tree(parse_name(MACHINE).topology(), root, parse_name(MACHINE).whole())
+        write_kubelet(root, kubelet)
+        hosts[name] = {"kubelet_node_root": str(root), "kubelet_target_version": kubelet.version, **WANTED}
+    runs, files = {}, {"": fingerprint(fleet)}
+    # All nodes at once: it is the same code for each.
+    everywhere = ("-e", "cpu_manager_serial=100%")
+    for step, arguments in {"preview": ("--check", "--diff"), "rollout": ("--diff",), "again": ()}.items():
+        runs[step] = ansible_playbook(directory / step, ROLLOUT, hosts, *everywhere, *arguments)
+        files[step] = fingerprint(fleet)
+    return Story(fleet, runs, files)
+
+
+def config_result(run: Run, name: str) -> dict[str, Any]:
+    """The last answer of kubelet_config on a host."""
+    return next(result for result in reversed(run.results[name]) if "files" in result and "settings" in result)
+
+
+def test_check_mode_tells_what_the_rollout_does(story: Story) -> None:
+    preview, rollout = story.runs["preview"], story.runs["rollout"]
+    assert (preview.status, rollout.status) == (0, 0), preview.output + rollout.output
+    assert story.files["preview"] == story.files[""]
+    for name, kubelet in KUBELETS.items():
+        paths = ["%s%s" % (story.fleet / name, path) for path in kubelet.written]
+        for run in (preview, rollout):
+            assert config_result(run, name)["files"] == paths
+            assert config_result(run, name)["file"] == paths[-1]
+        assert config_result(preview, name).get("diff") == config_result(rollout, name).get("diff")
+
+
+def test_only_the_files_of_the_settings_are_written(story: Story) -> None:
+    before, after = story.files[""], story.files["rollout"]
+    changed = {path for path in after if after[path] != before.get(path) and not path.endswith("~")}
+    files = {name + path for name, kubelet in KUBELETS.items() for path in kubelet.written}
+    # And the directory that k3s had not had.
+    assert changed - files <= {str(Path(path).parent) for path in files}
+    assert files <= changed
+    assert set(before) <= set(after)
+
+
+def test_every_node_has_what_is_wanted(story: Story) -> None:
+    assert story.runs["again"].status == 0, story.runs["again"].output
+    for name, kubelet in KUBELETS.items():
+        (answer,) = [result for result in story.runs["again"].results[name] if "found" in result]
+        assert (answer["status"], answer["drift"], answer["actions"]) == ("clean", [], [])
+        assert answer["wanted"]["reserved_system_cpus"] == "0,4,8,12"
+        assert {setting: answer["found"][setting] for setting in answer["wanted"]} == answer["wanted"]
+        assert answer["kubelet"]["command_line"] == kubelet.command_line.split()
+
+
+def test_a_second_rollout_changes_nothing(story: Story) -> None:
+    assert story.files["again"] == story.files["rollout"]
+    assert not any(result["changed"] for results in story.runs["again"].results.values() for result in results)
+
+
+def test_drift_names_distribution_and_source(story: Story) -> None:
+    told = {name: next(one for one in story.runs["rollout"].results[name] if "found" in one) for name in KUBELETS}
+    assert {name: one["kubelet"]["distribution"] for name, one in told.items()} == {
+        "kubeadm": "kubeadm",
+        "kubeadm-patches": "kubeadm",
+        "kubeadm-drop-ins": "kubeadm",
+        "elsewhere": "unknown",
+        "kubespray": "kubespray",
+        "k3s": "k3s",
+        "k3s-flags": "k3s",
+        "rke2": "RKE2",
+        "microk8s": "MicroK8s",
+        "eks": "EKS AL2023",
+        "eks-drop-ins": "EKS AL2023",
+    }
+    assert told["elsewhere"]["kubelet"]["kubelet_root"] == "/data/kubelet"
+    assert told["microk8s"]["kubelet"]["kubelet_root"] == "/var/snap/microk8s/common/var/lib/kubelet"
+    assert told["microk8s"]["kubelet"]["service"] == "snap.microk8s.daemon-kubelite"
+    cgroup = next(one for one in told["eks"]["drift"] if one["subject"] == "kubeReservedCgroup")
+    assert (cgroup["wanted"], cgroup["found"]) == ("", "/runtime")
+    assert cgroup["source"].endswith("/etc/kubernetes/kubelet/config.json")
