@@ -18,8 +18,8 @@ description:
     cpuset controller, of cgroup v1 or v2.
   - On v1 the kernel takes no write that leaves a child with more than its parent. So a cgroup grows before those below
     it and shrinks after them, with as few writes as possible.
-  - On v2 the kernel takes any set, but gives a cgroup only what its parent has. RV(notes) tells where that differs from
-    what was asked for.
+  - On v2 the kernel takes any set but an empty one for processes, and gives a cgroup only what its parent has.
+    RV(notes) tells where that differs from what was asked for.
   - What the kernel would refuse is refused before the first write. If a write fails nevertheless, those before it are
     undone.
   - On v2 a slice, scope or service of systemd's is set as a property of the unit, because systemd would overwrite the
@@ -36,7 +36,8 @@ options:
   cpus:
     description:
       - The CPUs that the cgroup O(path) is to have, such as V(0-3,24-27). Without it, they stay as they are.
-      - An empty text gives a cgroup of v2 all that its parent has, and on v1 nothing.
+      - An empty text gives a cgroup of v2 all that its parent has, and on v1 nothing. The kernel takes it only where no
+        processes are in the cgroup, on v2 nor below it.
     type: str
   mems:
     description:

@@ -20,7 +20,7 @@ from typing import Callable, Iterable, Iterator, Mapping, NamedTuple
 from ..cpuset import CPUSet
 from ..errors import InputError, NodeError, RefusedError
 from ..tree import Tree
-from ..workload.pods import BEST_EFFORT, BURSTABLE, GUARANTEED
+from ..workload.qos import BEST_EFFORT, BURSTABLE, GUARANTEED
 
 # The path of the topmost cgroup.
 ROOT = ""

@@ -8,8 +8,8 @@ On v1 the kernel checks each write by itself: a cgroup has only what its parent 
 have; one with processes is never empty; siblings of which one is exclusive have nothing in common. Sources:
 validate_change() in Linux's kernel/cgroup/cpuset.c and cpuset-v1.c.
 
-On v2 it takes any set, and what counts is the effective one: the part that the parent's effective set has, or all of
-that where there is no such part.
+On v2 it takes any set, only no empty one in place of another where processes are in the cgroup or below it. What counts
+is the effective set: the part that the parent's effective set has, or all of that where there is no such part.
 """
 
 from __future__ import annotations
@@ -277,7 +277,13 @@ class _V2(_File):
         self.effective = lru_cache(maxsize=None)(self._effective)
 
     def steps(self) -> _Steps:
-        return [(path, self.new[path]) for path in self.differing()]
+        differing = self.differing()
+        for path in differing:
+            if not self.new[path] and self.cgroups[path].populated:
+                has = shown(self.effective(parent_of(path)))
+                why = "processes are in it or below it (ENOSPC); what its parent has is %s" % has
+                raise self.refused(path, CPUSet(), why)
+        return [(path, self.new[path]) for path in differing]
 
     def notes(self) -> list[str]:
         return [*self._cut(), *self._narrowed(), *(self._partitions() if self.name == CPUS else ())]

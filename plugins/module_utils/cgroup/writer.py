@@ -129,7 +129,15 @@ def _put_back(hierarchy: Hierarchy, write: Write) -> None:
         raise RefusedError(
             "%s: somebody else has changed it to %s" % (hierarchy.place(write.path, write.file), shown(now))
         )
-    _put(hierarchy, write, write.old)
+    try:
+        _put(hierarchy, write, write.old)
+    except NodeError as error:
+        above = hierarchy.read_set(parent_of(write.path), EFFECTIVE[hierarchy.version, write.file])
+        if write.old or not above or hierarchy.version == 1:
+            raise
+        # v2 lets nobody empty a set where processes are. With what its parent has, they have what they had.
+        _put(hierarchy, write, above)
+        raise NodeError("%s; it has all that its parent has, %s" % (error, above)) from error
 
 
 def _put(hierarchy: Hierarchy, write: Write, value: CPUSet) -> None:

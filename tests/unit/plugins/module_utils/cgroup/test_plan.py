@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import accumulate
 from typing import Iterable, Mapping, NamedTuple
 
 import pytest
@@ -349,9 +350,13 @@ def effective(sets: Mapping[str, CPUSet]) -> dict[str, CPUSet]:
 
 
 def plan_v2(
-    old: Mapping[str, CPUSet], wanted: Mapping[str, CPUSet], partitions: Mapping[str, str] | None = None
+    old: Mapping[str, CPUSet],
+    wanted: Mapping[str, CPUSet],
+    partitions: Mapping[str, str] | None = None,
+    processes: Iterable[str] = (),
 ) -> Plan:
     now = effective(old)
+    populated = {above for path in processes for above in ("", *accumulate(path.split("/"), "{}/{}".format))}
     cgroups = {
         path: Cgroup(
             path,
@@ -359,8 +364,8 @@ def plan_v2(
             now[path],
             NODES if path else None,
             NODES,
-            True,
-            True,
+            path in processes,
+            path in populated,
             partition=(partitions or {}).get(path, "member"),
         )
         for path, value in old.items()
@@ -377,6 +382,36 @@ def free_cases(draw: st.DrawFn) -> tuple[dict[str, CPUSet], dict[str, CPUSet]]:
         {"": ONLINE, **{path: draw(some) for path in paths}},
         {path: draw(some) for path in paths if draw(st.booleans())},
     )
+
+
+@given(free_cases(), st.sets(st.sampled_from(PATHS)))
+def test_v2_empties_nothing_with_processes(
+    case: tuple[dict[str, CPUSet], dict[str, CPUSet]], processes: set[str]
+) -> None:
+    old, wanted = case
+    processes = processes & set(old)
+    emptied = [
+        path
+        for path, value in wanted.items()
+        if old[path] and not value and any((one + "/").startswith(path + "/") for one in processes)
+    ]
+    if not emptied:
+        plan_v2(old, wanted, processes=processes)
+        return
+    with pytest.raises(RefusedError) as caught:
+        plan_v2(old, wanted, processes=processes)
+    assert str(caught.value).split(":")[0] in emptied
+
+
+def test_v2_tells_what_to_write_instead_of_nothing() -> None:
+    old = sets_of(a="0-3", a_b="1", a_b_c="1")
+    with pytest.raises(RefusedError) as caught:
+        plan_v2(old, wants(a_b=""), processes=["a/b/c"])
+    assert str(caught.value) == (
+        "a/b: cpuset.cpus cannot be empty: processes are in it or below it (ENOSPC); what its parent has is 0-3"
+    )
+    # What is empty may stay so, and what has no processes may become so.
+    assert steps(plan_v2(sets_of(a="", b="1"), wants(a="", b=""), processes=["a"])) == [("b", "")]
 
 
 @given(free_cases())

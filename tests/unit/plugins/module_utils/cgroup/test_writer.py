@@ -205,6 +205,30 @@ def test_what_cannot_be_undone_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     assert sets(hierarchy)["a/b"] == OLD["a/b"]
 
 
+def test_processes_keep_what_they_had_where_no_set_can_be_emptied_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_cgroups(tmp_path, V2, {"a": Files("0-3"), "a/b": Files("", "", (7,)), "c": Files("2")})
+    hierarchy = Hierarchy(Tree(str(tmp_path)))
+    real = os.write
+
+    def kernel(descriptor: int, data: bytes) -> int:
+        if data == b"\n":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if data == b"7\n":
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        return real(descriptor, data)
+
+    monkeypatch.setattr(os, "write", kernel)
+    with pytest.raises(NodeError) as caught:
+        carry_out(hierarchy, [write("a/b", "", "1"), write("c", "2", "7")])
+    assert str(caught.value) == (
+        "%s: the kernel refuses 7: Invalid argument; not undone: %s: the kernel refuses empty: No space left on device;"
+        " it has all that its parent has, 0-3" % (hierarchy.place("c", CPUS), hierarchy.place("a/b", CPUS))
+    )
+    assert sets(hierarchy) == {"a": "0-3", "a/b": "0-3", "c": "2"}
+
+
 def test_no_link_is_followed(tmp_path: Path) -> None:
     hierarchy = machine(tmp_path)
     other = tmp_path / "other"
