@@ -102,7 +102,7 @@ def test_the_role(copy_of: CopyOf, tmp_path: Path) -> None:
     assert again.status == 0, again.output
     assert "changed=0" in again.output
     assert (root / PROGRAM).stat().st_mode & 0o777 == 0o755
-    assert "OnUnitActiveSec=30s" in (root / TIMER).read_text()
+    assert "OnUnitInactiveSec=30s" in (root / TIMER).read_text()
     (interpreter,) = re.findall("^ExecStart=([^ ]+) -I ", (root / SERVICE).read_text(), re.MULTILINE)
     assert "ReadWritePaths=-/sys/fs/cgroup -/var/lib/metrics\n" in (root / SERVICE).read_text()
 
