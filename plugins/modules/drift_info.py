@@ -214,7 +214,7 @@ enforcement:
       elements: dict
       sample: [{"path": "kubepods.slice", "cpus": "", "effective": "0-47"}]
 topology:
-  description: The machine; see M(kubenode.cpu_manager.cpu_topology_info).
+  description: The machine; see M(kubenode.cpu_manager.cpu_topology_info), which gives the distances too.
   returned: success
   type: dict
   sample: {"online": "0-47"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Mapping
 
-from ..policy.options import option_gate
+from ..policy.options import manager_option_gate, option_gate
 from ..quantity import nanoseconds
 from .configuration import Configuration
 from .gates import CFS_QUOTA_PERIOD, CPU_OPTIONS, GATES, MEMORY_MANAGER, TOPOLOGY_OPTIONS, Gates
@@ -41,9 +41,6 @@ def _needed_gates(wanted: Mapping[str, Any], minor: int) -> Iterator[str]:
         yield from (gate for gate in (option_gate(name, minor) for name in options) if gate is not None)
     manager_options = wanted.get("topology_manager_policy_options")
     if manager_options:
-        # Imported here: rarely needed.
-        from .topology_check import manager_option_gate
-
         yield TOPOLOGY_OPTIONS
         yield from (gate for gate in (manager_option_gate(name, minor) for name in manager_options) if gate)
     if wanted.get("memory_manager_policy", "None") != "None":

@@ -12,16 +12,13 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..errors import KubeletError
-from ..policy.hints import MAX_NUMA_NODES, NONE, POLICIES, PREFER_CLOSEST, SCOPES, TopologyManager
+from ..policy.hints import NONE, POLICIES, SCOPES, TopologyManager
+from ..policy.options import MANAGER_SINCE, MAX_NUMA_NODES, PREFER_CLOSEST, manager_option_gate
 from ..state.golang import quote
 from .amount import map_text
 from .finding import Finding, Host, refused, refused_by
-from .gates import TOPOLOGY_ALPHA_OPTIONS, TOPOLOGY_BETA_OPTIONS, TOPOLOGY_MANAGER, TOPOLOGY_OPTIONS, Gates
+from .gates import TOPOLOGY_BETA_OPTIONS, TOPOLOGY_MANAGER, TOPOLOGY_OPTIONS, Gates
 
-_NEVER = 1000
-
-# The minor version from which each option of the topology manager is alpha, beta, generally available.
-_OPTIONS = {PREFER_CLOSEST: (26, 28, 32), MAX_NUMA_NODES: (31, 31, 35)}
 _REMEDIES = {PREFER_CLOSEST: 'write "true" or "false"', MAX_NUMA_NODES: 'write a number of 8 or more, as in "16"'}
 
 # Before it, the message names the gate of the topology manager, too.
@@ -61,9 +58,9 @@ def topology_manager_findings(values: Mapping[str, Any], gates: Gates, host: Hos
 
 def _check_level(name: str, gates: Gates, minor: int) -> None:
     """Raise KubeletError for an option that this version, or its gates, does not have."""
-    if name not in _OPTIONS:
+    if name not in MANAGER_SINCE:
         return  # refused as unknown when it is read
-    alpha = _OPTIONS[name][0]
+    alpha = MANAGER_SINCE[name][0]
     if minor < alpha:
         raise KubeletError(
             "unknown Topology Manager Policy option: %s" % quote(name),
@@ -78,14 +75,6 @@ def _check_level(name: str, gates: Gates, minor: int) -> None:
         )
 
 
-def manager_option_gate(name: str, minor: int) -> str | None:
-    """The feature gate that an option needs in Kubernetes 1.`minor`; None for none, or no such option."""
-    alpha, beta, general = _OPTIONS.get(name, (_NEVER, _NEVER, _NEVER))
-    if not alpha <= minor < general:
-        return None
-    return TOPOLOGY_BETA_OPTIONS if minor >= beta else TOPOLOGY_ALPHA_OPTIONS
-
-
 def _machine_findings(policy: str, options: Mapping[str, str], host: Host) -> list[Finding]:
     try:
         TopologyManager(policy, SCOPES[0], host.numa_nodes, options, host.distances)
@@ -93,7 +82,7 @@ def _machine_findings(policy: str, options: Mapping[str, str], host: Host) -> li
         finding = refused_by(error, "the node has %d NUMA nodes" % len(host.numa_nodes), "topologyManagerPolicy")
         if "more than" in error.text:
             remedy = "set topologyManagerPolicy: none"
-            if host.minor >= _OPTIONS[MAX_NUMA_NODES][0]:
+            if host.minor >= MANAGER_SINCE[MAX_NUMA_NODES][0]:
                 remedy += ", or %s in %s" % (MAX_NUMA_NODES, _WHERE)
             return [finding._replace(remedy=remedy)]
         return [finding._replace(remedy="remove %s" % PREFER_CLOSEST)]

@@ -45,7 +45,7 @@ def report(
     Raises InputError or RefusedError when the kubelet would not start with what is wanted.
     """
     notes = _machine_notes(topology, machine)
-    result: dict[str, Any] = {"topology": topology.to_dict(), "wanted": dict(wanted)}
+    result: dict[str, Any] = {"topology": _shown(topology), "wanted": dict(wanted)}
     if configuration is None:
         return {
             **result,
@@ -103,6 +103,13 @@ def report(
         "enforcement": enforcement,
         "notes": notes,
     }
+
+
+def _shown(topology: Topology) -> dict[str, Any]:
+    """What a report shows. The distances say nothing there, and Ansible works long on their many numbers."""
+    described = topology.to_dict()
+    del described["numa_distances"]
+    return described
 
 
 def describe_drift(plan: Plan, configuration: Configuration) -> list[dict[str, Any]]:

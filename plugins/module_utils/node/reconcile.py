@@ -17,7 +17,8 @@ from ..state.assignments import State
 from ..state.repair import pins_of, repair
 from ..state.validation import STATIC, CPUManagerConfig
 from ..topology.kubelet_view import CPUTopology
-from ..workload.pods import APP, GUARANTEED, Container, Pod
+from ..workload.pods import APP, Container, Pod
+from ..workload.qos import GUARANTEED
 from .containers import Running, cuts, widened
 
 # --- one container's writes ---------------------------------------------------------------------------

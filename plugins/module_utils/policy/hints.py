@@ -15,7 +15,7 @@ from typing import Mapping, NamedTuple, Sequence
 
 from ..cpuset import count_bits, iterate_bits
 from ..errors import KubeletError
-from .options import BOOLEANS, bad_boolean
+from .options import BOOLEANS, MAX_NUMA_NODES, PREFER_CLOSEST, bad_boolean
 
 NONE = "none"
 BEST_EFFORT = "best-effort"
@@ -26,9 +26,6 @@ POLICIES = (NONE, BEST_EFFORT, RESTRICTED, SINGLE_NUMA_NODE)
 CONTAINER = "container"
 POD = "pod"
 SCOPES = (CONTAINER, POD)
-
-PREFER_CLOSEST = "prefer-closest-numa-nodes"
-MAX_NUMA_NODES = "max-allowable-numa-nodes"
 
 DEFAULT_MAX_NUMA_NODES = 8
 

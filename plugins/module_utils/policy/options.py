@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The static policy's options, as the kubelet accepts and refuses them.
+"""The static policy's options, as the kubelet accepts and refuses them; of the topology manager's, their gates.
 
-Source: pkg/kubelet/cm/cpumanager/policy_options.go of Kubernetes 1.33 to 1.36.
+Source: pkg/kubelet/cm/cpumanager/policy_options.go and pkg/kubelet/cm/topologymanager/policy_options.go of
+Kubernetes 1.33 to 1.36.
 """
 
 from __future__ import annotations
@@ -24,6 +25,13 @@ PREFER_UNCORE = "prefer-align-cpus-by-uncorecache"
 ALPHA_GATE = "CPUManagerPolicyAlphaOptions"
 BETA_GATE = "CPUManagerPolicyBetaOptions"
 
+# Of the topology manager.
+PREFER_CLOSEST = "prefer-closest-numa-nodes"
+MAX_NUMA_NODES = "max-allowable-numa-nodes"
+
+MANAGER_ALPHA_GATE = "TopologyManagerPolicyAlphaOptions"
+MANAGER_BETA_GATE = "TopologyManagerPolicyBetaOptions"
+
 # The minor version of Kubernetes from which each option is alpha, beta, generally available.
 _NEVER = 1000
 _SINCE = {
@@ -34,6 +42,7 @@ _SINCE = {
     STRICT_RESERVATION: (32, 33, 35),
     PREFER_UNCORE: (32, 34, 36),
 }
+MANAGER_SINCE = {PREFER_CLOSEST: (26, 28, 32), MAX_NUMA_NODES: (31, 31, 35)}
 
 # In the order in which the kubelet looks at them.
 _EXCLUSIONS = (
@@ -99,10 +108,19 @@ def _check_available(name: str, minor: int, alpha_enabled: bool, beta_enabled: b
 
 def option_gate(name: str, minor: int) -> str | None:
     """The feature gate that an option needs in Kubernetes 1.`minor`; None for none, or no such option."""
-    alpha, beta, general = _SINCE.get(name, (_NEVER, _NEVER, _NEVER))
+    return _gate(_SINCE.get(name), minor, ALPHA_GATE, BETA_GATE)
+
+
+def manager_option_gate(name: str, minor: int) -> str | None:
+    """The same of an option of the topology manager."""
+    return _gate(MANAGER_SINCE.get(name), minor, MANAGER_ALPHA_GATE, MANAGER_BETA_GATE)
+
+
+def _gate(since: tuple[int, int, int] | None, minor: int, alpha_gate: str, beta_gate: str) -> str | None:
+    alpha, beta, general = since or (_NEVER, _NEVER, _NEVER)
     if not alpha <= minor < general:
         return None
-    return BETA_GATE if minor >= beta else ALPHA_GATE
+    return beta_gate if minor >= beta else alpha_gate
 
 
 def check_machine(options: StaticOptions, topology: CPUTopology, topology_manager_policy: str) -> None:

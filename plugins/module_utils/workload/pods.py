@@ -13,10 +13,7 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..errors import InputError
 from ..quantity import millis
-
-GUARANTEED = "Guaranteed"
-BURSTABLE = "Burstable"
-BEST_EFFORT = "BestEffort"
+from .qos import BEST_EFFORT, BURSTABLE, GUARANTEED
 
 APP = "app"
 INIT = "init"

@@ -13,7 +13,8 @@ import re
 from typing import Any, Iterable, Mapping, NamedTuple
 
 from ..errors import InputError
-from .pods import APP, BEST_EFFORT, BURSTABLE, GUARANTEED, Container, Pod
+from .pods import APP, Container, Pod
+from .qos import BEST_EFFORT, BURSTABLE, GUARANTEED
 
 RUNNING = "CONTAINER_RUNNING"
 

@@ -33,12 +33,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kube
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import (
     APP,
-    GUARANTEED,
     INIT,
     SIDECAR,
     Container,
     Pod,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.qos import GUARANTEED
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
 # What is numbered first threads first:

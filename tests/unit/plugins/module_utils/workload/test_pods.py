@@ -13,15 +13,17 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import (
     APP,
-    BEST_EFFORT,
-    BURSTABLE,
-    GUARANTEED,
     INIT,
     SIDECAR,
     Container,
     pod_from_manifest,
     pods_from_manifests,
     running_pods,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.qos import (
+    BEST_EFFORT,
+    BURSTABLE,
+    GUARANTEED,
 )
 
 MINORS = (33, 34, 35, 36)
