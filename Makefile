@@ -69,19 +69,22 @@ sanity: $(TESTING) ## Run ansible-test sanity, on each Python that is installed
 	@python tests/ansible_test sanity --local --color no
 
 .PHONY: integration
-integration: $(TESTING) $(LINK) ## Run the playbooks against saved machines
+integration: kubernetes $(LINK) ## Run the playbooks against saved machines
 ifneq ($(wildcard tests/playbooks),)
 	$(call heading,pytest: playbooks)
 	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks
 endif
 
 .PHONY: cluster
-cluster: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the tests with a real control plane of Kubernetes, built before if need be
+cluster: kubernetes $(LINK) $(KUBERNETES_CORE) ## Run the tests with a real control plane of Kubernetes
+	$(call heading,pytest: cluster)
+	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/cluster.xml tests/cluster
+
+.PHONY: kubernetes
+kubernetes: $(TESTING) ## Build the Kubernetes of the tests, once, in the cache of the user
 	$(call heading,Kubernetes)
 	@# Where it cannot be had, the tests that need it say so.
 	-@python tests/cluster build
-	$(call heading,pytest: cluster)
-	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/cluster.xml tests/cluster
 
 .PHONY: scenario
 scenario: $(TESTING) $(LINK)

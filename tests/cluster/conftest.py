@@ -6,4 +6,4 @@
 
 from __future__ import annotations
 
-from .fixtures import control_plane, make_node, namespace, real_kubelet  # noqa: F401, fixtures
+from .fixtures import control_plane, make_node, namespace, pods, real_kubelet  # noqa: F401, fixtures

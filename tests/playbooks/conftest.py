@@ -18,7 +18,15 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.tests.cluster.fixtures import (  # noqa: F401, fixtures
+    control_plane,
+    namespace,
+    pods,
+    real_kubelet,
+)
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
+
+from .init import private_services  # noqa: F401, a fixture
 
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parent.parent
