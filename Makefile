@@ -69,7 +69,7 @@ sanity: $(TESTING) ## Run ansible-test sanity, on each Python that is installed
 	@python tests/ansible_test sanity --local --color no
 
 .PHONY: integration
-integration: kubernetes $(LINK) ## Run the playbooks against saved machines
+integration: kubernetes $(LINK) $(KUBERNETES_CORE) ## Run the playbooks against saved machines
 ifneq ($(wildcard tests/playbooks),)
 	$(call heading,pytest: playbooks)
 	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks

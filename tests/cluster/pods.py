@@ -17,24 +17,29 @@ class Pods:
     def __init__(self, control_plane: ControlPlane, namespace: str) -> None:
         self.control_plane, self.namespace = control_plane, namespace
 
-    def run(self, name: str, cpu: str) -> Object:
-        """A Guaranteed pod, when it was admitted or refused."""
+    def run(self, name: str, cpu: str, node: str = "") -> Object:
+        """A Guaranteed pod, when it was admitted or refused, on a node or any."""
         resources = {"limits": {"cpu": cpu, "memory": "1Mi"}}
-        pod = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name, "namespace": self.namespace},
-            "spec": {"containers": [{"name": "main", "image": "main", "resources": resources}]},
-        }
-        self.control_plane.apply(pod)
+        spec: Object = {"containers": [{"name": "main", "image": "main", "resources": resources}]}
+        if node:
+            spec["nodeSelector"] = {"kubernetes.io/hostname": node}
+        metadata = {"name": name, "namespace": self.namespace}
+        self.control_plane.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
         wait_until(lambda: self.get(name)["status"]["phase"] != "Pending")
         return self.get(name)
 
     def get(self, name: str) -> Object:
         """A pod as it is."""
-        arguments = ("--namespace=" + self.namespace, "--field-selector=metadata.name=" + name)
-        (pod,) = self.control_plane.objects("pods", *arguments)
+        (pod,) = self._named(name)
         return pod
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a pod."""
+        return bool(self._named(name))
+
+    def _named(self, name: str) -> list[Object]:
+        options = ("--namespace=" + self.namespace, "--field-selector=metadata.name=" + name)
+        return self.control_plane.objects("pods", *options)
 
     def phase(self, name: str) -> str:
         """Whether it runs, or failed."""

@@ -84,6 +84,9 @@ class Node(KubeletNode):
                 "kubelet_service": "kubelet-" + self.name,
                 "kubelet_manage_service": True,
                 "kubelet_target_version": self.version,
+                "kubelet_drain": False,
+                "kubelet_verify_seconds": 2,
+                "kubelet_verify_timeout": 120,
                 **variables,
             }
         }
@@ -282,6 +285,13 @@ def test_10_pods_are_refused_after_a_mere_restart(join: MakeNode, pods: Pods) ->
     # and it does.
     wait_until(lambda: pods.phase("odd") == "Failed")
     assert pods.get("odd")["status"]["reason"] == "SMTAlignmentError"
+    # The role has no pods there when the rules change.
+    other = join(STATIC, "drained")
+    pods.run("evicted", "3", node="drained")
+    cluster = {"kubelet_drain": True, "kubelet_drain_force": True, "kubelet_kubeconfig": str(pods.control_plane.admin)}
+    assert succeeded(other.roll_out(**TO_STATIC, kubelet_cpu_manager_policy_options=whole, **cluster))
+    assert not pods.exists("evicted")
+    assert other.entries() == {}
 
 
 @waits_for("waits for the module throttling_info")
