@@ -67,8 +67,8 @@ class Kubelet:
         places = command_line.places
         release = minor_version(self.release)
         managers = Managers(Node(self.tree, places["config"], places["root-dir"], release), values)
-        log("I", "Started kubelet")
         serve(self.tree, places["root-dir"], values)
+        log("I", "Started kubelet")
         name = places["hostname-override"] or node_name(self.tree).lower()
         own_pods = static_pods(self.tree, values.get("staticPodPath", ""), name)
         agent = None
