@@ -18,7 +18,14 @@ from typing import Any, Callable, Mapping, Sequence
 
 import yaml
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import Checkpoint, decode_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
+    Checkpoint,
+    decode_checkpoint,
+    format_for,
+    write_checkpoint,
+)
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
@@ -168,6 +175,12 @@ class KubeletNode:
         """The CPUs that the checkpoint gives to containers, by pod."""
         checkpoint = self.checkpoint()
         return {} if checkpoint is None else checkpoint.entries or {}
+
+
+def saved(policy: str, default: str, minor: int = 20, **containers: str) -> bytes:
+    """A checkpoint as the version 1.`minor` writes it, in which each container is in a pod of its own."""
+    assignments = {"pod-" + name: {name: CPUSet.parse(cpus)} for name, cpus in containers.items()}
+    return write_checkpoint(policy, State(CPUSet.parse(default), assignments), format_for(minor))
 
 
 def wait_until(condition: Callable[[], object], told: Callable[[], str] = str) -> None:

@@ -30,7 +30,7 @@ from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import (
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import SERVICE_MANAGER, private_init
 
 from .control_plane import ControlPlane
-from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode, wait_until
+from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode, saved, wait_until
 from .pods import Pods
 
 MACHINE = "1s4c2t"  # 8 CPUs; a core is n, n+4
@@ -141,12 +141,6 @@ def join(make: MakeNode, control_plane: ControlPlane) -> Iterator[MakeNode]:
 
     yield join_one
     control_plane.kubectl("delete", "nodes", *names)
-
-
-def saved(policy: str, default: str, minor: int = 20, **containers: str) -> bytes:
-    """A checkpoint, in which each container is in a pod of its own."""
-    assignments = {"pod-" + name: {name: CPUSet.parse(cpus)} for name, cpus in containers.items()}
-    return write_checkpoint(policy, State(CPUSet.parse(default), assignments), format_for(minor))
 
 
 def succeeded(run: Run) -> bool:

@@ -19,6 +19,8 @@ from .conftest import Run, ansible_playbook, fingerprint
 
 ROLLOUT = "kubenode.cpu_manager.rollout"
 MACHINE = "2s1n4c2t"
+# What a rollback would begin with.
+JOURNAL = "/var/lib/kubenode-cpu-manager/last-change.json"
 
 WANTED: dict[str, Any] = {
     "kubelet_cpu_manager_policy": "static",
@@ -78,9 +80,9 @@ def test_check_mode_tells_what_the_rollout_does(story: Story) -> None:
 def test_only_the_files_of_the_settings_are_written(story: Story) -> None:
     before, after = story.files[""], story.files["rollout"]
     changed = {path for path in after if after[path] != before.get(path) and not path.endswith("~")}
-    files = {name + path for name, kubelet in KUBELETS.items() for path in kubelet.written}
-    # And the directory that k3s had not had.
-    assert changed - files <= {str(Path(path).parent) for path in files}
+    files = {name + path for name, kubelet in KUBELETS.items() for path in (*kubelet.written, JOURNAL)}
+    # And the directories that were not there.
+    assert changed - files <= {str(parent) for path in files for parent in Path(path).parents}
     assert files <= changed
     assert set(before) <= set(after)
 
@@ -118,6 +120,10 @@ def test_drift_names_distribution_and_source(story: Story) -> None:
     assert told["elsewhere"]["kubelet"]["kubelet_root"] == "/data/kubelet"
     assert told["microk8s"]["kubelet"]["kubelet_root"] == "/var/snap/microk8s/common/var/lib/kubelet"
     assert told["microk8s"]["kubelet"]["service"] == "snap.microk8s.daemon-kubelite"
+    services = {name: one["kubelet"]["service"] for name, one in told.items()}
+    assert (services["k3s"], services["rke2"], services["kubeadm"]) == ("k3s", "rke2-server", "kubelet")
+    logs = {name: one["kubelet"]["log_file"] for name, one in told.items()}
+    assert {name: log for name, log in logs.items() if log} == {"rke2": "/var/lib/rancher/rke2/agent/logs/kubelet.log"}
     cgroup = next(one for one in told["eks"]["drift"] if one["subject"] == "kubeReservedCgroup")
     assert (cgroup["wanted"], cgroup["found"]) == ("", "/runtime")
     assert cgroup["source"].endswith("/etc/kubernetes/kubelet/config.json")

@@ -55,6 +55,8 @@ class Checked(NamedTuple):
     options: StaticOptions
     pod_level: bool
     memory_manager_policy: str | None
+    # {NUMA node: {kind of memory: bytes}} that the memory manager keeps from pods.
+    reserved_memory: Mapping[int, Mapping[str, int]]
 
 
 def check_start(values: Mapping[str, Any], host: Host) -> Checked:
@@ -98,6 +100,7 @@ class _Check:
             self.options,
             self.gates.enabled(POD_LEVEL_MANAGERS),
             memory.policy_name(),
+            memory.reserved(),
         )
 
     def _text(self, name: str, default: str) -> str:
