@@ -24,3 +24,10 @@ else:
     settings.load_profile("unhurried")
 
 collection_path.register()
+
+# Only now, as the collection is importable. Fixtures and hooks are used by their names.
+# pylint: disable=unused-import,wrong-import-position
+from ansible_collections.kubenode.cpu_manager.tests.faults.counting import (  # noqa: E402
+    count,  # noqa: F401
+    pytest_terminal_summary,  # noqa: F401
+)
