@@ -47,6 +47,7 @@ WANTED: dict[str, Any] = {
     # Alpha in 1.36: with its feature gate.
     "kubelet_cpu_manager_policy_options": {"full-pcpus-only": True, "align-by-socket": True},
     "kubelet_topology_manager_policy": "restricted",
+    "kubelet_topology_manager_scope": "pod",
     "kubelet_topology_manager_policy_options": {"prefer-closest-numa-nodes": True},
     "kubelet_cpu_cfs_quota_period": "50ms",
     "kubelet_reservation": {"count": 4, "strategy": "spread"},
