@@ -48,9 +48,8 @@ def memory_owners(content: bytes) -> list[tuple[str, str]]:
         data = read_json(content)
     except GoError:
         return []
-    return sorted(
-        (pod, container) for pod, containers in _members(data, "entries") for container, _ in _pairs(containers)
-    )
+    entries = _members(data, "entries")
+    return sorted((pod, container) for pod, blocks in entries for container, _blocks in _pairs(blocks))
 
 
 def _reservations(data: Object) -> Iterator[tuple[int, str, int]]:
