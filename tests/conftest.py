@@ -12,6 +12,7 @@ from pathlib import Path
 # Not in pyproject.toml, which ansible-test units does not read.
 sys.path.insert(0, str(Path(__file__).parent))
 
+# pylint: disable=wrong-import-position
 import collection_path
 
 try:
@@ -24,3 +25,10 @@ else:
     settings.load_profile("unhurried")
 
 collection_path.register()
+
+# Only now, as the collection is importable. Fixtures and hooks are used by their names.
+# pylint: disable=unused-import
+from ansible_collections.kubenode.cpu_manager.tests.faults.counting import (  # noqa: E402
+    count,  # noqa: F401
+    pytest_terminal_summary,  # noqa: F401
+)

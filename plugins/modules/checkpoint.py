@@ -18,6 +18,8 @@ description:
     planned, and brings it to the wanted state.
   - A repair keeps the exclusive CPUs of every container that can keep them. Containers that lose theirs are named, and
     nothing is done unless O(discard_assignments) allows it.
+  - A C(memory_manager_state) that the kubelet would refuse is removed with V(valid), and the kubelet writes a new one.
+    It cannot be repaired, as its numbers are the kubelet's own.
   - Stop the kubelet before, because a running one writes the file again.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
@@ -190,6 +192,32 @@ stale:
   type: list
   elements: dict
   sample: []
+memory_state:
+  description: The memory manager's state as it was found.
+  returned: with O(state=valid)
+  type: dict
+  contains:
+    file:
+      description: The file.
+      type: str
+      sample: /var/lib/kubelet/memory_manager_state
+    verdict:
+      description: C(accepted), C(refused) or C(absent). What is refused is removed.
+      type: str
+      sample: refused
+    reason:
+      description: Why the kubelet refuses it, in its words.
+      type: str
+      sample: '[memorymanager] configured policy "Static" differs from state checkpoint policy "None"'
+    lost:
+      description: The containers that lose memory of their own, with C(pod), its UID, and C(container).
+      type: list
+      elements: dict
+      sample: []
+    backup_file:
+      description: Where the old file was kept, if it was removed and O(backup) is true.
+      type: str
+      sample: /var/lib/kubelet/memory_manager_state.20261121T101500Z~
 refused:
   description: The pods that the kubelet itself would not have admitted, which therefore get no CPUs.
   returned: with O(state=present) and O(pods) or O(containers)
@@ -217,6 +245,7 @@ from ..module_utils.ansible_module import (
 from ..module_utils.errors import InputError, RefusedError
 from ..module_utils.files import remove_file, replace_file
 from ..module_utils.kubelet.process import find_kubelet
+from ..module_utils.kubelet.settings import plan_settings
 from ..module_utils.node.allocation import Question, seed_state
 from ..module_utils.node.checkpoint import (
     Plan,
@@ -226,6 +255,7 @@ from ..module_utils.node.checkpoint import (
     plan_present,
     plan_valid,
 )
+from ..module_utils.node.memory_state import MemoryPlan
 from ..module_utils.node.node import Node
 from ..module_utils.state.checkpoint import MODE, format_for, write_checkpoint
 from ..module_utils.state.validation import CPUManagerConfig
@@ -241,16 +271,45 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     path = tree.path(node.checkpoint_path)
     plan, refused = plan_change(node, parameters)
     result: dict[str, Any] = {"file": path, **plan.to_dict(), **refused}
-    if plan.changed:
+    memory_path, memory = tree.path(node.memory_state_path), MemoryPlan(None, "")
+    if parameters["state"] == "valid":
+        memory = plan_memory(node, parameters)
+        result["memory_state"] = {"file": memory_path, **memory.to_dict()}
+    changed = plan.changed or memory.changed
+    if changed:
         check_losses(path, plan, parameters)
+        check_memory_losses(memory_path, memory, parameters)
         if not check_mode:
             check_stopped(tree, parameters)
-            backup_file = write(path, plan, parameters["backup"])
-            if backup_file:
-                result["backup_file"] = backup_file
-    header = {"before_header": path, "after_header": path}
-    diff = {**header, "before": plan.before.to_text(), "after": plan.after.to_text()}
-    return Outcome(result, plan.changed, diff)
+            if plan.changed:
+                keep(result, write(path, plan, parameters["backup"]))
+            if memory.old is not None and memory.changed:
+                keep(result["memory_state"], remove_file(memory_path, memory.old, parameters["backup"]))
+    differences = [difference(path, plan.before.to_text(), plan.after.to_text())]
+    if memory.old is not None and memory.changed:
+        differences.append(difference(memory_path, memory.old.decode("utf-8", "replace"), ""))
+    return Outcome(result, changed, differences[0] if len(differences) == 1 else differences)
+
+
+def keep(result: dict[str, Any], backup_file: str | None) -> None:
+    """Say where an old file is."""
+    if backup_file:
+        result["backup_file"] = backup_file
+
+
+def difference(path: str, before: str, after: str) -> dict[str, str]:
+    return {"before_header": path, "after_header": path, "before": before, "after": after}
+
+
+def plan_memory(node: Node, parameters: Mapping[str, Any]) -> MemoryPlan:
+    """What becomes of the memory manager's state."""
+    if node.memory_state() is None:
+        return MemoryPlan(None, "")
+    # Imported here: it checks a whole configuration.
+    from ..module_utils.node.start import memory_plan
+
+    plan = plan_settings(wanted_settings(node, parameters), node.needed_configuration(), node.minor)
+    return memory_plan(node, plan.configuration.values)
 
 
 def plan_change(node: Node, parameters: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
@@ -307,6 +366,16 @@ def check_losses(path: str, plan: Plan, parameters: Mapping[str, Any]) -> None:
                 "; ".join(loss.to_text() for loss in plan.losses),
                 "; the kubelet refuses the file as it is: " + plan.before.reason if plan.before.reason else "",
             )
+        )
+
+
+def check_memory_losses(path: str, memory: MemoryPlan, parameters: Mapping[str, Any]) -> None:
+    """Refuse to take memory from containers that run, unless that is allowed."""
+    if memory.owners and not parameters["discard_assignments"]:
+        raise RefusedError(
+            "%s: the kubelet would refuse it: %s; these containers would lose their memory: %s; nothing was written:"
+            " drain the node and set discard_assignments: true"
+            % (path, memory.reason, ", ".join("pod %s, container %s" % owner for owner in memory.owners))
         )
 
 

@@ -134,6 +134,10 @@ kubelet:
       description: The socket of the container runtime, where the distribution keeps it.
       type: str
       sample: /run/containerd/containerd.sock
+    log_file:
+      description: What the distribution's kubelet logs to. None for the journal of its service.
+      type: str
+      sample: /var/lib/rancher/rke2/agent/logs/kubelet.log
     pid:
       description: The process id of the running kubelet. None where it does not run.
       type: int

@@ -117,6 +117,12 @@ checkpoint:
   returned: success
   type: dict
   sample: {"verdict": "accepted"}
+memory_state:
+  description: Whether the kubelet would start with the memory manager's state that is there and these settings, with
+    C(verdict), C(reason) and C(lost); see M(kubenode.cpu_manager.checkpoint), which removes a refused one.
+  returned: success
+  type: dict
+  sample: {"verdict": "accepted", "reason": "", "lost": []}
 notes:
   description: What else would undo the change, with this distribution.
   returned: success
@@ -152,7 +158,7 @@ from ..module_utils.kubelet.placement import FileChange, main_file, plan_files
 from ..module_utils.kubelet.settings import manager_config, plan_settings
 from ..module_utils.node.drift import describe_drift
 from ..module_utils.node.sources import read_sources
-from ..module_utils.node.start import check_change
+from ..module_utils.node.start import check_change, memory_plan
 from ..module_utils.state.verdict import judge
 from ..module_utils.tree import Tree
 
@@ -176,6 +182,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         "settings": plan.settings,
         "drift": describe_drift(plan, configuration),
         "checkpoint": judge(node.checkpoint(), config).to_dict(),
+        "memory_state": memory_plan(node, plan.configuration.values).to_dict(),
         "notes": [sources.installation.distribution.pointer] if sources.installation.distribution.pointer else [],
     }
     if files and not check_mode:

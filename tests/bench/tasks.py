@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Mapping
+
+_CALLBACKS = Path(__file__).resolve().parent.parent / "playbooks/callback_plugins"
+# Processes of Ansible at a time.
+_FORKS = 20
 
 PING: dict[str, Any] = {"name": "Ping", "ansible.builtin.ping": {}}
 
@@ -20,15 +26,11 @@ PING: dict[str, Any] = {"name": "Ping", "ansible.builtin.ping": {}}
 def time_tasks(
     directory: Path, tasks: Mapping[str, Mapping[str, Any]], hosts: int, rounds: int
 ) -> dict[str, list[float]]:
-    """{name: the wall seconds of each round}, after one round that warms the caches."""
-    variables = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    inventory = {"all": {"hosts": {"node%02d" % number: {} for number in range(hosts)}, "vars": variables}}
-    (directory / "inventory.json").write_text(json.dumps(inventory), encoding="utf-8")
+    """{name: the wall seconds of each round}, after one round that warms the caches. A task may include others."""
+    _write_inventory(directory, hosts)
     playbooks = {}
     for number, (what, task) in enumerate(tasks.items()):
-        playbooks[what] = directory / ("%d.json" % number)
-        play = {"name": "Time it", "hosts": "all", "gather_facts": False, "tasks": [task]}
-        playbooks[what].write_text(json.dumps([play]), encoding="utf-8")
+        playbooks[what] = _write_playbook(directory / ("%d.json" % number), task)
     times: dict[str, list[float]] = {what: [] for what in playbooks}
     for _round in range(rounds + 1):
         for what, playbook in playbooks.items():
@@ -36,15 +38,42 @@ def time_tasks(
     return {what: found[1:] for what, found in times.items()}
 
 
-def _seconds(playbook: Path, hosts: int) -> float:
+def count_modules(directory: Path, task: Mapping[str, Any]) -> int:
+    """How many modules a task runs on a host, with all that it includes."""
+    _write_inventory(directory, 1)
+    results = directory / "results.jsonl"
+    recording = {
+        "ANSIBLE_CALLBACK_PLUGINS": str(_CALLBACKS),
+        "ANSIBLE_CALLBACKS_ENABLED": "record",
+        "RECORD_RESULTS": str(results),
+    }
+    _seconds(_write_playbook(directory / "modules.json", task), 1, recording)
+    told = [json.loads(line)[1] for line in results.read_text(encoding="utf-8").splitlines()]
+    # What runs on the controller alone has no invocation.
+    return sum("invocation" in result for result in told)
+
+
+def _write_inventory(directory: Path, hosts: int) -> None:
+    variables = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    inventory = {"all": {"hosts": {"node%02d" % number: {} for number in range(hosts)}, "vars": variables}}
+    (directory / "inventory.json").write_text(json.dumps(inventory), encoding="utf-8")
+
+
+def _write_playbook(path: Path, task: Mapping[str, Any]) -> Path:
+    play = {"name": "Time it", "hosts": "all", "gather_facts": False, "tasks": [task]}
+    path.write_text(json.dumps([play]), encoding="utf-8")
+    return path
+
+
+def _seconds(playbook: Path, hosts: int, environment: Mapping[str, str] = MappingProxyType({})) -> float:
     start = time.perf_counter()
     done = subprocess.run(
-        ["ansible-playbook", "-i", str(playbook.parent / "inventory.json"), "-f", str(hosts), str(playbook)],
+        ["ansible-playbook", "-i", str(playbook.parent / "inventory.json"), "-f", str(min(hosts, _FORKS)), playbook],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"},
+        env={**os.environ, "ANSIBLE_CALLBACK_RESULT_FORMAT": "json", **environment},
     )
-    if done.returncode or done.stdout.count("ok=1 ") != hosts:
+    if done.returncode or len(re.findall(r"\bok=[1-9]", done.stdout)) != hosts:
         sys.exit("%s failed:\n%s%s" % (playbook, done.stdout, done.stderr))
     return time.perf_counter() - start

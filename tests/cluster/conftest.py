@@ -10,4 +10,4 @@ from __future__ import annotations
 # pylint: disable=unused-import
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import private_services  # noqa: F401
 
-from .fixtures import control_plane, make_node, namespace, real_kubelet  # noqa: F401
+from .fixtures import control_plane, make_node, namespace, pods, real_kubelet  # noqa: F401

@@ -19,6 +19,7 @@ from .binaries import CONTROL_PLANE, KUBELET, RUNTIME, binaries
 from .control_plane import ControlPlane
 from .debian import UnavailableError
 from .node import Description, NodeAgent
+from .pods import Pods
 
 # Makes a node without a machine, by its name.
 MakeNode = Callable[[str], NodeAgent]
@@ -58,6 +59,12 @@ def namespace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> It
     # From now on nobody makes pods there, and nobody waits for those that are there.
     control_plane.kubectl("delete", "namespace", name, "--wait=false")
     control_plane.kubectl("delete", "pods", "--all", "--force", "--grace-period=0", "--namespace=" + name)
+
+
+@pytest.fixture
+def pods(control_plane: ControlPlane, namespace: str) -> Pods:
+    """For pods in the test's namespace."""
+    return Pods(control_plane, namespace)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -17,7 +18,14 @@ from typing import Any, Callable, Mapping, Sequence
 
 import yaml
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import Checkpoint, decode_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
+    Checkpoint,
+    decode_checkpoint,
+    format_for,
+    write_checkpoint,
+)
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
@@ -67,8 +75,7 @@ class KubeletNode:
         With `real`, the directory of the programs, its kubelet is the real one.
         """
         self.name, self.directory, self.root = directory.name, directory, directory / "node"
-        shape = parse_name(machine)
-        write_tree(shape.topology(), self.root, shape.whole())
+        self.become(machine)
         self.write("/etc/hostname", self.name + "\n")
         header: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, **(QUIET if real else {})}
         header["healthzPort"], header["port"] = free_ports(2)
@@ -132,6 +139,13 @@ class KubeletNode:
 
     # --- its files ----------------------------------------------------------------------------------------
 
+    def become(self, machine: str) -> None:
+        """Have another machine's CPUs, or others of them online. Its kubelet must not run."""
+        for name in ("proc", "sys"):
+            shutil.rmtree(self.root / name, ignore_errors=True)
+        shape = parse_name(machine)
+        write_tree(shape.topology(), self.root, shape.whole())
+
     def write(self, path: str, text: str) -> None:
         """Write a file of the node."""
         here = Path("%s/%s" % (self.root, path))
@@ -156,6 +170,17 @@ class KubeletNode:
         """What the checkpoint says; None where there is none."""
         content = self.read(CHECKPOINT)
         return None if content is None else decode_checkpoint(content)
+
+    def entries(self) -> dict[str, dict[str, str]]:
+        """The CPUs that the checkpoint gives to containers, by pod."""
+        checkpoint = self.checkpoint()
+        return {} if checkpoint is None else checkpoint.entries or {}
+
+
+def saved(policy: str, default: str, minor: int = 20, **containers: str) -> bytes:
+    """A checkpoint as the version 1.`minor` writes it, in which each container is in a pod of its own."""
+    assignments = {"pod-" + name: {name: CPUSet.parse(cpus)} for name, cpus in containers.items()}
+    return write_checkpoint(policy, State(CPUSet.parse(default), assignments), format_for(minor))
 
 
 def wait_until(condition: Callable[[], object], told: Callable[[], str] = str) -> None:

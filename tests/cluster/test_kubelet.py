@@ -19,12 +19,12 @@ import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
-from .api import Object
 from .certificates import Authority
 from .control_plane import LOOPBACK, ControlPlane
 from .kubelet.configuration import DEFAULTS, CommandLine, StartError, effective_configuration
 from .kubelet.faults import DIES, HANGS, NO_RUNTIME, REFUSES, Fault
 from .kubelet_node import CHECKPOINT, STARTED, KubeletNode, wait_until
+from .pods import Pods
 from .service import Service
 
 STATIC = {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0,4", "cpuManagerReconcilePeriod": "500ms"}
@@ -256,59 +256,20 @@ def join(control_plane: ControlPlane, make: MakeKubelet, namespace: str) -> Iter
     control_plane.kubectl("delete", "nodes", *names)
 
 
-class Pods:
-    """The pods of a test."""
-
-    def __init__(self, control_plane: ControlPlane, namespace: str) -> None:
-        self.control_plane, self.namespace = control_plane, namespace
-
-    def run(self, name: str, cpu: str) -> Object:
-        """A Guaranteed pod, when it was admitted or refused."""
-        resources = {"limits": {"cpu": cpu, "memory": "1Mi"}}
-        pod = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name, "namespace": self.namespace},
-            "spec": {"containers": [{"name": "main", "image": "main", "resources": resources}]},
-        }
-        self.control_plane.apply(pod)
-        wait_until(lambda: self.get(name)["status"]["phase"] != "Pending")
-        return self.get(name)
-
-    def get(self, name: str) -> Object:
-        arguments = ("--namespace=" + self.namespace, "--field-selector=metadata.name=" + name)
-        (pod,) = self.control_plane.objects("pods", *arguments)
-        return pod
-
-    def delete(self, name: str) -> None:
-        self.control_plane.kubectl("delete", "pod", name, "--namespace=" + self.namespace)
-
-
-@pytest.fixture
-def pods(control_plane: ControlPlane, namespace: str) -> Pods:
-    return Pods(control_plane, namespace)
-
-
-def entries(node: KubeletNode) -> dict[str, dict[str, str]]:
-    checkpoint = node.checkpoint()
-    assert checkpoint is not None
-    return checkpoint.entries or {}
-
-
 def test_pods_have_their_cpus_as_long_as_they_are(join: MakeKubelet, pods: Pods) -> None:
     node = join(STATIC, "pinned")
     one, other = pods.run("one", "2"), pods.run("other", "2")
     assert one["status"]["phase"] == other["status"]["phase"] == "Running"
     given = {one["metadata"]["uid"]: {"main": "1,5"}, other["metadata"]["uid"]: {"main": "2,6"}}
-    assert entries(node) == given
+    assert node.entries() == given
     node.restart()
     node.wait_for(STARTED, times=2)
-    assert entries(node) == given
+    assert node.entries() == given
     # Whoever takes the file away from a kubelet that runs finds it again at the next change, as it would be.
     (node.root / CHECKPOINT[1:]).unlink()
     pods.delete("one")
-    wait_until(lambda: node.checkpoint() is not None and len(entries(node)) == 1)
-    assert entries(node) == {other["metadata"]["uid"]: {"main": "2,6"}}
+    wait_until(lambda: node.checkpoint() is not None and len(node.entries()) == 1)
+    assert node.entries() == {other["metadata"]["uid"]: {"main": "2,6"}}
 
 
 def test_a_file_that_was_removed_gives_running_pods_other_cpus(join: MakeKubelet, pods: Pods) -> None:
@@ -317,12 +278,12 @@ def test_a_file_that_was_removed_gives_running_pods_other_cpus(join: MakeKubelet
     other = pods.run("other", "2")
     pods.delete("one")
     uid = other["metadata"]["uid"]
-    wait_until(lambda: entries(node) == {uid: {"main": "2,6"}})
+    wait_until(lambda: node.entries() == {uid: {"main": "2,6"}})
     node.stop()
     (node.root / CHECKPOINT[1:]).unlink()
     node.start()
-    wait_until(lambda: node.checkpoint() is not None and entries(node))
-    assert entries(node) == {uid: {"main": "1,5"}}
+    wait_until(lambda: node.checkpoint() is not None and node.entries())
+    assert node.entries() == {uid: {"main": "1,5"}}
 
 
 def test_refused_pods(join: MakeKubelet, pods: Pods) -> None:
@@ -348,14 +309,14 @@ def test_a_static_pod_is_there_again_when_it_is_deleted(join: MakeKubelet, pods:
     node.restart()
     option = "--namespace=" + pods.namespace
     pods.control_plane.wait_for("pod/agent-static", "Ready", option)
-    ((uid, cpus),) = entries(node).items()
+    ((uid, cpus),) = node.entries().items()
     assert cpus == {"main": "1,5"}
     mirror = pods.get("agent-static")
     assert mirror["metadata"]["annotations"]["kubernetes.io/config.mirror"] == uid
     pods.delete("agent-static")
     pods.control_plane.wait_for("pod/agent-static", "Ready", option)
     assert pods.get("agent-static")["metadata"]["uid"] != mirror["metadata"]["uid"]
-    assert entries(node) == {uid: cpus}
+    assert node.entries() == {uid: cpus}
 
 
 def test_a_kubelet_that_stops_leaves_its_node_as_it_was(join: MakeKubelet, pods: Pods) -> None:

@@ -12,10 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import format_for, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
@@ -23,17 +20,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import T
 from .control_plane import ControlPlane
 from .kubelet.configuration import CommandLine, StartError, effective_configuration
 from .kubelet.managers import Managers
-from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode, wait_until
+from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode, saved, wait_until
 
 MINOR = 20
 STATIC = {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0,4"}
 NONE: dict[str, Any] = {}
-
-
-def saved(policy: str, default: str, minor: int = MINOR, **containers: str) -> bytes:
-    """A checkpoint, in which each container is in a pod of its own."""
-    assignments = {"pod-" + name: {name: CPUSet.parse(cpus)} for name, cpus in containers.items()}
-    return write_checkpoint(policy, State(CPUSet.parse(default), assignments), format_for(minor))
 
 
 class Case(NamedTuple):

@@ -6,19 +6,27 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.tests.faults import mounts
+from ansible_collections.kubenode.cpu_manager.tests.faults.child import Child
+from ansible_collections.kubenode.cpu_manager.tests.faults.counting import Count
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run, ansible_playbook, play
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import SERVICE_MANAGER, private_init
 
 from .control_plane import ControlPlane
 from .kubelet.faults import DIES, REFUSES, Fault
-from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode
+from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode, wait_until
+from .node import STOPPING_SECONDS
+from .proxy import Proxy
 
 ROLLOUT, ROLLBACK = "kubenode.cpu_manager.rollout", "kubenode.cpu_manager.rollback"
 JOURNAL = "/var/lib/kubenode-cpu-manager/change.json"
@@ -105,11 +113,15 @@ def alone(tmp_path: Path, private_services: None) -> Iterator[Fleet]:
     one.stop()
 
 
-def deploy(control_plane: ControlPlane, namespace: str, replicas: int, available: int) -> None:
-    """Run pods, and say how many of them are always to be there."""
+def deploy(control_plane: ControlPlane, namespace: str, replicas: int, available: int, stopping: int = 0) -> None:
+    """Run pods that take so many seconds to stop, and say how many of them are always to be there."""
     labels = {"app": "web"}
     metadata = {"name": "web", "namespace": namespace}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "web"}]}}
+    annotations = {STOPPING_SECONDS: str(stopping)}
+    template = {
+        "metadata": {"labels": labels, "annotations": annotations},
+        "spec": {"containers": [{"name": "web", "image": "web"}]},
+    }
     spec: dict[str, Any] = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
     control_plane.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
     option = "--namespace=" + namespace
@@ -173,7 +185,7 @@ def test_a_fleet_is_rolled_out_and_back(fleet: Fleet, control_plane: ControlPlan
 
 
 @pytest.mark.parametrize("fault", [Fault(DIES, STATIC, 2.0), Fault(REFUSES, STATIC)], ids=["dies late", "never starts"])
-def test_a_kubelet_that_does_not_come_up_is_taken_back(fleet: Fleet, fault: Fault) -> None:
+def test_a_kubelet_that_does_not_come_up_is_taken_back(fleet: Fleet, fault: Fault, count: Count) -> None:
     canary, other = fleet.add("canary"), fleet.add("other")
     canary.fail(fault)
     before = {path: canary.read(path) for path in (CONFIG, CHECKPOINT)}
@@ -190,9 +202,10 @@ def test_a_kubelet_that_does_not_come_up_is_taken_back(fleet: Fleet, fault: Faul
     canary.fail()
     assert fleet.run(ROLLOUT).status == 0
     assert [fleet.policy(name) for name in fleet.nodes] == ["static", "static"]
+    count("kubelets that do not come up", 1)
 
 
-def test_a_budget_that_never_allows(fleet: Fleet, control_plane: ControlPlane, namespace: str) -> None:
+def test_a_budget_that_never_allows(fleet: Fleet, control_plane: ControlPlane, namespace: str, count: Count) -> None:
     node = fleet.add("worker")
     deploy(control_plane, namespace, replicas=1, available=1)
     before = node.log()
@@ -202,29 +215,72 @@ def test_a_budget_that_never_allows(fleet: Fleet, control_plane: ControlPlane, n
     # The kubelet was not touched.
     assert node.log() == before
     assert (node.read(JOURNAL), fleet.is_open("worker"), fleet.policy("worker")) == (None, True, "none")
+    control_plane.kubectl("delete", "pdb", "web", "--namespace=" + namespace)
+    assert fleet.run(ROLLOUT).status == 0
+    assert (fleet.policy("worker"), fleet.is_open("worker")) == ("static", True)
+    count("budgets that never allow", 1)
 
 
-def test_a_cluster_that_does_not_answer(fleet: Fleet) -> None:
+def kubeconfig_to(port: int, control_plane: ControlPlane, directory: Path) -> str:
+    """The administrator's, for another port."""
+    path = directory / ("port-%d" % port)
+    text = control_plane.admin.read_text(encoding="utf-8")
+    path.write_text(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:%d" % port, text), encoding="utf-8")
+    return str(path)
+
+
+def test_a_cluster_that_does_not_answer(fleet: Fleet, control_plane: ControlPlane, count: Count) -> None:
     node = fleet.add("worker")
     before = node.log()
-    nowhere = fleet.directory / "nowhere"
-    assert fleet.control_plane is not None
-    text = fleet.control_plane.admin.read_text(encoding="utf-8")
-    nowhere.write_text(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:1", text), encoding="utf-8")
-    message = failure(fleet.run(ROLLOUT, kubelet_kubeconfig=str(nowhere)), "worker")
+    nowhere = kubeconfig_to(1, control_plane, fleet.directory)
+    message = failure(fleet.run(ROLLOUT, kubelet_kubeconfig=nowhere), "worker")
     assert "Ask the cluster for the node: " in message
     assert message.endswith("; the node is as it was")
     assert node.log() == before
     assert node.read(JOURNAL) is None
+    count("clusters that do not answer", 1)
+
+
+def test_a_cluster_that_falls_silent_during_a_drain(
+    fleet: Fleet, control_plane: ControlPlane, namespace: str, count: Count
+) -> None:
+    node = fleet.add("worker")
+    deploy(control_plane, namespace, replicas=1, available=0, stopping=30)
+    before = {path: node.read(path) for path in (CONFIG, CHECKPOINT)}, node.log()
+    port = int(re.findall(r"127\.0\.0\.1:(\d+)", control_plane.admin.read_text(encoding="utf-8"))[0])
+
+    def is_evicted() -> bool:
+        pods = control_plane.objects("pods", "--namespace=" + namespace)
+        return any("deletionTimestamp" in pod["metadata"] for pod in pods)
+
+    with Proxy(port) as line, ThreadPoolExecutor(1) as pool:
+        variables = {
+            "kubelet_kubeconfig": kubeconfig_to(line.port, control_plane, fleet.directory),
+            "kubelet_drain_timeout": 5,
+            "kubelet_api_timeout": 15,
+            "kubelet_verify_timeout": 4,
+        }
+        run = pool.submit(fleet.run, ROLLOUT, **variables)
+        wait_until(is_evicted)
+        line.fall_silent()
+        message = failure(run.result(), "worker")
+    assert "Cordon and drain the node: Timed out" in message
+    # Nothing but the cluster was touched, and nobody could tell it to let pods in again.
+    assert "the change could not be taken back as a whole, run the role again: Wait until the node is ready" in message
+    assert ({path: node.read(path) for path in (CONFIG, CHECKPOINT)}, node.log()) == before
+    assert not fleet.is_open("worker")
+    assert fleet.run(ROLLOUT).status == 0
+    assert (fleet.policy("worker"), fleet.is_open("worker"), node.read(JOURNAL)) == ("static", True, None)
+    count("clusters that do not answer", 1)
 
 
 # --- a run that is killed ---------------------------------------------------------------------------------
 
 
-def kill_at(fleet: Fleet, step: str) -> bool:
-    """Run the role, and kill all of it when a task begins; whether there was such a task."""
+def kill_at(fleet: Fleet, step: str, name: str) -> bool:
+    """Run the role on a node, and kill all of it when a task begins; whether there was such a task."""
     directory = fleet.directory / "killed"
-    hosts = {name: fleet.variables(name) for name in fleet.nodes}
+    hosts = {name: fleet.variables(name)}
     plays = play(pre_tasks=[SERVICE_MANAGER], roles=["kubenode.cpu_manager.kubelet"])
     environment = {"KILL_AT": step, "ANSIBLE_CALLBACKS_ENABLED": "record,kill_at"}
     run = ansible_playbook(directory, plays, hosts, prefix=fleet.prefix(), environment=environment)
@@ -243,21 +299,75 @@ STEPS = (
 )
 
 
-def test_a_run_that_is_killed_at_any_task(alone: Fleet, record_property: Callable[[str, object], None]) -> None:
+def is_whole(node: KubeletNode, old: bytes | None) -> bool:
+    """Whether the configuration is the old one or the new one."""
+    new = (old or b"").replace(b"cpuManagerPolicy: none", b"cpuManagerPolicy: static")
+    return node.read(CONFIG) in (old, new)
+
+
+def test_a_run_that_is_killed_at_any_task(alone: Fleet, count: Count) -> None:
     """Afterwards the configuration is the old or the new one, whole, and the next run finishes."""
-    faults = 0
     for number, step in enumerate(STEPS):
         node = alone.add("worker-%d" % number)
         old = node.read(CONFIG)
-        assert kill_at(alone, step), step
-        faults += 1
-        content = node.read(CONFIG)
-        assert content == old or content == (old or b"").replace(b"cpuManagerPolicy: none", b"cpuManagerPolicy: static")
-        run = alone.run(ROLLOUT)
-        assert run.status == 0, run.output
-        assert (alone.policy(node.name), node.read(JOURNAL)) == ("static", None)
-        node.wait_for("[cpumanager] starting with static policy")
-        node.stop()
-        del alone.nodes[node.name]
-    record_property("faults", faults)
-    print("killed at %d tasks" % faults)
+        assert kill_at(alone, step, node.name), step
+        assert is_whole(node, old)
+        count("kills", 1)
+    run = alone.run(ROLLOUT, cpu_manager_serial="100%")
+    assert run.status == 0, run.output
+    for name, node in alone.nodes.items():
+        assert (alone.policy(name), node.read(JOURNAL)) == ("static", None)
+        assert any("[cpumanager] starting with static policy" in line for line in node.log())
+
+
+@pytest.mark.parametrize("step", ["Cordon and drain the node", "Wait until the node is ready"])
+def test_a_run_that_is_killed_while_the_node_is_drained(fleet: Fleet, step: str, count: Count) -> None:
+    node = fleet.add("worker")
+    assert kill_at(fleet, step, "worker")
+    run = fleet.run(ROLLOUT)
+    assert run.status == 0, run.output
+    assert (fleet.policy("worker"), fleet.is_open("worker"), node.read(JOURNAL)) == ("static", True, None)
+    count("kills", 1)
+
+
+# --- a disk that is full -----------------------------------------------------------------------------------
+
+KUBELET_ROOT, JOURNALS = "/var/lib/kubelet", "/var/lib/kubenode-cpu-manager"
+PAGES, FILES = 32, 32
+
+
+def fill(disk: Path, pages: int) -> None:
+    """Leave room for so many pages."""
+    space = os.statvfs(disk)
+    (disk / "filler").write_bytes(bytes((space.f_bfree - pages) * space.f_bsize))
+
+
+def roll_out_on_full_disk(directory: Path, disk: str, pages: int) -> tuple[bool, list[bool], int, str]:
+    """Whether the role failed, what holds afterwards, and the status and the policy of a run with room again."""
+    signal.alarm(240)
+    mounts.own_namespace()
+    fleet = Fleet(directory)
+    place = directory / "worker/node" / disk[1:]
+    place.mkdir(parents=True)
+    mounts.mount_disk(str(place), PAGES, FILES)
+    try:
+        node = fleet.add("worker")
+        old = node.read(CONFIG)
+        fill(place, pages)
+        run = fleet.run(ROLLOUT)
+        holds = [is_whole(node, old)]
+        (place / "filler").unlink()
+        again = fleet.run(ROLLOUT)
+        holds += [node.read(JOURNAL) is None, node.is_active(), STARTED in node.log()]
+        return run.status != 0, holds, again.status, fleet.policy("worker")
+    finally:
+        fleet.stop()
+
+
+@pytest.mark.parametrize(("disk", "pages"), [(JOURNALS, 0), (KUBELET_ROOT, 0), (KUBELET_ROOT, 1)])
+def test_a_full_disk(tmp_path: Path, private_services: None, disk: str, pages: int, count: Count) -> None:
+    if mounts.why_not():
+        pytest.skip(mounts.why_not())
+    failed, holds, status, policy = Child(partial(roll_out_on_full_disk, tmp_path, disk, pages)).answer()
+    assert (failed, all(holds), status, policy) == (True, True, 0, "static"), holds
+    count("full disks", 1)

@@ -15,7 +15,7 @@ import pytest
 
 from . import mounts, tracer
 from .child import Child
-from .conftest import Count
+from .counting import Count
 from .writing import BACKUP, CASES, DONE, FAILED, NEW, Case, Outcome, change, look, prepare, strays, wanted
 
 # Room for the old content, a filler, the backup and the new content, of 1 and 2 pages, and for attributes.

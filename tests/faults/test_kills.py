@@ -20,7 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils import files
 
 from . import tracer
 from .child import Child
-from .conftest import Count
+from .counting import Count
 from .tracer import Traced
 from .writing import CASES, DONE, Case, change, check_after_a_kill, look, prepare
 

@@ -15,7 +15,7 @@ from typing import Callable
 import pytest
 
 from . import tracer
-from .conftest import Count
+from .counting import Count
 from .tracer import Traced
 from .writing import CASES, DONE, NAME, OLD, OTHER, REFUSED, Case, backups, change, prepare, strays
 

@@ -14,7 +14,7 @@ from typing import Any, Callable
 import pytest
 
 from . import tracer
-from .conftest import Count
+from .counting import Count
 from .tracer import Call, Traced
 from .writing import CASES, DONE, NAME, STRAY, Case, change, prepare
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .child import Child
-from .conftest import Count
+from .counting import Count
 from .writing import CASES, DONE, NAME, OLD, OTHER, REFUSED, Case, Outcome, backups, change, prepare, strays
 
 WRITERS = 3

@@ -20,6 +20,10 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
 
+# Fixtures are used by their names.
+# pylint: disable=unused-import
+from .init import private_services  # noqa: F401
+
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parent.parent
 DEMO_FLEET = CHECKOUT / "demo" / "fleet"

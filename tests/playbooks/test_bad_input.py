@@ -385,14 +385,11 @@ BAD: dict[str, Bad] = {
         text("etc/os-release", "ID=talos\n"),
     ),
     "memory-state": Bad(
-        "kubelet_config",
+        "checkpoint",
         "var/lib/kubelet/memory_manager_state",
-        "take the file out of the way",
-        {
-            "memory_manager_policy": "Static",
-            "reserved_memory": [{"numaNode": 0, "limits": {"memory": "100Mi"}}],
-        },
-        text("var/lib/kubelet/memory_manager_state", '{"policyName":"None","checksum":1}'),
+        "these containers would lose their memory: pod uid-db, container server; nothing was written: drain the node",
+        {"memory_manager_policy": "None"},
+        text("var/lib/kubelet/memory_manager_state", '{"policyName":"Static","entries":{"uid-db":{"server":[]}}}'),
     ),
     "memory-static": Bad(
         "kubelet_config",

@@ -11,20 +11,43 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.distributions import (
+    DISTRIBUTIONS,
+    NOWHERE,
+    Distribution,
+    marks_of,
+)
+from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, PLAIN, write_kubelet
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
-from .conftest import Run, ansible_playbook, fingerprint
+from .conftest import Run, ansible_playbook, fingerprint, play
 
 ROLLOUT = "kubenode.cpu_manager.rollout"
 MACHINE = "2s1n4c2t"
+# What a rollback would begin with.
+JOURNAL = "/var/lib/kubenode-cpu-manager/last-change.json"
+
+DISTRIBUTION_OF = {
+    "kubeadm": "kubeadm",
+    "kubeadm-patches": "kubeadm",
+    "kubeadm-drop-ins": "kubeadm",
+    "elsewhere": "unknown",
+    "kubespray": "kubespray",
+    "k3s": "k3s",
+    "k3s-flags": "k3s",
+    "rke2": "RKE2",
+    "microk8s": "MicroK8s",
+    "eks": "EKS AL2023",
+    "eks-drop-ins": "EKS AL2023",
+}
 
 WANTED: dict[str, Any] = {
     "kubelet_cpu_manager_policy": "static",
     # Alpha in 1.36: with its feature gate.
     "kubelet_cpu_manager_policy_options": {"full-pcpus-only": True, "align-by-socket": True},
     "kubelet_topology_manager_policy": "restricted",
+    "kubelet_topology_manager_scope": "pod",
     "kubelet_topology_manager_policy_options": {"prefer-closest-numa-nodes": True},
     "kubelet_cpu_cfs_quota_period": "50ms",
     "kubelet_reservation": {"count": 4, "strategy": "spread"},
@@ -78,9 +101,9 @@ def test_check_mode_tells_what_the_rollout_does(story: Story) -> None:
 def test_only_the_files_of_the_settings_are_written(story: Story) -> None:
     before, after = story.files[""], story.files["rollout"]
     changed = {path for path in after if after[path] != before.get(path) and not path.endswith("~")}
-    files = {name + path for name, kubelet in KUBELETS.items() for path in kubelet.written}
-    # And the directory that k3s had not had.
-    assert changed - files <= {str(Path(path).parent) for path in files}
+    files = {name + path for name, kubelet in KUBELETS.items() for path in (*kubelet.written, JOURNAL)}
+    # And the directories that were not there.
+    assert changed - files <= {str(parent) for path in files for parent in Path(path).parents}
     assert files <= changed
     assert set(before) <= set(after)
 
@@ -102,22 +125,48 @@ def test_a_second_rollout_changes_nothing(story: Story) -> None:
 
 def test_drift_names_distribution_and_source(story: Story) -> None:
     told = {name: next(one for one in story.runs["rollout"].results[name] if "found" in one) for name in KUBELETS}
-    assert {name: one["kubelet"]["distribution"] for name, one in told.items()} == {
-        "kubeadm": "kubeadm",
-        "kubeadm-patches": "kubeadm",
-        "kubeadm-drop-ins": "kubeadm",
-        "elsewhere": "unknown",
-        "kubespray": "kubespray",
-        "k3s": "k3s",
-        "k3s-flags": "k3s",
-        "rke2": "RKE2",
-        "microk8s": "MicroK8s",
-        "eks": "EKS AL2023",
-        "eks-drop-ins": "EKS AL2023",
-    }
+    assert {name: one["kubelet"]["distribution"] for name, one in told.items()} == DISTRIBUTION_OF
     assert told["elsewhere"]["kubelet"]["kubelet_root"] == "/data/kubelet"
     assert told["microk8s"]["kubelet"]["kubelet_root"] == "/var/snap/microk8s/common/var/lib/kubelet"
     assert told["microk8s"]["kubelet"]["service"] == "snap.microk8s.daemon-kubelite"
+    services = {name: one["kubelet"]["service"] for name, one in told.items()}
+    assert (services["k3s"], services["rke2"], services["kubeadm"]) == ("k3s", "rke2-server", "kubelet")
+    logs = {name: one["kubelet"]["log_file"] for name, one in told.items()}
+    assert {name: log for name, log in logs.items() if log} == {"rke2": "/var/lib/rancher/rke2/agent/logs/kubelet.log"}
     cgroup = next(one for one in told["eks"]["drift"] if one["subject"] == "kubeReservedCgroup")
     assert (cgroup["wanted"], cgroup["found"]) == ("", "/runtime")
     assert cgroup["source"].endswith("/etc/kubernetes/kubelet/config.json")
+
+
+def test_the_fleet_is_mixed() -> None:
+    """At least five distributions and three versions in the one run above."""
+    assert len({KUBELETS[name].version.lstrip("v").split(".")[1] for name in KUBELETS}) >= 3
+    assert len(set(DISTRIBUTION_OF.values()) - {"unknown"}) >= 5
+
+
+def make_managed_node(root: Path, known: Distribution) -> None:
+    """A node of a system that manages its kubelets itself."""
+    write_tree(parse_name(MACHINE).topology(), root, parse_name(MACHINE).whole())
+    files = dict.fromkeys(marks_of(known)[:1], "")
+    if known.os_id:
+        files = {"/etc/os-release": "ID=%s\n" % known.os_id}
+    if known.config_path:
+        files[known.config_path] = PLAIN
+    for path, text in files.items():
+        (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+        (root / path[1:]).write_text(text, encoding="utf-8")
+
+
+def test_systems_that_manage_their_kubelets_are_refused(tmp_path: Path) -> None:
+    managed = {known.name.lower(): known for known in DISTRIBUTIONS if known.place == NOWHERE}
+    assert {"openshift", "talos", "bottlerocket", "gke", "aks"} <= set(managed)
+    for name, known in managed.items():
+        make_managed_node(tmp_path / "fleet" / name, known)
+    before = fingerprint(tmp_path / "fleet")
+    hosts = {name: {"kubelet_node_root": str(tmp_path / "fleet" / name), **WANTED} for name in managed}
+    plays = play(roles=["kubenode.cpu_manager.kubelet"])
+    run = ansible_playbook(tmp_path / "run", plays, hosts)
+    for name, known in managed.items():
+        assert run.last(name)["outcome"] == "failed", name
+        assert "%s manages its kubelets itself, and %s" % (known.name, known.pointer) in run.last(name)["msg"]
+    assert fingerprint(tmp_path / "fleet") == before

@@ -22,6 +22,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import decode_checkpoint
 
 from .conftest import HERE, Run, ansible_playbook, fingerprint, play
+from .init import SERVICE_MANAGER, private_init
 from .test_bad_input import CHECKPOINT, CONFIG, CONFIGURATION, IN_USE, MACHINE, Change, checkpoint, make_node, text
 
 INIT_SCRIPT = """\
@@ -36,14 +37,6 @@ stop)
     [ ! -e $pid ] ;;
 status) [ -e $pid ] || exit 3 ;;
 esac
-"""
-
-# For one run the services are of this kind, and systemd, where it is, is out of sight.
-PRIVATE = """\
-mount --bind "$1" /etc/init.d
-[ ! -d /run/systemd ] || mount -t tmpfs none /run/systemd
-shift
-exec "$@"
 """
 
 JOURNAL = "var/lib/kubenode-cpu-manager/change.json"
@@ -159,25 +152,14 @@ class Story(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+def story(tmp_path_factory: pytest.TempPathFactory, private_services: None) -> Iterator[Story]:
     """Each case once: check mode, run, and for those that succeed another run."""
-    if os.geteuid() != 0:
-        pytest.skip("a private /etc/init.d needs root")
-    for command in ("unshare", "service"):
-        if shutil.which(command) is None:
-            pytest.skip("the command %s is missing" % command)
-    if subprocess.run(["unshare", "--mount", "true"], check=False).returncode != 0 or not Path("/etc/init.d").is_dir():
-        pytest.skip("there can be no private /etc/init.d here")
     directory = tmp_path_factory.mktemp("services")
-    (directory / "init.d").mkdir()
     services: dict[str, Service] = {}
     try:
         for name, case in CASES.items():
             (directory / name).mkdir()
             services[name] = Service(directory / name, case)
-            script = directory / "init.d" / ("kubelet-" + name)
-            script.write_text(services[name].init_script(), encoding="utf-8")
-            script.chmod(0o755)
         yield tell(directory, services)
     finally:
         for service in services.values():
@@ -199,9 +181,8 @@ def tell(directory: Path, services: dict[str, Service]) -> Story:
         }
         for name, case in CASES.items()
     }
-    prefix = ("unshare", "--mount", "sh", "-ec", PRIVATE, "sh", str(directory / "init.d"))
-    service_manager = {"ansible.builtin.set_fact": {"service_mgr": "service", "cacheable": True}}
-    plays = play(pre_tasks=[service_manager], roles=["kubenode.cpu_manager.kubelet"])
+    prefix = private_init(directory, {"kubelet-" + name: services[name].init_script() for name in CASES})
+    plays = play(pre_tasks=[SERVICE_MANAGER], roles=["kubenode.cpu_manager.kubelet"])
 
     def role(*arguments: str) -> Run:
         return ansible_playbook(directory / "run", plays, hosts, *arguments, prefix=prefix)

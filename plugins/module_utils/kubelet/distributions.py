@@ -61,6 +61,8 @@ class Distribution(NamedTuple):
     # The first that is enabled runs the kubelet.
     services: tuple[str, ...] = ("kubelet",)
     cri_socket: str = "/run/containerd/containerd.sock"
+    # What the kubelet logs to; by default the journal of its service.
+    log_file: str | None = None
     place: str = FILE
     # The directory of the patches with which the configuration file is made anew, by upgrades.
     patches_dir: str | None = None
@@ -163,6 +165,7 @@ DISTRIBUTIONS = (
         flag_files=(FlagFile("/etc/rancher/rke2/config.yaml", KUBELET_ARG),),
         services=("rke2-server", "rke2-agent"),
         cri_socket="/run/k3s/containerd/containerd.sock",
+        log_file="/var/lib/rancher/rke2/agent/logs/kubelet.log",
         place=DROP_IN,
     ),
     Distribution(

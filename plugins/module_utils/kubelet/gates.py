@@ -39,6 +39,7 @@ TOPOLOGY_BETA_OPTIONS = "TopologyManagerPolicyBetaOptions"
 MEMORY_MANAGER = "MemoryManager"
 CFS_QUOTA_PERIOD = "CustomCPUCFSQuotaPeriod"
 POD_LEVEL_MANAGERS = "PodLevelResourceManagers"
+NO_EXCLUSIVE_QUOTA = "DisableCPUQuotaWithExclusiveCPUs"
 
 # Only gates whose whole life is known for sure. Of other names nothing is said.
 GATES: dict[str, Gate] = {
@@ -53,7 +54,7 @@ GATES: dict[str, Gate] = {
     MEMORY_MANAGER: Gate(21, 22, 22, 32, 32, 36),
     CFS_QUOTA_PERIOD: Gate(12, _NEVER, 36, 36),
     POD_LEVEL_MANAGERS: Gate(36),
-    "DisableCPUQuotaWithExclusiveCPUs": Gate(33, 33, 33),
+    NO_EXCLUSIVE_QUOTA: Gate(33, 33, 33),
     "DynamicResourceAllocation": Gate(26, 32, 34, 34, 35),
     "ExecProbeTimeout": Gate(20, 20, 20, 20, 35),
     "ImageMaximumGCAge": Gate(29, 30, 30, 35, 35),

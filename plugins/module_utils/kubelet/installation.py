@@ -42,6 +42,7 @@ class Installation(NamedTuple):
             "config_dir": self.config_dir,
             "kubelet_root": self.kubelet_root,
             "cri_socket": self.distribution.cri_socket,
+            "log_file": self.distribution.log_file,
             "pid": self.pid,
             "command_line": list(self.command_line),
         }

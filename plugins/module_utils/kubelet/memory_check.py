@@ -50,6 +50,14 @@ class MemoryCheck:
         """The policy that the memory manager would start with; None for one that it does not have."""
         return self.policy if self.on and self.policy in (NONE, STATIC) else None
 
+    def reserved(self) -> dict[int, dict[str, int]]:
+        """{NUMA node: {kind of memory: bytes}}, as far as reservedMemory can be read."""
+        found: dict[int, dict[str, int]] = {}
+        for node, limits in self._limits()[0]:
+            amounts = {name: int(-(-amount.exact() // 1)) for name, amount in limits.items()}
+            found[node] = {**found.get(node, {}), **amounts}
+        return found
+
     def findings(self) -> list[Finding]:
         """All that it refuses."""
         reserved, findings = self._limits()

@@ -30,6 +30,8 @@ from .gates import (
     CPU_BETA_OPTIONS,
     CPU_MANAGER,
     CPU_OPTIONS,
+    GATES,
+    NO_EXCLUSIVE_QUOTA,
     POD_LEVEL_MANAGERS,
     Gates,
 )
@@ -53,6 +55,8 @@ class Checked(NamedTuple):
     options: StaticOptions
     pod_level: bool
     memory_manager_policy: str | None
+    # {NUMA node: {kind of memory: bytes}} that the memory manager keeps from pods.
+    reserved_memory: Mapping[int, Mapping[str, int]]
 
 
 def check_start(values: Mapping[str, Any], host: Host) -> Checked:
@@ -96,6 +100,7 @@ class _Check:
             self.options,
             self.gates.enabled(POD_LEVEL_MANAGERS),
             memory.policy_name(),
+            memory.reserved(),
         )
 
     def _text(self, name: str, default: str) -> str:
@@ -341,3 +346,13 @@ class _Check:
             )
             remedy = "switch siblings on or off together, or set cpuManagerPolicy: none"
             self.findings.append(harmful(cause, remedy, "cpuManagerPolicy"))
+        if self.values.get("cpuCFSQuota") is not False and not self.gates.enabled(NO_EXCLUSIVE_QUOTA):
+            cause = (
+                "containers with exclusive CPUs get a CFS quota, too: they are throttled although nobody else may use"
+                " their CPUs"
+            )
+            since = GATES[NO_EXCLUSIVE_QUOTA].on
+            remedy = "upgrade to 1.%d, or set cpuCFSQuota: false, which lifts the limits of all pods" % since
+            if self.minor >= since:
+                remedy = "set featureGates.%s: true" % NO_EXCLUSIVE_QUOTA
+            self.findings.append(harmful(cause, remedy, "cpuCFSQuota"))

@@ -26,6 +26,7 @@ NO_KUBELET = "no kubelet"
 
 STOP_KUBELET = "stop_kubelet"
 RESET_CHECKPOINT = "reset_checkpoint"
+RESET_MEMORY_STATE = "reset_memory_state"
 WRITE_CONFIGURATION = "write_configuration"
 START_KUBELET = "start_kubelet"
 RECONCILE = "reconcile"

@@ -14,7 +14,7 @@ from ..kubelet.configuration import Configuration, KubeletConfiguration
 from ..kubelet.distributions import DROP_IN_SUFFIX, KUBELET_ROOT
 from ..kubelet.installation import Installation, find_installation
 from ..kubelet.settings import Machine
-from ..state.validation import FILE_NAME, NEWEST_MINOR
+from ..state.validation import FILE_NAME, MEMORY_FILE_NAME, NEWEST_MINOR
 from ..topology.kubelet_view import kubelet_view
 from ..topology.model import Topology
 from ..topology.sysfs import read_sysfs
@@ -46,6 +46,7 @@ class Node:
         self.config_path = self.installation.config_path if self.installation is not None else None
         root = kubelet_root or (self.installation.kubelet_root if self.installation is not None else KUBELET_ROOT)
         self.checkpoint_path = "%s/%s" % (root.rstrip("/"), FILE_NAME)
+        self.memory_state_path = "%s/%s" % (root.rstrip("/"), MEMORY_FILE_NAME)
         self.minor = NEWEST_MINOR if minor is None else minor
         self._topology: Topology | None = None
 
@@ -134,9 +135,19 @@ class Node:
 
     def checkpoint(self) -> bytes | None:
         """The bytes of the CPU manager's checkpoint; None where there is none."""
-        if not self.tree.exists(self.checkpoint_path, follow=False):
-            return None
-        return self.tree.read_bytes(self.checkpoint_path)
+        return self._content(self.checkpoint_path)
+
+    @property
+    def state_paths(self) -> tuple[str, str]:
+        """The files that the kubelet's managers write."""
+        return self.checkpoint_path, self.memory_state_path
+
+    def memory_state(self) -> bytes | None:
+        """The bytes of the memory manager's state; None where there is none."""
+        return self._content(self.memory_state_path)
+
+    def _content(self, path: str) -> bytes | None:
+        return self.tree.read_bytes(path) if self.tree.exists(path, follow=False) else None
 
 
 def cgroup_root_of(configuration: Configuration | None) -> str:

@@ -10,12 +10,14 @@ from typing import Any, Mapping
 
 from ..kubelet.placement import plan_files, touched_files
 from ..kubelet.settings import SETTINGS, manager_config, plan_settings
+from ..state.verdict import ACCEPTED
 from .checkpoint import plan_valid
-from .drift import RESET_CHECKPOINT, START_KUBELET, report
+from .drift import DRIFT, RESET_CHECKPOINT, RESET_MEMORY_STATE, START_KUBELET, STOP_KUBELET, report
 from .journal import read_journal
+from .memory_state import MemoryPlan
 from .node import Node
 from .sources import read_sources
-from .start import start_findings
+from .start import memory_plan, planned_values, start_findings
 
 # A restart with one of these changed admits every running pod as before.
 _HARMLESS = frozenset(("cpu_manager_reconcile_period", "cpu_cfs_quota", "cpu_cfs_quota_period"))
@@ -30,17 +32,20 @@ def rollout_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
     observed, notes = node.observed(configuration)
     checkpoint = node.checkpoint()
     answer = report(node.topology, node.machine(), configuration, checkpoint, wanted, observed)
+    if configuration is not None:
+        answer = with_memory_state(answer, memory_plan(node, planned_values(node, wanted, configuration)))
     journal = read_journal(node.tree)
     restarts = START_KUBELET in answer["actions"]
     planned = planned_checkpoint(node, wanted, checkpoint) if restarts else checkpoint
-    findings = start_findings(node, wanted, planned) if restarts else []
+    # The memory manager's state is gone by then, if it would be refused.
+    findings = start_findings(node, wanted, planned, None) if restarts else []
     return {
         **answer,
         "notes": [*answer["notes"], *notes],
         "drain": restarts and needs_drain(answer["actions"], answer["drift"]),
         "starts": not any(finding.fatal for finding in findings),
         "findings": [finding.to_dict() for finding in findings],
-        "files": [] if configuration is None else [*planned_files(node, wanted), node.checkpoint_path],
+        "files": [] if configuration is None else [*planned_files(node, wanted), *node.state_paths],
         "journal": None if journal is None else journal.to_dict(),
         "kubelet": node.kubelet(configuration),
     }
@@ -51,6 +56,19 @@ def planned_files(node: Node, wanted: Mapping[str, Any]) -> list[str]:
     sources = read_sources(node)
     plan_files(sources, plan_settings(wanted, node.needed_configuration(), node.minor), wanted, node.minor)
     return [node.tree.node_path(path) for path in touched_files(sources, node.minor)]
+
+
+def with_memory_state(answer: Mapping[str, Any], memory: MemoryPlan) -> dict[str, Any]:
+    """Drift's report, with the memory manager's state in it where that has to go."""
+    if not memory.changed:
+        return dict(answer)
+    refusal = "refused: " + memory.reason
+    drift = [*answer["drift"], {"subject": "memory_state", "wanted": ACCEPTED, "found": refusal, "source": None}]
+    actions = answer["actions"] if START_KUBELET in answer["actions"] else [STOP_KUBELET, START_KUBELET]
+    at = 2 if RESET_CHECKPOINT in actions else 1
+    actions = [*actions[:at], RESET_MEMORY_STATE, *actions[at:]]
+    others = [action for action in answer["actions"] if action not in actions]
+    return {**answer, "status": DRIFT, "drift": drift, "actions": actions + others}
 
 
 def planned_checkpoint(node: Node, wanted: Mapping[str, Any], checkpoint: bytes | None) -> bytes | None:
@@ -67,6 +85,6 @@ def needs_drain(actions: list[str], drift: list[dict[str, Any]]) -> bool:
     topology manager are others, it may refuse pods or give them other CPUs.
     Source: HandlePodAdditions in pkg/kubelet/kubelet.go.
     """
-    return RESET_CHECKPOINT in actions or any(
+    return not {RESET_CHECKPOINT, RESET_MEMORY_STATE}.isdisjoint(actions) or any(
         row["subject"] not in _HARMLESS for row in drift if row["subject"] in SETTINGS
     )

@@ -6,12 +6,11 @@
 
 from __future__ import annotations
 
-import posixpath
 from typing import Any, Iterator, Mapping
 
 from ..errors import RefusedError
 from ..kubelet.companions import companions
-from ..kubelet.configuration import API_VERSION, KIND, ConfigurationError, changed_values
+from ..kubelet.configuration import API_VERSION, KIND, Configuration, ConfigurationError, changed_values
 from ..kubelet.document import read_document
 from ..kubelet.finding import Finding, Host, harmful, refused
 from ..kubelet.settings import SETTINGS, written
@@ -19,13 +18,13 @@ from ..kubelet.start_check import Checked, check_start
 from ..kubelet.values import REMOVE
 from ..state.assignments import State
 from ..state.checkpoint import CheckpointError, restore_error
-from ..state.golang import GoError, Object, quote, read_json
+from ..state.golang import quote
+from ..state.memory_manager import memory_refusal
 from ..state.validation import NONE, CPUManagerConfig, restore_state
 from ..state.verdict import REFUSED, judge
 from ..topology.kubelet_view import CPUTopology
+from .memory_state import MemoryPlan, plan_memory_state
 from .node import Node
-
-MEMORY_STATE = "memory_manager_state"
 
 _CGROUP = "/sys/fs/cgroup"
 _MEMINFO = "/proc/meminfo"
@@ -51,7 +50,7 @@ def start_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises NodeError where there is no configuration, or one of which it cannot be known what the kubelet reads.
     """
-    findings = start_findings(node, wanted, node.checkpoint())
+    findings = start_findings(node, wanted, node.checkpoint(), node.memory_state())
     return {
         "starts": not any(finding.fatal for finding in findings),
         "kubelet_version": "1.%d" % node.minor,
@@ -59,8 +58,10 @@ def start_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def start_findings(node: Node, wanted: Mapping[str, Any], checkpoint: bytes | None) -> list[Finding]:
-    """What the kubelet would refuse or suffer from, with `wanted` in its configuration and this checkpoint."""
+def start_findings(
+    node: Node, wanted: Mapping[str, Any], checkpoint: bytes | None, memory_state: bytes | None
+) -> list[Finding]:
+    """What the kubelet would refuse or suffer from, with `wanted` in its configuration and these states."""
     try:
         configuration = node.needed_configuration()
     except ConfigurationError:
@@ -68,20 +69,33 @@ def start_findings(node: Node, wanted: Mapping[str, Any], checkpoint: bytes | No
         if finding is None:
             raise
         return [finding]
-    changes = {**planned_changes(wanted), **companions(wanted, configuration, node.minor)}
     host = host_of(node)
-    checked = check_start(changed_values(configuration, changes), host)
+    checked = check_start(planned_values(node, wanted, configuration), host)
     return [
         *checked.findings,
         *checkpoint_findings(checkpoint, node.checkpoint_path, checked, host),
-        *_memory_state_findings_of(node, checked),
+        *memory_state_findings(memory_state, node.memory_state_path, checked),
     ]
+
+
+def planned_values(node: Node, wanted: Mapping[str, Any], configuration: Configuration) -> dict[str, Any]:
+    """What the kubelet's configuration is to say."""
+    changes = {**planned_changes(wanted), **companions(wanted, configuration, node.minor)}
+    return changed_values(configuration, changes)
+
+
+def memory_plan(node: Node, values: Mapping[str, Any]) -> MemoryPlan:
+    """What becomes of the memory manager's state when the configuration says this."""
+    content = node.memory_state()
+    if content is None:
+        return MemoryPlan(None, "")
+    return plan_memory_state(content, check_start(values, host_of(node)))
 
 
 def check_change(node: Node, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
     """Raise RefusedError where the kubelet would refuse what is after a change, and not what was before it.
 
-    Of the CPU manager's checkpoint nothing is said: that is reset with the change.
+    Of the managers' states nothing is said: they are reset with the change.
     """
     if after is before:
         return
@@ -95,14 +109,7 @@ def check_change(node: Node, before: Mapping[str, Any], after: Mapping[str, Any]
 
 
 def _findings_of(node: Node, values: Mapping[str, Any]) -> list[Finding]:
-    checked = check_start(values, host_of(node))
-    return [*checked.findings, *_memory_state_findings_of(node, checked)]
-
-
-def _memory_state_findings_of(node: Node, checked: Checked) -> Iterator[Finding]:
-    path = posixpath.join(posixpath.dirname(node.checkpoint_path), MEMORY_STATE)
-    content = node.tree.read_bytes(path) if node.tree.exists(path, follow=False) else None
-    return memory_state_findings(content, path, checked)
+    return check_start(values, host_of(node)).findings
 
 
 def planned_changes(wanted: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
@@ -220,10 +227,10 @@ def _restart_findings(state: State | None, path: str, checked: Checked, topology
 
 
 def memory_state_findings(content: bytes | None, path: str, checked: Checked) -> Iterator[Finding]:
-    """What the memory manager would say of its state: whether it can be read, and is of its policy."""
+    """What the memory manager would say of its state; see state/memory_manager.py for how far that is known."""
     if content is None or checked.memory_manager_policy is None:
         return
-    cause = _memory_refusal(content, checked.memory_manager_policy)
+    cause = memory_refusal(content, checked.memory_manager_policy, checked.reserved_memory)
     if cause:
         text = (
             "could not restore state from checkpoint: %s, please drain this node and delete the memory manager"
@@ -231,17 +238,3 @@ def memory_state_findings(content: bytes | None, path: str, checked: Checked) ->
         )
         remedy = "drain the node, stop the kubelet and take the file out of the way before it starts again"
         yield refused(text, "the memory manager's state cannot be restored", remedy, path)
-
-
-def _memory_refusal(content: bytes, policy: str) -> str:
-    """Why the memory manager refuses a state; empty where its text and its policy are right."""
-    try:
-        data = read_json(content)
-    except GoError as error:
-        return str(error)
-    if not isinstance(data, Object):
-        return ""
-    name = next((value for key, value in reversed(data) if key.lower() == "policyname"), "")
-    if not isinstance(name, str) or name == policy:
-        return ""
-    return "[memorymanager] configured policy %s differs from state checkpoint policy %s" % (quote(policy), quote(name))

@@ -27,6 +27,7 @@ NEWEST_MINOR = 36
 
 # The checkpoint's name below the kubelet's root directory.
 FILE_NAME = "cpu_manager_state"
+MEMORY_FILE_NAME = "memory_manager_state"
 
 
 class CPUManagerConfig(NamedTuple):

@@ -12,10 +12,10 @@ of the CPU manager's settings can be seen, in the same order, and with the same 
 1. It reads its flags, its configuration and the drop-ins, and ends if it refuses them.
 2. It answers /healthz, and on its other port /configz to those who have a client's certificate.
 3. A moment later it restores the CPU manager's checkpoint, and ends if it refuses that.
-4. It writes a first checkpoint where there was none, is Ready, and admits the pods of its node, those that run already
-   first. Pods get their CPUs from the policy, and the checkpoint says so. CPUs of pods that are gone are free when the
-   CPU manager next looks.
+4. It writes a first checkpoint and a first memory manager's state where there were none, is Ready, and admits the pods
+   of its node, those that run already first. Pods get their CPUs from the policy, and the checkpoint says so. CPUs of
+   pods that are gone are free when the CPU manager next looks.
 5. It ends when it is asked to. Its Node, its pods and the checkpoint are left as they are.
 
-What it cannot do: no container runs, so no cgroup is there; no memory manager's state is written.
+What it cannot do: no container runs, so no cgroup is there, and no pod has memory of its own.
 """

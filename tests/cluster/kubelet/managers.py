@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import posixpath
 import threading
 from pathlib import Path
 from typing import Any, Mapping
@@ -16,7 +16,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start_check import Checked, check_start
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start import (
-    MEMORY_STATE,
     checkpoint_findings,
     host_of,
     memory_state_findings,
@@ -43,6 +42,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods
 from ..node import MIRROR, PodHandler, Refusal
 from .configuration import StartError
 
+# Bytes, of a node whose files do not tell.
+MEMORY = 16 << 30
+
 
 class Managers(PodHandler):
     """The CPU manager and the topology manager of a node with a configuration, and the checkpoint."""
@@ -64,10 +66,7 @@ class Managers(PodHandler):
     def start(self) -> None:
         """Restore the checkpoint, or write a first one. Raises StartError."""
         content = self.node.checkpoint()
-        memory_path = posixpath.join(posixpath.dirname(self.node.checkpoint_path), MEMORY_STATE)
-        memory_state = None
-        if self.node.tree.exists(memory_path):
-            memory_state = self.node.tree.read_bytes(memory_path)
+        memory_path, memory_state = self.node.memory_state_path, self.node.memory_state()
         for kind, findings in (
             ("cpu", checkpoint_findings(content, self.node.checkpoint_path, self.checked, self.host)),
             ("memory", memory_state_findings(memory_state, memory_path, self.checked)),
@@ -88,6 +87,21 @@ class Managers(PodHandler):
         # The policy none changes nothing, and yet there is a file.
         self._manager.state.stored |= content is None
         self._write()
+        if memory_state is None and self.checked.memory_manager_policy is not None:
+            self._replace(memory_path, json.dumps(self._memory_state()).encode("ascii"))
+
+    def _memory_state(self) -> dict[str, Any]:
+        """The first state of the memory manager, without a checksum; no pod ever has memory of its own."""
+        policy, reserved = self.checked.memory_manager_policy, self.checked.reserved_memory
+        machine = {}
+        if policy == "Static":
+            total = (self.host.memory or MEMORY) // len(self.host.numa_nodes)
+            for node in self.host.numa_nodes:
+                kept = reserved.get(node, {}).get("memory", 0)
+                rest = {"allocatable": total - kept, "reserved": 0, "free": total - kept}
+                table = {"total": total, "systemReserved": kept, **rest}
+                machine[str(node)] = {"numberOfAssignments": 0, "memoryMap": {"memory": table}, "cells": [node]}
+        return {"policyName": policy, "machineState": machine, "entries": {}}
 
     def _policy(self) -> Policy:
         if self.config.policy_name != STATIC:
@@ -164,15 +178,20 @@ class Managers(PodHandler):
         if not state.stored:
             return
         kind = format_for(self.config.minor, self.config.pod_level)
-        path = Path(self.node.tree.path(self.node.checkpoint_path))
+        content = write_checkpoint(self.config.policy_name, state.snapshot(), kind)
+        self._replace(self.node.checkpoint_path, content)
+        state.stored = False
+
+    def _replace(self, name: str, content: bytes) -> None:
+        """Write a file as a whole."""
+        path = Path(self.node.tree.path(name))
         temporary = path.with_name("." + path.name)
         with open(temporary, "wb") as file:
             os.fchmod(file.fileno(), 0o600)
-            file.write(write_checkpoint(self.config.policy_name, state.snapshot(), kind))
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        state.stored = False
 
 
 def _config_of(checked: Checked) -> CPUManagerConfig:

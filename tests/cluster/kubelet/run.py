@@ -26,14 +26,12 @@ from ..api import API
 from ..node import Description, NodeAgent
 from .configuration import CommandLine, StartError, effective_configuration
 from .faults import DIES, HANGS, NO_RUNTIME, REFUSES, Fault, fault_of
-from .managers import Managers
+from .managers import MEMORY, Managers
 from .servers import serve
 from .static_pods import static_pods
 
 # Seconds for which a kubelet answers before it looks at its checkpoint.
 LATE = 0.5
-# Bytes, of a node whose files do not tell.
-_MEMORY = 16 << 30
 
 
 class Kubelet:
@@ -67,8 +65,8 @@ class Kubelet:
         places = command_line.places
         release = minor_version(self.release)
         managers = Managers(Node(self.tree, places["config"], places["root-dir"], release), values)
-        log("I", "Started kubelet")
         serve(self.tree, places["root-dir"], values)
+        log("I", "Started kubelet")
         name = places["hostname-override"] or node_name(self.tree).lower()
         own_pods = static_pods(self.tree, values.get("staticPodPath", ""), name)
         agent = None
@@ -112,7 +110,7 @@ class Kubelet:
 
 def _amounts(managers: Managers) -> tuple[dict[str, str], dict[str, str]]:
     """A node's capacity, and what of it pods may ask for."""
-    rest = {"memory": str(managers.host.memory or _MEMORY), "pods": "110"}
+    rest = {"memory": str(managers.host.memory or MEMORY), "pods": "110"}
     cpus = {"cpu": str(managers.host.topology.num_cpus)}
     return {**cpus, **rest}, {"cpu": "%dm" % managers.allocatable_millicores(), **rest}
 

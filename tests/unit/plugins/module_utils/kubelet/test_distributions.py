@@ -142,7 +142,7 @@ def test_service(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("known", DISTRIBUTIONS, ids=lambda known: known.name)
 def test_row(known: Distribution) -> None:
-    paths = [known.config_path, known.config_dir, known.kubelet_root, known.patches_dir, *known.marks]
+    paths = [known.config_path, known.config_dir, known.kubelet_root, known.patches_dir, known.log_file, *known.marks]
     assert all(path.startswith("/") and not path.endswith("/") for path in paths if path is not None)
     assert known.config_path or (known.sign and known.marks)
     assert marks_of(known) or known.os_id

@@ -18,6 +18,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_
 HEADER = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
 STATIC: dict[str, Any] = {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0,4"}
 ALPHA = {"featureGates": {"CPUManagerPolicyAlphaOptions": True}}
+NO_QUOTA = {"cpuCFSQuota": False}
 GIB = 1 << 30
 
 
@@ -47,9 +48,9 @@ def harms(findings: Sequence[Finding]) -> list[tuple[str, str]]:
 FINE: list[tuple[dict[str, Any], str, int]] = [
     ({}, "1s4c2t", 36),
     ({}, "2s5n1c", 36),  # 10 NUMA nodes
-    (STATIC, "1s4c2t", 20),
+    ({**STATIC, **NO_QUOTA}, "1s4c2t", 20),
     (STATIC, "1s4c2t", 36),
-    ({**STATIC, "cpuManagerPolicyOptions": {"full-pcpus-only": "1"}}, "1s4c2t", 23),
+    ({**STATIC, **NO_QUOTA, "cpuManagerPolicyOptions": {"full-pcpus-only": "1"}}, "1s4c2t", 23),
     ({**STATIC, "cpuManagerPolicyOptions": {}}, "1s4c2t", 36),
     ({"cpuManagerPolicy": "", "topologyManagerPolicy": "", "reservedSystemCPUs": ""}, "1s4c2t", 36),
     ({"cpuManagerPolicy": None, "kubeReserved": None, "featureGates": None}, "1s4c2t", 36),
@@ -462,6 +463,28 @@ def test_harmful(values: dict[str, Any], machine: str, found: list[tuple[str, st
     findings = check(values, machine).findings
     assert refusals(findings) == []
     assert harms(findings) == found
+
+
+@pytest.mark.parametrize(
+    ("values", "minor", "remedy"),
+    [
+        (STATIC, 32, "upgrade to 1.33, or set cpuCFSQuota: false, which lifts the limits of all pods"),
+        ({**STATIC, "cpuCFSQuota": None}, 26, "upgrade to 1.33, or set cpuCFSQuota: false, which lifts"),
+        (
+            {**STATIC, "featureGates": {"DisableCPUQuotaWithExclusiveCPUs": False}},
+            33,
+            "set featureGates.DisableCPUQuotaWithExclusiveCPUs: true",
+        ),
+        (STATIC, 33, ""),
+        ({**STATIC, **NO_QUOTA}, 32, ""),
+        # Without exclusive CPUs all limits are what was asked for.
+        ({"cpuManagerPolicy": "none"}, 32, ""),
+    ],
+)
+def test_exclusive_cpus_with_a_quota(values: dict[str, Any], minor: int, remedy: str) -> None:
+    found = [finding for finding in check(values, minor=minor).findings if finding.where == "cpuCFSQuota"]
+    assert [finding.fatal for finding in found] == [False] * bool(remedy)
+    assert all(finding.remedy.startswith(remedy) and "throttled" in finding.cause for finding in found)
 
 
 def test_what_the_managers_start_with() -> None:

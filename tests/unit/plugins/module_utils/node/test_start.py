@@ -74,7 +74,7 @@ def node(root: Path, minor: int | None = None) -> Node:
 
 def findings_of(root: Path, wanted: Mapping[str, Any]) -> list[Finding]:
     one = node(root)
-    return start_findings(one, wanted, one.checkpoint())
+    return start_findings(one, wanted, one.checkpoint(), one.memory_state())
 
 
 def texts(findings: list[Finding]) -> list[str]:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Counts the faults that were tried, and tells them at the end of the run."""
+"""Counts the faults that were tried, here and in other tests, and tells them at the end of the run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from typing import Callable
 
 import pytest
 
-KINDS = ("kills", "full disks", "read-only disks", "meetings with others", "races", "orders")
+KINDS = (
+    *("kills", "full disks", "read-only disks", "meetings with others", "races", "orders"),
+    *("kubelets that do not come up", "budgets that never allow", "clusters that do not answer"),
+)
 _PREFIX = "faults: "
 
 Count = Callable[[str, int], None]

@@ -1,0 +1,55 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How long the role kubelet takes on nodes that need no change, beside ansible.builtin.ping, and how many modules."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from .drift import SHAPES, make_node
+from .tasks import PING, count_modules, time_tasks
+
+# How many rounds for so many hosts.
+ROUNDS = {20: 5, 100: 2}
+LIMIT = 3.0
+MODULES = 3
+
+
+def role(root: Path) -> dict[str, Any]:
+    """The role with the settings that the node has."""
+    return {
+        "name": "Bring the node to what is wanted",
+        "ansible.builtin.include_role": {"name": "kubenode.cpu_manager.kubelet"},
+        "vars": {
+            "kubelet_node_root": str(root),
+            "kubelet_cpu_manager_policy": "static",
+            "kubelet_cpu_manager_policy_options": {"full-pcpus-only": "true"},
+            "kubelet_reserved_system_cpus": "0-1",
+        },
+    }
+
+
+def measure() -> bool:
+    """Print the times; True when each is within its limit."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        tasks = {"ping": PING, "role": role(make_node(directory, SHAPES[0]))}
+        modules = count_modules(directory, tasks["role"])
+        times = {hosts: time_tasks(directory, tasks, hosts, rounds) for hosts, rounds in ROUNDS.items()}
+    print(
+        "The role kubelet on nodes that need no change, wall seconds, %d module calls (limit %d):" % (modules, MODULES)
+    )
+    kept = modules <= MODULES
+    for hosts, found in times.items():
+        ratio = median(mine / ping for mine, ping in zip(found["role"], found["ping"]))
+        kept = kept and ratio <= LIMIT
+        print(
+            "  %3d local hosts: ping %6.2f, role %6.2f  %.2f times ping (limit %.2f)"
+            % (hosts, median(found["ping"]), median(found["role"]), ratio, LIMIT)
+        )
+    return kept
