@@ -71,8 +71,9 @@ drift:
   contains:
     subject:
       description:
-        - A setting; or C(checkpoint); or C(container) with its namespace, pod and name; or C(cgroup) with its path; or
-          C(isolated) or C(nohz_full), the CPUs that the kernel was booted with.
+        - A setting; or C(checkpoint); or C(memory_state), what the memory manager has saved; or C(container) with its
+          namespace, pod and name; or C(cgroup) with its path; or C(isolated) or C(nohz_full), the CPUs that the kernel
+          was booted with.
       type: str
       sample: cpu_manager_policy
     wanted:
@@ -93,7 +94,7 @@ actions:
   returned: success
   type: list
   elements: str
-  sample: [stop_kubelet, reset_checkpoint, write_configuration, start_kubelet, reconcile]
+  sample: [stop_kubelet, reset_checkpoint, reset_memory_state, write_configuration, start_kubelet, reconcile]
 checkpoint:
   description: The checkpoint, and whether a kubelet with the wanted settings would start with it; see
     M(kubenode.cpu_manager.checkpoint_info).
@@ -191,7 +192,10 @@ files:
   returned: success
   type: list
   elements: str
-  sample: [/var/lib/kubelet/config.yaml, /var/lib/kubelet/cpu_manager_state]
+  sample:
+    - /var/lib/kubelet/config.yaml
+    - /var/lib/kubelet/cpu_manager_state
+    - /var/lib/kubelet/memory_manager_state
 journal:
   description:
     - A change of this node that was interrupted; see M(kubenode.cpu_manager.rollout_journal). None if none was.

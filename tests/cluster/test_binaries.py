@@ -61,7 +61,7 @@ def test_what_is_there_needs_no_archive(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(UnavailableError, match="this machine runs trixie, not Debian bookworm"):
         binaries(KUBELET)
     (place,) = (tmp_path / "kubenode-cpu-manager/kubernetes-1.20.2").iterdir()
-    (place / "bin").mkdir()
+    (place / "bin").mkdir(exist_ok=True)
     (place / "bin/kubelet").touch()
     assert binaries(KUBELET) == place / "bin"
 

@@ -68,7 +68,7 @@ import os, sys, time
 with open(sys.argv[1], "w") as processes:
     processes.write(str(os.getpid()))
 for _request in range(3):
-    end = time.process_time() + 0.08
+    end = time.process_time() + 0.04
     while time.process_time() < end:
         pass
     time.sleep(0.4)
@@ -77,13 +77,13 @@ for _request in range(3):
 
 @pytest.fixture
 def quota(cgroups: Cgroups) -> Iterator[Path]:
-    """A cgroup that may use half a CPU in each period of 100 ms, as a container with that limit."""
+    """A cgroup that may use 5 ms of CPU in each period of 100 ms, as a container with such a limit."""
     place = Path("/sys/fs/cgroup/cpu", cgroups.top)
     if not os.access(place.parent / "cpu.cfs_quota_us", os.W_OK):
         pytest.skip("there is no cpu controller of cgroup v1 here")
     place.mkdir()
     (place / "cpu.cfs_period_us").write_text("100000", encoding="ascii")
-    (place / "cpu.cfs_quota_us").write_text("50000", encoding="ascii")
+    (place / "cpu.cfs_quota_us").write_text("5000", encoding="ascii")
     yield place
     # A process that has ended leaves its cgroup a little later.
     while (place / "cgroup.procs").read_text(encoding="ascii"):
