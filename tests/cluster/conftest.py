@@ -11,3 +11,4 @@ from __future__ import annotations
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import private_services  # noqa: F401
 
 from .fixtures import control_plane, make_node, namespace, pods, real_kubelet  # noqa: F401
+from .fleet import alone, fleet  # noqa: F401

@@ -1,0 +1,101 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Nodes that the playbooks run on, with stand-ins for their kubelets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run, ansible_playbook, play
+from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import SERVICE_MANAGER, private_init
+
+from .control_plane import ControlPlane
+from .kubelet_node import STARTED, KubeletNode
+
+ROLLOUT = "kubenode.cpu_manager.rollout"
+JOURNAL = "/var/lib/kubenode-cpu-manager/change.json"
+NONE = {"cpuManagerPolicy": "none", "reservedSystemCPUs": "0,4", "cpuManagerReconcilePeriod": "500ms"}
+TO_STATIC = {"kubelet_cpu_manager_policy": "static"}
+
+
+class Fleet:
+    """Nodes with stand-ins for their kubelets, in a cluster or without one."""
+
+    def __init__(self, directory: Path, control_plane: ControlPlane | None = None) -> None:
+        self.directory, self.control_plane = directory, control_plane
+        self.nodes: dict[str, KubeletNode] = {}
+
+    def add(self, name: str) -> KubeletNode:
+        """A node whose kubelet runs."""
+        node = KubeletNode(self.directory / name, "1s4c2t", NONE, control_plane=self.control_plane)
+        self.nodes[name] = node
+        node.start()
+        node.wait_for(STARTED)
+        if self.control_plane:
+            self.control_plane.wait_for("node/" + name, "Ready")
+        return node
+
+    def run(self, playbook: str, *arguments: str, **variables: Any) -> Run:
+        """Run a playbook on all of them."""
+        hosts = {name: self.variables(name, **variables) for name in self.nodes}
+        text = Path(__file__).parent.parent.parent / "playbooks" / (playbook.rpartition(".")[2] + ".yml")
+        plays = [*play(SERVICE_MANAGER), {"name": playbook, "ansible.builtin.import_playbook": str(text)}]
+        return ansible_playbook(self.directory / "run", plays, hosts, *arguments, prefix=self.prefix())
+
+    def variables(self, name: str, **variables: Any) -> dict[str, Any]:
+        """Those of a host."""
+        cluster = {"kubelet_kubeconfig": str(self.control_plane.admin)} if self.control_plane else {}
+        return {
+            "kubelet_node_root": str(self.nodes[name].root),
+            "kubelet_service": "kubelet-" + name,
+            "kubelet_manage_service": True,
+            "kubelet_drain": bool(cluster),
+            # Longer than the stand-in of a fault lives, where a test has one.
+            "kubelet_verify_seconds": 4 if cluster else 1,
+            "kubelet_verify_timeout": 40,
+            **cluster,
+            **TO_STATIC,
+            **variables,
+        }
+
+    def prefix(self) -> tuple[str, ...]:
+        """The services of these nodes, for one command."""
+        return private_init(self.directory, {"kubelet-" + name: one.init_script() for name, one in self.nodes.items()})
+
+    def policy(self, name: str) -> str:
+        """That of the node's checkpoint."""
+        checkpoint = self.nodes[name].checkpoint()
+        assert checkpoint is not None
+        return checkpoint.policy_name
+
+    def is_open(self, name: str) -> bool:
+        """Whether the node can get pods."""
+        assert self.control_plane is not None
+        (node,) = self.control_plane.objects("nodes", "--field-selector=metadata.name=" + name)
+        return not node["spec"].get("unschedulable", False)
+
+    def stop(self) -> None:
+        """End the kubelets, and forget the nodes."""
+        for node in self.nodes.values():
+            node.stop()
+        if self.control_plane and self.nodes:
+            self.control_plane.kubectl("delete", "nodes", *self.nodes)
+
+
+@pytest.fixture
+def fleet(control_plane: ControlPlane, tmp_path: Path, private_services: None) -> Iterator[Fleet]:
+    one = Fleet(tmp_path, control_plane)
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def alone(tmp_path: Path, private_services: None) -> Iterator[Fleet]:
+    one = Fleet(tmp_path)
+    yield one
+    one.stop()

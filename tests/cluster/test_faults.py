@@ -1,0 +1,121 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A rollout that is killed, or has no room on the disk: what it leaves is whole, and the next run finishes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.tests.faults import mounts
+from ansible_collections.kubenode.cpu_manager.tests.faults.child import Child
+from ansible_collections.kubenode.cpu_manager.tests.faults.counting import Count
+from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import ansible_playbook, play
+from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import SERVICE_MANAGER
+
+from .fleet import JOURNAL, ROLLOUT, Fleet
+from .kubelet_node import CONFIG, STARTED, KubeletNode
+
+# --- a run that is killed ---------------------------------------------------------------------------------
+
+
+def kill_at(fleet: Fleet, step: str, name: str) -> bool:
+    """Run the role on a node, and kill all of it when a task begins; whether there was such a task."""
+    directory = fleet.directory / "killed"
+    hosts = {name: fleet.variables(name)}
+    plays = play(pre_tasks=[SERVICE_MANAGER], roles=["kubenode.cpu_manager.kubelet"])
+    environment = {"KILL_AT": step, "ANSIBLE_CALLBACKS_ENABLED": "record,kill_at"}
+    run = ansible_playbook(directory, plays, hosts, prefix=fleet.prefix(), environment=environment)
+    return run.status == -signal.SIGKILL
+
+
+STEPS = (
+    "Write down that the kubelet is about to be stopped",
+    "Stop the kubelet",
+    "Save the files that are about to be changed",
+    "Reset or repair the checkpoint if the kubelet would refuse it",
+    "Write the kubelet's configuration",
+    "Start the kubelet",
+    "Wait until the kubelet has started for good",
+    "Write down that the change is done",
+)
+
+
+def is_whole(node: KubeletNode, old: bytes | None) -> bool:
+    """Whether the configuration is the old one or the new one."""
+    new = (old or b"").replace(b"cpuManagerPolicy: none", b"cpuManagerPolicy: static")
+    return node.read(CONFIG) in (old, new)
+
+
+def test_a_run_that_is_killed_at_any_task(alone: Fleet, count: Count) -> None:
+    """Afterwards the configuration is the old or the new one, whole, and the next run finishes."""
+    for number, step in enumerate(STEPS):
+        node = alone.add("worker-%d" % number)
+        old = node.read(CONFIG)
+        assert kill_at(alone, step, node.name), step
+        assert is_whole(node, old)
+        count("kills", 1)
+    run = alone.run(ROLLOUT, cpu_manager_serial="100%")
+    assert run.status == 0, run.output
+    for name, node in alone.nodes.items():
+        assert (alone.policy(name), node.read(JOURNAL)) == ("static", None)
+        assert any("[cpumanager] starting with static policy" in line for line in node.log())
+
+
+@pytest.mark.parametrize("step", ["Cordon and drain the node", "Wait until the node is ready"])
+def test_a_run_that_is_killed_while_the_node_is_drained(fleet: Fleet, step: str, count: Count) -> None:
+    node = fleet.add("worker")
+    assert kill_at(fleet, step, "worker")
+    run = fleet.run(ROLLOUT)
+    assert run.status == 0, run.output
+    assert (fleet.policy("worker"), fleet.is_open("worker"), node.read(JOURNAL)) == ("static", True, None)
+    count("kills", 1)
+
+
+# --- a disk that is full -----------------------------------------------------------------------------------
+
+KUBELET_ROOT, JOURNALS = "/var/lib/kubelet", "/var/lib/kubenode-cpu-manager"
+PAGES, FILES = 32, 32
+
+
+def fill(disk: Path, pages: int) -> None:
+    """Leave room for so many pages."""
+    space = os.statvfs(disk)
+    (disk / "filler").write_bytes(bytes((space.f_bfree - pages) * space.f_bsize))
+
+
+def roll_out_on_full_disk(directory: Path, disk: str, pages: int) -> tuple[bool, list[bool], int, str]:
+    """Whether the role failed, what holds afterwards, and the status and the policy of a run with room again."""
+    signal.alarm(240)
+    mounts.own_namespace()
+    fleet = Fleet(directory)
+    place = directory / "worker/node" / disk[1:]
+    place.mkdir(parents=True)
+    mounts.mount_disk(str(place), PAGES, FILES)
+    try:
+        node = fleet.add("worker")
+        old = node.read(CONFIG)
+        fill(place, pages)
+        run = fleet.run(ROLLOUT)
+        holds = [is_whole(node, old)]
+        (place / "filler").unlink()
+        again = fleet.run(ROLLOUT)
+        holds += [node.read(JOURNAL) is None, node.is_active(), STARTED in node.log()]
+        return run.status != 0, holds, again.status, fleet.policy("worker")
+    finally:
+        fleet.stop()
+
+
+@pytest.mark.parametrize(("disk", "pages"), [(JOURNALS, 0), (KUBELET_ROOT, 0), (KUBELET_ROOT, 1)])
+def test_a_full_disk(tmp_path: Path, private_services: None, disk: str, pages: int, count: Count) -> None:
+    if mounts.why_not():
+        pytest.skip(mounts.why_not())
+    failed, holds, status, policy = Child(partial(roll_out_on_full_disk, tmp_path, disk, pages)).answer()
+    assert (failed, all(holds), status, policy) == (True, True, 0, "static"), holds
+    count("full disks", 1)
