@@ -62,9 +62,8 @@ CASES = {
     "no-default": Case(STATIC, saved("static", "", web="0-7")),
     # What it refuses of the configuration.
     "nothing-reserved": Case({"cpuManagerPolicy": "static"}),
-    "absent-cpus": Case(
-        {**STATIC, "reservedSystemCPUs": "0,40"}, said='Invalid cpuset "0,40" specified by --reserved-cpus'
-    ),
+    "absent-cpus": Case({**STATIC, "reservedSystemCPUs": "0,40"}),
+    "counted-cpus": Case({**STATIC, "reservedSystemCPUs": "3,7"}, machine="1s4c2t+offline5"),
     "no-list": Case(
         {**STATIC, "reservedSystemCPUs": "0;4"},
         said='unable to parse reservedSystemCPUs (--reserved-cpus), error: strconv.Atoi: parsing "0;4"',

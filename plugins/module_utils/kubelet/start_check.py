@@ -41,6 +41,10 @@ from .validation import validation_findings
 
 _RESERVABLE = ("cpu", "memory", "ephemeral-storage", "pid")
 
+# Until this minor version the kubelet asks only whether a reserved CPU's number is below how many there are
+# (kubernetes/kubernetes#98121).
+_COUNTS_CPUS_UNTIL = 20
+
 _SET_CPUS = "set reservedSystemCPUs, or less cpu in kubeReserved and systemReserved"
 
 
@@ -136,11 +140,20 @@ class _Check:
                 where,
             )
             return
-        missing = self.reserved - self.topology.all_cpus()
-        if missing:
+        online = self.topology.all_cpus()
+        missing = self.reserved - online
+        if self.minor <= _COUNTS_CPUS_UNTIL and self.reserved and max(self.reserved) >= len(online):
             self.reserved = None
             self._refuse(
-                "reserved-cpus: %s is not a subset of online-cpus: %s" % (text, self.topology.all_cpus()),
+                "Invalid cpuset %s specified by --reserved-cpus" % quote(text),
+                "this kubelet takes no CPU from %d, the number of CPUs online, on" % len(online),
+                "take CPUs of lower numbers, or set kubeReserved.cpu instead",
+                where,
+            )
+        elif missing:
+            self.reserved = None
+            self._refuse(
+                "reserved-cpus: %s is not a subset of online-cpus: %s" % (text, online),
                 "the node has no CPUs %s, or they are offline" % missing,
                 "take others, or switch them on",
                 where,

@@ -129,6 +129,13 @@ REFUSED: list[tuple[dict[str, Any], str, int, list[str]]] = [
         36,
         ["reserved-cpus: 5 is not a subset of online-cpus: 0-4,6-7"],
     ),
+    # Once the kubelet compared the highest with the number of CPUs.
+    (
+        {**STATIC, **NO_QUOTA, "reservedSystemCPUs": "3,7"},
+        "1s4c2t+offline5",
+        20,
+        ['Invalid cpuset "3,7" specified by --reserved-cpus'],
+    ),
     # --- kubeReserved, systemReserved
     ({"kubeReserved": {"gpu": "1"}}, "1s4c2t", 36, ['cannot reserve "gpu" resource']),
     (
