@@ -19,11 +19,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.kubenode.cpu_manager.tests.cluster.control_plane import ControlPlane
 from ansible_collections.kubenode.cpu_manager.tests.vm import guest, host, image
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MOLECULE = ROOT / "extensions" / "molecule"
 SCENARIOS = sorted(path.parent.name for path in MOLECULE.glob("*/molecule.yml"))
+# Where scenarios have their control planes.
+CLUSTERS = ROOT / "build" / "cluster"
 
 # Seconds. A busy host takes its time; a scenario that hangs ends nevertheless.
 PATIENCE = 3600
@@ -38,10 +41,10 @@ def test_scenario(scenario: str, tmp_path: Path) -> None:
         image.make(inventory.get("vars", {}).get("image", "base"))
     except host.NoMachinesError as error:
         pytest.skip(str(error))
-    start = time.monotonic()
     # Molecule remembers there what it has done: nothing yet.
     environment = {**os.environ, "NO_COLOR": "1", "MOLECULE_EPHEMERAL_DIRECTORY": str(tmp_path)}
-    figures = []
+    steps = [("start", time.monotonic())]
+    machines = []
     with subprocess.Popen(
         [Path(sys.executable).parent / "molecule", "test", "--scenario-name", scenario],
         cwd=ROOT,
@@ -57,7 +60,8 @@ def test_scenario(scenario: str, tmp_path: Path) -> None:
         try:
             for line in molecule.stdout or ():
                 print(line, end="", flush=True)
-                figures += re.findall("[^ '\"]+: [^ ]+, up after [0-9.]+ s", line)
+                steps += [(name, time.monotonic()) for name in re.findall(r" > ([a-z]+)\] Executing", line)]
+                machines += re.findall("[^ '\"]+: [^ ]+, up after [0-9.]+ s", line)
             assert molecule.wait() == 0
         finally:
             too_long.cancel()
@@ -65,8 +69,17 @@ def test_scenario(scenario: str, tmp_path: Path) -> None:
             left = names & set(guest.left_behind())
             for name in left:
                 guest.stop(name)
+            for directory in CLUSTERS.glob(scenario):
+                left.add(directory.name)
+                ControlPlane(directory, Path()).stop()
     assert not left
-    print("\n%s: %.0f s (%s)" % (scenario, time.monotonic() - start, "; ".join(figures)))
+    print("\n%s: %s; %s" % (scenario, _seconds([*steps, ("end", time.monotonic())]), "; ".join(machines)))
+
+
+def _seconds(steps: list[tuple[str, float]]) -> str:
+    """What a scenario took, and each of its steps."""
+    each = ["%s %.0f" % (name, end - begin) for (name, begin), (_next, end) in zip(steps, steps[1:])]
+    return "%.0f s (%s)" % (steps[-1][1] - steps[0][1], ", ".join(each))
 
 
 def _end(molecule: subprocess.Popen[str]) -> None:

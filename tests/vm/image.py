@@ -22,7 +22,6 @@ from typing import Any, Iterator, NamedTuple
 import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
-
 from ansible_collections.kubenode.cpu_manager.tests.cluster.binaries import binaries
 from ansible_collections.kubenode.cpu_manager.tests.cluster.debian import UnavailableError
 
