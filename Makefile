@@ -89,7 +89,7 @@ scenario: $(TESTING) $(LINK)
 	@MACHINES=uneven pytest --junit-xml=$(RESULTS)/scenarios.xml -k topology tests/scenarios
 
 .PHONY: vm-test
-vm-test: $(TESTING) $(LINK) ## Run the scenarios on virtual machines; SCENARIO=topology runs one
+vm-test: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the scenarios on virtual machines; SCENARIO=kubelet runs one
 	$(call heading,molecule: machines $(MACHINES))
 	@MACHINES=$(MACHINES) pytest --capture=no $(SCENARIO:%=-k %) tests/scenarios
 

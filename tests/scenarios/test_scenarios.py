@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Iterator
 
 import pytest
 import yaml
@@ -24,24 +27,48 @@ from ansible_collections.kubenode.cpu_manager.tests.vm import guest, host, image
 ROOT = Path(__file__).resolve().parent.parent.parent
 MOLECULE = ROOT / "extensions" / "molecule"
 SCENARIOS = sorted(path.parent.name for path in MOLECULE.glob("*/molecule.yml"))
+# Where scenarios have their control planes.
+CLUSTERS = ROOT / "build" / "cluster"
 
 # Seconds. A busy host takes its time; a scenario that hangs ends nevertheless.
 PATIENCE = 3600
 
+# Of prctl(2): what loses its parent becomes a child of this process, and can be found.
+_SET_CHILD_SUBREAPER = 36
+
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_scenario(scenario: str, tmp_path: Path) -> None:
+    machines = prepare(scenario)
+    run(scenario, machines, tmp_path, PATIENCE)
+
+
+def test_a_topology_that_takes_too_long_leaves_nothing(tmp_path: Path) -> None:
+    machines = prepare("topology")
+    with pytest.raises(AssertionError, match="molecule ends with"):
+        run("topology", machines, tmp_path, patience=15)
+    assert not machines & set(guest.left_behind())
+    assert not list(_descendants())
+
+
+def prepare(scenario: str) -> set[str]:
+    """Make sure that there can be machines, or skip the test. Gives the names of all machines of the scenario."""
     inventory = yaml.safe_load((MOLECULE / scenario / "inventory" / "hosts.yml").read_text(encoding="utf-8"))["all"]
-    names = {name for group in inventory["children"].values() for name in group["hosts"]}
     try:
         host.prepare()
         image.make(inventory.get("vars", {}).get("image", "base"))
     except host.NoMachinesError as error:
         pytest.skip(str(error))
-    start = time.monotonic()
+    return {name for group in inventory["children"].values() for name in group["hosts"]}
+
+
+def run(scenario: str, machines: set[str], directory: Path, patience: float) -> None:
+    """Have molecule test a scenario. Fails where it fails, or leaves something; then nothing is left, too."""
     # Molecule remembers there what it has done: nothing yet.
-    environment = {**os.environ, "NO_COLOR": "1", "MOLECULE_EPHEMERAL_DIRECTORY": str(tmp_path)}
-    figures = []
+    environment = {**os.environ, "NO_COLOR": "1", "MOLECULE_EPHEMERAL_DIRECTORY": str(directory)}
+    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    steps = [("start", time.monotonic())]
+    boots = []
     with subprocess.Popen(
         [Path(sys.executable).parent / "molecule", "test", "--scenario-name", scenario],
         cwd=ROOT,
@@ -52,24 +79,60 @@ def test_scenario(scenario: str, tmp_path: Path) -> None:
         text=True,
         start_new_session=True,
     ) as molecule:
-        too_long = threading.Timer(PATIENCE, _end, [molecule])
+        too_long = threading.Timer(patience, _end_descendants)
         too_long.start()
         try:
             for line in molecule.stdout or ():
                 print(line, end="", flush=True)
-                figures += re.findall("[^ '\"]+: [^ ]+, up after [0-9.]+ s", line)
-            assert molecule.wait() == 0
+                steps += [(name, time.monotonic()) for name in re.findall(r" > ([a-z]+)\] Executing", line)]
+                boots += re.findall("[^ '\"]+: [^ ]+, up after [0-9.]+ s", line)
+            assert molecule.wait() == 0, "molecule ends with %d" % molecule.returncode
+            left = _left(scenario, machines)
         finally:
             too_long.cancel()
-            _end(molecule)
-            left = names & set(guest.left_behind())
-            for name in left:
-                guest.stop(name)
+            _end_descendants()
+            _remove(scenario, machines)
     assert not left
-    print("\n%s: %.0f s (%s)" % (scenario, time.monotonic() - start, "; ".join(figures)))
+    print("\n%s: %s; %s" % (scenario, _seconds([*steps, ("end", time.monotonic())]), "; ".join(boots)))
 
 
-def _end(molecule: subprocess.Popen[str]) -> None:
-    """End molecule and what it started, if it still runs."""
-    with suppress(ProcessLookupError):
-        os.killpg(molecule.pid, signal.SIGTERM)
+def _left(scenario: str, machines: set[str]) -> list[str]:
+    """What a scenario should have removed."""
+    return [*machines.intersection(guest.left_behind()), *(path.name for path in CLUSTERS.glob(scenario))]
+
+
+def _remove(scenario: str, machines: set[str]) -> None:
+    for name in machines.intersection(guest.left_behind()):
+        guest.stop(name)
+    for directory in CLUSTERS.glob(scenario):
+        shutil.rmtree(directory)
+
+
+def _end_descendants() -> None:
+    """End all that this process has started, and what that has started: molecule, Ansible, QEMU, a control plane."""
+    while pids := list(_descendants()):
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.1)
+
+
+def _descendants() -> Iterator[int]:
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # Behind the name in parentheses: the state and the parent.
+            state, parent = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:2]
+            parents[int(path.parent.name)] = 0 if state == "Z" else int(parent)
+    for pid in parents:
+        above = pid
+        while above := parents.get(above, 0):
+            if above == os.getpid():
+                yield pid
+                break
+
+
+def _seconds(steps: list[tuple[str, float]]) -> str:
+    """What a scenario took, and each of its steps."""
+    each = ["%s %.0f" % (name, end - begin) for (name, begin), (_next, end) in zip(steps, steps[1:])]
+    return "%.0f s (%s)" % (steps[-1][1] - steps[0][1], ", ".join(each))

@@ -22,14 +22,17 @@ from typing import Any, Iterator, NamedTuple
 import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.tests.cluster.binaries import binaries
+from ansible_collections.kubenode.cpu_manager.tests.cluster.debian import UnavailableError
 
-from . import cpio
+from . import container, cpio
 from .host import CACHE, NoMachinesError
 
 HERE = Path(__file__).resolve().parent
 RECIPES = HERE / "images.yml"
-INIT = HERE / "files" / "init.sh"
-ROOT_FILES = HERE / "files" / "root"
+INIT = HERE / "init.sh"
+# Below the name of an image, what it has beside its packages.
+FILES = HERE / "files"
 
 KERNEL_PACKAGE = "linux-image-cloud-amd64"
 # What the initrd loads, with what these need.
@@ -44,13 +47,32 @@ class ImageError(Exception):
 
 
 class Recipe(NamedTuple):
-    """What an image is made of; images.yml says what each means."""
+    """What an image is made of; images.yml says what each means. `names`: its own, after those that it extends."""
 
-    name: str
+    names: tuple[str, ...]
     size: str
     packages: tuple[str, ...]
     modules: tuple[str, ...]
     masked_units: tuple[str, ...]
+    kubernetes: tuple[str, ...]
+    containers: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.names[-1]
+
+    def files(self) -> list[Path]:
+        """All that it has beside its packages."""
+        return [path for name in self.names for path in sorted((FILES / name).rglob("*")) if path.is_file()]
+
+    def programs(self) -> list[Path]:
+        """Those of Kubernetes, built if they are not there. Raises NoMachinesError if they cannot be."""
+        if not self.kubernetes:
+            return []
+        try:
+            return [binaries(self.kubernetes) / name for name in self.kubernetes]
+        except UnavailableError as error:
+            raise NoMachinesError("the image %s has parts of Kubernetes: %s" % (self.name, error)) from error
 
 
 class Image(NamedTuple):
@@ -77,16 +99,21 @@ def read_recipes(path: Path = RECIPES) -> dict[str, Recipe]:
     """{name: recipe}. Raises InputError for one that extends an image that is not there."""
     texts: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
 
-    def lists(name: str, key: str) -> tuple[str, ...]:
-        own = texts[name]
-        if "extends" in own and own["extends"] not in texts:
-            raise InputError("%s: %s extends %s, which is not there" % (path.name, name, own["extends"]))
-        return (*(lists(own["extends"], key) if "extends" in own else ()), *own.get(key, ()))
+    def lineage(name: str) -> tuple[str, ...]:
+        base = texts[name].get("extends")
+        if base is None:
+            return (name,)
+        if base not in texts:
+            raise InputError("%s: %s extends %s, which is not there" % (path.name, name, base))
+        return (*lineage(base), name)
 
-    return {
-        name: Recipe(name, text["size"], lists(name, "packages"), lists(name, "modules"), lists(name, "masked_units"))
-        for name, text in texts.items()
-    }
+    def recipe(name: str) -> Recipe:
+        names = lineage(name)
+        keys_of_lists = Recipe._fields[2:]
+        lists = {key: tuple(one for of in names for one in texts[of].get(key, ())) for key in keys_of_lists}
+        return Recipe(names, texts[name]["size"], **lists)
+
+    return {name: recipe(name) for name in texts}
 
 
 def make(name: str) -> Image:
@@ -144,8 +171,9 @@ def _package_sources() -> str:
 
 
 def _digest(recipe: Recipe, sources: str) -> str:
-    content = hashlib.sha256(json.dumps([recipe, sources]).encode())
-    files = [Path(__file__), INIT, *sorted(path for path in ROOT_FILES.rglob("*") if path.is_file())]
+    # The place of a program of Kubernetes is named for what it is built of.
+    content = hashlib.sha256(json.dumps([recipe, sources, [str(path) for path in recipe.programs()]]).encode())
+    files = [Path(__file__), Path(container.__file__), INIT, *recipe.files()]
     for path in [*files, *(key.with_suffix(".pub") for key in keys())]:
         content.update(path.name.encode() + b"\0" + path.read_bytes())
     return content.hexdigest()[:16]
@@ -259,7 +287,15 @@ def _initrd(root: Path, version: str) -> bytes:
 
 
 def _configure(recipe: Recipe, root: Path) -> None:
-    shutil.copytree(ROOT_FILES, root, dirs_exist_ok=True)
+    for name in recipe.names:
+        if (FILES / name).exists():
+            shutil.copytree(FILES / name, root, dirs_exist_ok=True)
+    for program in recipe.programs():
+        shutil.copy(program, root / "usr/local/bin")
+    busybox = (root / "usr/bin/busybox").read_bytes()
+    for name in recipe.containers:
+        archive = container.archive("localhost/%s:1" % name, busybox)
+        _install(root / container.PLACE / (name + ".tar"), archive, 0o644)
     user, machine = keys()
     _install(root / "root/.ssh/authorized_keys", user.with_suffix(".pub").read_bytes(), 0o600)
     for path in (root / "etc/ssh").glob("ssh_host_*"):
@@ -276,7 +312,8 @@ def _configure(recipe: Recipe, root: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     _run("chroot", root, "systemctl", "set-default", "multi-user.target")
     _run("chroot", root, "systemctl", "mask", *recipe.masked_units)
-    _run("chroot", root, "systemctl", "enable", "ready.service")
+    # Those that say when they are to start.
+    _run("chroot", root, "systemctl", "enable", *(path.name for path in recipe.files() if path.suffix == ".service"))
 
 
 def _unlocked(line: str) -> str:
