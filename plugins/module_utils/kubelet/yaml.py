@@ -63,6 +63,19 @@ def read(text: str) -> Node:
     return _Reader(text).document()
 
 
+class _Pattern:
+    """A regular expression, compiled where it is first needed: most files have few of the signs of YAML."""
+
+    def __init__(self, pattern: str, flags: int = 0) -> None:
+        self.pattern, self.flags = pattern, flags
+
+    def __getattr__(self, name: str) -> Any:
+        # Called once for each method.
+        method = getattr(re.compile(self.pattern, self.flags), name)
+        setattr(self, name, method)
+        return method
+
+
 _TRUE = frozenset(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"))
 _FALSE = frozenset(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"))
 _NULL = frozenset(("~", "null", "Null", "NULL"))
@@ -70,11 +83,11 @@ _NULL = frozenset(("~", "null", "Null", "NULL"))
 _DISPUTED = frozenset(("y", "Y", "n", "N", "<<", "=")) | frozenset(
     sign + word for word in (".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN") for sign in ("", "+", "-")
 )
-_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,19})")
-_FLOAT = re.compile(r"[-+]?[0-9]+\.[0-9]+(?:[eE][-+][0-9]{1,2})?")
+_INTEGER = _Pattern(r"[-+]?(?:0|[1-9][0-9]{0,19})")
+_FLOAT = _Pattern(r"[-+]?[0-9]+\.[0-9]+(?:[eE][-+][0-9]{1,2})?")
 # What some reader takes for a number or a date once its underscores are gone. PyYAML counts in base 60 and octal,
 # Go reads 1e3 and 0o17, both know dates.
-_NUMBER_TO_SOME = re.compile(
+_NUMBER_TO_SOME = _Pattern(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
     r"|[-+]?0[xXoObB][-+]?[0-9a-fA-F]*"
     r"|[-+]?[0-9]+(?::[0-5]?[0-9])+(?:\.[0-9]*)?"
@@ -83,34 +96,34 @@ _NUMBER_TO_SOME = re.compile(
 
 # Not text, or a line break to some readers only: a lone CR, NEL, LS, PS. A byte order mark is for the first place.
 _UNREADABLE = "[^\t\r\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|\r(?!\n)"
-_UNREADABLE_ASCII = re.compile("[^\t\r\n\x20-\x7e]|\r(?!\n)")
+_UNREADABLE_ASCII = _Pattern("[^\t\r\n\x20-\x7e]|\r(?!\n)")
 # Spaces, line breaks and comments. A '#' inside a word starts none.
-_GAP = re.compile(r"(?:[ ]+|\r?\n|(?<![^ \r\n\ufeff])#[^\r\n]*)*")
-_LINE_END = re.compile(r" *(?: #[^\r\n]*)?(?=\r?\n|\Z)")
-_MARKER = re.compile(r"(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
-_DIRECTIVE = re.compile(r"%YAML 1\.1")
-_DASH = re.compile(r"-(?=[ \t\r\n]|\Z)")
-_COLON = re.compile(r" *:(?=[ \t\r\n]|\Z)")
-_COLON_BEHIND_QUOTES = re.compile(r" *:")
+_GAP = _Pattern(r"(?:[ ]+|\r?\n|(?<![^ \r\n\ufeff])#[^\r\n]*)*")
+_LINE_END = _Pattern(r" *(?: #[^\r\n]*)?(?=\r?\n|\Z)")
+_MARKER = _Pattern(r"(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
+_DIRECTIVE = _Pattern(r"%YAML 1\.1")
+_DASH = _Pattern(r"-(?=[ \t\r\n]|\Z)")
+_COLON = _Pattern(r" *:(?=[ \t\r\n]|\Z)")
+_COLON_BEHIND_QUOTES = _Pattern(r" *:")
 # One line of a plain scalar: up to ': ' or ' #' and, inside brackets, up to their signs.
-_PLAIN_LINE = re.compile(r"(?:[^ \t\r\n:#]+|:(?![ \t\r\n]|\Z)|(?<![ \r\n])#| +(?![ #]))*")
-_PLAIN_LINE_IN_FLOW = re.compile(r"(?:[^ \t\r\n:#,?\[\]{}]+|:(?![ \t\r\n,?\[\]{}]|\Z)|(?<![ \r\n])#| +(?![ #]))*")
-_PLAIN_FOLD = re.compile(r" *(?:\r?\n *)+")
-_FOLD = re.compile(r"[ \t]*(?:\r?\n[ \t]*)+")
-_CONTINUATION = re.compile(r"\n( *)(?=[^ \r\n])")
-_SINGLE_QUOTED = re.compile(r"'((?:[^']|'')*)'")
-_DOUBLE_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-_ESCAPE_OR_FOLD = re.compile(
+_PLAIN_LINE = _Pattern(r"(?:[^ \t\r\n:#]+|:(?![ \t\r\n]|\Z)|(?<![ \r\n])#| +(?![ #]))*")
+_PLAIN_LINE_IN_FLOW = _Pattern(r"(?:[^ \t\r\n:#,?\[\]{}]+|:(?![ \t\r\n,?\[\]{}]|\Z)|(?<![ \r\n])#| +(?![ #]))*")
+_PLAIN_FOLD = _Pattern(r" *(?:\r?\n *)+")
+_FOLD = _Pattern(r"[ \t]*(?:\r?\n[ \t]*)+")
+_CONTINUATION = _Pattern(r"\n( *)(?=[^ \r\n])")
+_SINGLE_QUOTED = _Pattern(r"'((?:[^']|'')*)'")
+_DOUBLE_QUOTED = _Pattern(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ESCAPE_OR_FOLD = _Pattern(
     r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(\r?\n[ \t]*(?:\r?\n[ \t]*)*)|(.))|" + _FOLD.pattern
 )
 _ESCAPES = {
     "0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b", " ": " ",
     '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
 }  # fmt: skip
-_BLOCK_HEADER = re.compile(r"([|>])(?:([-+])([1-9])?|([1-9])([-+])?)?")
-_BLANK_LINES = re.compile(r"(?: *\r?\n)* *")
-_REST_OF_LINE = re.compile(r"[^\r\n]*")
-_BREAK = re.compile(r"\r?\n")
+_BLOCK_HEADER = _Pattern(r"([|>])(?:([-+])([1-9])?|([1-9])([-+])?)?")
+_BLANK_LINES = _Pattern(r"(?: *\r?\n)* *")
+_REST_OF_LINE = _Pattern(r"[^\r\n]*")
+_BREAK = _Pattern(r"\r?\n")
 
 _REFUSED = {
     "&": "found an anchor, which this reader does not follow; write the value out at each place",
@@ -426,8 +439,8 @@ class _Reader:
     def _end_line(self) -> None:
         self._take(_LINE_END, "expected the end of the line, found %s; put the value in quotes if this belongs to it")
 
-    def _take(self, pattern: re.Pattern[str], otherwise: str) -> re.Match[str]:
-        match = pattern.match(self.text, self.at)
+    def _take(self, pattern: _Pattern, otherwise: str) -> re.Match[str]:
+        match: re.Match[str] | None = pattern.match(self.text, self.at)
         if not match:
             raise self._error(_TAB if self._peek() == "\t" else otherwise.replace("%s", self._found()))
         self.at = match.end()
@@ -476,12 +489,12 @@ def _mapping_node(members: dict[str, Member], start: int, end: int, style: str) 
     return Node({key: member.node.value for key, member in members.items()}, start, end, style, members)
 
 
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+def _end(pattern: _Pattern, text: str, at: int) -> int:
     match = pattern.match(text, at)
     return match.end() if match else at
 
 
-def _end_of_plain(pattern: re.Pattern[str], text: str, at: int) -> int:
+def _end_of_plain(pattern: _Pattern, text: str, at: int) -> int:
     return at + len(text[at : _end(pattern, text, at)].rstrip(" "))
 
 
