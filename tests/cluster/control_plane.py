@@ -9,20 +9,18 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-import socket
 import ssl
 import subprocess
 import time
 import urllib.error
 import urllib.request
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Sequence
 
 from .certificates import Authority, Pair
 from .daemons import DaemonError, Daemons
+from .ports import LOOPBACK, take_ports
 
-LOOPBACK = "127.0.0.1"
 # What QEMU's user network calls the loopback interface of its host.
 QEMU_HOST = "10.0.2.2"
 _SERVICES = "10.96.0.0/16"
@@ -75,7 +73,7 @@ class ControlPlane:
         return (self.directory / "port").read_text(encoding="ascii")
 
     def _start(self) -> None:
-        etcd, etcd_peers, api, controllers, scheduler = map(str, free_ports(5))
+        etcd, etcd_peers, api, controllers, scheduler = map(str, take_ports(5))
         (self.directory / "port").write_text(api, encoding="ascii")
         authority = Authority()
         authority.pair.write(self.directory / "ca")
@@ -227,15 +225,6 @@ class ControlPlane:
         """The objects that kubectl gets."""
         items: list[dict[str, Any]] = json.loads(self.kubectl("get", "--output=json", *arguments))["items"]
         return items
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nobody has, for now."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _number in range(count)]
-        for one in sockets:
-            one.bind((LOOPBACK, 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 def _base64(data: bytes) -> str:

@@ -30,9 +30,10 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
 from . import service
-from .control_plane import LOOPBACK, ControlPlane, free_ports
+from .control_plane import ControlPlane
 from .kubelet.configuration import API_VERSION, KIND
 from .kubelet.faults import Fault
+from .ports import LOOPBACK, take_ports
 
 _HERE = Path(__file__).parent
 
@@ -78,7 +79,7 @@ class KubeletNode:
         self.become(machine)
         self.write("/etc/hostname", self.name + "\n")
         header: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, **(QUIET if real else {})}
-        header["healthzPort"], header["port"] = free_ports(2)
+        header["healthzPort"], header["port"] = take_ports(2)
         self.configure({**header, **configuration})
         flags = ["--config=" + CONFIG, "--hostname-override=" + self.name, *flags]
         if control_plane:

@@ -10,7 +10,7 @@ import socket
 import threading
 from contextlib import suppress
 
-from .control_plane import LOOPBACK
+from .ports import LOOPBACK
 
 _PIECE = 1 << 16
 

@@ -254,7 +254,7 @@ def roll_out(directory: Path, nodes: Mapping[str, KubeletNode]) -> Run:
 
 
 def test_the_role_does_all(story: Story) -> None:
-    assert story.run.status == 0, story.run.output
+    assert story.run.status == 0, story.run.account()
 
 
 @pytest.mark.parametrize("name", CASES)

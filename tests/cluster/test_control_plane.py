@@ -19,8 +19,9 @@ from typing import Callable
 
 import pytest
 
-from .control_plane import LOOPBACK, QEMU_HOST, ControlPlane
+from .control_plane import QEMU_HOST, ControlPlane
 from .daemons import DaemonError
+from .ports import LOOPBACK
 
 COMMAND = (sys.executable, str(Path(__file__).parent))
 

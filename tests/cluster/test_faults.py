@@ -62,7 +62,7 @@ def test_a_run_that_is_killed_at_any_task(alone: Fleet, count: Count) -> None:
         assert is_whole(node, old)
         count("kills", 1)
     run = alone.run(ROLLOUT, cpu_manager_serial="100%")
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     for name, node in alone.nodes.items():
         assert (alone.policy(name), node.read(JOURNAL)) == ("static", None)
         assert any("[cpumanager] starting with static policy" in line for line in node.log())
@@ -73,7 +73,7 @@ def test_a_run_that_is_killed_while_the_node_is_drained(fleet: Fleet, step: str,
     node = fleet.add("worker")
     assert kill_at(fleet, step, "worker")
     run = fleet.run(ROLLOUT)
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     assert (fleet.policy("worker"), fleet.is_open("worker"), node.read(JOURNAL)) == ("static", True, None)
     count("kills", 1)
 

@@ -20,11 +20,12 @@ import yaml
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 from .certificates import Authority
-from .control_plane import LOOPBACK, ControlPlane
+from .control_plane import ControlPlane
 from .kubelet.configuration import DEFAULTS, CommandLine, StartError, effective_configuration
 from .kubelet.faults import DIES, HANGS, NO_RUNTIME, REFUSES, Fault
 from .kubelet_node import CHECKPOINT, STARTED, KubeletNode, wait_until
 from .pods import Pods
+from .ports import LOOPBACK
 from .service import Service
 
 STATIC = {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0,4", "cpuManagerReconcilePeriod": "500ms"}

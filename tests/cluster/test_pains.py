@@ -144,7 +144,7 @@ def join(make: MakeNode, control_plane: ControlPlane) -> Iterator[MakeNode]:
 
 
 def succeeded(run: Run) -> bool:
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     return True
 
 

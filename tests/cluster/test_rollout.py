@@ -69,14 +69,14 @@ def test_a_fleet_is_rolled_out_and_back(fleet: Fleet, control_plane: ControlPlan
     control_plane.kubectl("cordon", "one")
 
     checked = fleet.run(ROLLOUT, "--check", "--diff")
-    assert checked.status == 0, checked.output
+    assert checked.status == 0, checked.account()
     assert "+cpuManagerPolicy: static" in checked.output
     assert {name: node.read(CONFIG) for name, node in fleet.nodes.items()} == before
     assert fleet.is_open("two")
 
     control_plane.kubectl("uncordon", "one")
     run = fleet.run(ROLLOUT)
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     for name, node in fleet.nodes.items():
         steps = names_of(run, name)
         assert steps.index("Cordon and drain the node") < steps.index("Stop the kubelet")
@@ -87,12 +87,12 @@ def test_a_fleet_is_rolled_out_and_back(fleet: Fleet, control_plane: ControlPlan
     # Nobody is drained a second time.
     pods = control_plane.kubectl("get", "pods", "--output=name", "--namespace=" + namespace)
     again = fleet.run(ROLLOUT)
-    assert again.status == 0, again.output
+    assert again.status == 0, again.account()
     assert [names_of(again, name) for name in fleet.nodes] == [[], []]
     assert control_plane.kubectl("get", "pods", "--output=name", "--namespace=" + namespace) == pods
 
     back = fleet.run(ROLLBACK)
-    assert back.status == 0, back.output
+    assert back.status == 0, back.account()
     assert {name: node.read(CONFIG) for name, node in fleet.nodes.items()} == before
     assert [fleet.policy(name) for name in fleet.nodes] == ["none", "none"]
     assert [fleet.is_open(name) for name in fleet.nodes] == [True, True]

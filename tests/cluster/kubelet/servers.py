@@ -20,7 +20,7 @@ from typing import Any, Mapping
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 from ..certificates import Authority
-from ..control_plane import LOOPBACK
+from ..ports import LOOPBACK
 from .configuration import shown
 
 
