@@ -42,6 +42,16 @@ class Run(NamedTuple):
         """The result of a host's last task."""
         return self.results[host][-1]
 
+    def account(self) -> str:
+        """What went wrong, before all that was printed: of a long text not everybody shows the whole."""
+        wrong = [
+            "%s: %s: %s" % (host, result["task"], result.get("msg"))
+            for host, results in self.results.items()
+            for result in results
+            if result["outcome"] != "ok"
+        ]
+        return "\n".join([*wrong, self.output])
+
 
 def ansible_playbook(
     directory: Path,

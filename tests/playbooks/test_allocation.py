@@ -105,7 +105,7 @@ def test_what_if(copy_of: CopyOf, tmp_path: Path) -> None:
         ),
     ]
     run = ansible_playbook(tmp_path / "run", plays, hosts)
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     plan = run.last("compared")
     own = {row["pod"]: row["cpus"] for row in plan["containers"] if row["exclusive"]}
     assert own == {"test/db-0": "1-6,25-30", "test/db-1": "13-18,37-42"}
@@ -157,7 +157,7 @@ def test_the_playbook_plan(copy_of: CopyOf, tmp_path: Path) -> None:
     run = ansible_playbook(
         tmp_path / "run", "kubenode.cpu_manager.plan", hosts, "-e", "cpu_manager_manifests=%s" % manifests
     )
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     answer = run.last("epyc")["msg"]
     assert [row["pod"] for row in answer["containers"]] == ["test/a"]
     assert answer["refused"][0]["pod"] == "test/b"

@@ -100,11 +100,11 @@ def test_each_state(copy_of: CopyOf, tmp_path: Path) -> None:
         for one in play(task("checkpoint", root="{{ root }}", **parameters), hosts=name)
     ]
     check = ansible_playbook(tmp_path / "check", plays, hosts, "--check", "--diff")
-    assert check.status == 0, check.output
+    assert check.status == 0, check.account()
     run = ansible_playbook(tmp_path / "run", plays, hosts, "--diff")
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     again = ansible_playbook(tmp_path / "again", plays, hosts)
-    assert again.status == 0, again.output
+    assert again.status == 0, again.account()
     for name, root in roots.items():
         told, done = check.last(name), run.last(name)
         assert done["changed"], name
@@ -139,7 +139,7 @@ def test_each_state(copy_of: CopyOf, tmp_path: Path) -> None:
         backup = Path(run.last(name)["backup_file"])
         hosts[name]["source"] = "/" + str(backup.relative_to(roots[name]))
     undone = ansible_playbook(tmp_path / "undo", back, hosts)
-    assert undone.status == 0, undone.output
+    assert undone.status == 0, undone.account()
     for name in ("newer", "removed"):
         assert (roots[name] / FILE).read_bytes() == Path(run.last(name)["backup_file"]).read_bytes()
 
@@ -193,6 +193,6 @@ def test_another_file_reads_back(copy_of: CopyOf, tmp_path: Path) -> None:
         ),
     ]
     run = ansible_playbook(tmp_path / "run", plays, hosts)
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     assert run.last("good")["kubelet_says"] == ""
     assert (other / FILE).read_bytes() == (tmp_path / "expected").read_bytes()

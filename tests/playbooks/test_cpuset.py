@@ -60,12 +60,12 @@ def test_saved_nodes(tmp_path: Path) -> None:
 
     before = fingerprint(tmp_path / "nodes")
     check = ansible_playbook(tmp_path / "check", play(moving), hosts, "--check", "--diff")
-    assert check.status == 0, check.output
+    assert check.status == 0, check.account()
     assert fingerprint(tmp_path / "nodes") == before
     run = ansible_playbook(tmp_path / "run", play(moving), hosts, "--diff")
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     again = ansible_playbook(tmp_path / "again", play(moving), hosts)
-    assert again.status == 0, again.output
+    assert again.status == 0, again.account()
 
     for style, variables in hosts.items():
         told, done, last = (one.last(style) for one in (check, run, again))
@@ -133,14 +133,14 @@ def test_real_cgroups(tmp_path: Path) -> None:
         hosts: dict[str, dict[str, Any]] = {"here": {}}
         tasks = play(task("cpuset", cgroups=moved))
         check = ansible_playbook(tmp_path / "check", tasks, hosts, "--check", "--diff")
-        assert check.status == 0, check.output
+        assert check.status == 0, check.account()
         assert cgroups.sets() == old
         run = ansible_playbook(tmp_path / "run", tasks, hosts, "--diff")
-        assert run.status == 0, run.output
+        assert run.status == 0, run.account()
         assert comparable(check.last("here")) == comparable(run.last("here"))
         assert run.last("here")["changed"]
         assert cgroups.sets() == dict.fromkeys(old, "1")
         assert cgroups.allowed(process) == "1"
         again = ansible_playbook(tmp_path / "again", tasks, hosts)
-        assert again.status == 0, again.output
+        assert again.status == 0, again.account()
         assert not again.last("here")["changed"]

@@ -88,7 +88,7 @@ def config_result(run: Run, name: str) -> dict[str, Any]:
 
 def test_check_mode_tells_what_the_rollout_does(story: Story) -> None:
     preview, rollout = story.runs["preview"], story.runs["rollout"]
-    assert (preview.status, rollout.status) == (0, 0), preview.output + rollout.output
+    assert (preview.status, rollout.status) == (0, 0), preview.account() + rollout.account()
     assert story.files["preview"] == story.files[""]
     for name, kubelet in KUBELETS.items():
         paths = ["%s%s" % (story.fleet / name, path) for path in kubelet.written]
@@ -109,7 +109,7 @@ def test_only_the_files_of_the_settings_are_written(story: Story) -> None:
 
 
 def test_every_node_has_what_is_wanted(story: Story) -> None:
-    assert story.runs["again"].status == 0, story.runs["again"].output
+    assert story.runs["again"].status == 0, story.runs["again"].account()
     for name, kubelet in KUBELETS.items():
         (answer,) = [result for result in story.runs["again"].results[name] if "found" in result]
         assert (answer["status"], answer["drift"], answer["actions"]) == ("clean", [], [])

@@ -72,10 +72,10 @@ def test_each_kind_of_cgroups(tmp_path: Path) -> None:
     before = fingerprint(nodes)
     look, act = task("drift_info", root="{{ root }}"), task("reconcile", root="{{ root }}")
     check = ansible_playbook(tmp_path / "check", play(look, act), hosts, "--check")
-    assert check.status == 0, check.output
+    assert check.status == 0, check.account()
     assert fingerprint(nodes) == before
     run = ansible_playbook(tmp_path / "run", play(look, act, look), hosts)
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     for name in hosts:
         found, written, after = run.results[name]
         assert [found, written] == check.results[name]

@@ -76,13 +76,13 @@ def test_check_mode_tells_what_the_run_does_and_a_second_run_does_nothing(copy_o
     before = fingerprint(tmp_path / "nodes")
 
     check = ansible_playbook(tmp_path / "check", plays, hosts, "--check", "--diff")
-    assert check.status == 0, check.output
+    assert check.status == 0, check.account()
     assert fingerprint(tmp_path / "nodes") == before
 
     run = ansible_playbook(tmp_path / "run", plays, hosts, "--diff")
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     again = ansible_playbook(tmp_path / "again", plays, hosts)
-    assert again.status == 0, again.output
+    assert again.status == 0, again.account()
 
     changed = set()
     for host in hosts:
@@ -119,7 +119,7 @@ def test_what_is_found_is_what_is_accepted(copy_of: CopyOf, tmp_path: Path) -> N
     )
     run = ansible_playbook(tmp_path / "same", same, hosts, "--check")
     config, drift = run.results["good"]
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     assert not config["changed"]
     assert config["settings"] == found["found"]
     assert drift["drift"] == []
@@ -127,7 +127,7 @@ def test_what_is_found_is_what_is_accepted(copy_of: CopyOf, tmp_path: Path) -> N
     # Its reserved CPUs 0-3 exist on the smaller machine, too.
     hosts = {"other": {"root": str(other)}}
     run = ansible_playbook(tmp_path / "apply", play(task("kubelet_config", root="{{ root }}", **found["found"])), hosts)
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     assert run.last("other")["changed"]
     run = ansible_playbook(tmp_path / "compare", play(task("drift_info", root="{{ root }}")), hosts)
     assert run.last("other")["found"] == found["found"]
@@ -148,7 +148,7 @@ def test_readers_agree_on_one_machine(copy_of: CopyOf, tmp_path: Path) -> None:
     hosts = {source: {"text": text, "root": str(root)} for source, text in sources.items()}
     tasks = task("cpu_topology_info", root="{{ root }}", source="{{ inventory_hostname }}", text="{{ text }}")
     run = ansible_playbook(tmp_path / "run", play(tasks), hosts)
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     expected = topology.to_dict()
     for source in sources:
         found = run.last(source)["topology"]

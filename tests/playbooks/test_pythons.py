@@ -33,7 +33,7 @@ def test_every_python_gives_the_same_answers(copy_of: CopyOf, tmp_path: Path) ->
         task("drift_info", root="{{ root }}", **WANTED),
     )
     run = ansible_playbook(tmp_path / "run", play(*tasks), hosts)
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     answers = []
     for host, results in run.results.items():
         topology, reserved, before, checkpoint, config, after = results

@@ -73,13 +73,13 @@ def test_check_run_and_run_again(tmp_path: Path) -> None:
     ]
     before = fingerprint(tmp_path / "nodes")
     check = ansible_playbook(tmp_path / "check", plays, hosts, "--check", "--diff")
-    assert check.status == 0, check.output
+    assert check.status == 0, check.account()
     assert fingerprint(tmp_path / "nodes") == before
     run = ansible_playbook(tmp_path / "run", plays, hosts, "--diff")
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     after = fingerprint(tmp_path / "nodes")
     again = ansible_playbook(tmp_path / "again", plays, hosts)
-    assert again.status == 0, again.output
+    assert again.status == 0, again.account()
     assert fingerprint(tmp_path / "nodes") == after
     for name in hosts:
         assert check.last(name) == run.last(name)

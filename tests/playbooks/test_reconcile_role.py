@@ -94,12 +94,12 @@ def test_the_role(copy_of: CopyOf, tmp_path: Path) -> None:
     before = fingerprint(root)
     hosts = {"epyc": variables}
     check = ansible_playbook(tmp_path / "check", plays, hosts, "--check", "--diff")
-    assert check.status == 0, check.output
+    assert check.status == 0, check.account()
     assert fingerprint(root) == before
     run = ansible_playbook(tmp_path / "run", plays, hosts)
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     again = ansible_playbook(tmp_path / "again", plays, hosts)
-    assert again.status == 0, again.output
+    assert again.status == 0, again.account()
     assert "changed=0" in again.output
     assert (root / PROGRAM).stat().st_mode & 0o777 == 0o755
     assert "OnUnitInactiveSec=30s" in (root / TIMER).read_text()
@@ -138,7 +138,7 @@ def test_the_role(copy_of: CopyOf, tmp_path: Path) -> None:
     hosts["epyc"]["reconcile_state"] = "absent"
     for expected in ("changed=2", "changed=0"):
         removed = ansible_playbook(tmp_path / "absent", plays, hosts)
-        assert removed.status == 0, removed.output
+        assert removed.status == 0, removed.account()
         assert expected in removed.output
     assert not any((root / path).exists() for path in (PROGRAM, SETTINGS, SERVICE, TIMER, "var/lib/metrics/cpu.prom"))
 
@@ -159,7 +159,7 @@ def test_systemd_understands_the_units(copy_of: CopyOf, tmp_path: Path) -> None:
         }
     ]
     run = ansible_playbook(tmp_path / "run", plays, {"xeon": variables})
-    assert run.status == 0, run.output
+    assert run.status == 0, run.account()
     # It wants the files that a unit names, and the manual.
     service = root / SERVICE
     text = (

@@ -197,7 +197,7 @@ def expected_cells(node: dict[str, Any]) -> dict[int, list[str]]:
 
 
 def test_report_says_what_the_module_said(story: Story) -> None:
-    assert story.runs["before"].status == 0, story.runs["before"].output
+    assert story.runs["before"].status == 0, story.runs["before"].account()
     assert story.files["before"] == story.files[""]
     report = story.fleet.report("before")
     assert list(report) == list(NODES)
@@ -230,7 +230,7 @@ def test_page_needs_nothing_else(story: Story, step: str) -> None:
 
 def test_check_mode_tells_what_the_rollout_does(story: Story) -> None:
     preview, rollout = story.runs["preview"], story.runs["rollout"]
-    assert (preview.status, rollout.status) == (0, 0), preview.output + rollout.output
+    assert (preview.status, rollout.status) == (0, 0), preview.account() + rollout.account()
     assert story.files["preview"] == story.files[""]
     assert story.files["rollout"] != story.files[""]
     for node in NODES:

@@ -62,7 +62,7 @@ def test_start_check(copy_of: Callable[[str, str], Path], tmp_path: Path) -> Non
     assert fingerprint(tmp_path / "nodes") == before
     check, run, again = ({host: one.last(host) for host in hosts} for one in runs)
     assert check == run == again
-    assert [one.status for one in runs] == [2, 2, 2], runs[0].output
+    assert [one.status for one in runs] == [2, 2, 2], runs[0].account()
     assert "found an anchor, which this reader does not follow" in run["unjudged"]["msg"]
 
     # Of an earlier life: the policy none, and a checkpoint of the policy static.
