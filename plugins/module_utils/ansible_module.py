@@ -86,8 +86,13 @@ class Outcome(NamedTuple):
 
     result: Mapping[str, Any]
     changed: bool = False
-    # Before and after, as texts, with a header: what Ansible's --diff shows; one for each file.
-    diff: Mapping[str, str] | Sequence[Mapping[str, str]] | None = None
+    # What Ansible's --diff shows: a difference() for each file.
+    diff: Sequence[Mapping[str, str]] | None = None
+
+
+def difference(path: str, before: str, after: str) -> dict[str, str]:
+    """What a file, or whatever `path` names, holds before and after."""
+    return {"before_header": path, "after_header": path, "before": before, "after": after}
 
 
 Work = Callable[[Tree, Mapping[str, Any], bool], Outcome]
@@ -108,7 +113,7 @@ def run(work: Work, *arguments: Arguments, **restrictions: Any) -> None:
         module.fail_json(msg="%s: %s" % (name, error) if name else str(error))
     result: dict[str, Any] = {**outcome.result, "changed": outcome.changed, "node": name}
     if outcome.diff is not None:
-        result["diff"] = outcome.diff
+        result["diff"] = outcome.diff[0] if len(outcome.diff) == 1 else outcome.diff
     module.exit_json(**result)
 
 

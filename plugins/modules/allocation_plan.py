@@ -226,6 +226,7 @@ from ..module_utils.ansible_module import (
     KUBELET,
     SETTINGS_ARGUMENTS,
     Outcome,
+    difference,
     node_of,
     run,
     wanted_settings,
@@ -276,14 +277,14 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         pods_from_manifests(parameters["pods"]),
     )
     plan = plan_allocations(question)
-    diff = {"before": plan.pop("before"), "after": plan.pop("after")}
+    diff = difference("allocations", plan.pop("before"), plan.pop("after"))
     if parameters["compare_with"] is not None:
         unknown = sorted(set(parameters["compare_with"]) - set(SETTINGS_ARGUMENTS))
         if unknown:
             raise InputError("compare_with: %s is no setting of this module" % unknown[0])
         other = wanted_settings(node, {**parameters, **parameters["compare_with"]})
         plan["differences"] = compare_plans(plan, plan_allocations(question._replace(wanted=other)))
-    return Outcome(plan, False, diff)
+    return Outcome(plan, False, [diff])
 
 
 def main() -> None:

@@ -237,6 +237,7 @@ from ..module_utils.ansible_module import (
     KUBELET,
     SETTINGS_ARGUMENTS,
     Outcome,
+    difference,
     node_of,
     planned_config,
     run,
@@ -288,17 +289,13 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     differences = [difference(path, plan.before.to_text(), plan.after.to_text())]
     if memory.old is not None and memory.changed:
         differences.append(difference(memory_path, memory.old.decode("utf-8", "replace"), ""))
-    return Outcome(result, changed, differences[0] if len(differences) == 1 else differences)
+    return Outcome(result, changed, differences)
 
 
 def keep(result: dict[str, Any], backup_file: str | None) -> None:
     """Say where an old file is."""
     if backup_file:
         result["backup_file"] = backup_file
-
-
-def difference(path: str, before: str, after: str) -> dict[str, str]:
-    return {"before_header": path, "after_header": path, "before": before, "after": after}
 
 
 def plan_memory(node: Node, parameters: Mapping[str, Any]) -> MemoryPlan:

@@ -134,7 +134,7 @@ notes:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Outcome, run
+from ..module_utils.ansible_module import Outcome, difference, run
 from ..module_utils.cgroup.hierarchy import Hierarchy
 from ..module_utils.cgroup.plan import Wanted, plan_writes
 from ..module_utils.cgroup.writer import carry_out, systemd_of
@@ -157,9 +157,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         "writes": [write.to_dict() for write in plan.writes],
         "notes": list(plan.notes),
     }
-    place = hierarchy.place("")
-    diff = {"before_header": place, "after_header": place, "before": plan.before(), "after": plan.after()}
-    return Outcome(result, bool(plan.writes), diff)
+    return Outcome(result, bool(plan.writes), [difference(hierarchy.place(""), plan.before(), plan.after())])
 
 
 def wanted_cgroup(hierarchy: Hierarchy, given: Mapping[str, Any]) -> Wanted:

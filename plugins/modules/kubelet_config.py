@@ -148,6 +148,7 @@ from ..module_utils.ansible_module import (
     KUBELET,
     SETTINGS_ARGUMENTS,
     Outcome,
+    difference,
     node_of,
     run,
     wanted_settings,
@@ -190,8 +191,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         result["backup_files"] = {path: backup for path, backup in backups.items() if backup is not None}
         if main in result["backup_files"]:
             result["backup_file"] = result["backup_files"][main]
-    differences = [difference(file) for file in files]
-    return Outcome(result, bool(files), differences[0] if len(differences) == 1 else differences)
+    return Outcome(result, bool(files), [difference(file.path, file.before or "", file.after) for file in files])
 
 
 def write(file: FileChange, backup: bool) -> str | None:
@@ -203,15 +203,6 @@ def write(file: FileChange, backup: bool) -> str | None:
         raise NodeError("%s: cannot be made: %s; make it first" % (directory, error.strerror)) from error
     before = None if file.before is None else file.before.encode("utf-8")
     return replace_file(file.path, file.after.encode("utf-8"), MODE, before, backup)
-
-
-def difference(file: FileChange) -> dict[str, str]:
-    return {
-        "before_header": file.path,
-        "after_header": file.path,
-        "before": file.before or "",
-        "after": file.after,
-    }
 
 
 def main() -> None:

@@ -181,7 +181,7 @@ notes:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import KUBELET, Outcome, node_of, run, texts_of_options
+from ..module_utils.ansible_module import KUBELET, Outcome, difference, node_of, run, texts_of_options
 from ..module_utils.cpuset import CPUSet
 from ..module_utils.errors import InputError
 from ..module_utils.node.node import Node
@@ -201,8 +201,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         answer = reconcile_given(node, parameters, not check_mode)
     # A kubelet's own checkpoint stays as it is.
     place = "cpusets of containers" if parameters["containers"] is None else tree.path(node.checkpoint_path)
-    diff = {"before_header": place, "after_header": place, "before": answer.before(), "after": answer.after()}
-    return Outcome(answer.to_dict(), answer.changed, diff)
+    return Outcome(answer.to_dict(), answer.changed, [difference(place, answer.before(), answer.after())])
 
 
 def reconcile_given(node: Node, parameters: Mapping[str, Any], act: bool) -> Answer:

@@ -71,7 +71,7 @@ import hashlib
 import sys
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Outcome, run
+from ..module_utils.ansible_module import Outcome, difference, run
 from ..module_utils.files import remove_file, replace_file
 
 # Imported, so that Ansible brings it.
@@ -94,8 +94,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         elif old is not None:
             remove_file(place, old, backup=False)
     result = {"file": place, "sha256": _sum(new), "interpreter": sys.executable}
-    diff = {"before_header": place, "after_header": place, "before": _text(old), "after": _text(new)}
-    return Outcome(result, old != new, diff)
+    return Outcome(result, old != new, [difference(place, _text(old), _text(new))])
 
 
 def _sum(content: bytes | None) -> str:

@@ -203,47 +203,10 @@ journal:
   type: dict
   sample: {"phase": "changing", "files": ["/var/lib/kubelet/config.yaml"], "facts": {"cordoned": false}}
 kubelet:
-  description: How the kubelet is installed. None where there is no kubelet.
+  description: How the kubelet is installed; see M(kubenode.cpu_manager.drift_info). None where there is no kubelet.
   returned: success
   type: dict
-  contains:
-    distribution:
-      description: The distribution of Kubernetes, C(unknown) for a kubelet that is none of the known ones.
-      type: str
-      sample: kubeadm
-    service:
-      description: The systemd service that runs the kubelet.
-      type: str
-      sample: kubelet
-    config_path:
-      description: Its configuration file.
-      type: str
-      sample: /var/lib/kubelet/config.yaml
-    config_dir:
-      description: Its directory of drop-in files.
-      type: str
-      sample: /var/lib/rancher/k3s/agent/etc/kubelet.conf.d
-    kubelet_root:
-      description: The directory that holds the checkpoint.
-      type: str
-      sample: /var/lib/kubelet
-    cri_socket:
-      description: The socket of the container runtime, where the distribution keeps it.
-      type: str
-      sample: /run/containerd/containerd.sock
-    log_file:
-      description: What the distribution's kubelet logs to. None for the journal of its service.
-      type: str
-      sample: /var/lib/rancher/rke2/agent/logs/kubelet.log
-    pid:
-      description: The process id of the running kubelet. None where it does not run.
-      type: int
-      sample: 712
-    command_line:
-      description: What it was started with; empty where it does not run.
-      type: list
-      elements: str
-      sample: [/usr/bin/kubelet, --config=/var/lib/kubelet/config.yaml]
+  sample: {"distribution": "kubeadm", "service": "kubelet", "config_path": "/var/lib/kubelet/config.yaml"}
 """
 
 from typing import Any, Mapping

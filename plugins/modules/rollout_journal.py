@@ -105,7 +105,7 @@ restored:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Outcome, run
+from ..module_utils.ansible_module import Outcome, difference, run
 from ..module_utils.errors import RefusedError
 from ..module_utils.node.journal import (
     CHANGING,
@@ -150,8 +150,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         else:
             write_journal(tree, after)
     result["journal"] = None if after is None else after.to_dict()
-    header = {"before_header": tree.path(OPEN), "after_header": tree.path(OPEN)}
-    return Outcome(result, changed, {**header, "before": text_of(before), "after": text_of(after)})
+    return Outcome(result, changed, [difference(tree.path(OPEN), text_of(before), text_of(after))])
 
 
 def next_journal(tree: Tree, before: Journal | None, parameters: Mapping[str, Any]) -> Journal:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple
 
+from ..policy.options import ALPHA_GATE, BETA_GATE, MANAGER_ALPHA_GATE, MANAGER_BETA_GATE
+
 _NEVER = 1000
 
 ALL_ALPHA = "AllAlpha"
@@ -30,12 +32,10 @@ class Gate(NamedTuple):
 
 CPU_MANAGER = "CPUManager"
 CPU_OPTIONS = "CPUManagerPolicyOptions"
-CPU_ALPHA_OPTIONS = "CPUManagerPolicyAlphaOptions"
-CPU_BETA_OPTIONS = "CPUManagerPolicyBetaOptions"
+CPU_ALPHA_OPTIONS, CPU_BETA_OPTIONS = ALPHA_GATE, BETA_GATE
 TOPOLOGY_MANAGER = "TopologyManager"
 TOPOLOGY_OPTIONS = "TopologyManagerPolicyOptions"
-TOPOLOGY_ALPHA_OPTIONS = "TopologyManagerPolicyAlphaOptions"
-TOPOLOGY_BETA_OPTIONS = "TopologyManagerPolicyBetaOptions"
+TOPOLOGY_ALPHA_OPTIONS, TOPOLOGY_BETA_OPTIONS = MANAGER_ALPHA_GATE, MANAGER_BETA_GATE
 MEMORY_MANAGER = "MemoryManager"
 CFS_QUOTA_PERIOD = "CustomCPUCFSQuotaPeriod"
 POD_LEVEL_MANAGERS = "PodLevelResourceManagers"

@@ -21,7 +21,7 @@ from .flag_file import kubelet_arg_file, kubelet_args, line_words, with_lines
 from .flags import FEATURE_GATES, Given, arguments_for, read_flags, values_of
 from .installation import Installation
 from .settings import SETTINGS, Plan, written
-from .values import REMOVE
+from .values import REMOVE, value_at
 
 _HEADER = "# The kubelet's CPU settings, written by kubenode.cpu_manager.\napiVersion: %s\nkind: %s\n" % (
     API_VERSION,
@@ -138,7 +138,7 @@ def _in_drop_in(sources: Sources, plan: Plan) -> _Written:
     before = [one for one in others if posixpath.relpath(one.source, directory).split("/")[0] < name]
     lower = effective_configuration(sources.file, before, ()).values
     own = old or KubeletConfiguration.parse(_HEADER, path)
-    new = own.with_changes({at: _over(value, _at(lower, at)) for at, value in plan.changes.items()})
+    new = own.with_changes({at: _over(value, value_at(lower, at)) for at, value in plan.changes.items()})
     return _Written(
         FileChange(path, None if old is None else old.text, new.text),
         effective_configuration(sources.file, [*before, new, *others[len(before) :]], sources.installation.flags),
@@ -219,7 +219,7 @@ def _patched(sources: Sources, plan: Plan, wanted: Iterable[str]) -> FileChange:
     edits = {SETTINGS[name].path: written(name, plan.settings[name]) for name in wanted}
     edits.update(plan.changes)
     patch = {
-        path: None if value is REMOVE else _over(_over(value, _at(file, path)), _at(own.values, path))
+        path: None if value is REMOVE else _over(_over(value, value_at(file, path)), value_at(own.values, path))
         for path, value in edits.items()
     }
     # Nothing wanted, nothing to keep.
@@ -233,7 +233,7 @@ def _patched(sources: Sources, plan: Plan, wanted: Iterable[str]) -> FileChange:
 
 def _check_effect(done: _Written, changes: Mapping[tuple[str, ...], Any]) -> None:
     for path, value in changes.items():
-        found = _at(done.configuration.values, path)
+        found = value_at(done.configuration.values, path)
         if not _means(path, value, found):
             origin = done.configuration.origin(path)
             if origin is None or origin == done.change.path:
@@ -253,9 +253,3 @@ def _means(path: tuple[str, ...], value: Any, found: Any) -> bool:
         return bool(value == found)
     value, found = (setting.default if one is None else one for one in (value, found))
     return bool(setting.meaning(value) == setting.meaning(found))
-
-
-def _at(values: Any, path: tuple[str, ...]) -> Any:
-    for key in path:
-        values = values.get(key) if isinstance(values, Mapping) else None
-    return values

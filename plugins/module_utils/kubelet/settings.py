@@ -22,7 +22,7 @@ from ..state.validation import NEWEST_MINOR, NONE, STATIC, CPUManagerConfig
 from ..topology.kubelet_view import CPUTopology
 from .configuration import Configuration, ConfigurationError, changed_values
 from .gates import CPU_ALPHA_OPTIONS, CPU_BETA_OPTIONS, POD_LEVEL_MANAGERS, Gates
-from .values import REMOVE
+from .values import REMOVE, value_at
 
 CPU_MANAGER_POLICIES = (NONE, STATIC)
 TOPOLOGY_MANAGER_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
@@ -129,9 +129,7 @@ def found_settings(configuration: Configuration) -> dict[str, Any]:
 
 
 def _found(configuration: Configuration, setting: Setting) -> Any:
-    value: Any = configuration.values
-    for key in setting.path:
-        value = value.get(key) if isinstance(value, Mapping) else None
+    value = value_at(configuration.values, setting.path)
     # An empty text is Go's unset value.
     if value is None or (value == "" and setting.default):
         return setting.default

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Mapping, Sequence
 
 
 class _Remove:
@@ -18,6 +18,13 @@ class _Remove:
 
 # In place of a value: the key goes.
 REMOVE = _Remove()
+
+
+def value_at(values: Any, path: Sequence[str]) -> Any:
+    """What is at a path of keys; None where there is nothing, or no mapping on the way."""
+    for key in path:
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values
 
 
 def same(one: Any, other: Any) -> bool:

@@ -17,6 +17,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from ..pattern import Pattern
+
 # How a value is written: the collections, the scalars, and nothing at all (C(key:), a null).
 BLOCK, FLOW = "block", "flow"
 PLAIN, SINGLE, DOUBLE, LITERAL = "plain", "single-quoted", "double-quoted", "literal"
@@ -63,31 +65,20 @@ def read(text: str) -> Node:
     return _Reader(text).document()
 
 
-class _Pattern:
-    """A regular expression, compiled where it is first needed: most files have few of the signs of YAML."""
-
-    def __init__(self, pattern: str, flags: int = 0) -> None:
-        self.pattern, self.flags = pattern, flags
-
-    def __getattr__(self, name: str) -> Any:
-        # Called once for each method.
-        method = getattr(re.compile(self.pattern, self.flags), name)
-        setattr(self, name, method)
-        return method
-
-
-_TRUE = frozenset(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"))
-_FALSE = frozenset(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"))
-_NULL = frozenset(("~", "null", "Null", "NULL"))
+_WORDS = {
+    **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True),
+    **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("~", "null", "Null", "NULL")),
+}
 # Booleans to the kubelet and texts to PyYAML; the special keys of YAML 1.1; no JSON numbers.
 _DISPUTED = frozenset(("y", "Y", "n", "N", "<<", "=")) | frozenset(
     sign + word for word in (".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN") for sign in ("", "+", "-")
 )
-_INTEGER = _Pattern(r"[-+]?(?:0|[1-9][0-9]{0,19})")
-_FLOAT = _Pattern(r"[-+]?[0-9]+\.[0-9]+(?:[eE][-+][0-9]{1,2})?")
+_INTEGER = Pattern(r"[-+]?(?:0|[1-9][0-9]{0,19})")
+_FLOAT = Pattern(r"[-+]?[0-9]+\.[0-9]+(?:[eE][-+][0-9]{1,2})?")
 # What some reader takes for a number or a date once its underscores are gone. PyYAML counts in base 60 and octal,
 # Go reads 1e3 and 0o17, both know dates.
-_NUMBER_TO_SOME = _Pattern(
+_NUMBER_TO_SOME = Pattern(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
     r"|[-+]?0[xXoObB][-+]?[0-9a-fA-F]*"
     r"|[-+]?[0-9]+(?::[0-5]?[0-9])+(?:\.[0-9]*)?"
@@ -96,34 +87,34 @@ _NUMBER_TO_SOME = _Pattern(
 
 # Not text, or a line break to some readers only: a lone CR, NEL, LS, PS. A byte order mark is for the first place.
 _UNREADABLE = "[^\t\r\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|\r(?!\n)"
-_UNREADABLE_ASCII = _Pattern("[^\t\r\n\x20-\x7e]|\r(?!\n)")
+_UNREADABLE_ASCII = Pattern("[^\t\r\n\x20-\x7e]|\r(?!\n)")
 # Spaces, line breaks and comments. A '#' inside a word starts none.
-_GAP = _Pattern(r"(?:[ ]+|\r?\n|(?<![^ \r\n\ufeff])#[^\r\n]*)*")
-_LINE_END = _Pattern(r" *(?: #[^\r\n]*)?(?=\r?\n|\Z)")
-_MARKER = _Pattern(r"(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
-_DIRECTIVE = _Pattern(r"%YAML 1\.1")
-_DASH = _Pattern(r"-(?=[ \t\r\n]|\Z)")
-_COLON = _Pattern(r" *:(?=[ \t\r\n]|\Z)")
-_COLON_BEHIND_QUOTES = _Pattern(r" *:")
+_GAP = Pattern(r"(?:[ ]+|\r?\n|(?<![^ \r\n\ufeff])#[^\r\n]*)*")
+_LINE_END = Pattern(r" *(?: #[^\r\n]*)?(?=\r?\n|\Z)")
+_MARKER = Pattern(r"(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
+_DIRECTIVE = Pattern(r"%YAML 1\.1")
+_DASH = Pattern(r"-(?=[ \t\r\n]|\Z)")
+_COLON = Pattern(r" *:(?=[ \t\r\n]|\Z)")
+_COLON_BEHIND_QUOTES = Pattern(r" *:")
 # One line of a plain scalar: up to ': ' or ' #' and, inside brackets, up to their signs.
-_PLAIN_LINE = _Pattern(r"(?:[^ \t\r\n:#]+|:(?![ \t\r\n]|\Z)|(?<![ \r\n])#| +(?![ #]))*")
-_PLAIN_LINE_IN_FLOW = _Pattern(r"(?:[^ \t\r\n:#,?\[\]{}]+|:(?![ \t\r\n,?\[\]{}]|\Z)|(?<![ \r\n])#| +(?![ #]))*")
-_PLAIN_FOLD = _Pattern(r" *(?:\r?\n *)+")
-_FOLD = _Pattern(r"[ \t]*(?:\r?\n[ \t]*)+")
-_CONTINUATION = _Pattern(r"\n( *)(?=[^ \r\n])")
-_SINGLE_QUOTED = _Pattern(r"'((?:[^']|'')*)'")
-_DOUBLE_QUOTED = _Pattern(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-_ESCAPE_OR_FOLD = _Pattern(
+_PLAIN_LINE = Pattern(r"(?:[^ \t\r\n:#]+|:(?![ \t\r\n]|\Z)|(?<![ \r\n])#| +(?![ #]))*")
+_PLAIN_LINE_IN_FLOW = Pattern(r"(?:[^ \t\r\n:#,?\[\]{}]+|:(?![ \t\r\n,?\[\]{}]|\Z)|(?<![ \r\n])#| +(?![ #]))*")
+_PLAIN_FOLD = Pattern(r" *(?:\r?\n *)+")
+_FOLD = Pattern(r"[ \t]*(?:\r?\n[ \t]*)+")
+_CONTINUATION = Pattern(r"\n( *)(?=[^ \r\n])")
+_SINGLE_QUOTED = Pattern(r"'((?:[^']|'')*)'")
+_DOUBLE_QUOTED = Pattern(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ESCAPE_OR_FOLD = Pattern(
     r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(\r?\n[ \t]*(?:\r?\n[ \t]*)*)|(.))|" + _FOLD.pattern
 )
 _ESCAPES = {
     "0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b", " ": " ",
     '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
 }  # fmt: skip
-_BLOCK_HEADER = _Pattern(r"([|>])(?:([-+])([1-9])?|([1-9])([-+])?)?")
-_BLANK_LINES = _Pattern(r"(?: *\r?\n)* *")
-_REST_OF_LINE = _Pattern(r"[^\r\n]*")
-_BREAK = _Pattern(r"\r?\n")
+_BLOCK_HEADER = Pattern(r"([|>])(?:([-+])([1-9])?|([1-9])([-+])?)?")
+_BLANK_LINES = Pattern(r"(?: *\r?\n)* *")
+_REST_OF_LINE = Pattern(r"[^\r\n]*")
+_BREAK = Pattern(r"\r?\n")
 
 _REFUSED = {
     "&": "found an anchor, which this reader does not follow; write the value out at each place",
@@ -259,16 +250,16 @@ class _Reader:
         chomping, digit = header.group(2) or header.group(5), header.group(3) or header.group(4)
         self._end_line()
         end = self.at
-        self.at = _end(_BREAK, self.text, end)
+        self.at = _BREAK.end(self.text, end)
         width = max(indent, 0) + int(digit) if digit else self._detected_width(max(indent, 0) + 1)
         lines: list[str] = []
         blanks, last_break = 0, ""
         while self.at < len(self.text):
-            line_end = _end(_REST_OF_LINE, self.text, self.at)
+            line_end = _REST_OF_LINE.end(self.text, self.at)
             line = self.text[self.at : line_end]
             if line[:width].strip(" "):
                 break
-            self.at = _end(_BREAK, self.text, line_end)
+            self.at = _BREAK.end(self.text, line_end)
             line_break = "\n" if self.at > line_end else ""
             if len(line) > width:
                 lines += [""] * blanks + [line[width:]]
@@ -351,7 +342,7 @@ class _Reader:
         end = _end_of_plain(pattern, self.text, start)
         text = self.text[start:end]
         while not one_line:
-            self.at = _end(_PLAIN_FOLD, self.text, end)
+            self.at = _PLAIN_FOLD.end(self.text, end)
             next_end = _end_of_plain(pattern, self.text, self.at)
             if self.at == end or self._column() <= indent or self._at_marker() or next_end == self.at:
                 break
@@ -370,10 +361,8 @@ class _Reader:
 
     def _resolve(self, text: str, start: int) -> Any:
         """The value of a plain scalar. The kubelet and PyYAML must agree on it."""
-        if text in _NULL:
-            return None
-        if text in _TRUE or text in _FALSE:
-            return text in _TRUE
+        if text in _WORDS:
+            return _WORDS[text]
         if text[0] in "+-.0123456789":
             if _INTEGER.fullmatch(text) and -(2**63) <= int(text) < 2**64:
                 return int(text)
@@ -430,7 +419,7 @@ class _Reader:
 
     def _skip(self) -> None:
         """Go to the next token: over spaces, line breaks and comments."""
-        self.at = _end(_GAP, self.text, self.at)
+        self.at = _GAP.end(self.text, self.at)
         if self._peek() == "\t":
             raise self._error(_TAB)
         if self._peek() == "#":
@@ -439,7 +428,7 @@ class _Reader:
     def _end_line(self) -> None:
         self._take(_LINE_END, "expected the end of the line, found %s; put the value in quotes if this belongs to it")
 
-    def _take(self, pattern: _Pattern, otherwise: str) -> re.Match[str]:
+    def _take(self, pattern: Pattern, otherwise: str) -> re.Match[str]:
         match: re.Match[str] | None = pattern.match(self.text, self.at)
         if not match:
             raise self._error(_TAB if self._peek() == "\t" else otherwise.replace("%s", self._found()))
@@ -477,7 +466,7 @@ class _Reader:
     def _found(self) -> str:
         if self.at == len(self.text):
             return "the end of the text"
-        rest_of_line = self.text[self.at : _end(_REST_OF_LINE, self.text, self.at)]
+        rest_of_line = self.text[self.at : _REST_OF_LINE.end(self.text, self.at)]
         return ascii(rest_of_line[:20]) if rest_of_line else "the end of the line"
 
     def _error(self, what: str, at: int | None = None) -> YAMLError:
@@ -489,13 +478,8 @@ def _mapping_node(members: dict[str, Member], start: int, end: int, style: str) 
     return Node({key: member.node.value for key, member in members.items()}, start, end, style, members)
 
 
-def _end(pattern: _Pattern, text: str, at: int) -> int:
-    match = pattern.match(text, at)
-    return match.end() if match else at
-
-
-def _end_of_plain(pattern: _Pattern, text: str, at: int) -> int:
-    return at + len(text[at : _end(pattern, text, at)].rstrip(" "))
+def _end_of_plain(pattern: Pattern, text: str, at: int) -> int:
+    return at + len(text[at : pattern.end(text, at)].rstrip(" "))
 
 
 def _fold(line_breaks: str) -> str:

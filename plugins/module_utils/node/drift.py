@@ -12,6 +12,7 @@ from ..cpuset import CPUSet
 from ..errors import InputError, RefusedError
 from ..kubelet.configuration import Configuration
 from ..kubelet.settings import SETTINGS, Machine, Plan, differences, manager_config, plan_settings
+from ..kubelet.values import value_at
 from ..state.assignments import State
 from ..state.verdict import ABSENT, ACCEPTED, REFUSED, Judgement, judge
 from ..topology.model import Topology
@@ -125,9 +126,7 @@ def describe_drift(plan: Plan, configuration: Configuration) -> list[dict[str, A
         for name in differences(plan.settings, plan.found)
     ]
     for path, value in plan.companions.items():
-        found: Any = configuration.values
-        for key in path:
-            found = found.get(key) if isinstance(found, Mapping) else None
+        found = value_at(configuration.values, path)
         drift.append({"subject": ".".join(path), "wanted": value, "found": found, "source": configuration.origin(path)})
     return drift
 
