@@ -6,12 +6,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
 from .errors import InputError, NodeError, RefusedError
 
 _SAVE_AGAIN = "; save the node's files again"
+# O_NONBLOCK: the open of a FIFO in a regular file's place must not wait for a writer.
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class Tree:
@@ -41,13 +44,19 @@ class Tree:
 
     def path(self, path: str) -> str:
         """Where the node's `path` is here. Raises RefusedError when a link leads out of the tree."""
+        here = self._place(path)
+        if not self._live:
+            self._check_link(here)
+        return here
+
+    def _place(self, path: str) -> str:
+        """As path(), but what is there may be a link that leads out."""
         if self._live:
             return path
         here = self.root + os.path.normpath("/" + path.lstrip("/"))
         directory = os.path.dirname(here)
         if directory not in self._inside:
             self._check_directory(directory)
-        self._check_link(here)
         return here
 
     def node_path(self, here: str) -> str:
@@ -71,6 +80,17 @@ class Tree:
                 "%s leads out of %s, to %s; this link is not followed: put what it leads to in its place"
                 % (here, self.root, real)
             )
+
+    def _open(self, here: str) -> int:
+        if not self._live:
+            try:
+                return os.open(here, _READ | os.O_NOFOLLOW)
+            except OSError as error:
+                if error.errno != errno.ELOOP:
+                    raise
+            # It is a link, as hardly any file is: asking first would take as long as reading.
+            self._check_link(here)
+        return os.open(here, _READ)
 
     def damaged(self, path: str, what: str) -> NodeError:
         """What to tell of a file whose content is wrong."""
@@ -98,10 +118,9 @@ class Tree:
 
     def read_bytes(self, path: str) -> bytes:
         """The content of a regular file. Raises NodeError, which names the file, when it cannot be read."""
-        here = self.path(path)
+        here = self._place(path)
         try:
-            # O_NONBLOCK: the open of a FIFO in a regular file's place must not wait for a writer.
-            descriptor = os.open(here, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            descriptor = self._open(here)
             try:
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                     raise NodeError("%s: is not a regular file; put it out of the way" % here)
@@ -127,9 +146,9 @@ class Tree:
 
     def read_value(self, path: str) -> str | None:
         """The one line of a file in /sys or /proc without its end, or None when there is no such file."""
-        here = self.path(path)
+        here = self._place(path)
         try:
-            descriptor = os.open(here, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            descriptor = self._open(here)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
