@@ -34,6 +34,18 @@ PATIENCE = 3600
 _SET_CHILD_SUBREAPER = 36
 
 
+@pytest.fixture(autouse=True)
+def told_to_end() -> Iterator[None]:
+    """Who is told to end ends as by Ctrl+C: machines and all."""
+
+    def end(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_scenario(scenario: str, tmp_path: Path) -> None:
     machines = prepare(scenario)

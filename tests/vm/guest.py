@@ -94,6 +94,7 @@ def stop(name: str) -> None:
         else:
             raise GuestError("%s: process %d does not end" % (name, pid))
     shutil.rmtree(directory, ignore_errors=True)
+    _connection(directory).unlink(missing_ok=True)
 
 
 def running() -> list[Running]:
@@ -175,7 +176,7 @@ class _Guest:
     def introduce(self) -> None:
         """Give it its name and identity, and the time: what it has of these is the snapshot's."""
         name = self.directory.name
-        identity = hashlib.md5(str(self.directory).encode(), usedforsecurity=False).hexdigest()
+        identity = _identity(self.directory)
         script = "date -s @%.3f; hostname %s; echo %s > /etc/hostname; echo %s > /etc/machine-id"
         self.run("{ %s; } > /dev/null" % (script % (time.time(), name, name, identity)))
 
@@ -255,7 +256,7 @@ class _Guest:
             "LogLevel": "ERROR",
             # One connection for all: each further one would cost an emulated machine a second.
             "ControlMaster": "auto",
-            "ControlPath": _quoted(host.CACHE / "%C"),
+            "ControlPath": _quoted(_connection(self.directory)),
             "ControlPersist": "10m",
         }
         lines = ["Host " + self.directory.name, *("    %s %s" % item for item in options.items())]
@@ -310,6 +311,15 @@ def _take(snapshot: Path, shape: Shape, image: Image, arguments: list[str]) -> N
 
 
 # --- helpers ------------------------------------------------------------------------------------------
+
+
+def _identity(directory: Path) -> str:
+    return hashlib.md5(str(directory).encode(), usedforsecurity=False).hexdigest()
+
+
+def _connection(directory: Path) -> Path:
+    """The socket of the connection that is kept open. Not in the directory, as a socket's path must be short."""
+    return host.CACHE / ("ssh-" + _identity(directory)[:16])
 
 
 def _pid(directory: Path) -> int:
