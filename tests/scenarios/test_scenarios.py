@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +27,8 @@ from ansible_collections.kubenode.cpu_manager.tests.vm import guest, host, image
 ROOT = Path(__file__).resolve().parent.parent.parent
 MOLECULE = ROOT / "extensions" / "molecule"
 SCENARIOS = sorted(path.parent.name for path in MOLECULE.glob("*/molecule.yml"))
+# Where scenarios have their control planes.
+CLUSTERS = ROOT / "build" / "cluster"
 
 # Seconds. A busy host takes its time; a scenario that hangs ends nevertheless.
 PATIENCE = 3600
@@ -96,23 +99,25 @@ def run(scenario: str, machines: set[str], directory: Path, patience: float) -> 
                 steps += [(name, time.monotonic()) for name in re.findall(r" > ([a-z]+)\] Executing", line)]
                 boots += re.findall("[^ '\"]+: [^ ]+, up after [0-9.]+ s", line)
             assert molecule.wait() == 0, "molecule ends with %d" % molecule.returncode
-            left = _left(machines)
+            left = _left(scenario, machines)
         finally:
             too_long.cancel()
             _end_descendants()
-            _remove(machines)
+            _remove(scenario, machines)
     assert not left
     print("\n%s: %s; %s" % (scenario, _seconds([*steps, ("end", time.monotonic())]), "; ".join(boots)))
 
 
-def _left(machines: set[str]) -> list[str]:
+def _left(scenario: str, machines: set[str]) -> list[str]:
     """What a scenario should have removed."""
-    return sorted(machines.intersection(guest.left_behind()))
+    return [*machines.intersection(guest.left_behind()), *(path.name for path in CLUSTERS.glob(scenario))]
 
 
-def _remove(machines: set[str]) -> None:
+def _remove(scenario: str, machines: set[str]) -> None:
     for name in machines.intersection(guest.left_behind()):
         guest.stop(name)
+    for directory in CLUSTERS.glob(scenario):
+        shutil.rmtree(directory)
 
 
 def _end_descendants() -> None:
