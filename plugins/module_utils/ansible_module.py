@@ -11,7 +11,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 from ansible.module_utils.basic import AnsibleModule
 
 # Before all others, for its effect on them.
-from . import compile_once  # noqa: F401 # pylint: disable=unused-import
+from . import startup  # noqa: F401 # pylint: disable=unused-import
 from .errors import InputError, NodeError, RefusedError
 from .kubelet.settings import (
     CPU_MANAGER_POLICIES,

@@ -22,7 +22,7 @@ PACKAGE = "cpu_manager"
 _HERE = __name__.rpartition(".")[0]
 _MAIN = """\
 import sys
-import {package}.compile_once
+import {package}.startup
 from {package}.{module} import main
 sys.exit(main(sys.argv[1:]))
 """
@@ -33,7 +33,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 def build(module: str, interpreter: str) -> bytes:
     """The program whose main() is in `module`, named as seen from here ("node.reconcile_program")."""
     sources = {}
-    waiting = ["compile_once", module]
+    waiting = ["startup", module]
     while waiting:
         name = waiting.pop()
         if name not in sources:

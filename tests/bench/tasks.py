@@ -26,15 +26,20 @@ PING: dict[str, Any] = {"name": "Ping", "ansible.builtin.ping": {}}
 def time_tasks(
     directory: Path, tasks: Mapping[str, Mapping[str, Any]], hosts: int, rounds: int
 ) -> dict[str, list[float]]:
-    """{name: the wall seconds of each round}, after one round that warms the caches. A task may include others."""
+    """{name: the wall seconds of each round}, after one round that warms the caches. A task may include others.
+
+    Every other round goes backwards, so that a machine that grows slower or faster does so for all.
+    """
     _write_inventory(directory, hosts)
     playbooks = {}
     for number, (what, task) in enumerate(tasks.items()):
         playbooks[what] = _write_playbook(directory / ("%d.json" % number), task)
     times: dict[str, list[float]] = {what: [] for what in playbooks}
+    order = list(playbooks)
     for _round in range(rounds + 1):
-        for what, playbook in playbooks.items():
-            times[what].append(_seconds(playbook, hosts))
+        for what in order:
+            times[what].append(_seconds(playbooks[what], hosts))
+        order.reverse()
     return {what: found[1:] for what, found in times.items()}
 
 

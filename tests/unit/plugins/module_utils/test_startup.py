@@ -10,9 +10,9 @@ import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils import compile_once
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils import startup
 
-# Imports `module` from the archive given, once compile_once is there if that is asked for too.
+# Imports `module` from the archive given, after startup if that is asked for.
 PROGRAM = """
 import builtins, sys
 archive, once = sys.argv[1:]
@@ -23,7 +23,7 @@ def counted(source, name, *rest, **more):
 builtins.compile = counted
 sys.path.insert(0, archive)
 if once == "once":
-    import compile_once
+    import startup
 import module
 print(sum("module.py" in str(name) for name in names), module.ANSWER, module.__file__)
 """
@@ -33,7 +33,7 @@ def import_from_zip(directory: Path, once: str) -> list[str]:
     archive = directory / "code.zip"
     with zipfile.ZipFile(archive, "w") as writer:
         writer.writestr("module.py", "ANSWER = 42\n")
-        writer.write(compile_once.__file__, "compile_once.py")
+        writer.write(startup.__file__, "startup.py")
     arguments = [sys.executable, "-c", PROGRAM, str(archive), once]
     done = subprocess.run(arguments, check=True, capture_output=True, text=True)
     return done.stdout.split()
@@ -49,5 +49,15 @@ def test_python_still_needs_that(tmp_path: Path) -> None:
 
 def test_another_kind_of_importer_is_left_as_it_is() -> None:
     importer = SimpleNamespace()
-    compile_once.keep_compiled(importer)
+    startup.keep_compiled(importer)
     assert vars(importer) == {}
+
+
+def test_the_collector_leaves_alone_what_was_there() -> None:
+    count = "import gc, sys; sys.path.insert(0, sys.argv[1]); import startup; print(gc.get_freeze_count())"
+    command = [sys.executable, "-c", count, str(Path(startup.__file__).parent)]
+    assert int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) > 0
+
+
+def test_another_collector_is_left_as_it_is() -> None:
+    startup.spare_collector(SimpleNamespace())
