@@ -86,7 +86,7 @@ cluster: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the tests with a real cont
 .PHONY: scenario
 scenario: $(TESTING) $(LINK)
 	$(call heading,molecule: the quicker scenarios, a machine each)
-	@MACHINES=uneven,v2 pytest --junit-xml=$(RESULTS)/scenarios.xml -k 'topology or cpusets or runtime' tests/scenarios
+	@MACHINES=uneven,v2 pytest --junit-xml=$(RESULTS)/scenarios.xml -k 'topology or cpusets' tests/scenarios
 
 .PHONY: vm-test
 vm-test: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the scenarios on virtual machines; SCENARIO=kubelet runs one
