@@ -16,7 +16,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpo
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
-from .tasks import PING, time_tasks
+from .tasks import PING, ratio, time_tasks
 
 HOSTS = 20
 ROUNDS = 11
@@ -80,8 +80,9 @@ def measure() -> bool:
     print("  %-36s %6.2f" % ("ansible.builtin.ping", mean(times["ping"])))
     kept = True
     for what in list(tasks)[1:]:
-        # One round differs from the next by more than the limit allows; all of them together hardly do.
-        ratio = mean(times[what]) / mean(times["ping"])
-        kept = kept and ratio <= LIMIT
-        print("  %-36s %6.2f  %.2f times ping (limit %.2f)" % ("drift_info " + what, mean(times[what]), ratio, LIMIT))
+        times_ping = ratio(times[what], times["ping"])
+        kept = kept and times_ping <= LIMIT
+        print(
+            "  %-36s %6.2f  %.2f times ping (limit %.2f)" % ("drift_info " + what, mean(times[what]), times_ping, LIMIT)
+        )
     return kept

@@ -13,8 +13,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import mean
 from types import MappingProxyType
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 _CALLBACKS = Path(__file__).resolve().parent.parent / "playbooks/callback_plugins"
 # Processes of Ansible at a time.
@@ -41,6 +42,12 @@ def time_tasks(
             times[what].append(_seconds(playbooks[what], hosts))
         order.reverse()
     return {what: found[1:] for what, found in times.items()}
+
+
+def ratio(mine: Sequence[float], ping: Sequence[float]) -> float:
+    """How many times as long one of two tasks took. One round differs from the next by more than a limit allows; all
+    of them together hardly do."""
+    return mean(mine) / mean(ping)
 
 
 def count_modules(directory: Path, task: Mapping[str, Any]) -> int:
