@@ -267,7 +267,8 @@ def test_a_start_that_fails_puts_all_back(story: Story) -> None:
     assert last[0] == "Tell what failed"
     assert last[1].startswith(MACHINE + ": Start the kubelet: ")
     assert "kubelet: broken" in last[1]
-    assert last[1].endswith("; the node is as it was") and "\n;" not in last[1]
+    assert last[1].endswith("; the node is as it was")
+    assert "\n;" not in last[1]
     assert kept(story, "refused") == story.before["refused"].files
     assert story.after["refused"].log == ["started none 10s", "stopped", "refused broken", "started none 10s"]
     assert story.after["refused"].pid is not None
