@@ -30,8 +30,8 @@ SCENARIOS = sorted(path.parent.name for path in MOLECULE.glob("*/molecule.yml"))
 # Where scenarios have their control planes.
 CLUSTERS = ROOT / "build" / "cluster"
 
-# Seconds. A busy host takes its time; a scenario that hangs ends nevertheless.
-PATIENCE = 3600
+# Seconds. A busy host takes its time, three kubelets on it more than an hour; a scenario that hangs ends nevertheless.
+PATIENCE = 7200
 
 # Of prctl(2): what loses its parent becomes a child of this process, and can be found.
 _SET_CHILD_SUBREAPER = 36
