@@ -17,8 +17,6 @@ CPU_MODEL = "Haswell-noTSX"
 # The files that a machine has in its directory.
 CONSOLE, DISK, INITRD, MONITOR = "console.log", "disk.qcow2", "initrd", "monitor"
 
-# A kubelet reads every file of every controller again and again, and cpuset is the one that matters here.
-_FEWER_CONTROLLERS = ("cgroup_disable=blkio,hugetlb,misc,net_cls,net_prio,perf_event,rdma", "psi=0")
 _CGROUP_1 = ("systemd.unified_cgroup_hierarchy=0", "systemd.legacy_systemd_cgroup_controller=1")
 
 
@@ -86,6 +84,7 @@ def _kernel_arguments(shape: Shape, with_kvm: bool, tsc_khz: int) -> list[str]:
         # factors: the guest's seconds fly, and its watchdogs end what is merely slow.
         arguments += ["tsc_early_khz=%d" % tsc_khz, "no_timer_check"]
         arguments += ["nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1"]
-    arguments += _FEWER_CONTROLLERS
+    # A kubelet reads every file of every controller again and again, and cpuset is the one that matters here.
+    arguments += ["cgroup_disable=blkio,hugetlb,misc,net_cls,net_prio,perf_event,rdma", "psi=0"]
     arguments += _CGROUP_1 if shape.cgroup == 1 else ()
     return [*arguments, *shape.kernel]
