@@ -17,7 +17,7 @@ description:
   - Sets the kubelet's CPU settings where the node's distribution wants them, and leaves every other line as it is. That
     is the C(KubeletConfiguration) file, YAML or JSON, as with kubeadm, kubespray and EKS; the file
     C(50-kubenode-cpu-manager.conf) in the directory of drop-in files, where there is one, as with k3s and RKE2 from
-    1.32 on; C(kubelet-arg) in C(config.yaml.d/50-kubenode-cpu-manager.yaml) with older ones of these two; and
+    1.32 on; C(kubelet-arg) in C(config.yaml.d/90-kubenode-cpu-manager.yaml) with older ones of these two; and
     C(args/kubelet) with MicroK8s.
   - Before anything is written, checks that the kubelet would start on this machine with the result, and that it would
     have the settings. It refuses where a flag or another drop-in file counts before what it would write, and names

@@ -137,7 +137,8 @@ CONTAINER_NAMES = {
     ("containerd", CGROUPFS): ("%s", ""),
     ("cri-o", SYSTEMD): ("crio-%s.scope", ""),
     ("cri-o", CGROUPFS): ("crio-%s", ""),
-    ("crun", SYSTEMD): ("crio-%s.scope", "container"),
+    ("cri-o+crun", SYSTEMD): ("crio-%s.scope", "container"),
+    ("containerd+crun", SYSTEMD): ("cri-containerd-%s.scope", "container"),
     ("docker", SYSTEMD): ("docker-%s.scope", ""),
     ("docker", CGROUPFS): ("%s", ""),
 }
@@ -163,7 +164,7 @@ def container_files(driver: str, runtime: str, pod: str, container: str, cpus: s
     found = {path: Files(cpus, "0", () if inner else process)}
     if inner:
         found["%s/%s" % (path, inner)] = Files("", "", process)
-    if runtime in ("cri-o", "crun"):
+    if runtime.startswith("cri-o"):
         monitor = "crio-conmon-%s" % container + (".scope" if driver == SYSTEMD else "")
         found["%s/%s" % (pod, monitor)] = Files(cpus, "0", (process[0] + 1,))
     return found

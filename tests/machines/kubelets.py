@@ -31,6 +31,9 @@ _K3S, _RKE2 = "/var/lib/rancher/k3s/agent", "/var/lib/rancher/rke2/agent"
 _EKS = "/etc/kubernetes/kubelet/config.json"
 _DROP_IN = "50-kubenode-cpu-manager.conf"
 
+# What Rancher writes for k3s and RKE2.
+_RANCHER = '{\n  "agent-token": "secret",\n  "kubelet-arg": [\n    "max-pods=250"\n  ]\n}'
+
 KUBELETS: dict[str, Kubelet] = {
     "kubeadm": Kubelet(
         {
@@ -80,7 +83,14 @@ KUBELETS: dict[str, Kubelet] = {
         {"/etc/rancher/k3s/config.yaml": "write-kubeconfig-mode: 0644\nkubelet-arg:\n- max-pods=50\n"},
         "v1.31.9+k3s1",
         directories=(_K3S,),
-        written=("/etc/rancher/k3s/config.yaml.d/50-kubenode-cpu-manager.yaml",),
+        written=("/etc/rancher/k3s/config.yaml.d/90-kubenode-cpu-manager.yaml",),
+    ),
+    "k3s-rancher": Kubelet(
+        {"/etc/rancher/k3s/config.yaml.d/50-rancher.yaml": _RANCHER},
+        "v1.31.9+k3s1",
+        "/usr/local/bin/k3s agent",
+        directories=(_K3S,),
+        written=("/etc/rancher/k3s/config.yaml.d/90-kubenode-cpu-manager.yaml",),
     ),
     "rke2": Kubelet(
         {_RKE2 + "/etc/kubelet.conf.d/00-rke2-defaults.conf": PLAIN},
@@ -132,5 +142,7 @@ def write_kubelet(root: Path, kubelet: Kubelet) -> None:
     if kubelet.command_line:
         process = root / "proc/4711"
         process.mkdir(parents=True)
-        words = kubelet.command_line.split()
+        # k3s writes its title over its arguments, one word.
+        is_title = kubelet.command_line.startswith("/usr/local/bin/k3s")
+        words = [kubelet.command_line] if is_title else kubelet.command_line.split()
         (process / "cmdline").write_text("".join(word + "\0" for word in words), encoding="utf-8")

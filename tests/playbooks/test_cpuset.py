@@ -29,7 +29,7 @@ NODES = {
     "v1": ("containerd", CGROUPFS),
     "v2": ("containerd", SYSTEMD),
     "hybrid": ("docker", CGROUPFS),
-    "hybrid-v2": ("crun", SYSTEMD),
+    "hybrid-v2": ("cri-o+crun", SYSTEMD),
 }
 POD = "8dbda0f5-4d4c-4b9c-b4c2-5e8b0c7e7f4a"
 

@@ -52,10 +52,9 @@ _SLICE = ".slice"
 _KUBEPODS = "kubepods"
 _QOS_NAMES = (("burstable", BURSTABLE), ("besteffort", BEST_EFFORT))
 _CONTAINER = re.compile(r"(?:(cri-containerd|crio|docker)-)?([0-9a-f]{64})(?:\.scope)?")
-_CRI_O = "cri-o"
 # A name that is the id alone says nothing about the runtime.
-_RUNTIMES = {"cri-containerd": "containerd", "crio": _CRI_O, "docker": "docker", None: ""}
-# In a scope of CRI-O's, crun makes a cgroup of this name for the processes.
+_RUNTIMES = {"cri-containerd": "containerd", "crio": "cri-o", "docker": "docker", None: ""}
+# In a scope, crun makes a cgroup of this name for the processes.
 _CRUN_INNER = "container"
 
 
@@ -374,7 +373,7 @@ class Hierarchy:
                 if name is None:
                     continue
                 runtime, inner = _RUNTIMES[name.group(1)], _joined(path, _CRUN_INNER)
-                has_inner = runtime == _CRI_O and inner in self.children(path)
+                has_inner = name.group(1) is not None and inner in self.children(path)
                 found[name.group(2)] = ContainerCgroup(
                     pod.pod_uid, pod.qos_class, name.group(2), runtime, path, inner if has_inner else path
                 )

@@ -24,7 +24,8 @@ FILE, DROP_IN, FLAGS, NOWHERE = "file", "drop-in", "flags", "nowhere"
 DROP_IN_SINCE = 32
 DROP_IN_NAME = "50-kubenode-cpu-manager.conf"
 DROP_IN_SUFFIX = ".conf"
-KUBELET_ARG_NAME = "50-kubenode-cpu-manager.yaml"
+# Rancher's is 50-rancher.yaml, and its list takes the place of those before it.
+KUBELET_ARG_NAME = "90-kubenode-cpu-manager.yaml"
 
 # From this minor version on kubeadm patches the configuration that it writes.
 PATCHES_SINCE = 25
@@ -201,6 +202,15 @@ DISTRIBUTIONS = (
     ),
 )
 
+# Where systemd looks for units; the first of a name counts.
+UNIT_DIRECTORIES = (
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+)
+
 _OS_RELEASE = "/etc/os-release"
 _WANTS = "/etc/systemd/system/multi-user.target.wants/%s.service"
 
@@ -245,3 +255,8 @@ def service_of(tree: Tree, distribution: Distribution) -> str:
     """The systemd service that runs the kubelet on this node."""
     services = distribution.services
     return next((name for name in services if tree.exists(_WANTS % name, follow=False)), services[0])
+
+
+def has_unit(tree: Tree, service: str) -> bool:
+    """Whether systemd knows a service."""
+    return any("%s.service" % service in tree.names(directory) for directory in UNIT_DIRECTORIES)

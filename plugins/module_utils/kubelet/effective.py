@@ -15,6 +15,17 @@ from ..errors import InputError
 from .configuration import API_VERSION, KIND, Configuration, ConfigurationError
 from .flags import FEATURE_GATES, FLAGS, NAMES, Given, values_of
 
+# Filled in where the --config file has none, before anything is merged into it.
+_EVICTION = {
+    "evictionHard": {
+        "memory.available": "100Mi",
+        "nodefs.available": "10%",
+        "nodefs.inodesFree": "5%",
+        "imagefs.available": "15%",
+        "imagefs.inodesFree": "5%",
+    }
+}
+
 
 class Layer(NamedTuple):
     """What one file gives, or what all flags give; the latter name the source of each."""
@@ -68,7 +79,10 @@ def effective_configuration(
     file: Configuration | None, drop_ins: Sequence[Configuration], given: Sequence[Given]
 ) -> EffectiveConfiguration:
     """What these make together. Raises ConfigurationError for a flag that the kubelet cannot read."""
-    layers = [Layer(one.values, one.source) for one in ([file] if file is not None else []) + list(drop_ins)]
+    layers = [Layer(one.values, one.source) for one in drop_ins]
+    if file is not None:
+        needs_defaults = any("evictionHard" in one.values for one in drop_ins)
+        layers.insert(0, Layer({**(_EVICTION if needs_defaults else {}), **file.values}, file.source))
     flags = tuple(one for one in given if one.name in FLAGS)
     if flags:
         try:

@@ -8,31 +8,46 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Iterable, Sequence
+from typing import Any, Iterable, Iterator, Sequence
 
-from .flags import NAMES, read_flags
+from .flags import NAMES, split_flags
 
-# The words of k3s' and RKE2's file; with the + they are added to those of the files before.
-_KUBELET_ARG = re.compile(r"(?m)^kubelet-arg(\+?):.*(?:\n(?:[ \t#-].*)?)*")
+# A word of systemd's, which may have quoted parts.
+_WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\S)+""")
+_QUOTED = re.compile(r"""(["'])(.*?)\1""")
+# k3s' and RKE2's key; with the + its words are added to those of the files before.
+_KEY, _ADDING_KEY = "kubelet-arg", "kubelet-arg+"
+_KUBELET_ARG = re.compile(r"""(?m)^(["']?)kubelet-arg\+?\1[ \t]*:.*(?:\n(?:[] \t#-].*)?)*""")
 _KUBELET_ARG_HEADER = "# The kubelet's CPU settings, written by kubenode.cpu_manager.\n"
 
 
-def environment_words(text: str) -> list[str]:
-    """The words of all variables of an environment file, as systemd splits them."""
-    words: list[str] = []
+def split_words(text: str) -> list[str]:
+    """The words of a line, as systemd splits it."""
+    return [_QUOTED.sub(r"\2", word) for word in _WORD.findall(text)]
+
+
+def read_environment(text: str) -> dict[str, str]:
+    """The variables of an environment file, as systemd reads it."""
+    variables = {}
     for line in text.replace("\\\n", " ").splitlines():
         name, equals, value = line.strip().partition("=")
         if equals and not name.startswith(("#", ";")):
             value = value.strip()
             if len(value) > 1 and value[0] in "\"'" and value[-1] == value[0]:
                 value = value[1:-1]
-            words += value.split()
-    return words
+            variables[name] = value
+    return variables
+
+
+def environment_words(text: str) -> list[str]:
+    """The words of all variables of an environment file."""
+    return [word for value in read_environment(text).values() for word in split_words(value)]
 
 
 def line_words(text: str) -> list[str]:
-    """The words of a file that has a flag, and its value, on each line."""
-    return [word for line in text.splitlines() if not line.strip().startswith("#") for word in line.split()]
+    """The words of a file that has a flag, and its value, on each line. MicroK8s takes all quotes away."""
+    lines = text.replace('"', "").replace("'", "").splitlines()
+    return [word for line in lines if not line.strip().startswith("#") for word in line.split()]
 
 
 def with_lines(text: str, fields: Iterable[str], arguments: Sequence[str]) -> str:
@@ -41,11 +56,13 @@ def with_lines(text: str, fields: Iterable[str], arguments: Sequence[str]) -> st
     kept: list[str] = []
     place = None
     for line in text.splitlines(keepends=True):
-        given = read_flags(line_words(line), "")
-        if given and given[0].name in names:
-            place = len(kept) if place is None else place
-        else:
+        flags = list(split_flags(line_words(line)))
+        if not any(name in names for name, _words in flags):
             kept.append(line)
+            continue
+        place = len(kept) if place is None else place
+        others = [word for name, words in flags if name not in names for word in words]
+        kept += [" ".join(others) + "\n"] if others else []
     if place is None:
         place = len(kept)
         if kept and not kept[-1].endswith("\n"):
@@ -58,23 +75,31 @@ def kubelet_args(texts: Iterable[str]) -> list[list[str]]:
 
     A file's list takes the place of those before it, unless its key has a plus. Raises ValueError.
     """
-    # Imported here: of the distributions only these two have YAML around their flags.
-    from .yaml import load
-
     lists: list[list[str]] = []
     for text in texts:
         mine: list[str] = []
-        # Only this key: the rest of the file may be written in ways that the reader refuses.
-        for block in _KUBELET_ARG.finditer(text.replace("\r\n", "\n")):
-            value = next(iter(load(block.group()).values()))
+        for key, value in _kubelet_arg_members(text):
             mine += ["--" + str(word).lstrip("-") for word in (value if isinstance(value, list) else [value]) if word]
-            if not block.group(1):
+            if key == _KEY:
                 lists = [[] for _file in lists]
         lists.append(mine)
     return lists
 
 
+def _kubelet_arg_members(text: str) -> Iterator[tuple[str, Any]]:
+    # Imported here: of the distributions only these two have YAML around their flags.
+    from .document import is_json, read_document
+
+    if is_json(text):
+        members = read_document(text).value
+        yield from ((key, members[key]) for key in (_KEY, _ADDING_KEY) if key in members)
+        return
+    # Only this key: the rest of the file may be written in ways that the reader refuses.
+    for block in _KUBELET_ARG.finditer(text.replace("\r\n", "\n")):
+        yield from read_document(block.group()).value.items()
+
+
 def kubelet_arg_file(arguments: Iterable[str]) -> str:
     """The text of such a file that adds these arguments."""
     lines = ["  - %s\n" % json.dumps(argument[len("--") :]) for argument in arguments]
-    return _KUBELET_ARG_HEADER + ("kubelet-arg+:\n" + "".join(lines) if lines else "")
+    return _KUBELET_ARG_HEADER + (_ADDING_KEY + ":\n" + "".join(lines) if lines else "")

@@ -10,7 +10,8 @@ Source: cmd/kubelet/app/options/options.go; k8s.io/component-base/cli/flag; gith
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from itertools import islice
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from ..errors import InputError
 from ..policy.options import BOOLEANS
@@ -70,18 +71,29 @@ class Given(NamedTuple):
 def read_flags(arguments: Iterable[str], source: str) -> list[Given]:
     """The flags among these arguments that are known here, in order."""
     given = []
+    for name, words in split_flags(arguments):
+        if name:
+            _name, equals, value = words[0].partition("=")
+            if not equals:
+                value = "true" if _is_switch(name) else "".join(words[1:])
+            given.append(Given(name, value, source))
+    return given
+
+
+def split_flags(arguments: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """The name of each flag with its words, which are one or two. What is not known here has no name."""
     rest = iter(arguments)
     for argument in rest:
-        if not argument.startswith("--"):
-            continue
-        name, equals, value = argument.partition("=")
+        name, equals, _value = argument.partition("=")
         name = name.replace("_", "-")
-        if name not in FLAGS and name not in _PATHS:
-            continue
-        if not equals:
-            value = "true" if name in FLAGS and FLAGS[name].form == SWITCH else next(rest, "")
-        given.append(Given(name, value, source))
-    return given
+        if not name.startswith("--") or (name not in FLAGS and name not in _PATHS):
+            yield "", [argument]
+        else:
+            yield name, [argument, *(() if equals or _is_switch(name) else islice(rest, 1))]
+
+
+def _is_switch(name: str) -> bool:
+    return name in FLAGS and FLAGS[name].form == SWITCH
 
 
 def path_of(given: Sequence[Given], name: str) -> str | None:

@@ -6,35 +6,56 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import Sequence
 
 from ..tree import Tree
 from .configuration import ConfigurationError
-from .distributions import ENVIRONMENT, FLAGS, KUBELET_ARG, LINES, Distribution
+from .distributions import ENVIRONMENT, FLAGS, KUBELET_ARG, LINES, Distribution, service_of
 from .flag_file import environment_words, kubelet_args, line_words
 from .flags import Given, read_flags
+from .unit import unit_command
 
 
-def find_flags(tree: Tree, known: Distribution, arguments: Sequence[str], told: str) -> list[Given]:
+def find_flags(tree: Tree, known: Distribution, arguments: Sequence[str], pid: int | None) -> list[Given]:
     """The flags of a distribution's kubelet that was started with these arguments, none where that is not known.
 
-    `told` is what a message calls the command line. Raises NodeError for a file that cannot be read.
+    pid: of the one that runs. Raises NodeError for a file that cannot be read.
     """
+    told = "its command line" if pid is None else "the command line of process %d" % pid
     from_files = [
         one
         for file in known.flag_files
         if file.form == KUBELET_ARG or tree.exists(file.path)
         for one in _file_flags(tree, file.path, file.form)
     ]
-    if known.has_kubelet_args:
-        # k3s and RKE2 give their kubelet what their files say, and then what they were given themselves.
-        return from_files + read_flags(_kubelet_args_of(arguments), told)
     # MicroK8s' command line names the file alone.
-    if not arguments or known.place == FLAGS:
+    if known.place == FLAGS:
         return from_files
+    service = service_of(tree, known)
+    if known.has_kubelet_args:
+        # k3s and RKE2 give their kubelet what their files say, and then what they were given themselves. Of k3s that
+        # cannot be seen, and RKE2's kubelet is another process.
+        given = from_files + read_flags(_kubelet_args_of(unit_command(tree, service) or arguments), _unit(service))
+        names = {one.name for one in given}
+        # What else a running kubelet has it will be given again.
+        others = read_flags(arguments, told) if pid is not None and _is_kubelet(arguments) else []
+        return [one for one in others if one.name not in names] + given
+    if not arguments:
+        arguments, told = unit_command(tree, service), _unit(service)
+        if not _is_kubelet(arguments):
+            return from_files
     # The files tell where a flag comes from.
     sources = {(one.name, one.value): one.source for one in from_files}
     return [one._replace(source=sources.get((one.name, one.value), one.source)) for one in read_flags(arguments, told)]
+
+
+def _unit(service: str) -> str:
+    return "the unit %s.service" % service
+
+
+def _is_kubelet(arguments: Sequence[str]) -> bool:
+    return posixpath.basename(arguments[0]) == "kubelet" if arguments else False
 
 
 def _kubelet_args_of(arguments: Sequence[str]) -> list[str]:

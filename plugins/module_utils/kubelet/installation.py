@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from ..tree import Tree
-from .distributions import Distribution, installed_distribution, running_distribution, service_of
+from .distributions import Distribution, has_unit, installed_distribution, running_distribution, service_of
 from .process import find_kubelet
 
 if TYPE_CHECKING:
@@ -64,13 +64,13 @@ def find_installation(
     known = known or UNKNOWN
     flags: list[Given] = []
     named_path = config_dir = root = None
-    if arguments or any(tree.exists(place) for file in known.flag_files for place in (file.path, file.path + ".d")):
+    pid = None if process is None else process.pid
+    if arguments or _may_give_flags(tree, known):
         # Imported here: a node that neither runs a kubelet nor gives it flags is read faster without.
         from .flags import CONFIG, CONFIG_DIR, ROOT_DIR, path_of
         from .given_flags import find_flags
 
-        told = "the command line of process %d" % process.pid if process is not None else "its command line"
-        flags = find_flags(tree, known, arguments, told)
+        flags = find_flags(tree, known, arguments, pid)
         named_path, config_dir, root = (path_of(flags, name) for name in (CONFIG, CONFIG_DIR, ROOT_DIR))
     # What k3s and RKE2 are given as --config and --config-dir they put into their own directory, where they have one.
     if known.config_dir is not None and (known.has_kubelet_args or not arguments) and tree.exists(known.config_dir):
@@ -82,8 +82,14 @@ def find_installation(
         kubelet_root or _expanded(root) or known.kubelet_root,
         tuple(flags),
         arguments,
-        None if process is None else process.pid,
+        pid,
     )
+
+
+def _may_give_flags(tree: Tree, known: Distribution) -> bool:
+    """Whether there is a file that may give flags to a kubelet that does not run."""
+    places = [place for file in known.flag_files for place in (file.path, file.path + ".d")]
+    return any(tree.exists(place) for place in places) or has_unit(tree, service_of(tree, known))
 
 
 def _expanded(path: str | None) -> str | None:

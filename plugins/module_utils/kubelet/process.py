@@ -34,11 +34,27 @@ def find_kubelet(tree: Tree) -> Process | None:
             continue  # it ended meanwhile
         if line is None or not ("kubel" in line or "k3s" in line):
             continue
-        arguments = tuple(line.split("\0"))
+        arguments = _arguments_of(line)
         name = os.path.basename(arguments[0])
-        if name in _KUBELETS or (name in _K3S and _is_k3s_with_kubelet(arguments)):
+        is_kubelet = name in _KUBELETS or (name in _K3S and _is_k3s_with_kubelet(arguments))
+        if is_kubelet and not (tree.live and _is_in_container(pid)):
             return Process(pid, arguments)
     return None
+
+
+def _arguments_of(line: str) -> tuple[str, ...]:
+    # What k3s was started with may be secret: it writes "k3s server" over it, as one word.
+    if "\0" not in line and os.path.basename(line).startswith("k3s "):
+        return tuple(line.split())
+    return tuple(line.split("\0"))
+
+
+def _is_in_container(pid: int) -> bool:
+    """Whether it is the kubelet of a node that is a container of this one."""
+    try:
+        return os.readlink("/proc/%d/ns/pid" % pid) != os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return False
 
 
 def _is_k3s_with_kubelet(arguments: tuple[str, ...]) -> bool:

@@ -310,7 +310,7 @@ def test_pods_and_containers(tmp_path: Path, style: Style, driver: str, runtime:
         uid: PodCgroup(uid, qos_class, pod_path(driver, uid, qos_class)) for qos_class, uid in UIDS.items()
     }
     name, inner = CONTAINER_NAMES[runtime, driver]
-    told = "" if name == "%s" else runtime.replace("crun", "cri-o")
+    told = "" if name == "%s" else runtime.partition("+")[0]
     expected = {}
     for qos_class, uid in UIDS.items():
         path = "%s/%s" % (pod_path(driver, uid, qos_class), name % IDS[qos_class])

@@ -42,6 +42,29 @@ def own(configuration: EffectiveConfiguration) -> dict[str, Any]:
     return {name: value for name, value in configuration.values.items() if name not in ("apiVersion", "kind")}
 
 
+# --- what is there before ---------------------------------------------------------------------------
+
+
+def test_drop_ins_add_to_the_default_thresholds() -> None:
+    """The kubelet fills them in where its file has none, and then merges."""
+    thresholds = effective("", "evictionHard: {nodefs.available: 5%}\n").values["evictionHard"]
+    assert thresholds == {
+        "memory.available": "100Mi",
+        "nodefs.available": "5%",
+        "nodefs.inodesFree": "5%",
+        "imagefs.available": "15%",
+        "imagefs.inodesFree": "5%",
+    }
+    # Without a file it does not; and a file's own are all that there are.
+    drop_in = "evictionHard: {nodefs.available: 5%}\n"
+    assert effective(None, drop_in).values["evictionHard"] == {"nodefs.available": "5%"}
+    assert effective("evictionHard: {memory.available: 1Gi}\n", drop_in).values["evictionHard"] == {
+        "memory.available": "1Gi",
+        "nodefs.available": "5%",
+    }
+    assert own(effective("", "failSwapOn: false\n")) == {"failSwapOn": False}
+
+
 # --- RFC 7396 ---------------------------------------------------------------------------------------
 
 

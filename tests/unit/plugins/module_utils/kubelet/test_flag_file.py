@@ -26,6 +26,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.flag_
         ("KUBELET_EXTRA_ARGS='--a=1'\n", ["--a=1"]),
         ("KUBELET_EXTRA_ARGS=\n", []),
         ("# KUBELET_EXTRA_ARGS=--a\n; X=--b\nno variable\n", []),
+        ("KUBELET_EXTRA_ARGS=--a=\"0-1\" '--b=c d'\n", ["--a=0-1", "--b=c d"]),
+        ("KUBELET_EXTRA_ARGS=\"--a='0-1'\"\n", ["--a=0-1"]),
         ('A="--a=1 \\\n  --b=2"\nB="--c=3"\n', ["--a=1", "--b=2", "--c=3"]),
     ],
 )
@@ -54,6 +56,22 @@ def test_with_lines() -> None:
     assert with_lines(LINES, [], []) == LINES
 
 
+def test_quotes_in_lines_count_nothing() -> None:
+    text = "--eviction-hard=\"memory.available<100Mi,nodefs.available<1Gi\"\n--cpu-manager-policy='static'\n"
+    assert line_words(text) == [
+        "--eviction-hard=memory.available<100Mi,nodefs.available<1Gi",
+        "--cpu-manager-policy=static",
+    ]
+
+
+def test_other_flags_of_a_line_stay() -> None:
+    text = "--cpu-manager-policy=static --reserved-cpus=0 --v 2\n"
+    assert with_lines(text, ["cpuManagerPolicy"], ["--cpu-manager-policy=none"]) == (
+        "--cpu-manager-policy=none\n--reserved-cpus=0 --v 2\n"
+    )
+    assert with_lines("--v=2 --cpu-manager-policy static\n", ["cpuManagerPolicy"], []) == "--v=2\n"
+
+
 @pytest.mark.parametrize(
     ("texts", "lists"),
     [
@@ -68,6 +86,12 @@ def test_with_lines() -> None:
         (["kubelet-arg: [a]\n", "kubelet-arg: [b]\n"], [[], ["--b"]]),
         (["kubelet-arg: [a]\n", "kubelet-arg+: [b]\n", "kubelet-arg+: [c]\n"], [["--a"], ["--b"], ["--c"]]),
         (["kubelet-arg: [a]\n", "kubelet-arg+: [b]\n", "kubelet-arg: [c]\n"], [[], [], ["--c"]]),
+        (['"kubelet-arg": [a]\n'], [["--a"]]),
+        (["'kubelet-arg+':\n- a\n"], [["--a"]]),
+        (["kubelet-arg: [\n  a,\n]\n"], [["--a"]]),
+        # As Rancher writes it.
+        (['{\n  "node-label": ["x"],\n  "kubelet-arg": [\n    "a=1"\n  ]\n}'], [["--a=1"]]),
+        (["kubelet-arg: [a]\n", '{"kubelet-arg+": ["b"]}\n', '{"kubelet-arg": "c"}'], [[], [], ["--c"]]),
         (["kube-apiserver-arg: [a]\nmy-kubelet-arg: [b]\n"], [[]]),
     ],
 )
@@ -75,9 +99,12 @@ def test_kubelet_args(texts: list[str], lists: list[list[str]]) -> None:
     assert kubelet_args(texts) == lists
 
 
-def test_kubelet_args_that_cannot_be_read() -> None:
-    with pytest.raises(ValueError, match="anchor"):
-        kubelet_args(["kubelet-arg: &x [a]\n"])
+@pytest.mark.parametrize(
+    ("text", "message"), [("kubelet-arg: &x [a]\n", "anchor"), ('{"kubelet-arg": ["a"\n', "is the file whole")]
+)
+def test_kubelet_args_that_cannot_be_read(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        kubelet_args([text])
 
 
 @given(

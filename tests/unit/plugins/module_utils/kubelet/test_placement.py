@@ -254,6 +254,8 @@ def refusal(root: Path, version: str, wanted: Mapping[str, Any]) -> str:
 
 
 FLAG = "--cpu-manager-policy=none"
+UNIT = "[Service]\nExecStart=/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml $A\n"
+UNIT_DROP_IN = "/etc/systemd/system/kubelet.service.d/20-cpus.conf"
 
 
 @pytest.mark.parametrize(
@@ -276,8 +278,26 @@ FLAG = "--cpu-manager-policy=none"
         ),
         (
             "k3s-flags",
-            {"/etc/rancher/k3s/config.yaml.d/60.yaml": "kubelet-arg+: [cpu-manager-policy=none]\n"},
-            "--cpu-manager-policy in {root}/etc/rancher/k3s/config.yaml.d/60.yaml",
+            {"/etc/rancher/k3s/config.yaml.d/99.yaml": "kubelet-arg+: [cpu-manager-policy=none]\n"},
+            "--cpu-manager-policy in {root}/etc/rancher/k3s/config.yaml.d/99.yaml",
+        ),
+        (
+            "k3s",
+            {
+                "/etc/systemd/system/k3s.service": "[Service]\nExecStart=/usr/local/bin/k3s server '--kubelet-arg=%s'"
+                % FLAG
+            },
+            "--cpu-manager-policy in the unit k3s.service",
+        ),
+        (
+            "rke2",
+            {"/etc/rancher/rke2/config.yaml.d/50-rancher.yaml": '{"kubelet-arg": ["%s"]}' % FLAG[2:]},
+            "--cpu-manager-policy in {root}/etc/rancher/rke2/config.yaml.d/50-rancher.yaml",
+        ),
+        (
+            "kubeadm",
+            {"/usr/lib/systemd/system/kubelet.service": UNIT, UNIT_DROP_IN: '[Service]\nEnvironment="A=%s"\n' % FLAG},
+            "--cpu-manager-policy in the unit kubelet.service",
         ),
         (
             "kubeadm-drop-ins",
@@ -303,8 +323,9 @@ def test_what_counts_before(name: str, files: Mapping[str, str], origin: str, tm
     assert apply(root, kubelet.version, {"cpu_manager_reconcile_period": "5s"}) == list(kubelet.written)
 
 
-def test_a_flag_of_the_running_kubelet(tmp_path: Path) -> None:
-    kubelet = KUBELETS["elsewhere"]
+@pytest.mark.parametrize("name", ["elsewhere", "rke2"])
+def test_a_flag_of_the_running_kubelet(name: str, tmp_path: Path) -> None:
+    kubelet = KUBELETS[name]
     root = write_node(tmp_path / "node", kubelet._replace(command_line=kubelet.command_line + " " + FLAG))
     message = refusal(root, kubelet.version, {"cpu_manager_policy": "static"})
     assert "--cpu-manager-policy in the command line of process 4711 gives it, 'none'" in message
@@ -312,7 +333,7 @@ def test_a_flag_of_the_running_kubelet(tmp_path: Path) -> None:
 
 def test_k3s_replaced_by_a_later_file(tmp_path: Path) -> None:
     kubelet = KUBELETS["k3s-flags"]
-    files = {**kubelet.files, "/etc/rancher/k3s/config.yaml.d/60.yaml": "kubelet-arg: [max-pods=9]\n"}
+    files = {**kubelet.files, "/etc/rancher/k3s/config.yaml.d/99.yaml": "kubelet-arg: [max-pods=9]\n"}
     root = write_node(tmp_path / "node", kubelet._replace(files=files))
     message = refusal(root, kubelet.version, {"cpu_manager_policy": "static"})
     assert message.startswith("%s%s: a later file beside it has the key kubelet-arg" % (root, kubelet.written[0]))

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import time
@@ -56,15 +57,43 @@ def test_no_kubelet(tmp_path: Path, line: str) -> None:
     assert find_kubelet(node(tmp_path, "/sbin/init", line)) is None
 
 
+def titled(root: Path, title: bytes) -> Tree:
+    """A saved node with a process that has written this over its arguments."""
+    tree = node(root, "/sbin/init", "k3s")
+    (root / "proc/101/cmdline").write_bytes(title)
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("title", "arguments"),
+    [
+        (b"/usr/local/bin/k3s server\0", ("/usr/local/bin/k3s", "server")),
+        (b"/usr/local/bin/k3s agent" + b"\0" * 90, ("/usr/local/bin/k3s", "agent")),
+        (b"/usr/local/bin/k3s server" + b" " * 40 + b"\0", ("/usr/local/bin/k3s", "server")),
+    ],
+)
+def test_k3s_hides_its_arguments(tmp_path: Path, title: bytes, arguments: tuple[str, ...]) -> None:
+    assert find_kubelet(titled(tmp_path, title)) == Process(101, arguments)
+
+
+@pytest.mark.parametrize("title", [b"/usr/local/bin/k3s secrets-encrypt\0", b"/usr/bin/vim /etc/k3s server\0"])
+def test_other_titles(tmp_path: Path, title: bytes) -> None:
+    assert find_kubelet(titled(tmp_path, title)) is None
+
+
 def test_a_node_without_proc(tmp_path: Path) -> None:
     assert find_kubelet(Tree(str(tmp_path))) is None
 
 
-def test_a_process_of_this_machine(tmp_path: Path) -> None:
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A program that is called kubelet, and waits."""
     sleep = shutil.which("sleep")
     assert sleep is not None
-    program = tmp_path / "kubelet"
-    shutil.copy(sleep, program)
+    return Path(shutil.copy(sleep, tmp_path / "kubelet"))
+
+
+def test_a_process_of_this_machine(program: Path) -> None:
     with subprocess.Popen([str(program), "60"]) as process:
         try:
             # For a moment a new process has no command line.
@@ -74,5 +103,20 @@ def test_a_process_of_this_machine(tmp_path: Path) -> None:
             if found is not None and found.pid < process.pid:
                 pytest.skip("another kubelet runs on this machine")
             assert found == Process(process.pid, (str(program), "60"))
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a namespace of processes")
+def test_a_process_in_a_container_of_this_machine(program: Path) -> None:
+    """A node in a container of this one has a kubelet of its own."""
+    unshare = ["unshare", "--pid", "--fork", "--kill-child", str(program), "60"]
+    with subprocess.Popen(unshare) as process:
+        try:
+            children = Path("/proc/%d/task/%d/children" % (process.pid, process.pid))
+            while not children.read_text() or not Path("/proc/%s/cmdline" % children.read_text().strip()).read_bytes():
+                time.sleep(0.01)
+            found = find_kubelet(Tree("/"))
+            assert found is None or str(program) not in found.arguments
         finally:
             process.kill()

@@ -68,7 +68,7 @@ def test_what_runs(tmp_path: Path, style: Style, runtime: str, driver: str) -> N
     own, sandbox = by_id.pop(OWN), by_id.pop(SANDBOX)
     assert by_id == {}
     assert (own.cgroup, own.pod, own.name, own.pod_uid, own.effective) == (
-        (path, "shop/db-0", "server", "uid-db", cpus("" if runtime == "crun" and style.version == 1 else "2-3"))
+        (path, "shop/db-0", "server", "uid-db", cpus("" if runtime.endswith("crun") and style.version == 1 else "2-3"))
     )
     assert (sandbox.name, found.all_named, found.pod_names()) == (None, True, {"uid-db": "shop/db-0"})
     assert len(found.kubelets) == 2

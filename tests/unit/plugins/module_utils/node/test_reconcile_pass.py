@@ -172,7 +172,7 @@ def test_a_sandbox_of_a_pod_with_exclusive_cpus_is_left_alone(tmp_path: Path) ->
 def test_crun_has_its_processes_in_a_cgroup_inside(tmp_path: Path) -> None:
     make_node(tmp_path, {SHARED: "0-3,6-7"})
     pod = pod_path(SYSTEMD, "uid-db", "Guaranteed")
-    cgroups = container_files(SYSTEMD, "crun", pod, OWN, "0-1")
+    cgroups = container_files(SYSTEMD, "cri-o+crun", pod, OWN, "0-1")
     inner = "%s/crio-%s.scope/container" % (pod, OWN)
     cgroups[inner] = cgroups[inner]._replace(cpus="0")
     write_cgroups(tmp_path, V1, {"kubepods.slice": Files("0-7", "0"), pod: Files("0-7", "0"), **cgroups})
