@@ -31,14 +31,16 @@ options:
       - V(changing) saves O(files). They are about to be changed.
       - V(restored) puts the saved files back, with their modes and owners, and removes those that were not there. After
         it the journal stands at V(stopping). Without a journal nothing is done.
-      - V(done) ends the change, and keeps the journal as the last one.
+      - V(done) ends the change, and keeps the journal as the last one, if one of O(files) is not as it was saved.
+      - V(undone) ends a change that went back to what was before the last one, and forgets both.
       - V(absent) ends the change, and forgets the journal.
     type: str
-    choices: [read, draining, stopping, changing, restored, done, absent]
+    choices: [read, draining, stopping, changing, restored, done, undone, absent]
     required: true
   files:
     description:
-      - Absolute paths on the node of the files to save, or with V(last) in O(source) to restore.
+      - Absolute paths on the node of the files to save; with V(last) in O(source) to restore; with V(done), of which a
+        change counts, each by default.
     type: list
     elements: path
     default: []
@@ -49,8 +51,8 @@ options:
     default: {}
   source:
     description:
-      - With V(restored), the journal whose files are put back. V(open) is that of the change under way, and V(last)
-        that of the last change that came to its end, of which only the O(files) are put back.
+      - With V(read) and V(restored), which journal. V(open) is that of the change under way, and V(last) that of the
+        last change that came to its end, of which only the O(files) are put back.
     type: str
     choices: [open, last]
     default: open
@@ -112,6 +114,7 @@ from ..module_utils.node.journal import (
     DRAINING,
     LAST,
     OPEN,
+    PHASES,
     STOPPING,
     Journal,
     changed_files,
@@ -122,6 +125,9 @@ from ..module_utils.node.journal import (
     write_journal,
 )
 from ..module_utils.tree import Tree
+
+JOURNALS = {"open": OPEN, "last": LAST}
+ENDS = ("done", "undone", "absent")
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
@@ -136,11 +142,11 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         if before is not None and before.phase == CHANGING and parameters["source"] == "open":
             after = Journal(STOPPING, {}, before.facts)
     elif state == "read":
-        after = before
-    elif state in ("done", "absent"):
+        before = after = read_journal(tree, JOURNALS[parameters["source"]])
+    elif state in ENDS:
         after = None
-        if state == "done" and before is not None and not check_mode:
-            write_journal(tree, before, LAST)
+        if not check_mode:
+            end(tree, before, parameters)
     else:
         after = next_journal(tree, before, parameters)
     changed = after != before or bool(result.get("restored"))
@@ -151,6 +157,16 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
             write_journal(tree, after)
     result["journal"] = None if after is None else after.to_dict()
     return Outcome(result, changed, [difference(tree.path(OPEN), text_of(before), text_of(after))])
+
+
+def end(tree: Tree, journal: Journal | None, parameters: Mapping[str, Any]) -> None:
+    """Keep the journal of a change that came to its end, or forget the one before it."""
+    if parameters["state"] == "undone":
+        remove_journal(tree, LAST)
+    if parameters["state"] == "done" and journal is not None:
+        changed = changed_files(tree, journal)
+        if not parameters["files"] or set(changed) & set(parameters["files"]):
+            write_journal(tree, journal, LAST)
 
 
 def next_journal(tree: Tree, before: Journal | None, parameters: Mapping[str, Any]) -> Journal:
@@ -177,7 +193,7 @@ def journal_to_restore(tree: Tree, before: Journal | None, parameters: Mapping[s
         return before
     last = read_journal(tree, LAST)
     if last is None:
-        raise RefusedError("%s: no change was made here, so there is nothing to go back to" % tree.path(LAST))
+        return None
     missing = sorted(set(parameters["files"]) - set(last.files))
     if missing:
         raise RefusedError("%s: the last change did not save %s" % (tree.path(LAST), ", ".join(missing)))
@@ -197,12 +213,12 @@ def main() -> None:
         {
             "state": {
                 "type": "str",
-                "choices": ["read", "draining", "stopping", "changing", "restored", "done", "absent"],
+                "choices": ["read", *PHASES, "restored", *ENDS],
                 "required": True,
             },
             "files": {"type": "list", "elements": "path", "default": []},
             "facts": {"type": "dict", "default": {}},
-            "source": {"type": "str", "choices": ["open", "last"], "default": "open"},
+            "source": {"type": "str", "choices": list(JOURNALS), "default": "open"},
         },
     )
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,11 +20,12 @@ from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Ru
 from .control_plane import ControlPlane
 from .fleet import JOURNAL, ROLLOUT, Fleet
 from .kubelet.faults import DIES, REFUSES, Fault
-from .kubelet_node import CHECKPOINT, CONFIG, wait_until
+from .kubelet_node import CHECKPOINT, CONFIG, saved, wait_until
 from .node import STOPPING_SECONDS
 from .proxy import Proxy
 
 ROLLBACK = "kubenode.cpu_manager.rollback"
+REPAIR = "kubenode.cpu_manager.repair"
 STATIC = {"cpuManagerPolicy": "static"}
 
 
@@ -96,6 +98,118 @@ def test_a_fleet_is_rolled_out_and_back(fleet: Fleet, control_plane: ControlPlan
     assert {name: node.read(CONFIG) for name, node in fleet.nodes.items()} == before
     assert [fleet.policy(name) for name in fleet.nodes] == ["none", "none"]
     assert [fleet.is_open(name) for name in fleet.nodes] == [True, True]
+
+    # There is nothing more to go back to, least of all the settings that were just taken back.
+    again = fleet.run(ROLLBACK)
+    assert again.status == 0, again.account()
+    assert [names_of(again, name) for name in fleet.nodes] == [[], []]
+    assert [fleet.policy(name) for name in fleet.nodes] == ["none", "none"]
+
+
+def taints_of(control_plane: ControlPlane, name: str) -> set[str]:
+    (node,) = control_plane.objects("nodes", "--field-selector=metadata.name=" + name)
+    return {taint["key"] for taint in node["spec"].get("taints", [])}
+
+
+def test_taints_of_others(fleet: Fleet, control_plane: ControlPlane, namespace: str) -> None:
+    """A node may have some before, and get one while it is drained."""
+    fleet.add("worker")
+    deploy(control_plane, namespace, replicas=1, available=0, stopping=3)
+    control_plane.kubectl("taint", "nodes", "worker", "gpu=yes:PreferNoSchedule", "database=yes:PreferNoSchedule")
+
+    def is_evicted() -> bool:
+        pods = control_plane.objects("pods", "--namespace=" + namespace)
+        return any("deletionTimestamp" in pod["metadata"] for pod in pods)
+
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(fleet.run, ROLLOUT)
+        wait_until(is_evicted)
+        control_plane.kubectl("taint", "nodes", "worker", "candidate=yes:PreferNoSchedule")
+    assert run.result().status == 0, run.result().account()
+    assert "candidate" in run.result().output
+    assert taints_of(control_plane, "worker") == {"gpu", "database", "candidate"}
+    assert (fleet.policy("worker"), fleet.is_open("worker")) == ("static", True)
+
+
+def test_a_rollback_goes_back_one_rollout(alone: Fleet) -> None:
+    for name in ("a", "b", "c"):
+        alone.add(name)
+    before, after = ("none", "500ms"), ("static", "500ms")
+
+    def settings() -> list[tuple[str, str]]:
+        found = [node.configuration() for node in alone.nodes.values()]
+        return [(values["cpuManagerPolicy"], values["cpuManagerReconcilePeriod"]) for values in found]
+
+    # One that ended half-way: b and c never changed.
+    assert alone.run(ROLLOUT, "--limit", "a").status == 0
+    back = alone.run(ROLLBACK)
+    assert back.status == 0, back.account()
+    assert settings() == [before, before, before]
+    assert [names_of(back, name) for name in ("b", "c")] == [[], []]
+
+    assert alone.run(ROLLOUT, "--limit", "a,b").status == 0
+    assert settings() == [after, after, before]
+    # A repair is no rollout, and one more rollout reached a alone.
+    alone.nodes["b"].stop()
+    alone.nodes["b"].write(CHECKPOINT, "{}")
+    alone.nodes["b"].start()
+    repair = alone.run(REPAIR)
+    assert repair.status == 0, repair.account()
+    assert "Reset or repair the checkpoint if the kubelet would refuse it" in names_of(repair, "b")
+    assert alone.run(ROLLOUT, "--limit", "a", kubelet_cpu_manager_reconcile_period="1s").status == 0
+    assert settings() == [("static", "1s"), after, before]
+    assert alone.run(ROLLBACK).status == 0
+    assert settings() == [after, after, before]
+    # Of the rollout before, only b still knows.
+    assert alone.run(ROLLBACK).status == 0
+    assert settings() == [after, before, before]
+
+
+def test_a_rollout_ends_where_a_node_is_lost(alone: Fleet) -> None:
+    for name in ("a", "b", "c", "d"):
+        alone.add(name)
+    lost = {
+        "ansible_remote_tmp": "{{ '/proc/none' if kubelet_plan is defined and inventory_hostname == 'b' else '/tmp' }}"
+    }
+    run = alone.run(ROLLOUT, "-e", json.dumps({"cpu_manager_serial": [2]}), **lost)
+    assert run.status != 0
+    assert run.last("b")["outcome"] == "unreachable"
+    assert [alone.policy(name) for name in alone.nodes] == ["static", "none", "none", "none"]
+    assert "b" in failure(run, "c")
+    assert "was lost" in failure(run, "c")
+
+
+@pytest.mark.parametrize("hosts", ["a,b", ["a", "b"], "a:b"])
+def test_the_canary_comes_first(alone: Fleet, hosts: object) -> None:
+    for name in ("a", "b"):
+        alone.add(name)
+    alone.nodes["b"].fail(Fault(REFUSES, STATIC))
+    run = alone.run(ROLLOUT, "-e", json.dumps({"cpu_manager_hosts": hosts, "cpu_manager_canaries": "b"}))
+    assert failure(run, "b").endswith("; the node is as it was")
+    assert [alone.policy(name) for name in alone.nodes] == ["none", "none"]
+
+
+def test_a_node_that_was_mended_is_not_taken_back(alone: Fleet) -> None:
+    """Somebody has brought a node back into service whose change was interrupted, and pods have come since."""
+    node = alone.add("worker")
+    assert alone.run(ROLLOUT).status == 0
+    node.stop()
+    node.write(CHECKPOINT, saved("static", "0,2-4,6-7", web="1,5").decode())
+    # A stand-in would not keep the CPUs of pods that it does not have.
+    node.write("/proc/1/cmdline", "kubelet\0--config=" + CONFIG)
+    config = node.read(CONFIG)
+    journal = {
+        "format": 1,
+        "phase": "changing",
+        "facts": {"node": "worker", "cordoned": False},
+        "files": {CONFIG: None},
+    }
+    node.write(JOURNAL, json.dumps(journal))
+    message = failure(alone.run(REPAIR), "worker")
+    assert "1,5" in message
+    assert "state: absent" in message
+    assert node.read(CONFIG) == config
+    assert node.entries() == {"pod-web": {"web": "1,5"}}
 
 
 @pytest.mark.parametrize("fault", [Fault(DIES, STATIC, 2.0), Fault(REFUSES, STATIC)], ids=["dies late", "never starts"])

@@ -10,6 +10,8 @@ import json
 from pathlib import Path
 from typing import Any, Callable
 
+import pytest
+
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
 from .conftest import ansible_playbook, play, task
@@ -150,12 +152,15 @@ def test_what_if(copy_of: CopyOf, tmp_path: Path) -> None:
     assert any("would never return" in note for note in endless["notes"])
 
 
-def test_the_playbook_plan(copy_of: CopyOf, tmp_path: Path) -> None:
-    manifests = tmp_path / "pods.yml"
+@pytest.mark.parametrize("name", ["pods.yml", "{directory}/pods.yml"])
+def test_the_playbook_plan(copy_of: CopyOf, tmp_path: Path, name: str) -> None:
+    name = name.format(directory=tmp_path / "run")
+    manifests = tmp_path / "run/pods.yml"
+    manifests.parent.mkdir()
     manifests.write_text("---\n" + "---\n".join(json.dumps(one) + "\n" for one in (pod("a", "2"), pod("b", "200"))))
     hosts = {"epyc": {"kubelet_node_root": str(copy_of("epyc", "epyc"))}}
     run = ansible_playbook(
-        tmp_path / "run", "kubenode.cpu_manager.plan", hosts, "-e", "cpu_manager_manifests=%s" % manifests
+        tmp_path / "run", "kubenode.cpu_manager.plan", hosts, "-e", "cpu_manager_manifests=%s" % name
     )
     assert run.status == 0, run.account()
     answer = run.last("epyc")["msg"]
