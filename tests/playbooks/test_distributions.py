@@ -36,6 +36,7 @@ DISTRIBUTION_OF = {
     "kubespray": "kubespray",
     "k3s": "k3s",
     "k3s-flags": "k3s",
+    "k3s-rancher": "k3s",
     "rke2": "RKE2",
     "microk8s": "MicroK8s",
     "eks": "EKS AL2023",
