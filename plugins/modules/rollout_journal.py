@@ -26,6 +26,7 @@ options:
   state:
     description:
       - V(read) changes nothing.
+      - V(taken) makes the change under way that of O(run). Whoever began it can do nothing more with it.
       - V(draining) begins a journal. The node is about to be cordoned and drained.
       - V(stopping) says that the kubelet is about to be stopped.
       - V(changing) saves O(files). They are about to be changed.
@@ -35,8 +36,20 @@ options:
       - V(undone) ends a change that went back to what was before the last one, and forgets both.
       - V(absent) ends the change, and forgets the journal.
     type: str
-    choices: [read, draining, stopping, changing, restored, done, undone, absent]
+    choices: [read, taken, draining, stopping, changing, restored, done, undone, absent]
     required: true
+  run:
+    description:
+      - The name of the run that asks. The journal of a change keeps who began it, and to all others it is refused, but
+        with V(taken) in O(state), so that two runs never change one node by turns.
+      - Without it nobody is refused, as an operator needs it.
+    type: str
+    default: ''
+  begin:
+    description:
+      - Whether O(state=stopping) may begin a change. False where V(draining) has begun it.
+    type: bool
+    default: true
   files:
     description:
       - Absolute paths on the node of the files to save; with V(last) in O(source) to restore; with V(done), of which a
@@ -97,6 +110,10 @@ journal:
       description: What its caller wanted to remember.
       type: dict
       sample: {"cordoned": false}
+    run:
+      description: The name of the run that is at it.
+      type: str
+      sample: "2026-11-22T09:30:00.123456"
 restored:
   description: The files that were put back or removed.
   returned: when O(state=restored)
@@ -133,6 +150,8 @@ ENDS = ("done", "undone", "absent")
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     state, before = parameters["state"], read_journal(tree)
     result: dict[str, Any] = {}
+    if parameters["run"] and not check_mode:
+        check_run(tree, before, parameters)
     if state == "restored":
         source = journal_to_restore(tree, before, parameters)
         result["restored"] = changed_files(tree, source) if source is not None else []
@@ -140,9 +159,11 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
             restore(tree, source)
         after = before
         if before is not None and before.phase == CHANGING and parameters["source"] == "open":
-            after = Journal(STOPPING, {}, before.facts)
+            after = Journal(STOPPING, {}, before.facts, before.run)
     elif state == "read":
         before = after = read_journal(tree, JOURNALS[parameters["source"]])
+    elif state == "taken":
+        after = None if before is None else before._replace(run=parameters["run"])
     elif state in ENDS:
         after = None
         if not check_mode:
@@ -157,6 +178,25 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
             write_journal(tree, after)
     result["journal"] = None if after is None else after.to_dict()
     return Outcome(result, changed, [difference(tree.path(OPEN), text_of(before), text_of(after))])
+
+
+def check_run(tree: Tree, journal: Journal | None, parameters: Mapping[str, Any]) -> None:
+    """Raises RefusedError where another run is at a change of this node, or has ended the one of this run."""
+    state, source, run = parameters["state"], parameters["source"], parameters["run"]
+    if state == "taken" or (state, source) == ("read", "last"):
+        return
+    if journal is not None and journal.run != run:
+        raise RefusedError(
+            "%s: another run (%s) is changing this node or was interrupted, and this one (%s) goes no further; let it"
+            " end, and if it was interrupted, run the role kubelet again, which takes its change back"
+            % (tree.path(OPEN), journal.run or "without a name", run)
+        )
+    goes_on = state in (CHANGING, "done", "undone") or (state, source) == ("restored", "last")
+    if journal is None and (goes_on or (state == STOPPING and not parameters["begin"])):
+        raise RefusedError(
+            "%s: is gone: another run has ended the change that this one (%s) had begun, and this one goes no further;"
+            " look what it did, and run again" % (tree.path(OPEN), run)
+        )
 
 
 def end(tree: Tree, journal: Journal | None, parameters: Mapping[str, Any]) -> None:
@@ -178,13 +218,13 @@ def next_journal(tree: Tree, before: Journal | None, parameters: Mapping[str, An
                 "%s: a change of this node was begun and did not come to its end; run the role kubelet, which takes it"
                 " back first" % tree.path(OPEN)
             )
-        return Journal(DRAINING, {}, facts)
+        return Journal(DRAINING, {}, facts, parameters["run"])
     known = before.facts if before is not None else {}
     if phase == CHANGING and before is not None and before.phase == CHANGING:
         # Saved already: what is there now may be half of the change.
         return before
     files = save_files(tree, parameters["files"]) if phase == CHANGING else {}
-    return Journal(phase, files, {**known, **facts})
+    return Journal(phase, files, {**known, **facts}, parameters["run"])
 
 
 def journal_to_restore(tree: Tree, before: Journal | None, parameters: Mapping[str, Any]) -> Journal | None:
@@ -213,9 +253,11 @@ def main() -> None:
         {
             "state": {
                 "type": "str",
-                "choices": ["read", *PHASES, "restored", *ENDS],
+                "choices": ["read", "taken", *PHASES, "restored", *ENDS],
                 "required": True,
             },
+            "run": {"type": "str", "default": ""},
+            "begin": {"type": "bool", "default": True},
             "files": {"type": "list", "elements": "path", "default": []},
             "facts": {"type": "dict", "default": {}},
             "source": {"type": "str", "choices": list(JOURNALS), "default": "open"},

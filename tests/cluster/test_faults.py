@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +18,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.tests.faults import mounts
 from ansible_collections.kubenode.cpu_manager.tests.faults.child import Child
 from ansible_collections.kubenode.cpu_manager.tests.faults.counting import Count
-from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import ansible_playbook, play
+from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run, ansible_playbook, play
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import SERVICE_MANAGER
 
 from .fleet import JOURNAL, ROLLOUT, Fleet
@@ -76,6 +78,45 @@ def test_a_run_that_is_killed_while_the_node_is_drained(fleet: Fleet, step: str,
     assert run.status == 0, run.account()
     assert (fleet.policy("worker"), fleet.is_open("worker"), node.read(JOURNAL)) == ("static", True, None)
     count("kills", 1)
+
+
+# --- two runs at one node ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", ["Cordon and drain the node", "Write down that the kubelet is about to be stopped"])
+def test_a_run_that_another_one_overtakes(fleet: Fleet, step: str) -> None:
+    """A run that slept while another one changed the node touches nothing of what that did."""
+    node = fleet.add("worker")
+    held = fleet.directory / "held"
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(begin, fleet, step, held)
+        wait_for_file(held)
+        second = fleet.run(ROLLOUT)
+        after, words = node.read(CONFIG), node.log()
+        held.unlink()
+        run = first.result()
+    assert second.status == 0, second.account()
+    assert run.status != 0
+    assert "another run has ended the change" in run.last("worker")["msg"]
+    assert (node.read(CONFIG), node.log()) == (after, words)
+    assert (fleet.policy("worker"), fleet.is_open("worker"), node.read(JOURNAL)) == ("static", True, None)
+
+
+def begin(fleet: Fleet, step: str, held: Path) -> Run:
+    """Run the role on all nodes, with a period of its own; at a task it waits as long as there is the file."""
+    period = {"kubelet_cpu_manager_reconcile_period": "1s"}
+    hosts = {name: fleet.variables(name, **period) for name in fleet.nodes}
+    plays = play(pre_tasks=[SERVICE_MANAGER], roles=["kubenode.cpu_manager.kubelet"])
+    environment = {"HOLD_AT": step, "HOLD": str(held), "ANSIBLE_CALLBACKS_ENABLED": "record,hold_at"}
+    return ansible_playbook(fleet.directory / "first", plays, hosts, prefix=fleet.prefix(), environment=environment)
+
+
+def wait_for_file(path: Path) -> None:
+    """Until it is there."""
+    end = time.monotonic() + 120
+    while not path.exists():
+        assert time.monotonic() < end, "%s has not come" % path
+        time.sleep(0.1)
 
 
 # --- a disk that is full -----------------------------------------------------------------------------------

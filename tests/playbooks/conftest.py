@@ -29,6 +29,8 @@ CHECKOUT = HERE.parent.parent
 DEMO_FLEET = CHECKOUT / "demo" / "fleet"
 
 Result = dict[str, Any]
+# Makes a copy of a node of the demo's fleet, by its name and a name for the copy.
+CopyOf = Callable[[str, str], Path]
 
 
 class Run(NamedTuple):
@@ -137,9 +139,7 @@ def pristine_fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copy_of(pristine_fleet: Path, tmp_path: Path) -> Callable[[str, str], Path]:
-    """Makes a copy of a node of the demo's fleet, by its name and a name for the copy."""
-
+def copy_of(pristine_fleet: Path, tmp_path: Path) -> CopyOf:
     def copy(node: str, name: str) -> Path:
         root = tmp_path / "nodes" / name
         shutil.copytree(pristine_fleet / node, root, symlinks=True)

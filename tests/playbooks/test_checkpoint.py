@@ -9,11 +9,9 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
-from .conftest import Run, ansible_playbook, play, task
-
-CopyOf = Callable[[str, str], Path]
+from .conftest import CopyOf, Run, ansible_playbook, play, task
 
 FILE = "var/lib/kubelet/cpu_manager_state"
 POSTGRES = "0f3f7f0a-90a4-4b39-8a3e-6a9a3fd2f1c4"

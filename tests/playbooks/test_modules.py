@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import SETTINGS
 from ansible_collections.kubenode.cpu_manager.tests.machines import texts
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
-from .conftest import ansible_playbook, fingerprint, play, task
-
-CopyOf = Callable[[str, str], Path]
+from .conftest import CopyOf, ansible_playbook, fingerprint, play, task
 
 WANTED: dict[str, Any] = {
     "cpu_manager_policy": "static",

@@ -13,8 +13,8 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests import pythons
 
-from .conftest import ansible_playbook, play, task
-from .test_modules import WANTED, CopyOf
+from .conftest import CopyOf, ansible_playbook, play, task
+from .test_modules import WANTED
 
 
 @pytest.mark.skipif(not pythons.installed(), reason="no Python of another version found")

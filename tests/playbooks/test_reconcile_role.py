@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 
@@ -24,9 +24,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     write_cgroups,
 )
 
-from .conftest import ansible_playbook, fingerprint
-
-CopyOf = Callable[[str, str], Path]
+from .conftest import CopyOf, ansible_playbook, fingerprint
 
 PROGRAM = "usr/local/lib/kubenode/cpu-manager-reconcile.pyz"
 SETTINGS = "etc/kubenode/cpu-manager-reconcile.json"

@@ -44,15 +44,17 @@ class SavedFile(NamedTuple):
 
 
 class Journal(NamedTuple):
-    """How far a change of the node has come, the files as it found them, and what its caller wants to remember."""
+    """How far a change of the node has come, the files as it found them, what its caller wants to remember, and the
+    name of the run that is at it, empty where it gave none."""
 
     phase: str
     files: Mapping[str, SavedFile]
     facts: Mapping[str, Any]
+    run: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as modules return it; contents stay on the node."""
-        return {"phase": self.phase, "files": sorted(self.files), "facts": dict(self.facts)}
+        return {"phase": self.phase, "files": sorted(self.files), "facts": dict(self.facts), "run": self.run}
 
 
 def read_journal(tree: Tree, path: str = OPEN) -> Journal | None:
@@ -64,7 +66,7 @@ def read_journal(tree: Tree, path: str = OPEN) -> Journal | None:
         if data["format"] != _FORMAT or data["phase"] not in PHASES or not isinstance(data["facts"], dict):
             raise ValueError("it is of another format")
         files = {str(name): _saved(saved) for name, saved in data["files"].items()}
-        return Journal(data["phase"], files, data["facts"])
+        return Journal(data["phase"], files, data["facts"], str(data.get("run", "")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NodeError(
             "%s: cannot be read as the journal of a change: %s; look whether the node's kubelet works as it should,"
@@ -114,7 +116,13 @@ def _text(journal: Journal) -> str:
         else {**saved._asdict(), "content": base64.b64encode(saved.content).decode("ascii")}
         for path, saved in journal.files.items()
     }
-    data = {"format": _FORMAT, "phase": journal.phase, "facts": dict(journal.facts), "files": files}
+    data = {
+        "format": _FORMAT,
+        "phase": journal.phase,
+        "facts": dict(journal.facts),
+        "run": journal.run,
+        "files": files,
+    }
     return json.dumps(data, indent=1, sort_keys=True) + "\n"
 
 

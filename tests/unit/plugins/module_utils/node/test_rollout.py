@@ -94,7 +94,7 @@ def test_a_change_with_which_the_kubelet_would_not_start(tree: Tree) -> None:
 def test_a_change_that_was_interrupted(tree: Tree) -> None:
     assert plan(tree)["journal"] is None
     write_journal(tree, Journal(CHANGING, {}, {"cordoned": True}))
-    assert plan(tree)["journal"] == {"phase": "changing", "files": [], "facts": {"cordoned": True}}
+    assert plan(tree)["journal"] == {"phase": "changing", "files": [], "facts": {"cordoned": True}, "run": ""}
 
 
 def test_the_kubelet_that_runs(tree: Tree) -> None:
