@@ -244,7 +244,8 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     observed, notes = node.observed(configuration)
     # Not before the containers: the kubelet writes a container's CPUs down before it starts the container.
     result = report(node.topology, node.machine(), configuration, node.checkpoint(), wanted, observed)
-    return Outcome({**result, "notes": [*result["notes"], *notes], "kubelet": node.kubelet(configuration)})
+    notes = [*result["notes"], *notes, *node.unfinished()]
+    return Outcome({**result, "notes": notes, "kubelet": node.kubelet(configuration)})
 
 
 def main() -> None:

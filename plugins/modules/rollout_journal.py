@@ -129,8 +129,6 @@ from ..module_utils.errors import RefusedError
 from ..module_utils.node.journal import (
     CHANGING,
     DRAINING,
-    LAST,
-    OPEN,
     PHASES,
     STOPPING,
     Journal,
@@ -141,6 +139,7 @@ from ..module_utils.node.journal import (
     save_files,
     write_journal,
 )
+from ..module_utils.node.places import LAST, OPEN
 from ..module_utils.tree import Tree
 
 JOURNALS = {"open": OPEN, "last": LAST}

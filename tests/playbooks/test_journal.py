@@ -12,6 +12,7 @@ from typing import Any
 from .conftest import CopyOf, ansible_playbook, play, task
 
 CONFIG = "/var/lib/kubelet/config.yaml"
+JOURNAL = "var/lib/kubenode-cpu-manager/change.json"
 TAKEN = "another run (second) is changing this node or was interrupted, and this one (first) goes no further"
 GONE = "another run has ended the change that this one (first) had begun"
 
@@ -47,16 +48,18 @@ STORIES: dict[str, tuple[list[dict[str, Any]], tuple[str, str] | str | None]] = 
 
 
 def test_a_run_does_nothing_with_the_change_of_another(copy_of: CopyOf, tmp_path: Path) -> None:
-    hosts = {name: {"root": str(copy_of("edge", name)), "steps": steps} for name, (steps, _) in STORIES.items()}
+    roots = {name: copy_of("edge", name) for name in STORIES}
+    hosts = {name: {"root": str(roots[name]), "steps": steps} for name, (steps, _) in STORIES.items()}
     given = {name: "{{ item.%s | default(omit) }}" % name for name in ("state", "run", "begin", "files")}
     call = {
         **task("rollout_journal", root="{{ root }}", **given),
         "loop": "{{ steps }}",
         "ignore_errors": True,
     }
-    run = ansible_playbook(tmp_path / "run", play(call), hosts)
+    run = ansible_playbook(tmp_path / "run", play(call, task("drift_info", root="{{ root }}")), hosts)
     for name, (steps, expected) in STORIES.items():
-        *before, last = run.last(name)["results"]
+        told, drift = run.results[name]
+        *before, last = told["results"]
         assert len(before) == len(steps) - 1
         assert not any(result["failed"] for result in before), name
         journal = last.get("journal")
@@ -66,3 +69,6 @@ def test_a_run_does_nothing_with_the_change_of_another(copy_of: CopyOf, tmp_path
             assert (journal and (journal["phase"], journal["run"])) == expected, name
         # Who is refused has changed nothing.
         assert last["failed"] == isinstance(expected, str), name
+        is_open = (roots[name] / JOURNAL).exists()
+        assert is_open == (expected not in (None, GONE)), name
+        assert any("a change of this node" in note for note in drift["notes"]) == is_open

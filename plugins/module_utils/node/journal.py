@@ -19,6 +19,7 @@ from typing import Any, Mapping, NamedTuple, Sequence
 from ..errors import InputError, NodeError, RefusedError
 from ..files import remove_file, replace_file
 from ..tree import Tree
+from .places import DIRECTORY, OPEN
 
 # How far a change has come, and so what takes it back.
 DRAINING = "draining"  # make the node schedulable again
@@ -26,10 +27,6 @@ STOPPING = "stopping"  # and start the kubelet
 CHANGING = "changing"  # and before that put the files back
 PHASES = (DRAINING, STOPPING, CHANGING)
 
-DIRECTORY = "/var/lib/kubenode-cpu-manager"
-# The change that is under way or was interrupted, and the last that came to its end.
-OPEN = DIRECTORY + "/change.json"
-LAST = DIRECTORY + "/last-change.json"
 _MODE = 0o600
 _FORMAT = 1
 

@@ -19,6 +19,7 @@ from ..topology.kubelet_view import kubelet_view
 from ..topology.model import Topology
 from ..topology.sysfs import read_sysfs
 from ..tree import Tree
+from .places import OPEN
 
 if TYPE_CHECKING:
     from .observation import Observed
@@ -132,6 +133,15 @@ class Node:
         from .observation import observe
 
         return observe(self.tree, cgroup_root)
+
+    def unfinished(self) -> list[str]:
+        """A note on a change of this node that is under way or was interrupted, if there is one."""
+        if not self.tree.exists(OPEN, follow=False):
+            return []
+        return [
+            "%s: a change of this node is under way or was interrupted; if it was, run the role kubelet, which takes it"
+            " back first" % self.tree.path(OPEN)
+        ]
 
     def checkpoint(self) -> bytes | None:
         """The bytes of the CPU manager's checkpoint; None where there is none."""

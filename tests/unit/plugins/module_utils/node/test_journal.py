@@ -16,8 +16,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.journal import (
     CHANGING,
     DRAINING,
-    LAST,
-    OPEN,
     Journal,
     SavedFile,
     changed_files,
@@ -27,6 +25,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.journal 
     save_files,
     write_journal,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST, OPEN
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 CONFIG = "/var/lib/kubelet/config.yaml"

@@ -201,3 +201,10 @@ def test_no_version(version: str) -> None:
     with pytest.raises(InputError) as caught:
         minor_version(version)
     assert str(caught.value) == "kubelet_version %r is not a version such as 1.36 or v1.35.6" % version
+
+
+def test_a_change_that_did_not_come_to_its_end(root: Path) -> None:
+    assert Node(Tree(str(root))).unfinished() == []
+    journal = write(root, "var/lib/kubenode-cpu-manager/change.json", b"")
+    (note,) = Node(Tree(str(root))).unfinished()
+    assert note.startswith("%s: a change of this node is under way or was interrupted" % journal)

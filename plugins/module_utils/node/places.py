@@ -1,0 +1,12 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Where this collection keeps what it knows of a node, on the node."""
+
+from __future__ import annotations
+
+DIRECTORY = "/var/lib/kubenode-cpu-manager"
+# The journals of the change that is under way or was interrupted, and of the last that came to its end.
+OPEN = DIRECTORY + "/change.json"
+LAST = DIRECTORY + "/last-change.json"
