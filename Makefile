@@ -8,6 +8,8 @@ JOBS ?= 2
 # Of extensions/molecule: all, or one; and which of its machines, quick, all or their names.
 SCENARIO ?=
 MACHINES ?= all
+# After how many minutes the tests are to have ended: scenarios take part as long as there is time.
+MINUTES ?= 50
 
 VENV := .venv
 MAIN := $(VENV)/.main
@@ -15,6 +17,7 @@ TESTING := $(VENV)/.testing
 LINK := build/collections/ansible_collections/kubenode/cpu_manager
 KUBERNETES_CORE := build/collections/ansible_collections/kubernetes/core
 RESULTS := build/results
+END_BY := $(shell expr $$(date +%s) + $(MINUTES) '*' 60)
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
@@ -84,9 +87,9 @@ cluster: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the tests with a real cont
 	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/cluster.xml tests/cluster
 
 .PHONY: scenario
-scenario: $(TESTING) $(LINK)
-	$(call heading,molecule: the quicker scenarios, a machine each)
-	@MACHINES=uneven,v2 pytest --junit-xml=$(RESULTS)/scenarios.xml -k 'topology or cpusets' tests/scenarios
+scenario: $(TESTING) $(LINK) $(KUBERNETES_CORE)
+	$(call heading,molecule: the scenarios for which there is time)
+	@MACHINES=uneven,v2,worker,canary,plain END_BY=$(END_BY) pytest -rs --junit-xml=$(RESULTS)/scenarios.xml tests/scenarios
 
 .PHONY: vm-test
 vm-test: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the scenarios on virtual machines; SCENARIO=kubelet runs one
