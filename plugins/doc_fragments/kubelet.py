@@ -23,7 +23,7 @@ options:
   kubelet_version:
     description:
       - The version of the kubelet, such as V(1.35.6), which decides on the options that it knows.
-      - By default the newest whose rules are known, 1.36.
+      - By default that of the kubelet that runs, else the newest whose rules are known, 1.36.
     type: str
   command_line:
     description:

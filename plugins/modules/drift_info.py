@@ -130,6 +130,10 @@ kubelet:
       description: The directory that holds the checkpoint.
       type: str
       sample: /var/lib/kubelet
+    version:
+      description: That of the kubelet that runs, where O(kubelet_version) is not given. None where nobody tells.
+      type: str
+      sample: 1.35.6
     cri_socket:
       description: The socket of the container runtime, where the distribution keeps it.
       type: str

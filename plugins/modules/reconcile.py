@@ -41,7 +41,8 @@ options:
   runtime_endpoint:
     description:
       - The runtime's socket, such as V(unix:///run/containerd/containerd.sock).
-      - By default what C(crictl) is configured with.
+      - By default that of the kubelet, as its configuration or its distribution names it, else what C(crictl) is
+        configured with.
     type: str
   containers:
     description:
@@ -195,7 +196,8 @@ from ..module_utils.workload.crictl import find_crictl
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     if parameters["containers"] is None:
-        runtime = find_crictl(tree, parameters["runtime_endpoint"]) if parameters["use_runtime"] else None
+        endpoint = parameters["runtime_endpoint"] or node.runtime_endpoint(node.configuration())
+        runtime = find_crictl(tree, endpoint) if parameters["use_runtime"] else None
         answer = reconcile_pods(node, runtime, not check_mode)
     else:
         answer = reconcile_given(node, parameters, not check_mode)

@@ -83,7 +83,10 @@ def test_a_run_that_is_killed_while_the_node_is_drained(fleet: Fleet, step: str,
 # --- two runs at one node ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", ["Cordon and drain the node", "Write down that the kubelet is about to be stopped"])
+@pytest.mark.parametrize(
+    "step",
+    ["Cordon and drain the node", "Write down that the kubelet is about to be stopped", "Stop the kubelet"],
+)
 def test_a_run_that_another_one_overtakes(fleet: Fleet, step: str) -> None:
     """A run that slept while another one changed the node touches nothing of what that did."""
     node = fleet.add("worker")
@@ -97,8 +100,11 @@ def test_a_run_that_another_one_overtakes(fleet: Fleet, step: str) -> None:
         run = first.result()
     assert second.status == 0, second.account()
     assert run.status != 0
-    assert "another run has ended the change" in run.last("worker")["msg"]
-    assert (node.read(CONFIG), node.log()) == (after, words)
+    message = run.last("worker")["msg"]
+    assert "another run has ended the change" in message
+    assert message.endswith("; nothing more was done here")
+    assert (node.read(CONFIG), node.is_active()) == (after, True)
+    assert (node.log() == words) == (step != "Stop the kubelet")
     assert (fleet.policy("worker"), fleet.is_open("worker"), node.read(JOURNAL)) == ("static", True, None)
 
 

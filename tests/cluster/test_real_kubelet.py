@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Iterator, NamedTuple
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.version import running_version
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
@@ -154,6 +156,14 @@ def test_the_real_kubelet_sees_the_cpus_that_we_say(real_kubelet: Path, tmp_path
     assert [tuple(map(int, row)) for row in rows] == ours
 
 
+def pids_of(program: Path) -> Iterator[int]:
+    """The processes that run it."""
+    for link in Path("/proc").glob("[0-9]*/exe"):
+        with suppress(OSError):
+            if link.resolve() == program.resolve():
+                yield int(link.parent.name)
+
+
 def test_a_node_of_the_cluster(real_kubelet: Path, control_plane: ControlPlane, tmp_path: Path) -> None:
     with KubeletNode(tmp_path / "real", "1s4c2t", STATIC, control_plane=control_plane, real=real_kubelet) as node:
         node.start()
@@ -161,8 +171,10 @@ def test_a_node_of_the_cluster(real_kubelet: Path, control_plane: ControlPlane, 
         control_plane.kubectl("cordon", "real")
         node.restart()
         node.wait_for(STARTED, times=2)
+        version = running_version(next(pids_of(real_kubelet)))
         (found,) = control_plane.objects("nodes", "--field-selector=metadata.name=real")
     control_plane.kubectl("delete", "node", "real")
     assert found["spec"]["unschedulable"]
     assert found["status"]["nodeInfo"]["kubeletVersion"] == "v1.20.2"
+    assert version == "1.20.2"
     assert (found["status"]["capacity"]["cpu"], found["status"]["allocatable"]["cpu"]) == ("8", "6")

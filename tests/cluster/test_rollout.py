@@ -189,6 +189,30 @@ def test_the_canary_comes_first(alone: Fleet, hosts: object) -> None:
     assert [alone.policy(name) for name in alone.nodes] == ["none", "none"]
 
 
+def test_a_rollback_of_a_rollout_that_was_interrupted(alone: Fleet) -> None:
+    """What it had begun is taken back, and the rollout before it stays."""
+    for name in ("a", "b"):
+        alone.add(name)
+    assert alone.run(ROLLOUT).status == 0
+    node = alone.nodes["a"]
+    node.write(JOURNAL, json.dumps({"format": 1, "phase": "stopping", "facts": {"rollout": "9"}, "files": {}}))
+    back = alone.run(ROLLBACK)
+    assert back.status == 0, back.account()
+    assert [alone.policy(name) for name in alone.nodes] == ["static", "static"]
+    assert node.read(JOURNAL) is None
+    assert alone.run(ROLLBACK).status == 0
+    assert [alone.policy(name) for name in alone.nodes] == ["none", "none"]
+
+
+def test_a_node_that_is_down_from_the_start(alone: Fleet) -> None:
+    for name in ("a", "b", "c"):
+        alone.add(name)
+    down = {"ansible_remote_tmp": "{{ '/proc/none' if inventory_hostname == 'b' else '/tmp' }}"}
+    run = alone.run(ROLLOUT, **down)
+    assert run.last("b")["outcome"] == "unreachable"
+    assert [alone.policy(name) for name in alone.nodes] == ["static", "none", "static"], run.account()
+
+
 def test_a_node_that_was_mended_is_not_taken_back(alone: Fleet) -> None:
     """Somebody has brought a node back into service whose change was interrupted, and pods have come since."""
     node = alone.add("worker")

@@ -49,7 +49,7 @@ def make_node(root: Path, style: Style | None) -> Path:
     database, web = pod_path(SYSTEMD, "uid-db", "Guaranteed"), pod_path(SYSTEMD, "uid-web", "Burstable")
     above = {path: Files("0-7", "0") for path in ("kubepods.slice", "kubepods.slice/kubepods-burstable.slice", web)}
     cgroups = {
-        "system.slice": Files("0-1", "0"),
+        "system.slice": Files("0-1", "0", (4242,)),
         **above,
         database: Files("0-3", "0"),
         **container_files(SYSTEMD, "containerd", database, OWN, "0-3"),

@@ -241,6 +241,10 @@ class Hierarchy:
         finally:
             os.close(directory)
 
+    def is_empty(self, path: str) -> bool:
+        """Whether no process is in a cgroup or below it, as far as its version tells."""
+        return self.version == 2 and "populated 0" in (self._value(path, "cgroup.events") or "").splitlines()
+
     def cgroups(self, path: str = ROOT) -> Iterator[str]:
         """The paths of all cgroups below one, each before those below it."""
         for child in self.children(path):

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ..tree import Tree
 
 KUBELET_ROOT = "/var/lib/kubelet"
+CONTAINERD = "/run/containerd/containerd.sock"
 
 # Where to write: into the configuration file; into a file of our own in its drop-in directory; into the file that
 # holds the flags; nowhere on the node.
@@ -61,7 +62,7 @@ class Distribution(NamedTuple):
     kubelet_root: str = KUBELET_ROOT
     # The first that is enabled runs the kubelet.
     services: tuple[str, ...] = ("kubelet",)
-    cri_socket: str = "/run/containerd/containerd.sock"
+    cri_socket: str = CONTAINERD
     # What the kubelet logs to; by default the journal of its service.
     log_file: str | None = None
     place: str = FILE

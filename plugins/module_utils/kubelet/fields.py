@@ -30,7 +30,7 @@ _BY_KIND = {
         "address apiVersion cgroupDriver cgroupRoot clusterDomain configMapAndSecretChangeDetectionStrategy"
         " containerLogMaxSize containerRuntimeEndpoint contentType cpuManagerPolicy hairpinMode healthzBindAddress"
         " imagePullCredentialsVerificationPolicy imageServiceEndpoint kind kubeReservedCgroup kubeletCgroups"
-        " memoryManagerPolicy podCIDR podLogsDir providerID reservedSystemCPUs resolvConf"
+        " memoryManagerPolicy memoryReservationPolicy podCIDR podLogsDir providerID reservedSystemCPUs resolvConf"
         " showHiddenMetricsForVersion staticPodPath staticPodURL systemCgroups systemReservedCgroup tlsCertFile"
         " tlsMinVersion tlsPrivateKeyFile topologyManagerPolicy topologyManagerScope volumePluginDir"
     ),
@@ -62,7 +62,7 @@ _BY_KIND = {
     LIST: "allowedUnsafeSysctls clusterDNS enforceNodeAllocatable preloadedImagesVerificationAllowlist tlsCipherSuites",
     OTHER: (
         "authentication authorization crashLoopBackOff logging memorySwap memoryThrottlingFactor registerWithTaints"
-        " reservedMemory shutdownGracePeriodByPodPriority staticPodURLHeader tracing userNamespaces"
+        " reservedMemory shutdownGracePeriodByPodPriority staticPodURLHeader tlsCurvePreferences tracing userNamespaces"
     ),
 }
 FIELDS: dict[str, str] = {name: kind for kind, names in _BY_KIND.items() for name in names.split()}
@@ -73,9 +73,11 @@ _SINCE = {
     "cpuManagerPolicyOptions": 22,
     "failCgroupV1": 31,
     "memoryManagerPolicy": 21,
+    "memoryReservationPolicy": 36,
     "mergeDefaultEvictionSettings": 33,
     "reservedMemory": 21,
     "singleProcessOOMKill": 32,
+    "tlsCurvePreferences": 36,
     "topologyManagerPolicyOptions": 26,
 }
 
@@ -93,6 +95,9 @@ _MEMBERS: dict[str, Any] = {
     "shutdownGracePeriodByPodPriority": {"priority": None, "shutdownGracePeriodSeconds": None},
     "userNamespaces": {"idsPerPod": None},
 }
+
+# How alike two names are that may be one, of 1.
+_SPELLING = 0.8
 
 _LIMITS = {INT32: 1 << 31, INT64: 1 << 63}
 _ITEMS = {TEXTS: TEXT, SWITCHES: BOOL, LIST: TEXT}
@@ -112,7 +117,7 @@ def unknown_fields(values: Mapping[str, Any], minor: int) -> list[Finding]:
             remedy = "write %s" % meant
             cause += "; upper and lower case count" if meant.lower() == name.lower() else ""
         else:
-            remedy = "remove it"
+            remedy = "check how it is spelled, or remove it"
         findings.append(harmful(cause, remedy, path, "strict decoding error: unknown field %s" % quote(path)))
     return findings
 
@@ -137,7 +142,7 @@ def _nearest(name: str, known: list[str]) -> str | None:
     from difflib import get_close_matches
 
     by_lower_case = {field.lower(): field for field in known}
-    found = get_close_matches(name.lower(), by_lower_case, 1)
+    found = get_close_matches(name.lower(), by_lower_case, 1, cutoff=_SPELLING)
     return by_lower_case[found[0]] if found else None
 
 

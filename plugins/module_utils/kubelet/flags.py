@@ -16,7 +16,8 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 from ..errors import InputError
 from ..policy.options import BOOLEANS
 
-TEXT, SWITCH, LIST, MAP, THRESHOLDS, GATES, MEMORY = "text", "switch", "list", "map", "thresholds", "gates", "memory"
+TEXT, NUMBER, SWITCH, LIST, MAP = "text", "number", "switch", "list", "map"
+THRESHOLDS, GATES, MEMORY = "thresholds", "gates", "memory"
 # One pair for each time that the flag is given: a comma belongs to the value.
 PAIR = "pair"
 
@@ -49,6 +50,8 @@ FLAGS: dict[str, Flag] = {
     "--cgroup-driver": Flag("cgroupDriver"),
     "--cgroup-root": Flag("cgroupRoot"),
     "--container-runtime-endpoint": Flag("containerRuntimeEndpoint"),
+    "--healthz-bind-address": Flag("healthzBindAddress"),
+    "--healthz-port": Flag("healthzPort", NUMBER),
     "--fail-cgroupv1": Flag("failCgroupV1", SWITCH),
     "--feature-gates": Flag("featureGates", GATES),
 }
@@ -145,6 +148,13 @@ def _pairs(texts: Mapping[str, Any], sign: str = "=") -> str:
     return ",".join("%s%s%s" % (key, sign, text) for key, text in texts.items())
 
 
+def _read_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError("found %r, expected a number" % text) from None
+
+
 def _read_switch(text: str) -> Any:
     return BOOLEANS.get(text, text)
 
@@ -181,6 +191,7 @@ def _read_memory(text: str) -> list[dict[str, Any]]:
 
 _READERS: dict[str, Any] = {
     TEXT: str,
+    NUMBER: _read_number,
     SWITCH: _read_switch,
     LIST: _read_list,
     MAP: _read_map,

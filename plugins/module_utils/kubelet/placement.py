@@ -14,6 +14,7 @@ import posixpath
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..errors import RefusedError
+from ..state.validation import NONE
 from .configuration import API_VERSION, KIND, Configuration, KubeletConfiguration
 from .distributions import DROP_IN, DROP_IN_SINCE, FILE, FLAGS, NOWHERE, PATCHES_SINCE
 from .effective import effective_configuration
@@ -216,7 +217,7 @@ def _patched(sources: Sources, plan: Plan, wanted: Iterable[str]) -> FileChange:
     old = sources.patch
     own = old or KubeletConfiguration.parse(_HEADER, str(sources.patch_path))
     file = sources.file.values if sources.file is not None else {}
-    edits = {SETTINGS[name].path: written(name, plan.settings[name]) for name in wanted}
+    edits = {SETTINGS[name].path: written(name, plan.settings[name]) for name in _with_options(wanted, plan.settings)}
     edits.update(plan.changes)
     patch = {
         path: None if value is REMOVE else _over(_over(value, value_at(file, path)), value_at(own.values, path))
@@ -226,6 +227,13 @@ def _patched(sources: Sources, plan: Plan, wanted: Iterable[str]) -> FileChange:
     if not patch:
         return FileChange(own.source, own.text, own.text)
     return FileChange(own.source, None if old is None else old.text, own.with_changes(patch).text)
+
+
+def _with_options(wanted: Iterable[str], settings: Mapping[str, Any]) -> list[str]:
+    """The names of these settings, and the options where the policy none goes without."""
+    names = list(wanted)
+    drops = "cpu_manager_policy" in names and settings["cpu_manager_policy"] == NONE
+    return [*names, *(["cpu_manager_policy_options"] if drops and "cpu_manager_policy_options" not in names else [])]
 
 
 # --- the law ----------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ Source: k8s.io/kubelet/config/v1beta1/types.go and pkg/kubelet/apis/config/valid
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, NamedTuple
+from typing import Any, Callable, Container, Mapping, NamedTuple
 
 from ..cpuset import CPUSet
 from ..errors import InputError, RefusedError
@@ -123,16 +123,21 @@ _WITH_COMPANIONS = frozenset(
 _AMOUNTS = ("kube_reserved_cpu", "system_reserved_cpu", "kube_reserved_memory", "system_reserved_memory")
 
 
-def found_settings(configuration: Configuration) -> dict[str, Any]:
-    """What the kubelet makes of its file: every setting. Raises ConfigurationError for a value it cannot read."""
-    return {name: _found(configuration, setting) for name, setting in SETTINGS.items()}
+def found_settings(configuration: Configuration, replaced: Container[str] = ()) -> dict[str, Any]:
+    """What the kubelet makes of its file: every setting. Raises ConfigurationError for a value it cannot read.
+
+    replaced: the settings that get other values, so that what cannot be read of them may be there.
+    """
+    return {name: _found(configuration, setting, name in replaced) for name, setting in SETTINGS.items()}
 
 
-def _found(configuration: Configuration, setting: Setting) -> Any:
+def _found(configuration: Configuration, setting: Setting, is_replaced: bool) -> Any:
     value = value_at(configuration.values, setting.path)
     # An empty text is Go's unset value.
     if value is None or (value == "" and setting.default):
         return setting.default
+    if is_replaced:
+        return value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = str(value)
     try:
@@ -178,8 +183,18 @@ def differences(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str
     return [
         name
         for name, setting in SETTINGS.items()
-        if name in wanted and setting.meaning(wanted[name]) != setting.meaning(found[name])
+        if name in wanted and setting.meaning(wanted[name]) != _meaning(setting, found[name])
     ]
+
+
+def _meaning(setting: Setting, found: Any) -> Any:
+    """What the kubelet makes of a value; None where it refuses it, as it does a number in place of a text."""
+    if isinstance(found, (int, float)) and isinstance(setting.default, str):
+        return None
+    try:
+        return setting.meaning(found)
+    except InputError:
+        return None
 
 
 def changes(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
@@ -209,7 +224,7 @@ class Plan(NamedTuple):
 
 def plan_settings(wanted: Mapping[str, Any], configuration: Configuration, minor: int = NEWEST_MINOR) -> Plan:
     """Decide what to change for these settings. Raises ConfigurationError for what the kubelet cannot read."""
-    found = found_settings(configuration)
+    found = found_settings(configuration, wanted)
     settings = complete(wanted, found)
     edits = changes(settings, found)
     beside: dict[tuple[str, ...], Any] = {}

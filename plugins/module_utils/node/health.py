@@ -132,17 +132,25 @@ def _too_late(timeout: float, seconds: float) -> str:
 
 def healthz_complaint(configuration: Configuration) -> str:
     """What is wrong with the answer at /healthz; empty where it is well, or switched off."""
+    values = configuration.values
+    # Null stands for the default.
+    port = _HEALTHZ_PORT if values.get("healthzPort") is None else int(values["healthzPort"])
+    if port == 0:
+        return ""
+    given = values.get("healthzBindAddress")
+    # An address that stands for all of them; what k3s gives its kubelet nobody sees, and it depends on the node's own.
+    addresses = [{"0.0.0.0": "127.0.0.1", "::": "::1"}.get(given, given)] if given else ["127.0.0.1", "::1"]
+    complaints = [_healthz_complaint(addresses[0], port)]
+    if complaints[0] and len(addresses) > 1:
+        complaints.append(_healthz_complaint(addresses[1], port))
+    return "" if "" in complaints else complaints[0]
+
+
+def _healthz_complaint(address: str, port: int) -> str:
     # The module of the standard library is big, and not each import of this file needs it.
     from http.client import HTTPConnection, HTTPException
 
-    values = configuration.values
-    port = values.get("healthzPort", _HEALTHZ_PORT)
-    if port == 0:
-        return ""
-    address = values.get("healthzBindAddress") or "127.0.0.1"
-    # An address that stands for all of them.
-    address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
-    connection = HTTPConnection(address, int(port), timeout=_PATIENCE)
+    connection = HTTPConnection(address, port, timeout=_PATIENCE)
     try:
         connection.request("GET", "/healthz")
         answer = connection.getresponse()

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..errors import InputError, NodeError, RefusedError
 from ..kubelet.configuration import Configuration, KubeletConfiguration
-from ..kubelet.distributions import DROP_IN_SUFFIX, KUBELET_ROOT
+from ..kubelet.distributions import CONTAINERD, DROP_IN_SUFFIX, KUBELET_ROOT
 from ..kubelet.installation import Installation, find_installation
 from ..kubelet.settings import Machine
-from ..state.validation import FILE_NAME, MEMORY_FILE_NAME, NEWEST_MINOR
+from ..state.validation import FILE_NAME, MEMORY_FILE_NAME, NEWEST_MINOR, OLDEST_MINOR
 from ..topology.kubelet_view import kubelet_view
 from ..topology.model import Topology
 from ..topology.sysfs import read_sysfs
@@ -48,6 +48,10 @@ class Node:
         root = kubelet_root or (self.installation.kubelet_root if self.installation is not None else KUBELET_ROOT)
         self.checkpoint_path = "%s/%s" % (root.rstrip("/"), FILE_NAME)
         self.memory_state_path = "%s/%s" % (root.rstrip("/"), MEMORY_FILE_NAME)
+        # None where it was given, or nobody tells.
+        self.version = self._running_version() if minor is None else None
+        if minor is None and self.version:
+            minor = minor_version(self.version)
         self.minor = NEWEST_MINOR if minor is None else minor
         self._topology: Topology | None = None
 
@@ -113,7 +117,17 @@ class Node:
     def kubelet(self, configuration: Configuration | None) -> dict[str, Any] | None:
         """How the kubelet with this configuration is installed, as plain data; None where there is none."""
         installation = self.installation
-        return None if installation is None or configuration is None else installation.to_dict(self.tree)
+        if installation is None or configuration is None:
+            return None
+        return {**installation.to_dict(self.tree), "version": self.version}
+
+    def _running_version(self) -> str | None:
+        if not self.tree.live or self.installation is None or self.installation.pid is None:
+            return None
+        # Imported here: who knows the version gives it.
+        from ..kubelet.version import running_version
+
+        return running_version(self.installation.pid) or None
 
     def parsed(self, path: str) -> KubeletConfiguration:
         """One file that is there. Raises NodeError for a file that is no KubeletConfiguration."""
@@ -132,7 +146,17 @@ class Node:
         # Each file that is imported is compiled on the node, which takes longer than to read it.
         from .observation import observe
 
-        return observe(self.tree, cgroup_root)
+        return observe(self.tree, cgroup_root, self.runtime_endpoint(configuration))
+
+    def runtime_endpoint(self, configuration: Configuration | None) -> str | None:
+        """The socket of the kubelet's container runtime, as the configuration names it, or a distribution that brings
+        its own; None where neither does, as crictl then knows better: before 1.24 it may be Docker's.
+        """
+        given = "" if configuration is None else str(configuration.values.get("containerRuntimeEndpoint") or "")
+        if not given and self.installation is not None:
+            socket = self.installation.distribution.cri_socket
+            given = socket if socket != CONTAINERD and self.tree.exists(socket) else ""
+        return ("unix://" + given if given.startswith("/") else given) or None
 
     def unfinished(self) -> list[str]:
         """A note on a change of this node that is under way or was interrupted, if there is one."""
@@ -179,4 +203,9 @@ def minor_version(version: str) -> int:
     parts = version.lstrip("v").split(".")
     if len(parts) < 2 or parts[0] != "1" or not parts[1].isdecimal():
         raise InputError("kubelet_version %r is not a version such as 1.36 or v1.35.6" % version)
+    if int(parts[1]) < OLDEST_MINOR:
+        raise InputError(
+            "kubelet_version %r is older than 1.%d, the oldest that is known here; write a version in quotes, as in"
+            ' "1.30", which is 1.3 without' % (version, OLDEST_MINOR)
+        )
     return int(parts[1])

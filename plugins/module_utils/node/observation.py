@@ -54,8 +54,11 @@ class Observed(NamedTuple):
         return self.cpus.get(path) or CPUSet()
 
 
-def observe(tree: Tree, cgroup_root: str) -> tuple[Observed | None, list[str]]:
-    """What runs on a node with a kubelet; None and the reason where it has no cpusets."""
+def observe(tree: Tree, cgroup_root: str, endpoint: str | None = None) -> tuple[Observed | None, list[str]]:
+    """What runs on a node with a kubelet; None and the reason where it has no cpusets.
+
+    endpoint: the socket of the container runtime; None for what crictl is configured with.
+    """
     hierarchy, notes = find_hierarchy(tree)
     if hierarchy is None:
         return None, notes
@@ -64,14 +67,15 @@ def observe(tree: Tree, cgroup_root: str) -> tuple[Observed | None, list[str]]:
         # Asking it takes longer than all the rest.
         from ..workload.crictl import find_crictl
 
-        runtime = find_crictl(tree)
+        runtime = find_crictl(tree, endpoint)
         if runtime is not None:
             runtime.read()
         names, all_named = names_of(tree, runtime)
     running = read_running(hierarchy, names, cgroup_root)
     kubelets = [path for root in hierarchy.kubelet_roots(cgroup_root) for path in hierarchy.qos_cgroups(root)]
     above = {path for cgroup in (*kubelets, *(one.cgroup for one in running)) for path in lineage(cgroup)}
-    hosts = [path for path in hierarchy.children("") if path not in above]
+    # Mounts, say, are units with cgroups in which nothing runs.
+    hosts = [path for path in hierarchy.children("") if path not in above and not hierarchy.is_empty(path)]
     paths = sorted(above.union(hosts))
     return (
         Observed(
@@ -101,11 +105,12 @@ def find_hierarchy(tree: Tree) -> tuple[Hierarchy | None, list[str]]:
 def names_of(tree: Tree, runtime: Crictl | None = None) -> tuple[Mapping[str, LoggedContainer], bool]:
     """{container id: its names}, and whether all that run are in it.
 
-    runtime: one that was asked already. Without its answer, the logs tell: the kubelet makes a link for each.
+    runtime: one that was asked already. The logs tell, too: the kubelet makes a link for each.
     """
-    if runtime is not None and not runtime.failure:
-        return runtime.names, True
     logged = logged_containers(tree)
+    if runtime is not None and not runtime.failure:
+        # Another runtime than the kubelet's would know none of them.
+        return {**logged, **runtime.names}, True
     return logged, bool(logged)
 
 

@@ -236,8 +236,7 @@ class _Pass:
         return row._replace(result=WRITTEN)
 
     def _write(self, one: Running, row: Row, plan: Plan) -> None:
-        if not self.is_current():
-            raise RefusedError("the checkpoint was changed meanwhile; run again")
+        self._check_current()
         above = _above(one, plan)
         through_runtime = self.runtime is not None and self.runtime.serves(one.id)
         carry_out(self.hierarchy, above if through_runtime else plan.writes, self.systemd)
@@ -251,6 +250,12 @@ class _Pass:
                 "%s: %s is effective after %s was written"
                 % (self.hierarchy.place(one.cgroup), shown(now or CPUSet()), row.wanted)
             )
+        # The runtime takes its time.
+        self._check_current()
+
+    def _check_current(self) -> None:
+        if not self.is_current():
+            raise RefusedError("the checkpoint was changed meanwhile; run again")
 
     def _read_again(self, one: Running) -> None:
         """What a failure has left in a container's cgroup and above it."""

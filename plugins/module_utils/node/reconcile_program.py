@@ -32,6 +32,9 @@ kubenode_cpu_manager_reconcile_timestamp_seconds {timestamp:.3f}
 # HELP kubenode_cpu_manager_reconcile_duration_seconds How long it took.
 # TYPE kubenode_cpu_manager_reconcile_duration_seconds gauge
 kubenode_cpu_manager_reconcile_duration_seconds {duration:.6f}
+# HELP kubenode_cpu_manager_reconcile_checkpoint Whether there was a checkpoint to go by.
+# TYPE kubenode_cpu_manager_reconcile_checkpoint gauge
+kubenode_cpu_manager_reconcile_checkpoint {checkpoint}
 # HELP kubenode_cpu_manager_reconcile_containers The containers by what became of their cpusets.
 # TYPE kubenode_cpu_manager_reconcile_containers gauge
 """
@@ -75,13 +78,17 @@ def _tell(line: str) -> None:
 
 def _one_pass(tree: Tree, settings: Mapping[str, Any]) -> Answer:
     node = Node(tree, settings.get("config_path"), settings.get("kubelet_root"))
-    runtime = find_crictl(tree, settings.get("runtime_endpoint")) if settings.get("use_runtime", True) else None
+    endpoint = settings.get("runtime_endpoint") or node.runtime_endpoint(node.configuration())
+    runtime = find_crictl(tree, endpoint) if settings.get("use_runtime", True) else None
     return reconcile_pods(node, runtime, act=True)
 
 
 def _lines(answer: Answer) -> list[str]:
-    """What is worth a line: what was written and what failed, not what is as it was at the last pass."""
-    lines = ["widened: %s: %s to %s" % (write.path, write.old or "", write.new) for write in answer.widened]
+    """What is worth a line: what was written and what failed, not what is as it was at the last pass; and why nothing
+    could be looked at, or through what nothing can be written.
+    """
+    lines = ["note: " + note for note in answer.notes]
+    lines += ["widened: %s: %s to %s" % (write.path, write.old or "", write.new) for write in answer.widened]
     lines += [_line(row) for row in answer.rows if row.result in (WRITTEN, FAILED)]
     return lines
 
@@ -93,7 +100,8 @@ def _line(row: Row) -> str:
 
 
 def _metrics(answer: Answer, success: bool, duration: float) -> str:
-    text = METRICS.format(success=int(success), timestamp=time.time(), duration=duration)
+    checkpoint = int(answer.old is not None)
+    text = METRICS.format(success=int(success), timestamp=time.time(), duration=duration, checkpoint=checkpoint)
     results = [row.result for row in answer.rows]
     for result in (KEPT, WRITTEN, FAILED, SKIPPED):
         text += CONTAINERS.format(result=result, count=results.count(result))

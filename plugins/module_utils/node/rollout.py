@@ -38,10 +38,11 @@ def rollout_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
     restarts = START_KUBELET in answer["actions"]
     planned = planned_checkpoint(node, wanted, checkpoint) if restarts else checkpoint
     # The memory manager's state is gone by then, if it would be refused.
-    findings = start_findings(node, wanted, planned, None) if restarts else []
+    memory_state = None if restarts else node.memory_state()
+    findings = start_findings(node, wanted, planned, memory_state) if configuration is not None else []
     return {
         **answer,
-        "notes": [*answer["notes"], *notes],
+        "notes": [*answer["notes"], *notes, *node.unfinished()],
         "drain": restarts and needs_drain(answer["actions"], answer["drift"]),
         "starts": not any(finding.fatal for finding in findings),
         "findings": [finding.to_dict() for finding in findings],

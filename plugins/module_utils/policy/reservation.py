@@ -140,11 +140,9 @@ def plan_reservation(
         split_core = planner.core_to_split(reserved, count - lower)
         reserved |= split_core.take(count - lower)
     else:
-        raise InputError(
-            "cannot reserve %d CPUs without splitting a core: the nearest counts are %s;"
-            " take one of them, or allow one split core"
-            % (count, " and ".join(str(size) for size in (lower, higher) if size) or "none at all")
-        )
+        nearest = " and ".join(str(size) for size in (lower, higher) if size)
+        way_out = "the nearest counts are %s; take one of them, or" % nearest if nearest else "the machine has one;"
+        raise InputError("cannot reserve %d CPUs without splitting a core: %s allow one split core" % (count, way_out))
     return Reservation(reserved, planner.usable - reserved, topology.online - planner.usable, split_core)
 
 

@@ -23,6 +23,7 @@ STATIC = "static"
 
 # The newest Kubernetes whose rules are known here: taken where nobody says which version the node has.
 NEWEST_MINOR = 36
+OLDEST_MINOR = 20
 
 
 # The checkpoint's name below the kubelet's root directory.

@@ -24,8 +24,8 @@ from ..tree import Tree
 from .logs import LoggedContainer
 
 _COMMAND = "crictl"
-# sudo's path often ends before it.
-_MORE_PLACES = "/usr/local/bin"
+# sudo's path often ends before the first; Rancher's keep their own.
+_MORE_PLACES = "/usr/local/bin:/var/lib/rancher/rke2/bin:/var/lib/rancher/k3s/data/current/bin"
 # One container may hang by itself; a runtime that was silent so often in a row is not asked again.
 _MOST_SILENCES = 3
 

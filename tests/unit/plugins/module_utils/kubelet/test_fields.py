@@ -20,7 +20,14 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.field
     [
         ({"reservedCpus": "0"}, 36, "reservedCpus", "write reservedSystemCPUs"),
         ({"cpuManagerpolicy": "static"}, 36, "cpuManagerpolicy", "write cpuManagerPolicy"),
-        ({"x": 1}, 36, "x", "remove it"),
+        ({"x": 1}, 36, "x", "check how it is spelled, or remove it"),
+        # Like memoryManagerPolicy, and something else.
+        (
+            {"memoryReservationPolicy": "None"},
+            35,
+            "memoryReservationPolicy",
+            "remove it, or upgrade to Kubernetes 1.36",
+        ),
         ({"memoryManagerPolicy": "None"}, 20, "memoryManagerPolicy", "remove it, or upgrade to Kubernetes 1.21"),
         ({"authentication": {"anonymous": {"enable": False}}}, 36, "authentication.anonymous.enable", "write enabled"),
         (

@@ -109,6 +109,7 @@ maps = st.dictionaries(keys, texts, min_size=1, max_size=3)
 BY_FORM: dict[str, st.SearchStrategy[Any]] = {
     "text": texts,
     "switch": st.booleans(),
+    "number": st.integers(0, 65535),
     "list": st.lists(texts, min_size=1),
     "map": maps,
     "pair": maps,

@@ -234,6 +234,21 @@ def test_patch(tmp_path: Path) -> None:
     assert planned(root, kubelet.version, {}) == []
 
 
+def test_a_patch_whose_file_was_made_anew(tmp_path: Path) -> None:
+    """As kubeadm does without its patches: the file says what is wanted, and the patch does not yet."""
+    kubelet = KUBELETS["kubeadm-patches"]
+    root = write_node(tmp_path / "node", kubelet)
+    patch = root / kubelet.written[0].lstrip("/")
+    config = root / "var/lib/kubelet/config.yaml"
+    before = config.read_bytes()
+    apply(root, kubelet.version, OPTION)
+    config.write_bytes(before)
+    apply(root, kubelet.version, {"cpu_manager_policy": "none"})
+    text = patch.read_text(encoding="utf-8")
+    assert "cpuManagerPolicy: none\n" in text
+    assert "cpuManagerPolicyOptions: null\n" in text
+
+
 @pytest.mark.parametrize(("version", "patches_dir", "files"), [("1.24", None, 1), ("1.25", None, 2), ("1.36", "", 1)])
 def test_no_patch(version: str, patches_dir: str | None, files: int, tmp_path: Path) -> None:
     root = write_node(tmp_path / "node", KUBELETS["kubeadm-patches"])

@@ -222,6 +222,25 @@ def test_unreadable(text: str, message: str) -> None:
 # --- what is wanted ---------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("reservedSystemCPUs: 0\n", "reserved_system_cpus", "0"),
+        ("kubeReserved: {cpu: 1}\n", "kube_reserved_cpu", "1"),
+        ("memoryManagerPolicy: static\n", "memory_manager_policy", "None"),
+        (
+            "cpuManagerPolicyOptions: {full-pcpus-only: true}\n",
+            "cpu_manager_policy_options",
+            {"full-pcpus-only": "true"},
+        ),
+    ],
+)
+def test_what_the_kubelet_refuses_is_replaced(text: str, name: str, value: object) -> None:
+    plan = plan_settings({name: value}, file(text))
+    assert list(plan.changes) == [SETTINGS[name].path] or name == "memory_manager_policy"
+    assert plan_settings({name: value}, plan.configuration).changes == {}
+
+
 def test_check_settings() -> None:
     check_settings({})
     check_settings(DEFAULTS)

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, Callable, Iterator
@@ -14,6 +16,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import KubeletConfiguration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import health
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.health import (
     Answer,
     Life,
@@ -172,14 +175,24 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing."""
 
 
-@pytest.fixture
-def server() -> Iterator[HTTPServer]:
-    with HTTPServer(("127.0.0.1", 0), type("Mine", (Handler,), {})) as one:
+class Server6(HTTPServer):
+    address_family = socket.AF_INET6
+
+
+@contextmanager
+def serving(kind: type[HTTPServer], address: str) -> Iterator[HTTPServer]:
+    with kind((address, 0), type("Mine", (Handler,), {})) as one:
         thread = threading.Thread(target=one.serve_forever)
         thread.start()
         yield one
         one.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def server() -> Iterator[HTTPServer]:
+    with serving(HTTPServer, "127.0.0.1") as one:
+        yield one
 
 
 def complaint(values: dict[str, Any]) -> str:
@@ -203,6 +216,19 @@ def test_healthz_that_nobody_answers(server: HTTPServer) -> None:
 
 def test_healthz_that_is_switched_off() -> None:
     assert complaint({"healthzPort": 0}) == ""
+
+
+def test_healthz_on_the_other_loopback_address() -> None:
+    """As of k3s on a node with IPv6 alone, which does not say so."""
+    with serving(Server6, "::1") as server:
+        port = server.server_address[1]
+        assert complaint({"healthzPort": port}) == ""
+        assert complaint({"healthzPort": port, "healthzBindAddress": "127.0.0.1"}) != ""
+
+
+def test_the_default_port_of_healthz(monkeypatch: pytest.MonkeyPatch, server: HTTPServer) -> None:
+    monkeypatch.setattr(health, "_HEALTHZ_PORT", server.server_address[1])
+    assert complaint({}) == complaint({"healthzPort": None}) == ""
 
 
 # --- logs -------------------------------------------------------------------------------------------

@@ -208,3 +208,34 @@ def test_a_change_that_did_not_come_to_its_end(root: Path) -> None:
     journal = write(root, "var/lib/kubenode-cpu-manager/change.json", b"")
     (note,) = Node(Tree(str(root))).unfinished()
     assert note.startswith("%s: a change of this node is under way or was interrupted" % journal)
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "endpoint"),
+    [
+        ("", (), None),
+        # Before 1.24 it may be Docker's, and this one without CRI.
+        ("", ("run/containerd/containerd.sock",), None),
+        ("containerRuntimeEndpoint: unix:///run/crio/crio.sock\n", (), "unix:///run/crio/crio.sock"),
+        ("containerRuntimeEndpoint: /run/crio/crio.sock\n", (), "unix:///run/crio/crio.sock"),
+    ],
+)
+def test_the_runtimes_endpoint(root: Path, text: str, files: tuple[str, ...], endpoint: str | None) -> None:
+    write(root, "var/lib/kubelet/config.yaml", (CONFIG + text).encode())
+    for path in files:
+        write(root, path, b"")
+    node = Node(Tree(str(root)))
+    assert node.runtime_endpoint(node.configuration()) == endpoint
+
+
+@pytest.mark.parametrize(("socket", "endpoint"), [("run/k3s/containerd/containerd.sock", True), ("run/other", False)])
+def test_the_endpoint_of_a_distribution(root: Path, socket: str, endpoint: bool) -> None:
+    (root / "var/lib/rancher/k3s/agent").mkdir(parents=True)
+    write(root, socket, b"")
+    node = Node(Tree(str(root)))
+    assert node.runtime_endpoint(None) == ("unix:///" + socket if endpoint else None)
+
+
+def test_a_version_without_quotes() -> None:
+    with pytest.raises(InputError, match=r"older than 1\.20, the oldest that is known here; write a version in quotes"):
+        minor_version("1.3")

@@ -54,7 +54,8 @@ def test_a_pass_tells_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert file.read_text().strip() == "2-3"
     lines = [line for line in figures.read_text().splitlines() if not line.startswith("#")]
     assert lines[0] == "kubenode_cpu_manager_reconcile_success 1"
-    assert lines[3:] == [
+    assert lines[3] == "kubenode_cpu_manager_reconcile_checkpoint 1"
+    assert lines[4:] == [
         'kubenode_cpu_manager_reconcile_containers{result="%s"} %d' % row
         for row in (("kept", 0), ("written", 1), ("failed", 0), ("skipped", 0))
     ]
@@ -63,6 +64,15 @@ def test_a_pass_tells_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(settings(tmp_path, textfile=str(figures))) == 0
     assert capsys.readouterr().out == ""
     assert 'result="kept"} 1\n' in figures.read_text()
+
+
+def test_a_pass_that_finds_no_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    node(tmp_path, "0-7")
+    (tmp_path / "var/lib/kubelet/cpu_manager_state").unlink()
+    figures = tmp_path / "cpu.prom"
+    assert main(settings(tmp_path, textfile=str(figures))) == 0
+    assert "cpu_manager_state: no checkpoint there" in capsys.readouterr().out
+    assert "kubenode_cpu_manager_reconcile_checkpoint 0\n" in figures.read_text()
 
 
 def test_a_pass_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -214,3 +214,10 @@ def test_no_kubelet(tree: Tree) -> None:
     (Path(tree.root) / CONFIG[1:]).unlink()
     answer = plan(tree, cpu_manager_policy="static")
     assert (answer["status"], answer["actions"], answer["files"]) == ("no kubelet", [], [])
+
+
+def test_a_node_that_is_as_wanted_and_would_not_start(tree: Tree) -> None:
+    configure(Path(tree.root), STATIC + "memoryManagerPolicy: Static\n")
+    found = plan(tree)
+    assert (found["actions"], found["starts"]) == ([], False)
+    assert any("reservedMemory" in finding["where"] + finding["remedy"] for finding in found["findings"])
