@@ -131,7 +131,7 @@ kubelet:
       type: str
       sample: /var/lib/kubelet
     version:
-      description: That of the kubelet that runs, where O(kubelet_version) is not given. None where nobody tells.
+      description: By which it is judged, O(kubelet_version) or that of the kubelet that runs. None where nobody tells.
       type: str
       sample: 1.35.6
     cri_socket:

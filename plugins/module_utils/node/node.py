@@ -48,11 +48,9 @@ class Node:
         root = kubelet_root or (self.installation.kubelet_root if self.installation is not None else KUBELET_ROOT)
         self.checkpoint_path = "%s/%s" % (root.rstrip("/"), FILE_NAME)
         self.memory_state_path = "%s/%s" % (root.rstrip("/"), MEMORY_FILE_NAME)
-        # None where it was given, or nobody tells.
-        self.version = self._running_version() if minor is None else None
-        if minor is None and self.version:
-            minor = minor_version(self.version)
-        self.minor = NEWEST_MINOR if minor is None else minor
+        # None where nobody tells.
+        self.version = self._running_version() if minor is None else "1.%d" % minor
+        self.minor = NEWEST_MINOR if self.version is None else minor_version(self.version)
         self._topology: Topology | None = None
 
     @property

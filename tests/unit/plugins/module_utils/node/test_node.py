@@ -239,3 +239,14 @@ def test_the_endpoint_of_a_distribution(root: Path, socket: str, endpoint: bool)
 def test_a_version_without_quotes() -> None:
     with pytest.raises(InputError, match=r"older than 1\.20, the oldest that is known here; write a version in quotes"):
         minor_version("1.3")
+
+
+@pytest.mark.parametrize(("minor", "version"), [(None, None), (34, "1.34")])
+def test_the_version_is_told(root: Path, minor: int | None, version: str | None) -> None:
+    """So that it is known when the kubelet is stopped, too."""
+    write(root, "var/lib/kubelet/config.yaml", CONFIG.encode())
+    node = Node(Tree(str(root)), minor=minor)
+    told = node.kubelet(node.configuration())
+    assert told is not None
+    assert told["version"] == version
+    assert node.minor == (minor or NEWEST_MINOR)
