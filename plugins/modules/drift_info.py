@@ -17,7 +17,8 @@ description:
   - Reads a node's CPU topology, its kubelet's configuration and its checkpoint in one call, and compares them with
     the wanted settings. The configuration is what the kubelet runs with, that is its file, drop-in files and flags
     together.
-  - Without any setting, tells whether the node agrees with itself, so that its kubelet would start again.
+  - Without any setting, tells whether the node agrees with itself, so that its kubelet would start again with its CPU
+    manager. M(kubenode.cpu_manager.rollout_info) looks at all else that stops a kubelet, too.
   - Where pods run, also compares the CPUs that the checkpoint gives to each container with those that its cgroup has
     and that the kernel enforces, of both versions of cgroups. What differs is what
     M(kubenode.cpu_manager.reconcile) would write; the kubelet itself never looks at it again. While the shared pool

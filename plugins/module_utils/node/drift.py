@@ -25,6 +25,9 @@ CLEAN = "clean"
 DRIFT = "drift"
 NO_KUBELET = "no kubelet"
 
+# How a note begins.
+NO_RESTART = "as the node is, its kubelet would not start again"
+
 STOP_KUBELET = "stop_kubelet"
 RESET_CHECKPOINT = "reset_checkpoint"
 RESET_MEMORY_STATE = "reset_memory_state"
@@ -190,7 +193,7 @@ def _restart_notes(
         reason = judge(checkpoint, manager_config(found, configuration, machine)).reason
     except (InputError, RefusedError) as error:
         reason = str(error)
-    return ["as the node is, its kubelet would not start again: %s" % reason] if reason else []
+    return ["%s: %s" % (NO_RESTART, reason)] if reason else []
 
 
 def _reservation_notes(topology: Topology, reserved: CPUSet) -> list[str]:

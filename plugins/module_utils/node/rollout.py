@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
+from ..kubelet.finding import Finding
 from ..kubelet.placement import plan_files, touched_files
 from ..kubelet.settings import SETTINGS, manager_config, plan_settings
 from ..state.verdict import ACCEPTED
 from .checkpoint import plan_valid
-from .drift import DRIFT, RESET_CHECKPOINT, RESET_MEMORY_STATE, START_KUBELET, STOP_KUBELET, report
+from .drift import DRIFT, NO_RESTART, RESET_CHECKPOINT, RESET_MEMORY_STATE, START_KUBELET, STOP_KUBELET, report
 from .journal import read_journal
 from .memory_state import MemoryPlan
 from .node import Node
@@ -40,9 +41,10 @@ def rollout_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
     # The memory manager's state is gone by then, if it would be refused.
     memory_state = None if restarts else node.memory_state()
     findings = start_findings(node, wanted, planned, memory_state) if configuration is not None else []
+    own_notes = [*node.unfinished(), *([] if restarts else _restart_notes(answer["notes"], findings))]
     return {
         **answer,
-        "notes": [*answer["notes"], *notes, *node.unfinished()],
+        "notes": [*answer["notes"], *notes, *own_notes],
         "drain": restarts and needs_drain(answer["actions"], answer["drift"]),
         "starts": not any(finding.fatal for finding in findings),
         "findings": [finding.to_dict() for finding in findings],
@@ -50,6 +52,17 @@ def rollout_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
         "journal": None if journal is None else journal.to_dict(),
         "kubelet": node.kubelet(configuration),
     }
+
+
+def _restart_notes(notes: Iterable[str], findings: Iterable[Finding]) -> list[str]:
+    """Why the kubelet of a node that is as wanted would not start again, where drift's notes do not say so."""
+    if any(note.startswith(NO_RESTART) for note in notes):
+        return []
+    return [
+        "%s: %s: %s (%s); %s" % (NO_RESTART, finding.where, finding.text, finding.cause, finding.remedy)
+        for finding in findings
+        if finding.fatal
+    ]
 
 
 def planned_files(node: Node, wanted: Mapping[str, Any]) -> list[str]:

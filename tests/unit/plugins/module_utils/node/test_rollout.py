@@ -220,4 +220,5 @@ def test_a_node_that_is_as_wanted_and_would_not_start(tree: Tree) -> None:
     configure(Path(tree.root), STATIC + "memoryManagerPolicy: Static\n")
     found = plan(tree)
     assert (found["actions"], found["starts"]) == ([], False)
+    assert any("its kubelet would not start again: " in note for note in found["notes"])
     assert any("reservedMemory" in finding["where"] + finding["remedy"] for finding in found["findings"])
