@@ -49,7 +49,7 @@ STORIES: dict[str, tuple[list[dict[str, Any]], tuple[str, str] | str | None]] = 
 
 def test_a_run_does_nothing_with_the_change_of_another(copy_of: CopyOf, tmp_path: Path) -> None:
     roots = {name: copy_of("edge", name) for name in STORIES}
-    hosts = {name: {"root": str(roots[name]), "steps": steps} for name, (steps, _) in STORIES.items()}
+    hosts = {name: {"root": str(roots[name]), "steps": story[0]} for name, story in STORIES.items()}
     given = {name: "{{ item.%s | default(omit) }}" % name for name in ("state", "run", "begin", "files")}
     call = {
         **task("rollout_journal", root="{{ root }}", **given),

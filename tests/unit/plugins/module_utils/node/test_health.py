@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import socket
 import threading
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, Callable, Iterator
@@ -179,20 +178,23 @@ class Server6(HTTPServer):
     address_family = socket.AF_INET6
 
 
-@contextmanager
-def serving(kind: type[HTTPServer], address: str) -> Iterator[HTTPServer]:
-    with kind((address, 0), type("Mine", (Handler,), {})) as one:
-        thread = threading.Thread(target=one.serve_forever)
-        thread.start()
-        yield one
-        one.shutdown()
-        thread.join()
+@pytest.fixture
+def server() -> Iterator[HTTPServer]:
+    yield from serving(HTTPServer(("127.0.0.1", 0), type("Mine", (Handler,), {})))
 
 
 @pytest.fixture
-def server() -> Iterator[HTTPServer]:
-    with serving(HTTPServer, "127.0.0.1") as one:
-        yield one
+def server6() -> Iterator[HTTPServer]:
+    yield from serving(Server6(("::1", 0), Handler))
+
+
+def serving(one: HTTPServer) -> Iterator[HTTPServer]:
+    thread = threading.Thread(target=one.serve_forever)
+    thread.start()
+    yield one
+    one.shutdown()
+    thread.join()
+    one.server_close()
 
 
 def complaint(values: dict[str, Any]) -> str:
@@ -218,12 +220,11 @@ def test_healthz_that_is_switched_off() -> None:
     assert complaint({"healthzPort": 0}) == ""
 
 
-def test_healthz_on_the_other_loopback_address() -> None:
+def test_healthz_on_the_other_loopback_address(server6: HTTPServer) -> None:
     """As of k3s on a node with IPv6 alone, which does not say so."""
-    with serving(Server6, "::1") as server:
-        port = server.server_address[1]
-        assert complaint({"healthzPort": port}) == ""
-        assert complaint({"healthzPort": port, "healthzBindAddress": "127.0.0.1"}) != ""
+    port = server6.server_address[1]
+    assert complaint({"healthzPort": port}) == ""
+    assert complaint({"healthzPort": port, "healthzBindAddress": "127.0.0.1"}) != ""
 
 
 def test_the_default_port_of_healthz(monkeypatch: pytest.MonkeyPatch, server: HTTPServer) -> None:
