@@ -89,12 +89,12 @@ cluster: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the tests with a real cont
 .PHONY: scenario
 scenario: $(TESTING) $(LINK) $(KUBERNETES_CORE)
 	$(call heading,molecule: the scenarios for which there is time)
-	@MACHINES=uneven,v2,worker,canary,plain END_BY=$(END_BY) pytest -rs --junit-xml=$(RESULTS)/scenarios.xml tests/scenarios
+	@MACHINES=uneven,v2,worker,canary,plain END_BY=$(END_BY) pytest --timeout 0 -rs --junit-xml=$(RESULTS)/scenarios.xml tests/scenarios
 
 .PHONY: vm-test
 vm-test: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the scenarios on virtual machines; SCENARIO=kubelet runs one
 	$(call heading,molecule: machines $(MACHINES))
-	@MACHINES=$(MACHINES) pytest --capture=no $(SCENARIO:%=-k %) tests/scenarios
+	@MACHINES=$(MACHINES) pytest --timeout 0 --capture=no $(SCENARIO:%=-k %) tests/scenarios
 
 .PHONY: coverage
 coverage: $(TESTING) ## Say which lines the unit and conformance tests do not reach

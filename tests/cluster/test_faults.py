@@ -93,10 +93,12 @@ def test_a_run_that_another_one_overtakes(fleet: Fleet, step: str) -> None:
     held = fleet.directory / "held"
     with ThreadPoolExecutor() as pool:
         first = pool.submit(begin, fleet, step, held)
-        wait_for_file(held)
-        second = fleet.run(ROLLOUT)
-        after, words = node.read(CONFIG), node.log()
-        held.unlink()
+        try:
+            wait_for_file(held)
+            second = fleet.run(ROLLOUT)
+            after, words = node.read(CONFIG), node.log()
+        finally:
+            held.unlink()
         run = first.result()
     assert second.status == 0, second.account()
     assert run.status != 0

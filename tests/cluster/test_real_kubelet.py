@@ -171,7 +171,7 @@ def test_a_node_of_the_cluster(real_kubelet: Path, control_plane: ControlPlane, 
         control_plane.kubectl("cordon", "real")
         node.restart()
         node.wait_for(STARTED, times=2)
-        version = running_version(next(pids_of(real_kubelet)))
+        version = running_version(next(pids_of(real_kubelet / "kubelet")))
         (found,) = control_plane.objects("nodes", "--field-selector=metadata.name=real")
     control_plane.kubectl("delete", "node", "real")
     assert found["spec"]["unschedulable"]

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from typing import Callable
 
 import pytest
 
@@ -93,12 +94,18 @@ def program(tmp_path: Path) -> Path:
     return Path(shutil.copy(sleep, tmp_path / "kubelet"))
 
 
+def wait_for(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_a_process_of_this_machine(program: Path) -> None:
     with subprocess.Popen([str(program), "60"]) as process:
         try:
             # For a moment a new process has no command line.
-            while not Path("/proc/%d/cmdline" % process.pid).read_bytes():
-                time.sleep(0.01)
+            wait_for(Path("/proc/%d/cmdline" % process.pid).read_bytes)
             found = find_kubelet(Tree("/"))
             if found is not None and found.pid < process.pid:
                 pytest.skip("another kubelet runs on this machine")
@@ -114,8 +121,8 @@ def test_a_process_in_a_container_of_this_machine(program: Path) -> None:
     with subprocess.Popen(unshare) as process:
         try:
             children = Path("/proc/%d/task/%d/children" % (process.pid, process.pid))
-            while not children.read_text() or not Path("/proc/%s/cmdline" % children.read_text().strip()).read_bytes():
-                time.sleep(0.01)
+            wait_for(children.read_text)
+            wait_for(Path("/proc/%s/cmdline" % children.read_text().strip()).read_bytes)
             found = find_kubelet(Tree("/"))
             assert found is None or str(program) not in found.arguments
         finally:
