@@ -19,6 +19,7 @@ from .kubelet_node import STARTED, KubeletNode
 
 ROLLOUT = "kubenode.cpu_manager.rollout"
 JOURNAL = "/var/lib/kubenode-cpu-manager/change.json"
+LAST = "/var/lib/kubenode-cpu-manager/last-change.json"
 NONE = {"cpuManagerPolicy": "none", "reservedSystemCPUs": "0,4", "cpuManagerReconcilePeriod": "500ms"}
 TO_STATIC = {"kubelet_cpu_manager_policy": "static"}
 

@@ -18,7 +18,7 @@ from ansible_collections.kubenode.cpu_manager.tests.faults.counting import Count
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run
 
 from .control_plane import ControlPlane
-from .fleet import JOURNAL, ROLLOUT, Fleet
+from .fleet import JOURNAL, LAST, ROLLOUT, Fleet
 from .kubelet.faults import DIES, REFUSES, Fault
 from .kubelet_node import CHECKPOINT, CONFIG, saved, wait_until
 from .node import STOPPING_SECONDS
@@ -142,8 +142,10 @@ def test_a_rollback_goes_back_one_rollout(alone: Fleet) -> None:
 
     # One that ended half-way: b and c never changed.
     assert alone.run(ROLLOUT, "--limit", "a").status == 0
+    rollout = json.loads(alone.nodes["a"].read(LAST) or "")["facts"]["rollout"]
     back = alone.run(ROLLBACK)
     assert back.status == 0, back.account()
+    assert "Going back to what was before the rollout of %s (UTC)." % rollout in back.output
     assert settings() == [before, before, before]
     assert [names_of(back, name) for name in ("b", "c")] == [[], []]
 
@@ -162,6 +164,10 @@ def test_a_rollback_goes_back_one_rollout(alone: Fleet) -> None:
     assert settings() == [after, after, before]
     # Of the rollout before, only b still knows.
     assert alone.run(ROLLBACK).status == 0
+    assert settings() == [after, before, before]
+    # And of a, what was before is no longer known.
+    nothing = alone.run(ROLLBACK)
+    assert "No node has had a rollout that it could go back from." in nothing.output
     assert settings() == [after, before, before]
 
 
