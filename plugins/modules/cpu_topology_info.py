@@ -83,6 +83,11 @@ topology:
       description: The CPUs of each socket, by id.
       type: dict
       sample: {"0": "0-11,24-35", "1": "12-23,36-47"}
+    numa:
+      description: Whether the machine tells of NUMA nodes. If not, all CPUs are in one here, and the kubelet takes
+        each socket for one.
+      type: bool
+      sample: true
     numa_nodes:
       description: The CPUs of each NUMA node, by id; empty for one with memory only.
       type: dict
@@ -108,7 +113,13 @@ topology:
       type: str
       sample: ""
     problems:
-      description: What the machine tells of itself and cannot be true.
+      description: What the machine tells of itself and cannot be true, or misleads the kubelet.
+      type: list
+      elements: str
+      sample: []
+    same_ids:
+      description: The CPUs of several cores to which the kernel gives one id in their socket, as on many ARM boards.
+        The kubelet takes them for one core.
       type: list
       elements: str
       sample: []

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Iterator, NamedTuple
@@ -130,6 +131,19 @@ def test_a_refusal_of_the_checkpoint_comes_late(real_kubelet: Path, tmp_path: Pa
     assert said == ["Started", "Failed"]
 
 
+def seen_by(node: KubeletNode) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """(CPU, its NUMA node, socket, core) of each CPU, as the kubelet logs them, and as we say."""
+    (seen,) = (line for line in real_answer(node) if "detected CPU topology" in line)
+    view = kubelet_view(read_sysfs(Tree(str(node.root))))
+    # As Go prints it: map[0:{0 0 0} 1:{0 0 1}]
+    rows = re.findall("([0-9]+):{([0-9]+) ([0-9]+) ([0-9]+)}", seen)
+    kinds = (view.numa_nodes, view.sockets, view.cores)
+    ours = [
+        (cpu, *(next(n for n, mask in kind.items() if mask >> cpu & 1) for kind in kinds)) for cpu in view.all_cpus()
+    ]
+    return [tuple(map(int, row)) for row in rows], ours
+
+
 @pytest.mark.parametrize(
     "machine",
     [
@@ -145,15 +159,29 @@ def test_a_refusal_of_the_checkpoint_comes_late(real_kubelet: Path, tmp_path: Pa
 )
 def test_the_real_kubelet_sees_the_cpus_that_we_say(real_kubelet: Path, tmp_path: Path, machine: str) -> None:
     with KubeletNode(tmp_path / "real", machine, {**STATIC, "reservedSystemCPUs": "0"}, real=real_kubelet) as node:
-        (seen,) = (line for line in real_answer(node) if "detected CPU topology" in line)
-        view = kubelet_view(read_sysfs(Tree(str(node.root))))
-    # {CPU: (its NUMA node, socket, core)}, as Go prints it: map[0:{0 0 0} 1:{0 0 1}]
-    rows = re.findall("([0-9]+):{([0-9]+) ([0-9]+) ([0-9]+)}", seen)
-    kinds = (view.numa_nodes, view.sockets, view.cores)
-    ours = [
-        (cpu, *(next(n for n, mask in kind.items() if mask >> cpu & 1) for kind in kinds)) for cpu in view.all_cpus()
-    ]
-    assert [tuple(map(int, row)) for row in rows] == ours
+        rows, ours = seen_by(node)
+    assert rows == ours
+
+
+def test_the_real_kubelet_takes_cores_of_one_id_for_one(real_kubelet: Path, tmp_path: Path) -> None:
+    """A board whose kernel counts the cores of each cluster anew: four, two and two."""
+    with KubeletNode(tmp_path / "real", "1s8c", {**STATIC, "reservedSystemCPUs": "0"}, real=real_kubelet) as node:
+        for cpu, core_id in {4: 0, 5: 1, 6: 0, 7: 1}.items():
+            node.write("/sys/devices/system/cpu/cpu%d/topology/core_id" % cpu, "%d\n" % core_id)
+        rows, ours = seen_by(node)
+    assert rows == ours
+    assert {core for *_others, core in rows} == {0, 1, 2, 3}
+
+
+def test_the_real_kubelet_takes_sockets_for_nodes_without_numa(real_kubelet: Path, tmp_path: Path) -> None:
+    with KubeletNode(tmp_path / "real", "2s1n2c2t", {**STATIC, "reservedSystemCPUs": "0"}, real=real_kubelet) as node:
+        shutil.rmtree(node.root / "sys/devices/system/node")
+        (node.root / "sys/devices/system/node").mkdir()
+        # There 1.20 overlooks a CPU that cannot be switched off.
+        node.write("/sys/devices/system/cpu/cpu0/online", "1\n")
+        rows, ours = seen_by(node)
+    assert rows == ours
+    assert {numa_node for _cpu, numa_node, *_others in rows} == {0, 1}
 
 
 def pids_of(program: Path) -> Iterator[int]:

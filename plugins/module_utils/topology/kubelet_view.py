@@ -112,20 +112,29 @@ class CPUTopology:
 def kubelet_view(topology: Topology) -> CPUTopology:
     """What the kubelet makes of this machine. CPUs of no NUMA node do not exist for it."""
     socket_of = {cpu: group.id for group in topology.sockets for cpu in group.cpus}
+    all_cores = _cores(topology)
     rows = []
-    for node in topology.numa_nodes:
-        cores = [core for core in topology.cores if core.cpus & node.cpus]
-        for core in cores:
-            cpus = core.cpus & node.cpus
+    # Where the machine tells of no NUMA nodes, cAdvisor takes each socket for one.
+    for node in topology.numa_nodes if topology.numa or not topology.sockets else topology.sockets:
+        cores = [cpus & node.cpus for cpus in all_cores if cpus & node.cpus]
+        for cpus in cores:
             socket = socket_of.get(cpus.first(), 0)
             uncore = socket
+            # cAdvisor asks the thread that it found first, in the order of the names of directories.
+            asked = min(cpus, key=str)
             for cache in topology.caches:
                 # A cache that the whole node shares belongs to the node; cAdvisor tells it by this product.
-                if cpus <= cache.cpus and len(cache.cpus) != len(cores) * len(cpus):
+                if asked in cache.cpus and len(cache.cpus) != len(cores) * len(cpus):
                     uncore = cache.id
                     break
             rows += [(cpu, cpus.first(), socket, node.id, uncore) for cpu in cpus]
     return CPUTopology(rows)
+
+
+def _cores(topology: Topology) -> list[CPUSet]:
+    """The CPUs of each core; cAdvisor takes those of one id and socket for one."""
+    cores = [core.cpus for core in topology.cores if all(core.cpus.isdisjoint(cpus) for cpus in topology.same_ids)]
+    return sorted([*cores, *topology.same_ids], key=CPUSet.first)
 
 
 def _average(total: int, parts: int) -> int:

@@ -26,11 +26,13 @@ class Topology:
         online, offline: CPUSet. Offline are those that are present and switched off.
         cores: the cores, each with its online threads; a core's id is its lowest CPU, as in the kubelet.
         dies, sockets, caches: ids as the kernel gives them, where they are unique; caches are those of level 3.
+        numa: whether the machine tells of NUMA nodes.
         numa_nodes: every NUMA node, also one without CPUs (its set is empty).
         numa_distances: {node: {node: distance}}, empty where the machine does not tell.
         nearest_cpus: {node: CPUSet}, the CPUs nearest to a NUMA node that has none of its own.
+        same_ids: the CPUs of several cores of one socket that the kernel gives the same id, mostly none.
         isolated, nohz_full: CPUSet, as the kernel was booted.
-        problems: texts on what the machine tells of itself and cannot be true.
+        problems: texts on what the machine tells of itself and cannot be true, or misleads the kubelet.
 
     All groups hold online CPUs only and come in the order of their lowest CPU (NUMA nodes: of their id).
     """
@@ -49,6 +51,7 @@ class Topology:
         isolated: CPUSet = CPUSet(),
         nohz_full: CPUSet = CPUSet(),
         problems: Sequence[str] = (),
+        same_ids: Iterable[CPUSet] = (),
     ) -> None:
         if not online:
             raise NodeError("no online CPU found")
@@ -59,7 +62,8 @@ class Topology:
         self.sockets = _by_lowest_cpu(_online_part(sockets, online))
         self.dies = _by_lowest_cpu(_online_part(dies, online))
         self.caches = _by_lowest_cpu(_online_part(caches, online))
-        # A kernel without NUMA shows no node at all; the kubelet then counts one, with id 0.
+        # A kernel without NUMA shows no node at all: all CPUs are in one.
+        self.numa = numa_nodes is not None
         nodes = [Group(0, online)] if numa_nodes is None else [Group(n.id, n.cpus & online) for n in numa_nodes]
         self.numa_nodes = tuple(sorted(nodes))
         self.numa_distances = {node: dict(row) for node, row in (numa_distances or {}).items()}
@@ -67,6 +71,7 @@ class Topology:
         self.isolated = isolated
         self.nohz_full = nohz_full
         self.problems = tuple(problems)
+        self.same_ids = tuple(cpus & online for cpus in same_ids if cpus & online)
 
     @property
     def threads_per_core(self) -> int:
@@ -89,7 +94,7 @@ class Topology:
             [core.cpus & online for core in self.cores if core.cpus & online],
             self.sockets,
             self.dies,
-            nodes,
+            nodes if self.numa else None,
             self.caches,
             self.offline | (cpus & self.online),
             self.numa_distances,
@@ -97,6 +102,7 @@ class Topology:
             self.isolated,
             self.nohz_full,
             self.problems,
+            self.same_ids,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,6 +113,7 @@ class Topology:
             "cores": [str(core.cpus) for core in self.cores],
             "dies": _group_dict(self.dies),
             "sockets": _group_dict(self.sockets),
+            "numa": self.numa,
             "numa_nodes": _group_dict(self.numa_nodes),
             "l3_caches": _group_dict(self.caches),
             "numa_distances": {
@@ -117,6 +124,7 @@ class Topology:
             "isolated": str(self.isolated),
             "nohz_full": str(self.nohz_full),
             "problems": list(self.problems),
+            "same_ids": [str(cpus) for cpus in self.same_ids],
         }
 
     @classmethod
@@ -127,7 +135,7 @@ class Topology:
             [CPUSet.parse(cpus) for cpus in data["cores"]],
             _groups(data.get("sockets", {})),
             _groups(data.get("dies", {})),
-            _groups(data["numa_nodes"]) if "numa_nodes" in data else None,
+            _groups(data["numa_nodes"]) if "numa_nodes" in data and data.get("numa", True) else None,
             _groups(data.get("l3_caches", {})),
             CPUSet.parse(data.get("offline", "")),
             {
@@ -138,6 +146,7 @@ class Topology:
             CPUSet.parse(data.get("isolated", "")),
             CPUSet.parse(data.get("nohz_full", "")),
             data.get("problems", ()),
+            [CPUSet.parse(cpus) for cpus in data.get("same_ids", ())],
         )
 
     def __eq__(self, other: object) -> bool:

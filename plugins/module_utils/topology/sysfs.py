@@ -39,10 +39,12 @@ class _SysfsReader:
         present, self.online = self._cpus()
         nodes = self._numa_nodes()
         distances = self._distances(nodes) if nodes else {}
+        cores = self._siblings(CORE_MASKS)
+        sockets = self._groups(SOCKET_MASKS, "physical_package_id")
         return Topology(
             online=self.online,
-            cores=[cpus for _cpu, cpus in self._siblings(CORE_MASKS)],
-            sockets=self._groups(SOCKET_MASKS, "physical_package_id"),
+            cores=[cpus for _cpu, cpus in cores],
+            sockets=sockets,
             dies=self._groups(DIE_MASKS, "die_id"),
             numa_nodes=nodes,
             caches=self._caches(),
@@ -52,6 +54,7 @@ class _SysfsReader:
             isolated=self._list(CPU + "/isolated") or CPUSet(),
             nohz_full=self._list(CPU + "/nohz_full") or CPUSet(),
             problems=self.problems,
+            same_ids=self._same_ids(cores, sockets),
         )
 
     def _cpus(self) -> tuple[CPUSet, CPUSet]:
@@ -96,6 +99,26 @@ class _SysfsReader:
                 seen |= cpus.mask
                 found.append((cpu, cpus))
         return found
+
+    def _same_ids(self, cores: list[tuple[int, CPUSet]], sockets: list[Group]) -> list[CPUSet]:
+        """The cores that have the id of another one in their socket.
+
+        Linux counts the cores of each cluster anew where a device tree describes them, as on many ARM boards.
+        """
+        home = {cpu: number for number, socket in enumerate(sockets) for cpu in socket.cpus}
+        found: dict[tuple[int, str | None], list[CPUSet]] = {}
+        for cpu, cpus in cores:
+            core_id = self.tree.read_value("%s/cpu%d/topology/core_id" % (CPU, cpu))
+            found.setdefault((home.get(cpu, -1), core_id), []).append(cpus)
+        same = [
+            CPUSet(cpu for cpus in members for cpu in cpus)
+            for (_socket, core_id), members in found.items()
+            if core_id is not None and len(members) > 1
+        ]
+        for cpus in same:
+            path = self.tree.path("%s/cpu%d/topology/core_id" % (CPU, cpus.first()))
+            self.problems.append("%s: CPUs %s are of several cores; the kubelet takes them for one" % (path, cpus))
+        return same
 
     def _caches(self) -> list[Group]:
         """The caches of level 3, read from their lowest CPU as in _siblings()."""

@@ -82,8 +82,9 @@ def test_uncore_cache_or_socket() -> None:
     assert texts(cached("0-4", ["0-1", "2-3", "4"], 7, 9, "0-3").uncore_caches) == {9: "0-3", 7: "4"}
     # 3 * 1 is 3: the core of one thread takes the cache for the whole node's, the others do not.
     assert texts(cached("0-4", ["0-1", "2-3", "4"], 7, 9, "2-4").uncore_caches) == {7: "0-1,4", 9: "2-3"}
-    # A core that the cache does not hold altogether does not have it.
-    assert texts(cached("0-3", ["0-1", "2-3"], 7, 9, "0-2").uncore_caches) == {9: "0-1", 7: "2-3"}
+    # The first thread of a core is asked alone, and that is by the names: cpu10 comes before cpu2.
+    assert texts(cached("0-3", ["0-1", "2-3"], 7, 9, "0-2").uncore_caches) == {9: "0-3"}
+    assert texts(cached("2,4,10-11", ["2,10", "4,11"], 7, 9, "10").uncore_caches) == {9: "2,10", 7: "4,11"}
 
 
 def test_the_first_cache_counts() -> None:
@@ -144,6 +145,29 @@ def test_a_core_in_two_numa_nodes_is_two() -> None:
     every = CPUSet.parse("0-1")
     nodes = [Group(0, CPUSet([0])), Group(1, CPUSet([1]))]
     assert texts(kubelet_view(Topology(every, [every], numa_nodes=nodes)).cores) == {0: "0", 1: "1"}
+
+
+def clustered(**parts: Any) -> CPUTopology:
+    """A board with a cluster of four cores and two of two, which counts the cores of each from 0."""
+    every = CPUSet.parse("0-7")
+    same = [CPUSet.parse("0,4,6"), CPUSet.parse("1,5,7")]
+    return kubelet_view(Topology(every, [], same_ids=same, **parts))
+
+
+def test_cores_of_one_id_are_one() -> None:
+    board = clustered(sockets=[Group(0, CPUSet.parse("0-7"))], numa_nodes=[Group(0, CPUSet.parse("0-7"))])
+    assert texts(board.cores) == {0: "0,4,6", 1: "1,5,7", 2: "2", 3: "3"}
+    assert (board.num_cpus, board.num_cores, board.cpus_per_core) == (8, 4, 2)
+    # But only those in one NUMA node.
+    halves = [Group(0, CPUSet.parse("0-3")), Group(1, CPUSet.parse("4-7"))]
+    assert texts(clustered(numa_nodes=halves).cores) == {0: "0", 1: "1", 2: "2", 3: "3", 4: "4,6", 5: "5,7"}
+
+
+def test_without_numa_each_socket_is_a_node() -> None:
+    every, sockets = CPUSet.parse("0-3"), [Group(0, CPUSet.parse("0-1")), Group(5, CPUSet.parse("2-3"))]
+    assert texts(kubelet_view(Topology(every, [], sockets)).numa_nodes) == {0: "0-1", 5: "2-3"}
+    assert texts(kubelet_view(Topology(every, [], sockets, numa_nodes=[Group(0, every)])).numa_nodes) == {0: "0-3"}
+    assert texts(kubelet_view(Topology(every, [])).numa_nodes) == {0: "0-3"}
 
 
 @pytest.mark.parametrize(

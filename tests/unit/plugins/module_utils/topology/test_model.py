@@ -89,6 +89,7 @@ def test_round_trip(shape: Shape) -> None:
 def test_differs_in_any_part() -> None:
     data = parse_name("2s2d1n2c2t+memory1+offline7+isolated3+nohz4").topology().to_dict()
     data["problems"] = ["a mask makes no sense"]
+    data["same_ids"] = ["0-1"]
     others: dict[str, Any] = {
         "online": "0-5",
         "offline": "",
@@ -102,6 +103,8 @@ def test_differs_in_any_part() -> None:
         "isolated": "",
         "nohz_full": "",
         "problems": [],
+        "numa": False,
+        "same_ids": [],
     }
     assert data.keys() == others.keys()
     for key, other in others.items():

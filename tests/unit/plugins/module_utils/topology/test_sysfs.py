@@ -68,7 +68,7 @@ def test_reads_what_the_kernel_shows(shape: Shape, old_kernel: bool, with_numa: 
         caches = numbered((group.cpus, None) for group in topology.caches)
         topology = changed(topology, dies={}, l3_caches={str(group.id): str(group.cpus) for group in caches})
     if not with_numa:
-        topology = changed(topology, numa_nodes={"0": str(topology.online)}, numa_distances={}, nearest_cpus={})
+        topology = changed(topology, numa=False, numa_distances={}, nearest_cpus={})
     assert found == topology
 
 
@@ -96,6 +96,21 @@ def test_lists_may_be_missing(write: Write, read: Callable[[], Topology]) -> Non
     for name in lists:
         (system / "cpu" / name).unlink()
     assert read() == expected
+
+
+def test_cores_may_be_counted_anew_in_each_cluster(write: Write, read: Callable[[], Topology]) -> None:
+    """As Linux does where a device tree describes them; x86 counts them in the socket."""
+    system = write("2s1n4c2t")
+    assert read().same_ids == ()
+    for cpu in (2, 3, 10, 11):
+        (system / ("cpu/cpu%d/topology/core_id" % cpu)).write_text("%d\n" % (cpu % 2), encoding="ascii")
+    found = read()
+    assert [str(cpus) for cpus in found.same_ids] == ["0,2,8,10", "1,3,9,11"]
+    assert [str(core.cpus) for core in found.cores] == ["0,8", "1,9", "2,10", "3,11", "4,12", "5,13", "6,14", "7,15"]
+    place = "/sys/devices/system/cpu/cpu0/topology/core_id: CPUs 0,2,8,10 are of several cores;"
+    assert any(place in problem for problem in found.problems)
+    # One that is switched off has no part in it, and one alone is no several.
+    assert found.with_offline(CPUSet.parse("2,10")).same_ids[0] == CPUSet.parse("0,8")
 
 
 def test_ids_of_dies_may_be_those_in_the_socket(write: Write, read: Callable[[], Topology]) -> None:
