@@ -123,6 +123,11 @@ topology:
       type: list
       elements: str
       sample: []
+    l3_cache_ids:
+      description: Whether the kernel gives ids to the L3 caches, which firmware of ARM often does not. The kubelet sees
+        none of those without.
+      type: bool
+      sample: true
 kubelet_view:
   description: The machine as the kubelet's CPU manager counts it, averages included.
   returned: success

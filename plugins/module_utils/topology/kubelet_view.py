@@ -120,9 +120,10 @@ def kubelet_view(topology: Topology) -> CPUTopology:
         for cpus in cores:
             socket = socket_of.get(cpus.first(), 0)
             uncore = socket
-            # cAdvisor asks the thread that it found first, in the order of the names of directories.
+            # cAdvisor asks the thread that it found first, in the order of the names of directories. It sees no cache
+            # of a machine that does not give them ids.
             asked = min(cpus, key=str)
-            for cache in topology.caches:
+            for cache in topology.caches if topology.cache_ids else ():
                 # A cache that the whole node shares belongs to the node; cAdvisor tells it by this product.
                 if asked in cache.cpus and len(cache.cpus) != len(cores) * len(cpus):
                     uncore = cache.id

@@ -31,6 +31,7 @@ class Topology:
         numa_distances: {node: {node: distance}}, empty where the machine does not tell.
         nearest_cpus: {node: CPUSet}, the CPUs nearest to a NUMA node that has none of its own.
         same_ids: the CPUs of several cores of one socket that the kernel gives the same id, mostly none.
+        cache_ids: whether the kernel gives ids to the caches of level 3.
         isolated, nohz_full: CPUSet, as the kernel was booted.
         problems: texts on what the machine tells of itself and cannot be true, or misleads the kubelet.
 
@@ -52,6 +53,7 @@ class Topology:
         nohz_full: CPUSet = CPUSet(),
         problems: Sequence[str] = (),
         same_ids: Iterable[CPUSet] = (),
+        cache_ids: bool = True,
     ) -> None:
         if not online:
             raise NodeError("no online CPU found")
@@ -72,6 +74,7 @@ class Topology:
         self.nohz_full = nohz_full
         self.problems = tuple(problems)
         self.same_ids = tuple(cpus & online for cpus in same_ids if cpus & online)
+        self.cache_ids = cache_ids
 
     @property
     def threads_per_core(self) -> int:
@@ -103,6 +106,7 @@ class Topology:
             self.nohz_full,
             self.problems,
             self.same_ids,
+            self.cache_ids,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,6 +129,7 @@ class Topology:
             "nohz_full": str(self.nohz_full),
             "problems": list(self.problems),
             "same_ids": [str(cpus) for cpus in self.same_ids],
+            "l3_cache_ids": self.cache_ids,
         }
 
     @classmethod
@@ -147,6 +152,7 @@ class Topology:
             CPUSet.parse(data.get("nohz_full", "")),
             data.get("problems", ()),
             [CPUSet.parse(cpus) for cpus in data.get("same_ids", ())],
+            data.get("l3_cache_ids", True),
         )
 
     def __eq__(self, other: object) -> bool:

@@ -41,13 +41,14 @@ class _SysfsReader:
         distances = self._distances(nodes) if nodes else {}
         cores = self._siblings(CORE_MASKS)
         sockets = self._groups(SOCKET_MASKS, "physical_package_id")
+        caches = self._caches()
         return Topology(
             online=self.online,
             cores=[cpus for _cpu, cpus in cores],
             sockets=sockets,
             dies=self._groups(DIE_MASKS, "die_id"),
             numa_nodes=nodes,
-            caches=self._caches(),
+            caches=numbered(caches),
             offline=present - self.online,
             numa_distances=distances,
             nearest_cpus=self._nearest_cpus(nodes, distances) if nodes else {},
@@ -55,6 +56,7 @@ class _SysfsReader:
             nohz_full=self._list(CPU + "/nohz_full") or CPUSet(),
             problems=self.problems,
             same_ids=self._same_ids(cores, sockets),
+            cache_ids=all(number is not None for _cpus, number in caches),
         )
 
     def _cpus(self) -> tuple[CPUSet, CPUSet]:
@@ -120,8 +122,8 @@ class _SysfsReader:
             self.problems.append("%s: CPUs %s are of several cores; the kubelet takes them for one" % (path, cpus))
         return same
 
-    def _caches(self) -> list[Group]:
-        """The caches of level 3, read from their lowest CPU as in _siblings()."""
+    def _caches(self) -> list[tuple[CPUSet, int | None]]:
+        """The caches of level 3 with their ids, read from their lowest CPU as in _siblings()."""
         found: list[tuple[CPUSet, int | None]] = []
         seen = 0
         for cpu in self.online:
@@ -141,7 +143,7 @@ class _SysfsReader:
                     seen |= cpus.mask
                     found.append((cpus, self._number(path + "id")))
                 break
-        return numbered(found)
+        return found
 
     def _is_own(self, cpu: int, cpus: CPUSet, seen: int, path: str) -> bool:
         """Whether this group, as its lowest online CPU tells it, may be believed."""

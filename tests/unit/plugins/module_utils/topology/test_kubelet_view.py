@@ -87,6 +87,13 @@ def test_uncore_cache_or_socket() -> None:
     assert texts(cached("2,4,10-11", ["2,10", "4,11"], 7, 9, "10").uncore_caches) == {9: "2,10", 7: "4,11"}
 
 
+def test_caches_without_ids_are_not_seen() -> None:
+    machine = parse_name("1s2l2c").topology()
+    assert texts(kubelet_view(machine).uncore_caches) == {0: "0-1", 1: "2-3"}
+    without = Topology.from_dict({**machine.to_dict(), "l3_cache_ids": False})
+    assert texts(kubelet_view(without).uncore_caches) == {0: "0-3"}
+
+
 def test_the_first_cache_counts() -> None:
     every = CPUSet.parse("0-3")
     caches = [Group(5, CPUSet.parse("0-1")), Group(6, CPUSet.parse("0-2"))]

@@ -105,6 +105,7 @@ def test_differs_in_any_part() -> None:
         "problems": [],
         "numa": False,
         "same_ids": [],
+        "l3_cache_ids": False,
     }
     assert data.keys() == others.keys()
     for key, other in others.items():

@@ -66,7 +66,8 @@ def test_reads_what_the_kernel_shows(shape: Shape, old_kernel: bool, with_numa: 
     if old_kernel:
         # It tells neither dies nor ids of caches.
         caches = numbered((group.cpus, None) for group in topology.caches)
-        topology = changed(topology, dies={}, l3_caches={str(group.id): str(group.cpus) for group in caches})
+        ids = not topology.caches
+        topology = changed(topology, dies={}, l3_caches={str(g.id): str(g.cpus) for g in caches}, l3_cache_ids=ids)
     if not with_numa:
         topology = changed(topology, numa=False, numa_distances={}, nearest_cpus={})
     assert found == topology
