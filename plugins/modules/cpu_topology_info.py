@@ -118,8 +118,8 @@ topology:
       elements: str
       sample: []
     same_ids:
-      description: The CPUs of several cores to which the kernel gives one id in their socket, as on many ARM boards.
-        The kubelet takes them for one core.
+      description: The CPUs of several cores to which the kernel gives one id in their socket and NUMA node, as on many
+        ARM boards. The kubelet takes them for one core.
       type: list
       elements: str
       sample: []

@@ -30,7 +30,7 @@ class Topology:
         numa_nodes: every NUMA node, also one without CPUs (its set is empty).
         numa_distances: {node: {node: distance}}, empty where the machine does not tell.
         nearest_cpus: {node: CPUSet}, the CPUs nearest to a NUMA node that has none of its own.
-        same_ids: the CPUs of several cores of one socket that the kernel gives the same id, mostly none.
+        same_ids: the CPUs of several cores of one socket and NUMA node that have the same id, mostly none.
         cache_ids: whether the kernel gives ids to the caches of level 3.
         isolated, nohz_full: CPUSet, as the kernel was booted.
         problems: texts on what the machine tells of itself and cannot be true, or misleads the kubelet.

@@ -55,7 +55,7 @@ class _SysfsReader:
             isolated=self._list(CPU + "/isolated") or CPUSet(),
             nohz_full=self._list(CPU + "/nohz_full") or CPUSet(),
             problems=self.problems,
-            same_ids=self._same_ids(cores, sockets),
+            same_ids=self._same_ids(cores, sockets, nodes or []),
             cache_ids=all(number is not None for _cpus, number in caches),
         )
 
@@ -102,21 +102,18 @@ class _SysfsReader:
                 found.append((cpu, cpus))
         return found
 
-    def _same_ids(self, cores: list[tuple[int, CPUSet]], sockets: list[Group]) -> list[CPUSet]:
-        """The cores that have the id of another one in their socket.
+    def _same_ids(self, cores: list[tuple[int, CPUSet]], sockets: list[Group], nodes: list[Group]) -> list[CPUSet]:
+        """The cores that have the id of another one in their socket and NUMA node.
 
         Linux counts the cores of each cluster anew where a device tree describes them, as on many ARM boards.
         """
-        home = {cpu: number for number, socket in enumerate(sockets) for cpu in socket.cpus}
-        found: dict[tuple[int, str | None], list[CPUSet]] = {}
+        socket_of, node_of = ({cpu: group.id for group in kind for cpu in group.cpus} for kind in (sockets, nodes))
+        found: dict[tuple[str, int | None, int | None], list[CPUSet]] = {}
         for cpu, cpus in cores:
             core_id = self.tree.read_value("%s/cpu%d/topology/core_id" % (CPU, cpu))
-            found.setdefault((home.get(cpu, -1), core_id), []).append(cpus)
-        same = [
-            CPUSet(cpu for cpus in members for cpu in cpus)
-            for (_socket, core_id), members in found.items()
-            if core_id is not None and len(members) > 1
-        ]
+            if core_id is not None:
+                found.setdefault((core_id, socket_of.get(cpu), node_of.get(cpu)), []).append(cpus)
+        same = [CPUSet(cpu for cpus in members for cpu in cpus) for members in found.values() if len(members) > 1]
         for cpus in same:
             path = self.tree.path("%s/cpu%d/topology/core_id" % (CPU, cpus.first()))
             self.problems.append("%s: CPUs %s are of several cores; the kubelet takes them for one" % (path, cpus))

@@ -114,6 +114,14 @@ def test_cores_may_be_counted_anew_in_each_cluster(write: Write, read: Callable[
     assert found.with_offline(CPUSet.parse("2,10")).same_ids[0] == CPUSet.parse("0,8")
 
 
+def test_cores_may_be_counted_anew_in_each_numa_node(write: Write, read: Callable[[], Topology]) -> None:
+    """As on older machines of AMD's: the kubelet, which looks at one node after the other, tells them apart."""
+    system = write("1s2n2c")
+    for cpu in (2, 3):
+        (system / ("cpu/cpu%d/topology/core_id" % cpu)).write_text("%d\n" % (cpu % 2), encoding="ascii")
+    assert (read().same_ids, read().problems) == ((), ())
+
+
 def test_ids_of_dies_may_be_those_in_the_socket(write: Write, read: Callable[[], Topology]) -> None:
     """Linux before 6.9 counts them from 0 in each socket; then they are numbered over the machine."""
     system = write("2s2d2c")
