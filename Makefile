@@ -66,6 +66,11 @@ unit: $(TESTING) ## Run the unit, property, conformance, fault and kernel tests
 	@rm -rf $(RESULTS)
 	@pytest -n $(JOBS) --junit-xml=$(RESULTS)/unit.xml
 
+.PHONY: search
+search: $(TESTING) ## Let hypothesis look for examples that no run has seen
+	$(call heading,pytest: new examples)
+	@pytest -n $(JOBS) --hypothesis-profile=search
+
 .PHONY: sanity
 sanity: $(TESTING) ## Run ansible-test sanity, on each Python that is installed
 	$(call heading,ansible-test sanity)
@@ -89,7 +94,7 @@ cluster: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the tests with a real cont
 .PHONY: scenario
 scenario: $(TESTING) $(LINK) $(KUBERNETES_CORE)
 	$(call heading,molecule: the scenarios for which there is time)
-	@MACHINES=uneven,v2,worker,canary,plain END_BY=$(END_BY) pytest --timeout 0 -rs --junit-xml=$(RESULTS)/scenarios.xml tests/scenarios
+	@MACHINES=xeon,uneven,v2,worker,canary,plain END_BY=$(END_BY) pytest --timeout 0 -rs --junit-xml=$(RESULTS)/scenarios.xml tests/scenarios
 
 .PHONY: vm-test
 vm-test: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the scenarios on virtual machines; SCENARIO=kubelet runs one

@@ -23,6 +23,7 @@ Dir::State::lists "{directory}/lists";
 Dir::Cache "{directory}/cache";
 APT::Sandbox::User "";
 APT::Update::Error-Mode "any";
+Acquire::Retries "5";
 """
 
 

@@ -115,7 +115,7 @@ def pid_of(directory: Path) -> int:
         pid = int((directory / "pid").read_text(encoding="ascii"))
         # Not another one that has the number by now.
         return pid if os.fsencode(directory) in Path("/proc/%d/cmdline" % pid).read_bytes() else 0
-    except (FileNotFoundError, ValueError):  # not yet, or no more
+    except (FileNotFoundError, ProcessLookupError, ValueError):  # not yet, or no more
         return 0
 
 

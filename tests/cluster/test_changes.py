@@ -243,7 +243,7 @@ def roll_out(directory: Path, nodes: Mapping[str, KubeletNode]) -> Run:
             # Nobody uses these nodes.
             "kubelet_discard_assignments": True,
             "kubelet_verify_seconds": 1,
-            "kubelet_verify_timeout": 60,
+            "kubelet_verify_timeout": 180,
             **variables_of(CASES[name].change),
         }
         for name, node in nodes.items()

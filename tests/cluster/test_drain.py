@@ -16,43 +16,18 @@ from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Re
 from .api import API
 from .control_plane import ControlPlane
 from .fixtures import MakeNode
-from .node import STOPPING_SECONDS
+from .kubelet_node import wait_until
+from .pods import Pods
 
 DISRUPTION = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
-class Cluster:
-    """The objects of one test, in its namespace."""
+class Cluster(Pods):
+    """The pods of one test, and drains by kubernetes.core."""
 
     def __init__(self, control_plane: ControlPlane, namespace: str, directory: Path) -> None:
-        self.control_plane, self.namespace, self.directory = control_plane, namespace, directory
-        self.option = "--namespace=" + namespace
-
-    def run(self, kind: str, name: str, node: str = "", annotations: dict[str, str] | None = None, **spec: Any) -> None:
-        """Make a Deployment or a DaemonSet, on one node or all, and wait until its pods run."""
-        labels = {"app": name}
-        pod: dict[str, Any] = {"containers": [{"name": name, "image": name}]}
-        if node:
-            pod["nodeSelector"] = {"kubernetes.io/hostname": node}
-        template = {"metadata": {"labels": labels, "annotations": annotations or {}}, "spec": pod}
-        self.apply("apps/v1", kind, name, selector={"matchLabels": labels}, template=template, **spec)
-        self.control_plane.kubectl("rollout", "status", "%s/%s" % (kind, name), "--timeout=60s", self.option)
-
-    def allow(self, name: str, **budget: int) -> None:
-        """Make a PodDisruptionBudget for a Deployment, and wait until it counts."""
-        self.apply("policy/v1beta1", "PodDisruptionBudget", name, selector={"matchLabels": {"app": name}}, **budget)
-        observed = "--output=jsonpath={.status.observedGeneration}"
-        while not self.control_plane.kubectl("get", "pdb", name, self.option, observed):
-            pass
-
-    def apply(self, version: str, kind: str, name: str, **spec: Any) -> None:
-        metadata = {"name": name, "namespace": self.namespace}
-        self.control_plane.apply({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
-
-    def pods(self, node: str) -> dict[str, bool]:
-        """{name: whether it is to stay} of the pods of a node."""
-        pods = self.control_plane.objects("pods", self.option, "--field-selector=spec.nodeName=" + node)
-        return {pod["metadata"]["name"]: "deletionTimestamp" not in pod["metadata"] for pod in pods}
+        super().__init__(control_plane, namespace)
+        self.directory = directory
 
     def running(self, name: str) -> int:
         """How many replicas of a Deployment run."""
@@ -82,31 +57,31 @@ def cluster(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> Clus
 
 def test_pods_move_to_another_node(cluster: Cluster, make_node: MakeNode) -> None:
     make_node("one")
-    cluster.run("Deployment", "web", replicas=2)
+    cluster.deploy("Deployment", "web", replicas=2)
     make_node("two")
     drained = cluster.drain("one", wait_timeout=60)
     assert drained["result"] == "node one marked unschedulable. 2 Pod(s) deleted from node."
-    assert cluster.pods("one") == {}
-    assert len(cluster.pods("two")) == 2
+    assert cluster.on("one") == {}
+    wait_until(lambda: len(cluster.on("two")) == 2)
     assert cluster.is_cordoned("one")
     again = cluster.drain("one", wait_timeout=60)
     assert (again["outcome"], again["changed"]) == ("ok", False)
     assert cluster.ask(name="one", state="uncordon").last("controller")["changed"]
     assert not cluster.is_cordoned("one")
     # Nothing brings the pods back.
-    assert len(cluster.pods("two")) == 2
+    assert len(cluster.on("two")) == 2
 
 
 def test_a_budget_that_allows_nothing_ends_it_at_once(cluster: Cluster, make_node: MakeNode) -> None:
     make_node("one")
     make_node("two")
-    cluster.run("Deployment", "web", node="one", replicas=2)
+    cluster.deploy("Deployment", "web", node="one", replicas=2)
     cluster.allow("web", minAvailable=2)
-    before = cluster.pods("one")
+    before = cluster.on("one")
     drained = cluster.drain("one", wait_timeout=60)
     assert drained["outcome"] == "failed"
     assert drained["msg"].endswith(DISRUPTION)
-    assert cluster.pods("one") == before
+    assert cluster.on("one") == before
     # It says that nothing changed, and yet the node stays cordoned.
     assert not drained["changed"]
     assert cluster.is_cordoned("one")
@@ -114,30 +89,32 @@ def test_a_budget_that_allows_nothing_ends_it_at_once(cluster: Cluster, make_nod
 
 def test_a_budget_that_allows_one_at_a_time_needs_another_try(cluster: Cluster, make_node: MakeNode) -> None:
     make_node("one")
-    cluster.run("Deployment", "web", replicas=2)
+    cluster.deploy("Deployment", "web", replicas=2)
     make_node("two")
     cluster.allow("web", minAvailable=1)
     first = cluster.drain("one", wait_timeout=60)
     assert first["outcome"] == "failed"
     assert first["msg"].endswith(DISRUPTION)
-    assert list(cluster.pods("one").values()).count(True) == 1
+    assert list(cluster.on("one").values()).count(True) == 1
     cluster.control_plane.kubectl("wait", "pod", "--all", "--for=condition=Ready", "--timeout=60s", cluster.option)
     second = cluster.drain("one", wait_timeout=60)
     assert second["result"] == "node one already marked unschedulable. 1 Pod(s) deleted from node."
-    assert cluster.pods("one") == {}
+    assert cluster.on("one") == {}
 
 
 def test_the_pods_of_daemon_sets_stay(cluster: Cluster, make_node: MakeNode) -> None:
     make_node("one")
-    cluster.run("DaemonSet", "agent")
-    before = cluster.pods("one")
+    cluster.deploy("DaemonSet", "agent")
+    # Where the controller does not count the node yet, there is nothing to wait for.
+    wait_until(lambda: cluster.on("one"))
+    before = cluster.on("one")
     refused = cluster.drain("one", ignore_daemonsets=False)
     assert refused["outcome"] == "failed"
     assert "cannot delete DaemonSet-managed Pods" in refused["msg"]
     # Whoever refuses does not cordon.
     assert not cluster.is_cordoned("one")
     assert cluster.drain("one", wait_timeout=60)["outcome"] == "ok"
-    assert cluster.pods("one") == before
+    assert cluster.on("one") == before
     assert list(before.values()) == [True]
 
 
@@ -157,7 +134,7 @@ def test_static_pods_stay(cluster: Cluster, make_node: MakeNode) -> None:
     with API(cluster.control_plane.node_kubeconfig("one")) as api:
         api.create("/api/v1/namespaces/%s/pods" % cluster.namespace, pod)
     assert cluster.drain("one", wait_timeout=60)["outcome"] == "ok"
-    assert cluster.pods("one") == {"static-one": True}
+    assert cluster.on("one") == {"static-one": True}
 
 
 def test_a_pod_of_nobody_stays_unless_forced(cluster: Cluster, make_node: MakeNode) -> None:
@@ -167,36 +144,36 @@ def test_a_pod_of_nobody_stays_unless_forced(cluster: Cluster, make_node: MakeNo
     refused = cluster.drain("one", wait_timeout=60)
     assert refused["outcome"] == "failed"
     assert "cannot delete Pods not managed by" in refused["msg"]
-    assert cluster.pods("one") == {"alone": True}
+    assert cluster.on("one") == {"alone": True}
     assert not cluster.is_cordoned("one")
     assert cluster.drain("one", wait_timeout=60, force=True)["outcome"] == "ok"
-    assert cluster.pods("one") == {}
+    assert cluster.on("one") == {}
 
 
 def test_a_pod_that_takes_its_time_is_told_as_deleted(cluster: Cluster, make_node: MakeNode) -> None:
     make_node("one")
-    cluster.run("Deployment", "slow", annotations={STOPPING_SECONDS: "600"})
+    cluster.deploy("Deployment", "slow", stopping=600)
     for options in ({}, {"wait_timeout": 2}):
         drained = cluster.drain("one", **options)
         # Whoever needs the node empty has to look: the pod is there, with its CPUs.
         assert drained["outcome"] == "ok"
         assert drained["result"].endswith("1 Pod(s) deleted from node.")
-        assert list(cluster.pods("one").values()) == [False]
+        assert list(cluster.on("one").values()) == [False]
         late = "timeout reached while pods were still running."
         assert drained.get("warnings", []) == ([late] if options else [])
 
 
 def test_a_kubelet_that_is_away_keeps_its_pods(cluster: Cluster, make_node: MakeNode) -> None:
     agent = make_node("one")
-    cluster.run("Deployment", "web")
+    cluster.deploy("Deployment", "web")
     agent.stop()
     assert cluster.drain("one", wait_timeout=2)["outcome"] == "ok"
-    assert list(cluster.pods("one").values()) == [False]
+    assert list(cluster.on("one").values()) == [False]
 
 
 def test_a_node_that_was_cordoned_before(cluster: Cluster, make_node: MakeNode) -> None:
     make_node("one")
-    cluster.run("Deployment", "web")
+    cluster.deploy("Deployment", "web")
     cluster.control_plane.kubectl("cordon", "one")
     drained = cluster.drain("one", wait_timeout=60)
     # All that tells who cordoned it; afterwards nobody could know.
@@ -205,11 +182,11 @@ def test_a_node_that_was_cordoned_before(cluster: Cluster, make_node: MakeNode) 
 
 def test_check_mode_only_skips_it(cluster: Cluster, make_node: MakeNode) -> None:
     make_node("one")
-    cluster.run("Deployment", "web")
-    before = cluster.pods("one")
+    cluster.deploy("Deployment", "web")
+    before = cluster.on("one")
     checked = cluster.ask("--check", name="one")
     assert checked.status == 0
     # No result: what would be evicted, or not, has to be found in another way.
     assert checked.results == {"controller": []}
-    assert cluster.pods("one") == before
+    assert cluster.on("one") == before
     assert not cluster.is_cordoned("one")

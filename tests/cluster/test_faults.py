@@ -21,9 +21,9 @@ from ansible_collections.kubenode.cpu_manager.tests.faults.counting import Count
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run, ansible_playbook, play
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import SERVICE_MANAGER
 
-from .control_plane import ControlPlane
 from .fleet import JOURNAL, ROLLOUT, Fleet
 from .kubelet_node import CONFIG, STARTED, KubeletNode, wait_until
+from .pods import Pods
 
 # --- a run that is killed ---------------------------------------------------------------------------------
 
@@ -81,19 +81,12 @@ def test_a_run_that_is_killed_while_the_node_is_drained(fleet: Fleet, step: str,
     count("kills", 1)
 
 
-def test_a_run_that_is_killed_where_pinned_pods_stay(
-    fleet: Fleet, control_plane: ControlPlane, namespace: str, count: Count
-) -> None:
+def test_a_run_that_is_killed_where_pinned_pods_stay(fleet: Fleet, pods: Pods, count: Count) -> None:
     """That of a DaemonSet has CPUs of its own as soon as the kubelet has started anew."""
     node = fleet.add("worker")
-    labels = {"app": "agent"}
-    cpu_and_memory = {"cpu": "1", "memory": "64Mi"}
-    container = {"name": "agent", "image": "agent", "resources": {"limits": cpu_and_memory, "requests": cpu_and_memory}}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-    spec = {"selector": {"matchLabels": labels}, "template": template}
-    metadata = {"name": "agent", "namespace": namespace}
-    control_plane.apply({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata, "spec": spec})
-    control_plane.kubectl("rollout", "status", "daemonset/agent", "--timeout=60s", "--namespace=" + namespace)
+    pods.deploy("DaemonSet", "agent", cpu="1")
+    # Where the controller does not count the node yet, there was nothing to wait for.
+    wait_until(lambda: pods.on("worker"))
     assert kill_at(fleet, "Wait until the node is ready", "worker")
     wait_until(lambda: len(node.entries()) == 1)
     run = fleet.run(ROLLOUT)

@@ -244,17 +244,20 @@ def test_the_service_goes_with_its_owner(tmp_path: Path) -> None:
 @pytest.fixture
 def join(control_plane: ControlPlane, make: MakeKubelet, namespace: str) -> Iterator[MakeKubelet]:
     """Makes nodes of the cluster."""
-    names: list[str] = []
+    joined: list[KubeletNode] = []
 
     def join_one(configuration: dict[str, Any], name: str, **keywords: Any) -> KubeletNode:
         node = make(configuration, name, control_plane=control_plane, **keywords)
         node.start()
-        names.append(name)
+        joined.append(node)
         control_plane.wait_for("node/" + name, "Ready")
         return node
 
     yield join_one
-    control_plane.kubectl("delete", "nodes", *names)
+    # A kubelet that runs would bring its node back.
+    for node in joined:
+        node.stop()
+    control_plane.kubectl("delete", "nodes", *(node.name for node in joined))
 
 
 def test_pods_have_their_cpus_as_long_as_they_are(join: MakeKubelet, pods: Pods) -> None:

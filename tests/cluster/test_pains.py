@@ -131,16 +131,19 @@ def make(tmp_path: Path, private_services: None) -> Iterator[MakeNode]:
 @pytest.fixture
 def join(make: MakeNode, control_plane: ControlPlane) -> Iterator[MakeNode]:
     """Makes nodes of the cluster."""
-    names: list[str] = []
+    joined: list[Node] = []
 
     def join_one(configuration: Mapping[str, Any], name: str, **keywords: Any) -> Node:
         node = make(configuration, name, control_plane=control_plane, **keywords)
-        names.append(name)
+        joined.append(node)
         control_plane.wait_for("node/" + name, "Ready")
         return node
 
     yield join_one
-    control_plane.kubectl("delete", "nodes", *names)
+    # A kubelet that runs would bring its node back.
+    for node in joined:
+        node.stop()
+    control_plane.kubectl("delete", "nodes", *(node.name for node in joined))
 
 
 def succeeded(run: Run) -> bool:

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -184,25 +185,28 @@ def test_the_real_kubelet_takes_sockets_for_nodes_without_numa(real_kubelet: Pat
     assert {numa_node for _cpu, numa_node, *_others in rows} == {0, 1}
 
 
-def pids_of(program: Path) -> Iterator[int]:
-    """The processes that run it."""
+def pid_of(program: Path, name: str) -> int:
+    """The process that runs it for the node of this name."""
     for link in Path("/proc").glob("[0-9]*/exe"):
         with suppress(OSError):
-            if link.resolve() == program.resolve():
-                yield int(link.parent.name)
+            flags = (link.parent / "cmdline").read_text(encoding="utf-8").split("\0")
+            if link.resolve() == program.resolve() and "--hostname-override=" + name in flags:
+                return int(link.parent.name)
+    raise AssertionError("no kubelet of %s runs" % name)
 
 
 def test_a_node_of_the_cluster(real_kubelet: Path, control_plane: ControlPlane, tmp_path: Path) -> None:
-    with KubeletNode(tmp_path / "real", "1s4c2t", STATIC, control_plane=control_plane, real=real_kubelet) as node:
+    name = "real-%d" % os.getpid()
+    with KubeletNode(tmp_path / name, "1s4c2t", STATIC, control_plane=control_plane, real=real_kubelet) as node:
         node.start()
-        control_plane.wait_for("node/real", "Ready")
-        control_plane.kubectl("cordon", "real")
+        control_plane.wait_for("node/" + name, "Ready")
+        control_plane.kubectl("cordon", name)
         node.restart()
         node.wait_for(STARTED, times=2)
-        pid = next(pids_of(real_kubelet / "kubelet"))
+        pid = pid_of(real_kubelet / "kubelet", name)
         version, mounts = running_version(pid), Path("/proc/%d/mountinfo" % pid).read_text(encoding="utf-8")
-        (found,) = control_plane.objects("nodes", "--field-selector=metadata.name=real")
-    control_plane.kubectl("delete", "node", "real")
+        (found,) = control_plane.objects("nodes", "--field-selector=metadata.name=" + name)
+    control_plane.kubectl("delete", "node", name)
     assert found["spec"]["unschedulable"]
     assert found["status"]["nodeInfo"]["kubeletVersion"] == "v1.20.2"
     assert version == "1.20.2"

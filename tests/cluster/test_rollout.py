@@ -10,7 +10,6 @@ import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,7 @@ from .control_plane import ControlPlane
 from .fleet import JOURNAL, LAST, ROLLOUT, Fleet
 from .kubelet.faults import DIES, REFUSES, Fault
 from .kubelet_node import CHECKPOINT, CONFIG, saved, wait_until
-from .node import STOPPING_SECONDS
+from .pods import Pods
 from .proxy import Proxy
 
 ROLLBACK = "kubenode.cpu_manager.rollback"
@@ -29,24 +28,10 @@ REPAIR = "kubenode.cpu_manager.repair"
 STATIC = {"cpuManagerPolicy": "static"}
 
 
-def deploy(control_plane: ControlPlane, namespace: str, replicas: int, available: int, stopping: int = 0) -> None:
+def deploy(pods: Pods, replicas: int, available: int, stopping: int = 0) -> None:
     """Run pods that take so many seconds to stop, and say how many of them are always to be there."""
-    labels = {"app": "web"}
-    metadata = {"name": "web", "namespace": namespace}
-    annotations = {STOPPING_SECONDS: str(stopping)}
-    template = {
-        "metadata": {"labels": labels, "annotations": annotations},
-        "spec": {"containers": [{"name": "web", "image": "web"}]},
-    }
-    spec: dict[str, Any] = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
-    control_plane.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
-    option = "--namespace=" + namespace
-    control_plane.kubectl("rollout", "status", "deployment/web", "--timeout=60s", option)
-    budget = {"selector": {"matchLabels": labels}, "minAvailable": available}
-    kind = {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget"}
-    control_plane.apply({**kind, "metadata": metadata, "spec": budget})
-    while not control_plane.kubectl("get", "pdb", "web", option, "--output=jsonpath={.status.observedGeneration}"):
-        pass
+    pods.deploy("Deployment", "web", replicas=replicas, stopping=stopping)
+    pods.allow("web", minAvailable=available)
 
 
 def names_of(run: Run, host: str) -> list[str]:
@@ -60,13 +45,13 @@ def failure(run: Run, host: str) -> str:
     return message
 
 
-def test_a_fleet_is_rolled_out_and_back(fleet: Fleet, control_plane: ControlPlane, namespace: str) -> None:
+def test_a_fleet_is_rolled_out_and_back(fleet: Fleet, control_plane: ControlPlane, pods: Pods) -> None:
     for name in ("one", "two"):
         fleet.add(name)
     before = {name: node.read(CONFIG) for name, node in fleet.nodes.items()}
     control_plane.kubectl("cordon", "two")
     control_plane.kubectl("uncordon", "two")
-    deploy(control_plane, namespace, replicas=2, available=1)
+    deploy(pods, replicas=2, available=1)
     # One was cordoned by somebody else, and stays so.
     control_plane.kubectl("cordon", "one")
 
@@ -84,14 +69,14 @@ def test_a_fleet_is_rolled_out_and_back(fleet: Fleet, control_plane: ControlPlan
         assert steps.index("Cordon and drain the node") < steps.index("Stop the kubelet")
         assert steps[-2:] == ["Let pods come back to the node", "Write down that the change is done"]
         assert (fleet.policy(name), fleet.is_open(name), node.read(JOURNAL)) == ("static", True, None)
-    control_plane.kubectl("rollout", "status", "deployment/web", "--timeout=60s", "--namespace=" + namespace)
+    control_plane.kubectl("rollout", "status", "deployment/web", "--timeout=60s", pods.option)
 
     # Nobody is drained a second time.
-    pods = control_plane.kubectl("get", "pods", "--output=name", "--namespace=" + namespace)
+    settled = [pods.on(name) for name in fleet.nodes]
     again = fleet.run(ROLLOUT)
     assert again.status == 0, again.account()
     assert [names_of(again, name) for name in fleet.nodes] == [[], []]
-    assert control_plane.kubectl("get", "pods", "--output=name", "--namespace=" + namespace) == pods
+    assert [pods.on(name) for name in fleet.nodes] == settled
 
     back = fleet.run(ROLLBACK)
     assert back.status == 0, back.account()
@@ -111,19 +96,15 @@ def taints_of(control_plane: ControlPlane, name: str) -> set[str]:
     return {taint["key"] for taint in node["spec"].get("taints", [])}
 
 
-def test_taints_of_others(fleet: Fleet, control_plane: ControlPlane, namespace: str) -> None:
+def test_taints_of_others(fleet: Fleet, control_plane: ControlPlane, pods: Pods) -> None:
     """A node may have some before, and get one while it is drained."""
     fleet.add("worker")
-    deploy(control_plane, namespace, replicas=1, available=0, stopping=3)
+    deploy(pods, replicas=1, available=0, stopping=15)
     control_plane.kubectl("taint", "nodes", "worker", "gpu=yes:PreferNoSchedule", "database=yes:PreferNoSchedule")
-
-    def is_evicted() -> bool:
-        pods = control_plane.objects("pods", "--namespace=" + namespace)
-        return any("deletionTimestamp" in pod["metadata"] for pod in pods)
 
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(fleet.run, ROLLOUT)
-        wait_until(is_evicted)
+        wait_until(lambda: not all(pods.on("worker").values()))
         control_plane.kubectl("taint", "nodes", "worker", "candidate=yes:PreferNoSchedule")
     assert run.result().status == 0, run.result().account()
     assert "candidate" in run.result().output
@@ -195,6 +176,16 @@ def test_the_canary_comes_first(alone: Fleet, hosts: object) -> None:
     assert [alone.policy(name) for name in alone.nodes] == ["none", "none"]
 
 
+def test_a_node_that_fails_ends_the_rollout_after_its_batch(alone: Fleet) -> None:
+    for name in ("a", "b", "c", "d"):
+        alone.add(name)
+    alone.nodes["b"].fail(Fault(REFUSES, STATIC))
+    run = alone.run(ROLLOUT, "-e", json.dumps({"cpu_manager_serial": [3, 1]}))
+    assert failure(run, "b").endswith("; the node is as it was")
+    assert [alone.policy(name) for name in alone.nodes] == ["static", "none", "static", "none"], run.account()
+    assert [node.read(JOURNAL) for node in alone.nodes.values()] == [None] * 4
+
+
 def test_a_rollback_of_a_rollout_that_was_interrupted(alone: Fleet) -> None:
     """What it had begun is taken back, and the rollout before it stays."""
     for name in ("a", "b"):
@@ -263,9 +254,9 @@ def test_a_kubelet_that_does_not_come_up_is_taken_back(fleet: Fleet, fault: Faul
     count("kubelets that do not come up", 1)
 
 
-def test_a_budget_that_never_allows(fleet: Fleet, control_plane: ControlPlane, namespace: str, count: Count) -> None:
+def test_a_budget_that_never_allows(fleet: Fleet, pods: Pods, count: Count) -> None:
     node = fleet.add("worker")
-    deploy(control_plane, namespace, replicas=1, available=1)
+    deploy(pods, replicas=1, available=1)
     before = node.log()
     message = failure(fleet.run(ROLLOUT, kubelet_drain_timeout=3), "worker")
     assert "Cordon and drain the node: " in message
@@ -273,7 +264,7 @@ def test_a_budget_that_never_allows(fleet: Fleet, control_plane: ControlPlane, n
     # The kubelet was not touched.
     assert node.log() == before
     assert (node.read(JOURNAL), fleet.is_open("worker"), fleet.policy("worker")) == (None, True, "none")
-    control_plane.kubectl("delete", "pdb", "web", "--namespace=" + namespace)
+    pods.control_plane.kubectl("delete", "pdb", "web", pods.option)
     assert fleet.run(ROLLOUT).status == 0
     assert (fleet.policy("worker"), fleet.is_open("worker")) == ("static", True)
     count("budgets that never allow", 1)
@@ -300,26 +291,22 @@ def test_a_cluster_that_does_not_answer(fleet: Fleet, control_plane: ControlPlan
 
 
 def test_a_cluster_that_falls_silent_during_a_drain(
-    fleet: Fleet, control_plane: ControlPlane, namespace: str, count: Count
+    fleet: Fleet, control_plane: ControlPlane, pods: Pods, count: Count
 ) -> None:
     node = fleet.add("worker")
-    deploy(control_plane, namespace, replicas=1, available=0, stopping=30)
+    deploy(pods, replicas=1, available=0, stopping=30)
     before = {path: node.read(path) for path in (CONFIG, CHECKPOINT)}, node.log()
     port = int(re.findall(r"127\.0\.0\.1:(\d+)", control_plane.admin.read_text(encoding="utf-8"))[0])
-
-    def is_evicted() -> bool:
-        pods = control_plane.objects("pods", "--namespace=" + namespace)
-        return any("deletionTimestamp" in pod["metadata"] for pod in pods)
 
     with Proxy(port) as line, ThreadPoolExecutor(1) as pool:
         variables = {
             "kubelet_kubeconfig": kubeconfig_to(line.port, control_plane, fleet.directory),
-            "kubelet_drain_timeout": 5,
+            "kubelet_drain_timeout": 20,
             "kubelet_api_timeout": 15,
             "kubelet_verify_timeout": 4,
         }
         run = pool.submit(fleet.run, ROLLOUT, **variables)
-        wait_until(is_evicted)
+        wait_until(lambda: not all(pods.on("worker").values()))
         line.fall_silent()
         message = failure(run.result(), "worker")
     assert re.search("Cordon and drain the node: .*Timed out", message)

@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from itertools import permutations
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 
 from .shape import GROUP_LEVELS, Shape
+
+MOST_NUMA_NODES = 8
 
 # In each order that a name can have.
 GROUP_ORDERS = [
@@ -57,6 +60,8 @@ def shapes(draw: st.DrawFn, most_cpus: int = 24, most_threads: int = 4, hybrid: 
         distances=draw(st.sampled_from([(10, 12, 21), (10, 11, 32), (10, 10, 10)])),
     )
     whole = shape.whole()
+    # To distribute CPUs over more takes the kubelet hours, and us.
+    assume(len(whole.numa_nodes) <= MOST_NUMA_NODES)
     if draw(st.booleans()):
         count = len(whole.numa_nodes)
         ids = draw(st.frozensets(st.integers(0, 40), min_size=count, max_size=count))

@@ -21,7 +21,7 @@ import re
 import signal
 import sys
 from pathlib import Path
-from threading import Event
+from queue import Empty, SimpleQueue
 
 INTERVAL = 0.05
 
@@ -64,16 +64,21 @@ class Service:
 
     def run(self, state: bytes, ready: int) -> None:
         """Write what is in memory again and again, whatever others do to the file."""
-        stopping = Event()
-        signal.signal(signal.SIGTERM, lambda _number, _frame: stopping.set())
+        # An event could be in use by what the signal interrupts.
+        told: SimpleQueue[None] = SimpleQueue()
+        signal.signal(signal.SIGTERM, lambda _number, _frame: told.put(None))
         pid = self.directory / "pid"
         pid.write_text("%d\n" % os.getpid(), encoding="ascii")
         process = self.directory / "node/proc" / str(os.getpid())
         process.mkdir(parents=True)
         (process / "cmdline").write_bytes(b"/usr/bin/kubelet\0--config=/var/lib/kubelet/config.yaml\0")
         os.close(ready)
-        while not stopping.wait(INTERVAL):
-            self.write(state)
+        while True:
+            try:
+                told.get(timeout=INTERVAL)
+                break
+            except Empty:
+                self.write(state)
         self.log("stopped")
         (process / "cmdline").unlink()
         process.rmdir()

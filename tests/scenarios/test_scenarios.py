@@ -21,7 +21,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Iterator
+from typing import Any, Callable, Iterator
 
 import pytest
 import yaml
@@ -61,40 +61,49 @@ def test_all_scenarios_are_here() -> None:
 
 
 @pytest.mark.parametrize("scenario", MINUTES)
-def test_scenario(scenario: str, tmp_path: Path) -> None:
+def test_scenario(scenario: str, tmp_path: Path, tell_figures: Callable[[str], None]) -> None:
     end = float(os.environ.get("END_BY", "inf"))
     if time.time() + MINUTES[scenario] * 60 > end:
         pytest.skip("the %d minutes that it takes are not left" % MINUTES[scenario])
-    machines = prepare(scenario)
-    run(scenario, machines, tmp_path, min(PATIENCE, end + GRACE - time.time()))
+    seconds = prepare(scenario)
+    latest = min(time.time() + PATIENCE, end + GRACE)
+    figures = run(scenario, tmp_path, lambda: time.time() > latest)
+    tell_figures("%s: %s; image there after %.0f s" % (scenario, figures, seconds))
 
 
-def test_a_topology_that_takes_too_long_leaves_nothing(tmp_path: Path) -> None:
-    machines = prepare("topology")
-    with pytest.raises(AssertionError, match="molecule ends with"):
-        run("topology", machines, tmp_path, patience=15)
-    assert not machines & set(guest.left_behind())
+def test_a_topology_that_is_ended_while_machines_start_leaves_nothing(tmp_path: Path) -> None:
+    prepare("topology")
+    before = left_behind("topology")
+    with pytest.raises(AssertionError, match="molecule ends with -9"):
+        run("topology", tmp_path, lambda: left_behind("topology") > before)
+    assert left_behind("topology") == before
     assert not list(_descendants())
 
 
-def prepare(scenario: str) -> set[str]:
-    """Make sure that there can be machines, or skip the test. Gives the names of all machines of the scenario."""
-    inventory = yaml.safe_load((MOLECULE / scenario / "inventory" / "hosts.yml").read_text(encoding="utf-8"))["all"]
+def prepare(scenario: str) -> float:
+    """Make sure that there can be machines, or skip the test. Gives the seconds that the image took."""
     try:
         host.prepare()
-        image.make(inventory.get("vars", {}).get("image", "base"))
+        start = time.monotonic()
+        image.make(_inventory(scenario).get("vars", {}).get("image", "base"))
     except host.NoMachinesError as error:
         pytest.skip(str(error))
-    return {name for group in inventory["children"].values() for name in group["hosts"]}
+    return time.monotonic() - start
 
 
-def run(scenario: str, machines: set[str], directory: Path, patience: float) -> None:
-    """Have molecule test a scenario. Fails where it fails, or leaves something; then nothing is left, too."""
+def run(scenario: str, directory: Path, is_too_late: Callable[[], bool]) -> str:
+    """Have molecule test a scenario, and give its figures.
+
+    Fails where it fails, takes too long, has changed a machine in check mode, or leaves something, which is removed.
+    """
+    before = left_behind(scenario)
+    environment = {**os.environ, "NO_COLOR": "1", "TMPDIR": str(directory), "ANSIBLE_LOCAL_TEMP": str(directory)}
     # Molecule remembers there what it has done: nothing yet.
-    environment = {**os.environ, "NO_COLOR": "1", "MOLECULE_EPHEMERAL_DIRECTORY": str(directory)}
+    environment["MOLECULE_EPHEMERAL_DIRECTORY"] = str(directory)
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     steps = [("start", time.monotonic())]
     boots = []
+    changes = []
     with subprocess.Popen(
         [Path(sys.executable).parent / "molecule", "test", "--scenario-name", scenario],
         cwd=ROOT,
@@ -105,33 +114,53 @@ def run(scenario: str, machines: set[str], directory: Path, patience: float) -> 
         text=True,
         start_new_session=True,
     ) as molecule:
-        too_long = threading.Timer(patience, _end_descendants)
-        too_long.start()
+        has_ended = threading.Event()
+        watch = threading.Thread(target=_end_if, args=(is_too_late, has_ended))
+        watch.start()
         try:
             for line in molecule.stdout or ():
                 print(line, end="", flush=True)
                 steps += [(name, time.monotonic()) for name in re.findall(r" > ([a-z]+)\] Executing", line)]
-                boots += re.findall("[^ '\"]+: [^ ]+, up after [0-9.]+ s", line)
-            assert molecule.wait() == 0, "molecule ends with %d, and had %.0f s" % (molecule.returncode, patience)
-            left = _left(scenario, machines)
+                boots += re.findall("[^ '\"]+: [^ ]+, [a-z ]+, up after [0-9.]+ s", line)
+                if steps[-1][0] == "converge":
+                    changes += re.findall(r" ok=.* changed=(\d+)", line)
+            assert molecule.wait() == 0, "molecule ends with %d" % molecule.returncode
+            left = left_behind(scenario) - before
         finally:
-            too_long.cancel()
+            has_ended.set()
+            watch.join()
             _end_descendants()
-            _remove(scenario, machines)
+            for name in left_behind(scenario) - before:
+                _remove(name)
     assert not left
-    print("\n%s: %s; %s" % (scenario, _seconds([*steps, ("end", time.monotonic())]), "; ".join(boots)))
+    assert changes
+    assert "0" not in changes, "after the check there was nothing to change"
+    return "%s; %s" % (_seconds([*steps, ("end", time.monotonic())]), "; ".join(boots))
 
 
-def _left(scenario: str, machines: set[str]) -> list[str]:
-    """What a scenario should have removed."""
-    return [*machines.intersection(guest.left_behind()), *(path.name for path in CLUSTERS.glob(scenario))]
+def left_behind(scenario: str) -> set[str]:
+    """The machines and the control plane that a scenario can have left, also those that have ended by themselves."""
+    machines = {name for group in _inventory(scenario)["children"].values() for name in group["hosts"]}
+    clusters = {path.name for path in CLUSTERS.glob(scenario)}
+    return machines.intersection(guest.left_behind()) | clusters | set(guest.abandoned())
 
 
-def _remove(scenario: str, machines: set[str]) -> None:
-    for name in machines.intersection(guest.left_behind()):
-        guest.stop(name)
-    for directory in CLUSTERS.glob(scenario):
-        shutil.rmtree(directory)
+def _inventory(scenario: str) -> dict[str, Any]:
+    text = (MOLECULE / scenario / "inventory" / "hosts.yml").read_text(encoding="utf-8")
+    inventory: dict[str, Any] = yaml.safe_load(text)["all"]
+    return inventory
+
+
+def _remove(name: str) -> None:
+    guest.stop(name)
+    shutil.rmtree(CLUSTERS / name, ignore_errors=True)
+
+
+def _end_if(is_too_late: Callable[[], bool], has_ended: threading.Event) -> None:
+    while not has_ended.wait(0.5):
+        if is_too_late():
+            _end_descendants()
+            return
 
 
 def _end_descendants() -> None:

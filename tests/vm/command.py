@@ -77,8 +77,8 @@ def _image(options: argparse.Namespace) -> None:
 
 def _up(options: argparse.Namespace) -> None:
     start = time.monotonic()
-    guest.start(options.name, find_shape(options.shape), options.image, from_snapshot=not options.boot)
-    print("%s: %s, up after %.1f s" % (options.name, options.shape, time.monotonic() - start))
+    how = guest.start(options.name, find_shape(options.shape), options.image, from_snapshot=not options.boot)
+    print("%s: %s, %s, up after %.1f s" % (options.name, options.shape, how, time.monotonic() - start))
 
 
 def _ssh(options: argparse.Namespace) -> None:

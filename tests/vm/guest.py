@@ -32,6 +32,8 @@ SSH_CONFIG = MACHINES / "ssh_config"
 
 SNAPSHOTS = host.CACHE / "snapshots"
 STATE = "state"
+# What machines are called that become one, before the process that makes it.
+_SNAPSHOT = "snapshot-"
 
 # Seconds; the host may be busy. A machine of 128 CPUs boots in one minute on a quiet one.
 _PATIENCE = 900
@@ -55,8 +57,9 @@ class Running(NamedTuple):
     port: int
 
 
-def start(name: str, shape: Shape, image_name: str = "base", from_snapshot: bool = True) -> None:
-    """Start a machine and wait for ssh. Raises InputError if one of this name runs, GuestError if it fails.
+def start(name: str, shape: Shape, image_name: str = "base", from_snapshot: bool = True) -> str:
+    """Start a machine, wait for ssh and say how it was started. Raises InputError if one of this name runs, GuestError
+    if it fails.
 
     from_snapshot: restore a saved machine, which is made first if there is none. With KVM, none is needed.
     """
@@ -68,7 +71,9 @@ def start(name: str, shape: Shape, image_name: str = "base", from_snapshot: bool
     image = make(image_name)
     with_kvm = host.has_kvm(image.kernel, image.initrd)
     arguments = qemu.machine_arguments(shape, image, with_kvm, host.tsc_khz())
-    snapshot = _snapshot(shape, image, arguments) if from_snapshot and not with_kvm else None
+    how, snapshot = "booted", None
+    if from_snapshot and not with_kvm:
+        how, snapshot = _snapshot(shape, image, arguments)
     guest = _Guest(MACHINES / name, shape, image, arguments)
     try:
         if snapshot:
@@ -79,6 +84,7 @@ def start(name: str, shape: Shape, image_name: str = "base", from_snapshot: bool
     except BaseException:
         stop(name)
         raise
+    return how
 
 
 def stop(name: str) -> None:
@@ -93,7 +99,8 @@ def stop(name: str) -> None:
                 break
         else:
             raise GuestError("%s: process %d does not end" % (name, pid))
-    shutil.rmtree(directory, ignore_errors=True)
+    for path in (directory, _unfinished(name)):
+        shutil.rmtree(path, ignore_errors=True)
     _connection(directory).unlink(missing_ok=True)
 
 
@@ -112,6 +119,12 @@ def running() -> list[Running]:
 def left_behind() -> list[str]:
     """The names of all machines that have a directory, also of those that ended by themselves."""
     return sorted(directory.name for directory in MACHINES.glob("*/"))
+
+
+def abandoned() -> list[str]:
+    """Those of them that were to become snapshots, and whose makers have ended meanwhile."""
+    makers = {name: name[len(_SNAPSHOT) :] for name in left_behind() if name.startswith(_SNAPSHOT)}
+    return [name for name, pid in makers.items() if not Path("/proc", pid).exists()]
 
 
 def plug(name: str) -> int:
@@ -228,7 +241,7 @@ class _Guest:
     def _note(self, port: int) -> None:
         assert self.process
         notes = {"shape": self.shape.name, "pid": self.process.pid, "port": port}
-        _replace(self.directory / "machine.json", json.dumps(notes) + "\n")
+        host.replace(self.directory / "machine.json", json.dumps(notes) + "\n")
 
     def _tell_ssh(self) -> None:
         """Write what ssh needs to know the machine by its name."""
@@ -261,7 +274,7 @@ class _Guest:
         }
         lines = ["Host " + self.directory.name, *("    %s %s" % item for item in options.items())]
         (self.directory / "ssh_config").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-        _replace(SSH_CONFIG, "Include %s\n" % _quoted(MACHINES / "*" / "ssh_config"))
+        host.replace(SSH_CONFIG, "Include %s\n" % _quoted(MACHINES / "*" / "ssh_config"))
 
     def _wait(self, condition: Callable[[], bool]) -> None:
         def is_over() -> bool:
@@ -280,23 +293,24 @@ class _Guest:
 # --- snapshots ----------------------------------------------------------------------------------------
 
 
-def _snapshot(shape: Shape, image: Image, arguments: list[str]) -> Path:
-    """A booted machine that was saved, made if it is not there."""
+def _snapshot(shape: Shape, image: Image, arguments: list[str]) -> tuple[str, Path]:
+    """A booted machine that was saved, made if it is not there; and what that makes of one that starts from it."""
     content = json.dumps([arguments, acpi.initrd_prefix(shape).hex(), image.digest, host.qemu_version()])
     kind = "%s-%s" % (shape.name, image.directory.name.rpartition("-")[0])
     snapshot = SNAPSHOTS / ("%s-%s" % (kind, hashlib.sha256(content.encode()).hexdigest()[:16]))
     with locked(snapshot.name):
-        if not snapshot.exists():
-            for old in SNAPSHOTS.glob(kind + "-" + "?" * 16):
-                shutil.rmtree(old, ignore_errors=True)
-            _take(snapshot, shape, image, arguments)
-    return snapshot
+        if snapshot.exists():
+            return "restored", snapshot
+        for old in SNAPSHOTS.glob(kind + "-" + "?" * 16):
+            shutil.rmtree(old, ignore_errors=True)
+        _take(snapshot, shape, image, arguments)
+        return "saved and restored", snapshot
 
 
 def _take(snapshot: Path, shape: Shape, image: Image, arguments: list[str]) -> None:
-    name = "snapshot-%d" % os.getpid()
+    name = "%s%d" % (_SNAPSHOT, os.getpid())
     guest = _Guest(MACHINES / name, shape, image, arguments)
-    temporary = snapshot.with_name(".new-" + snapshot.name)
+    temporary = _unfinished(name)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
@@ -307,7 +321,11 @@ def _take(snapshot: Path, shape: Shape, image: Image, arguments: list[str]) -> N
         temporary.rename(snapshot)
     finally:
         stop(name)
-        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _unfinished(name: str) -> Path:
+    """The snapshot that is made of the machine of this name."""
+    return SNAPSHOTS / (".new-" + name)
 
 
 # --- helpers ------------------------------------------------------------------------------------------
@@ -330,13 +348,6 @@ def _pid(directory: Path) -> int:
         return pid if os.readlink("/proc/%d/cwd" % pid) == str(directory) else 0
     except (OSError, ValueError):
         return 0
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file that others may read meanwhile: they see the old text or the new one."""
-    temporary = path.with_name(".%s-%d" % (path.name, os.getpid()))
-    temporary.write_text(text, encoding="utf-8")
-    temporary.rename(path)
 
 
 def _comes_true(condition: Callable[[], bool], patience: float) -> bool:

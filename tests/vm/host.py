@@ -62,7 +62,7 @@ def missing_packages() -> list[str]:
 
 def _apt_get(arguments: list[str], remedy: str) -> None:
     # Another apt may be at work for a while.
-    options = ["--quiet=2", "--option=DPkg::Lock::Timeout=120"]
+    options = ["--quiet=2", "--option=DPkg::Lock::Timeout=120", "--option=Acquire::Retries=5"]
     done = subprocess.run(
         ["apt-get", *options, *arguments],
         check=False,
@@ -91,7 +91,7 @@ def has_kvm(kernel: Path, initrd: Path) -> bool:
     if not answer.exists():
         for old in CACHE.glob("kvm-*"):
             old.unlink(missing_ok=True)
-        answer.write_text(str(_boots(kernel, initrd)), encoding="ascii")
+        replace(answer, str(_boots(kernel, initrd)))
     return answer.read_text(encoding="ascii") == str(True)
 
 
@@ -126,6 +126,13 @@ def tsc_khz() -> int:
 def qemu_version() -> str:
     """The first line of `qemu-system-x86_64 --version`."""
     return subprocess.run([QEMU, "--version"], check=True, capture_output=True, text=True).stdout.splitlines()[0]
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file that others may read meanwhile: they see the old text or the new one."""
+    temporary = path.with_name(".%s-%d" % (path.name, os.getpid()))
+    temporary.write_text(text, encoding="utf-8")
+    temporary.rename(path)
 
 
 def _boot_id() -> str:

@@ -214,7 +214,8 @@ def _debian(recipe: Recipe, sources: str, stage: Path) -> Path:
     archive = CACHE / "images" / ("debian-%s.tar" % digest)
     if not archive.exists():
         options = ["--quiet", "--mode=root", "--variant=minbase", "--format=tar", "--dpkgopt=force-unsafe-io"]
-        options += ['--aptopt=Apt::Install-Recommends "false"', "--include=" + ",".join(recipe.packages)]
+        options += ['--aptopt=Apt::Install-Recommends "false"', '--aptopt=Acquire::Retries "5"']
+        options += ["--include=" + ",".join(recipe.packages)]
         options += ["--dpkgopt=path-exclude=/usr/share/%s/*" % name for name in _LEFT_OUT]
         temporary = stage / "debian.tar"
         # Of bookworm, bookworm-updates and bookworm-security, the release itself.
@@ -239,7 +240,8 @@ def _add_kernel(recipe: Recipe, stage: Path, root: Path, kernel: Path) -> str:
     """Unpack the kernel, which installed would want an initrd of its own, and the modules; give the version."""
     depends = _run("apt-cache", "depends", KERNEL_PACKAGE).splitlines()
     package = next(line.split()[1] for line in depends if line.strip().startswith("Depends: linux-image-"))
-    _run("apt-get", "-qq", "--option=APT::Sandbox::User=root", "download", package, directory=stage)
+    options = ["-qq", "--option=APT::Sandbox::User=root", "--option=Acquire::Retries=5"]
+    _run("apt-get", *options, "download", package, directory=stage)
     version = package[len("linux-image-") :]
     files = stage / "kernel"
     _run("dpkg-deb", "--extract", next(stage.glob(package + "_*.deb")), files)

@@ -48,7 +48,8 @@ def overlay_arguments(base: Path, base_format: str, overlay: Path) -> list[str]:
 
 
 def _cpu(shape: Shape) -> str:
-    properties = [CPU_MODEL]
+    # With KVM it would be the host's, and AMD's show no SMT.
+    properties = [CPU_MODEL, "vendor=GenuineIntel"]
     properties += [] if shape.l3_cache else ["l3-cache=off"]
     properties += ["model-id=" + shape.model] if shape.model else []
     return ",".join(properties)

@@ -11,11 +11,11 @@ import os
 import shutil
 import signal
 import sys
-import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Callable, Sequence
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, minor_version, node_name
@@ -39,11 +39,12 @@ class Kubelet:
 
     def __init__(self, tree: Tree, release: str, arguments: Sequence[str], faults: Sequence[Fault] = ()) -> None:
         self.tree, self.release, self.arguments, self.faults = tree, release, arguments, faults
-        self._stopping = threading.Event()
+        # An event could be in use by what the signal interrupts.
+        self._told: SimpleQueue[None] = SimpleQueue()
 
     def run(self) -> int:
         """Live; the exit status."""
-        signal.signal(signal.SIGTERM, lambda _number, _frame: self._stopping.set())
+        signal.signal(signal.SIGTERM, lambda _number, _frame: self._told.put(None))
         with ExitStack() as stack:
             stack.callback(self._show_process())
             try:
@@ -60,7 +61,7 @@ class Kubelet:
         if fault.how == REFUSES:
             raise StartError("failed to run Kubelet: what the test wants")
         if fault.how == HANGS:
-            self._stopping.wait()
+            self._is_told_to_end()
             return
         places = command_line.places
         release = minor_version(self.release)
@@ -74,8 +75,8 @@ class Kubelet:
             api = API(Path(self.tree.path(places["kubeconfig"])))
             description = Description(name, "v" + self.release, *_amounts(managers))
             agent = stack.enter_context(NodeAgent(api, description, managers, own_pods))
-        if fault.how == NO_RUNTIME or self._stopping.wait(LATE):
-            self._stopping.wait()
+        if fault.how == NO_RUNTIME or self._is_told_to_end(LATE):
+            self._is_told_to_end()
             return
         managers.start()
         for pod in own_pods:
@@ -88,10 +89,17 @@ class Kubelet:
             managers.all_told()
         period = nanoseconds(values["cpuManagerReconcilePeriod"]) / 10**9
         end = time.monotonic() + fault.after if fault.how == DIES else math.inf
-        while not self._stopping.wait(min(period, max(0.0, end - time.monotonic()))):
+        while not self._is_told_to_end(min(period, max(0.0, end - time.monotonic()))):
             if time.monotonic() >= end:
                 raise StartError("panic: what the test wants")
             managers.reconcile()
+
+    def _is_told_to_end(self, seconds: float | None = None) -> bool:
+        """Wait for that, for ever or so long."""
+        with suppress(Empty):
+            self._told.put(self._told.get(timeout=seconds))
+            return True
+        return False
 
     def _show_process(self) -> Callable[[], None]:
         """Be in the /proc of a node that is not this machine. Returns what ends that."""

@@ -46,10 +46,18 @@ def test_an_emulated_machine_is_told_its_frequency(with_kvm: bool, accelerator: 
 
 
 def test_the_kernel_hears_of_the_shape() -> None:
-    assert {"nosmt", "isolcpus=4-5"} <= set(values("nosmt-1s6c2t", "-append")[0].split())
+    assert {"nosmt", "isolcpus=4-5", "nohz_full=4-5"} <= set(values("nosmt-1s6c2t", "-append")[0].split())
     assert "systemd.unified_cgroup_hierarchy=0" in values("small-2s2c2t-cgroup1", "-append")[0].split()
     unified = values("small-2s2c2t", "-append")[0].split()
     assert [argument.partition("=")[0] for argument in unified if "cgroup" in argument] == ["cgroup_disable"]
+
+
+def test_a_machine_without_an_l3_cache() -> None:
+    shape = find_shape("small-2s2c2t")
+    for with_cache in (True, False):
+        arguments = qemu.machine_arguments(shape._replace(l3_cache=with_cache), IMAGE, False, 2500000)
+        cpu = arguments[arguments.index("-cpu") + 1].split(",")
+        assert ("l3-cache=off" in cpu) == (not with_cache)
 
 
 def test_the_model_of_the_cpu() -> None:

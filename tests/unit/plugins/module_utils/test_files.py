@@ -548,11 +548,16 @@ def test_a_killed_run_leaves_the_old_or_the_new_content(directory: Path, path: P
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as writers:
         assert writers.stdin is not None
         assert writers.stdout is not None
+        path.write_bytes(old)
+        start = time.monotonic()
+        replace_file(str(path), new, 0o600, old, backup=False)
+        # The last ones of them are done when they are killed, however slow the disk is.
+        longest = max(0.02, 3 * (time.monotonic() - start))
         for number in range(50):
             path.write_bytes(old)
             writers.stdin.write("write\n")
             writer = int(writers.stdout.readline())
-            time.sleep(0.0004 * number)
+            time.sleep(longest * number / 50)
             os.kill(writer, signal.SIGKILL)
             assert writers.stdout.readline() == "dead\n"
             found = path.read_bytes()
