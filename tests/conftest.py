@@ -21,8 +21,9 @@ except ImportError:  # ansible-test units brings pytest alone
     pass
 else:
     # A busy machine makes a slow example, not a wrong one. `search` has other examples each time: see make search.
-    settings.register_profile("search", parent=settings(), deadline=None)
-    settings.register_profile("same", parent=settings(), deadline=None, derandomize=True)
+    default = settings.get_profile("default")
+    settings.register_profile("search", parent=default, deadline=None)
+    settings.register_profile("same", parent=default, deadline=None, derandomize=True)
     settings.load_profile("same")
 
 collection_path.register()

@@ -39,6 +39,10 @@ class Pods:
         pod = {**_pod_spec(name, cpu, node), "terminationGracePeriodSeconds": max(_GRACE, stopping)}
         template = {"metadata": {"labels": labels, "annotations": annotations}, "spec": pod}
         self.apply("apps/v1", kind, name, selector={"matchLabels": labels}, template=template, **spec)
+        if kind == "DaemonSet":
+            # While the controller counts no node yet, there would be nothing to wait for.
+            count = "--output=jsonpath={.status.desiredNumberScheduled}"
+            wait_until(lambda: int(self.control_plane.kubectl("get", kind, name, self.option, count) or 0))
         self.control_plane.kubectl("rollout", "status", "%s/%s" % (kind, name), "--timeout=60s", self.option)
 
     def allow(self, name: str, **budget: int) -> None:

@@ -105,8 +105,6 @@ def test_a_budget_that_allows_one_at_a_time_needs_another_try(cluster: Cluster, 
 def test_the_pods_of_daemon_sets_stay(cluster: Cluster, make_node: MakeNode) -> None:
     make_node("one")
     cluster.deploy("DaemonSet", "agent")
-    # Where the controller does not count the node yet, there is nothing to wait for.
-    wait_until(lambda: cluster.on("one"))
     before = cluster.on("one")
     refused = cluster.drain("one", ignore_daemonsets=False)
     assert refused["outcome"] == "failed"

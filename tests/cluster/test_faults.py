@@ -64,7 +64,7 @@ def test_a_run_that_is_killed_at_any_task(alone: Fleet, count: Count) -> None:
         assert kill_at(alone, step, node.name), step
         assert is_whole(node, old)
         count("kills", 1)
-    run = alone.run(ROLLOUT, cpu_manager_serial="100%")
+    run = alone.run(ROLLOUT, "-e", "cpu_manager_serial=100%")
     assert run.status == 0, run.account()
     for name, node in alone.nodes.items():
         assert (alone.policy(name), node.read(JOURNAL)) == ("static", None)
@@ -85,8 +85,6 @@ def test_a_run_that_is_killed_where_pinned_pods_stay(fleet: Fleet, pods: Pods, c
     """That of a DaemonSet has CPUs of its own as soon as the kubelet has started anew."""
     node = fleet.add("worker")
     pods.deploy("DaemonSet", "agent", cpu="1")
-    # Where the controller does not count the node yet, there was nothing to wait for.
-    wait_until(lambda: pods.on("worker"))
     assert kill_at(fleet, "Wait until the node is ready", "worker")
     wait_until(lambda: len(node.entries()) == 1)
     run = fleet.run(ROLLOUT)

@@ -189,7 +189,7 @@ def pid_of(program: Path, name: str) -> int:
     """The process that runs it for the node of this name."""
     for link in Path("/proc").glob("[0-9]*/exe"):
         with suppress(OSError):
-            flags = (link.parent / "cmdline").read_text(encoding="utf-8").split("\0")
+            flags = (link.parent / "cmdline").read_text(encoding="utf-8", errors="replace").split("\0")
             if link.resolve() == program.resolve() and "--hostname-override=" + name in flags:
                 return int(link.parent.name)
     raise AssertionError("no kubelet of %s runs" % name)

@@ -176,6 +176,24 @@ def test_the_canary_comes_first(alone: Fleet, hosts: object) -> None:
     assert [alone.policy(name) for name in alone.nodes] == ["none", "none"]
 
 
+@pytest.mark.parametrize(
+    ("playbook", "given"),
+    [
+        (ROLLOUT, {"cpu_manager_canaries": "b"}),
+        (ROLLOUT, {"cpu_manager_serial": 2}),
+        (ROLLBACK, {"cpu_manager_hosts": "b"}),
+        (REPAIR, {"cpu_manager_max_fail_percentage": 50}),
+    ],
+)
+def test_what_ansible_does_not_take_from_the_inventory(alone: Fleet, playbook: str, given: dict[str, object]) -> None:
+    for name in ("a", "b"):
+        alone.add(name)
+    message = failure(alone.run(playbook, **given), "a")
+    assert "--extra-vars" in message
+    assert str(*given.values()) in message
+    assert [alone.policy(name) for name in alone.nodes] == ["none", "none"]
+
+
 def test_a_node_that_fails_ends_the_rollout_after_its_batch(alone: Fleet) -> None:
     for name in ("a", "b", "c", "d"):
         alone.add(name)

@@ -337,10 +337,10 @@ def test_a_rollout_ends_at_the_first_node_that_fails(trouble: Fleet) -> None:
     assert run.status != 0
     assert run.last("epyc")["outcome"] == "failed"
     # They were planned, as epyc was, which also named the rollout for all; and no more.
-    first, *planned = [result["task"] for result in run.results["epyc"]]
-    assert first == "Name the rollout by its time"
+    scope, name, *planned = [result["task"] for result in run.results["epyc"]]
+    assert name == "Name the rollout by its time"
     others = [result["task"] for node in NODES if node != "epyc" for result in run.results[node]]
-    assert others == planned[: len(others) // 2] * 2
+    assert others == [scope, *planned][: len(others) // 2] * 2
     assert not any("Change" in task for task in others)
     assert fingerprint(trouble.root) == before
 

@@ -32,8 +32,9 @@ SSH_CONFIG = MACHINES / "ssh_config"
 
 SNAPSHOTS = host.CACHE / "snapshots"
 STATE = "state"
-# What machines are called that become one, before the process that makes it.
-_SNAPSHOT = "snapshot-"
+# Of a machine that becomes one, before its maker's process id; and of what it becomes.
+_MAKING = "snapshot-"
+_UNFINISHED = ".new-"
 
 # Seconds; the host may be busy. A machine of 128 CPUs boots in one minute on a quiet one.
 _PATIENCE = 900
@@ -122,9 +123,9 @@ def left_behind() -> list[str]:
 
 
 def abandoned() -> list[str]:
-    """Those of them that were to become snapshots, and whose makers have ended meanwhile."""
-    makers = {name: name[len(_SNAPSHOT) :] for name in left_behind() if name.startswith(_SNAPSHOT)}
-    return [name for name, pid in makers.items() if not Path("/proc", pid).exists()]
+    """The names of machines that were to become snapshots, and whose makers have ended before."""
+    names = {*left_behind(), *(path.name[len(_UNFINISHED) :] for path in SNAPSHOTS.glob(_UNFINISHED + "*"))}
+    return [name for name in sorted(names) if name.startswith(_MAKING) and not _lives(name[len(_MAKING) :])]
 
 
 def plug(name: str) -> int:
@@ -308,10 +309,11 @@ def _snapshot(shape: Shape, image: Image, arguments: list[str]) -> tuple[str, Pa
 
 
 def _take(snapshot: Path, shape: Shape, image: Image, arguments: list[str]) -> None:
-    name = "%s%d" % (_SNAPSHOT, os.getpid())
+    for name in abandoned():
+        stop(name)
+    name = "%s%d" % (_MAKING, os.getpid())
     guest = _Guest(MACHINES / name, shape, image, arguments)
     temporary = _unfinished(name)
-    shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
         guest.boot()
@@ -325,10 +327,18 @@ def _take(snapshot: Path, shape: Shape, image: Image, arguments: list[str]) -> N
 
 def _unfinished(name: str) -> Path:
     """The snapshot that is made of the machine of this name."""
-    return SNAPSHOTS / (".new-" + name)
+    return SNAPSHOTS / (_UNFINISHED + name)
 
 
 # --- helpers ------------------------------------------------------------------------------------------
+
+
+def _lives(pid: str) -> bool:
+    """Whether a process runs: one that has ended, and that nobody has asked for its status, has no command line."""
+    try:
+        return bool(Path("/proc", pid, "cmdline").read_bytes())
+    except OSError:
+        return False
 
 
 def _identity(directory: Path) -> str:

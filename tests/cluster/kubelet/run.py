@@ -95,7 +95,7 @@ class Kubelet:
             managers.reconcile()
 
     def _is_told_to_end(self, seconds: float | None = None) -> bool:
-        """Wait for that, for ever or so long."""
+        """Whether it is, for ever or within so many seconds."""
         with suppress(Empty):
             self._told.put(self._told.get(timeout=seconds))
             return True
