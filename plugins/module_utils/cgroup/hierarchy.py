@@ -77,6 +77,10 @@ class Cgroup(NamedTuple):
     # v2 only: "member", "root", "isolated", "root invalid (...)"; empty where the kernel knows none.
     partition: str = ""
 
+    def is_partition(self) -> bool:
+        """Whether its CPUs are, or would be, its own alone."""
+        return self.partition not in ("", "member")
+
 
 class PodCgroup(NamedTuple):
     """The cgroup of one pod."""
@@ -252,12 +256,13 @@ class Hierarchy:
             yield from self.cgroups(child)
 
     def around(self, paths: Iterable[str]) -> dict[str, Cgroup]:
-        """These cgroups and all that a change of them meets: ancestors, siblings, and what is below.
+        """These cgroups and all that a change of them meets: ancestors, siblings, what is below, and on v2 what is at
+        the top, as partitions mostly are.
 
         Raises NodeError when one of `paths` does not exist; others may vanish meanwhile.
         """
         found = {path: self.read(path) for path in paths}
-        met = {ROOT}
+        met = {ROOT, *(self.children(ROOT) if self.version != 1 else ())}
         for path in found:
             ancestor = path
             while ancestor:

@@ -306,7 +306,7 @@ class _V2(_File):
         """Wanted sets of which the kernel gives only a part, or something else."""
         for path in sorted(self.asked):
             value = self.asked[path]
-            if value and value != self.effective(path) and not self._is_partition(path):
+            if value and value != self.effective(path) and not self.cgroups[path].is_partition():
                 yield "%s: of its %s %s, %s; its parent has %s" % (
                     path,
                     self.name,
@@ -336,12 +336,12 @@ class _V2(_File):
 
     def _partitions(self) -> Iterator[str]:
         for path in self.differing():
-            if self._is_partition(path):
-                partition = self.cgroups[path].partition
-                yield "%s: is a partition (%s), which ends where it cannot have these CPUs" % (path, partition)
+            cgroup = self.cgroups[path]
+            if cgroup.is_partition():
+                yield "%s: is a partition (%s), which ends where it cannot have these CPUs" % (path, cgroup.partition)
             for sibling in self.children[parent_of(path)]:
                 overlap = self.new.get(sibling, CPUSet()) & self.new[path]
-                if sibling != path and self._is_partition(sibling) and overlap:
+                if sibling != path and self.cgroups[sibling].is_partition() and overlap:
                     yield (
                         "%s: its sibling %s is a partition with CPUs %s of these, which may end or be refused"
                         % (
@@ -350,9 +350,6 @@ class _V2(_File):
                             overlap,
                         )
                     )
-
-    def _is_partition(self, path: str) -> bool:
-        return self.cgroups[path].partition not in ("", "member")
 
 
 def shown(cpus: CPUSet) -> str:

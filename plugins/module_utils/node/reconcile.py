@@ -34,10 +34,12 @@ def plan_container(
     """
     above = _between(one)
     outside = cgroups[parent_of(above[-1] if above else one.cgroup)]
-    if not wanted <= outside.effective_cpus:
+    missing = wanted - outside.effective_cpus
+    if missing:
+        owners = ", ".join(_partitions(cgroups, missing))
         raise RefusedError(
-            "%s: has no CPUs %s, and is not the kubelet's to widen"
-            % (outside.path or "/", wanted - outside.effective_cpus)
+            "%s: has no CPUs %s, and is not the kubelet's to widen%s"
+            % (outside.path or "/", missing, owners and "; partitions have them: " + owners)
         )
     asked = []
     # A cgroup of v2 remembers CPUs that are offline.
@@ -78,6 +80,15 @@ def after_writes(version: int, cgroups: Mapping[str, Cgroup], writes: Iterable[W
                 own, above = found[path].cpus or CPUSet(), found[parent_of(path)].effective_cpus
                 found[path] = found[path]._replace(effective_cpus=own & above or above)
     return found
+
+
+def _partitions(cgroups: Mapping[str, Cgroup], cpus: CPUSet) -> list[str]:
+    """The partitions of v2 that have some of these CPUs to themselves."""
+    return [
+        "%s (%s)" % (path, cgroup.effective_cpus & cpus)
+        for path, cgroup in sorted(cgroups.items())
+        if cgroup.is_partition() and not cpus.isdisjoint(cgroup.effective_cpus)
+    ]
 
 
 def _between(one: Running) -> list[str]:

@@ -104,6 +104,20 @@ def test_what_is_above_the_kubelets_cgroups_stays(version: int, top: str, wanted
         plan_container(version, cgroups(version, TREE), running(top=top), cpus(wanted), ONLINE, MEMS)
 
 
+def test_partitions_are_named_that_have_what_is_missing() -> None:
+    found = cgroups(2, {**TREE, "latency": "5,7", "other": "6", "ended": "7", "late": "7"})
+    shares = {"latency": "isolated", "other": "root", "ended": "root invalid (Cpu list in cpuset.cpus not exclusive)"}
+    for path, partition in shares.items():
+        found[path] = found[path]._replace(partition=partition)
+    found["ended"] = found["ended"]._replace(effective_cpus=cpus("0-4"))
+    found[""] = found[""]._replace(effective_cpus=cpus("0-4"))
+    message = (
+        r"^/: has no CPUs 5-7, and is not the kubelet's to widen; partitions have them: latency \(5,7\), other \(6\)$"
+    )
+    with pytest.raises(RefusedError, match=message):
+        plan_container(2, found, running(), cpus("4-7"), ONLINE, MEMS)
+
+
 def test_a_child_that_has_more_is_a_reason() -> None:
     found = cgroups(1, {**TREE, "k/p/c": "0-1", "k/p/c/nested": "0"})
     with pytest.raises(RefusedError, match="its child k/p/c/nested has 0"):
