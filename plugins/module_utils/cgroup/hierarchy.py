@@ -46,6 +46,7 @@ EFFECTIVE = {
 _HOLDS = {1: CPUS, 2: EFFECTIVE[2, CPUS]}
 _PARTITION = "cpuset.cpus.partition"
 _PROCESSES = "cgroup.procs"
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _GONE = (errno.ENOENT, errno.ENODEV)
 
 _SLICE = ".slice"
@@ -153,12 +154,11 @@ class Hierarchy:
 
     def _open_directory(self, path: str) -> int:
         """A descriptor of a cgroup's directory, opened name by name, so that no link on the way is followed."""
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-        at, inner = "", os.open(self._here, flags)
+        at, inner = "", os.open(self._here, _DIRECTORY)
         for name in filter(None, path.split("/")):
             at, outer = _joined(at, name), inner
             try:
-                inner = os.open(name, flags | os.O_NOFOLLOW, dir_fd=outer)
+                inner = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=outer)
             except NotADirectoryError as error:
                 if stat.S_ISLNK(os.stat(name, dir_fd=outer, follow_symlinks=False).st_mode):
                     raise _link(self.place(at)) from error
@@ -231,19 +231,28 @@ class Hierarchy:
         finally:
             os.close(descriptor)
 
+    def _is_there(self, path: str) -> bool:
+        """Whether there is a cgroup below one that was just listed."""
+        try:
+            return stat.S_ISDIR(os.stat(self.place(path), follow_symlinks=False).st_mode)
+        except OSError:
+            return False
+
     def children(self, path: str) -> list[str]:
         """The paths of the cgroups right below one, sorted; none when it does not exist."""
         try:
-            directory = self._open_directory(path)
+            return _listed(path, self._open_directory(path))
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise self._unreadable(path, "", error) from error
+
+    def _quick_children(self, path: str) -> list[str]:
+        """The same of one that was just listed."""
         try:
-            with os.scandir(directory) as entries:
-                return sorted(_joined(path, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False))
-        finally:
-            os.close(directory)
+            return _listed(path, os.open(self.place(path), _DIRECTORY | os.O_NOFOLLOW))
+        except OSError:
+            return self.children(path)
 
     def is_empty(self, path: str) -> bool:
         """Whether no process is in a cgroup or below it, as far as its version tells."""
@@ -377,12 +386,12 @@ class Hierarchy:
         """The cgroups of containers and sandboxes by their ids."""
         found: dict[str, ContainerCgroup] = {}
         for pod in self.pods(cgroup_root).values():
-            for path in self.children(pod.path):
+            for path in self._quick_children(pod.path):
                 name = _CONTAINER.fullmatch(name_of(path))
                 if name is None:
                     continue
                 runtime, inner = _RUNTIMES[name.group(1)], _joined(path, _CRUN_INNER)
-                has_inner = name.group(1) is not None and inner in self.children(path)
+                has_inner = name.group(1) is not None and self._is_there(inner)
                 found[name.group(2)] = ContainerCgroup(
                     pod.pod_uid, pod.qos_class, name.group(2), runtime, path, inner if has_inner else path
                 )
@@ -435,6 +444,15 @@ def lineage(path: str) -> Iterator[str]:
 def name_of(path: str) -> str:
     """A cgroup's own name."""
     return path.rpartition("/")[2]
+
+
+def _listed(path: str, directory: int) -> list[str]:
+    """The cgroups in a directory, whose descriptor is closed."""
+    try:
+        with os.scandir(directory) as entries:
+            return sorted(_joined(path, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False))
+    finally:
+        os.close(directory)
 
 
 def _joined(path: str, name: str) -> str:
