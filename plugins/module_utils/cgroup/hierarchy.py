@@ -233,10 +233,8 @@ class Hierarchy:
 
     def _is_there(self, path: str) -> bool:
         """Whether there is a cgroup below one that was just listed."""
-        try:
-            return stat.S_ISDIR(os.stat(self.place(path), follow_symlinks=False).st_mode)
-        except OSError:
-            return False
+        place = self.place(path)
+        return os.path.isdir(place) and not os.path.islink(place)
 
     def children(self, path: str) -> list[str]:
         """The paths of the cgroups right below one, sorted; none when it does not exist."""
@@ -273,10 +271,7 @@ class Hierarchy:
         found = {path: self.read(path) for path in paths}
         met = {ROOT, *(self.children(ROOT) if self.version != 1 else ())}
         for path in found:
-            ancestor = path
-            while ancestor:
-                ancestor = parent_of(ancestor)
-                met.add(ancestor)
+            met.update(lineage(parent_of(path)))
             if path:
                 met.update(self.children(parent_of(path)))
             # On v1, what is further below is within the children whatever happens.

@@ -265,16 +265,17 @@ def test_cgroups(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("style", "path", "around"),
+    ("style", "paths", "around"),
     [
-        (V1, "a", {"", "a", "b", "c"}),
-        (V1, "b/y", {"", "b", "b/x", "b/y", "b/z", "b/y/1", "b/y/2"}),
-        (V2, "b/y", {"", "a", "b", "c", "b/x", "b/y", "b/z", "b/y/1", "b/y/2", "b/y/1/i"}),
+        (V1, ["b/y", "a"], {"", "a", "b", "c", "b/x", "b/y", "b/z", "b/y/1", "b/y/2"}),
+        (V1, ["b/y"], {"", "b", "b/x", "b/y", "b/z", "b/y/1", "b/y/2"}),
+        (V2, ["b/y", "a"], {"", "a", "b", "c", "b/x", "b/y", "b/z", "b/y/1", "b/y/2", "b/y/1/i"}),
+        (V2, ["b/y"], {"", "a", "b", "c", "b/x", "b/y", "b/z", "b/y/1", "b/y/2", "b/y/1/i"}),
     ],
 )
-def test_around(tmp_path: Path, style: Style, path: str, around: set[str]) -> None:
+def test_around(tmp_path: Path, style: Style, paths: list[str], around: set[str]) -> None:
     write_cgroups(tmp_path, style, FAMILY)
-    found = hierarchy(tmp_path).around([path])
+    found = hierarchy(tmp_path).around(paths)
     assert set(found) == around
     assert all(cgroup.path == path for path, cgroup in found.items())
     assert set(hierarchy(tmp_path).around([""])) >= {"", "a", "b", "c"}
