@@ -16,4 +16,13 @@ options:
       - V(/) is the node itself. Any other directory is a saved node, and links that lead out of it are not followed.
     type: path
     default: /
+  option_names:
+    description:
+      - How messages call the options of this module, C({option: name}), for a role that sets them by variables of its
+        own.
+    type: dict
+    default: {}
+notes:
+  - A failure has RV(ignore:failure), a mapping with C(kind), such as V(input), V(node) or V(refused), which programs
+    can rely on; C(where), the file, setting or option that it is about; and C(remedy). The message is for people.
 """

@@ -12,7 +12,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 # Before all others, for its effect on them.
 from . import startup  # noqa: F401 # pylint: disable=unused-import
-from .errors import InputError, NodeError, RefusedError
+from .errors import CPUManagerError, call_options
 from .kubelet.settings import (
     CPU_MANAGER_POLICIES,
     MEMORY_MANAGER_POLICIES,
@@ -30,7 +30,10 @@ from .tree import Tree
 
 Arguments = Mapping[str, Any]
 
-ROOT: Arguments = {"root": {"type": "path", "default": "/"}}
+ROOT: Arguments = {
+    "root": {"type": "path", "default": "/"},
+    "option_names": {"type": "dict", "default": {}},
+}
 
 KUBELET: Arguments = {
     "config_path": {"type": "path"},
@@ -105,12 +108,13 @@ def run(work: Work, *arguments: Arguments, **restrictions: Any) -> None:
         spec.update(group)
     module = _module(spec, restrictions)
     name = ""
+    call_options(module.params["option_names"])
     try:
         tree = Tree(module.params["root"])
         name = node_name(tree)
         outcome = work(tree, module.params, module.check_mode)
-    except (InputError, NodeError, RefusedError) as error:
-        module.fail_json(msg="%s: %s" % (name, error) if name else str(error))
+    except CPUManagerError as error:
+        module.fail_json(msg="%s: %s" % (name, error) if name else str(error), failure=error.to_dict())
     result: dict[str, Any] = {**outcome.result, "changed": outcome.changed, "node": name}
     if outcome.diff is not None:
         result["diff"] = outcome.diff[0] if len(outcome.diff) == 1 else outcome.diff

@@ -2,26 +2,80 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The three ways in which something can be wrong; a module maps each to one failure message."""
+"""What can be wrong: an error has a kind for programs, and a message for people that says where and what to do."""
 
 from __future__ import annotations
 
+from typing import Any, Mapping, TypeVar
 
-class InputError(ValueError):
+# How the caller names the options of a module, where that is not as the module does.
+_OPTION_NAMES: dict[str, str] = {}
+
+_Error = TypeVar("_Error", bound="CPUManagerError")
+
+
+class CPUManagerError(Exception):
+    """The base of all errors here. Its message is "WHERE: WHAT; REMEDY", without the parts that are empty.
+
+    where: the file, setting or option that it is about. remedy: what to do about it. kind: what programs decide by,
+    where that of the class is not precise enough.
+    """
+
+    kind = "error"
+
+    def __init__(self, what: str, where: str = "", remedy: str = "", kind: str = "") -> None:
+        message = "%s: %s" % (where, what) if where else what
+        super().__init__("%s; %s" % (message, remedy) if remedy else message)
+        self.what, self.where, self.remedy = what, where, remedy
+        if kind:
+            self.kind = kind
+
+    def within(self: _Error, where: str) -> _Error:
+        """The same error, about a part of `where`."""
+        what = "%s: %s" % (self.where, self.what) if self.where else self.what
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        CPUManagerError.__init__(other, what, where, self.remedy)
+        return other
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as modules return it in `failure`."""
+        return {"kind": self.kind, "where": self.where, "remedy": self.remedy}
+
+
+class InputError(CPUManagerError, ValueError):
     """What the caller gave is wrong: a text, a count, a combination of options."""
+
+    kind = "input"
 
 
 class KubeletError(InputError):
     """The kubelet itself refuses this. `text` is what it says; the message adds what to do."""
 
+    kind = "kubelet"
+
     def __init__(self, text: str, remedy: str = "") -> None:
-        super().__init__("%s; %s" % (text, remedy) if remedy else text)
+        super().__init__(text, remedy=remedy)
         self.text = text
 
 
-class NodeError(Exception):
+class NodeError(CPUManagerError):
     """A file of the node is missing, unreadable or damaged. The message names the file."""
 
+    kind = "node"
 
-class RefusedError(Exception):
-    """What is asked would harm the node. The message says how, and what to do instead."""
+
+class RefusedError(CPUManagerError):
+    """What was requested would harm the node. The message says how, and what to do instead."""
+
+    kind = "refused"
+
+
+def call_options(names: Mapping[str, str]) -> None:
+    """From now on, messages use these names for options: {the module's name: the caller's name}."""
+    _OPTION_NAMES.update(names)
+
+
+def option(name: str) -> str:
+    """What a message calls an option of a module: the name under which the caller set it."""
+    return _OPTION_NAMES.get(name, name)
