@@ -11,6 +11,9 @@ from typing import Any, Mapping, TypeVar
 # How the caller names the options of a module, where that is not as the module does.
 _OPTION_NAMES: dict[str, str] = {}
 
+# The kind of a NodeError where reading or writing takes more rights.
+PERMISSION = "permission"
+
 _Error = TypeVar("_Error", bound="CPUManagerError")
 
 
@@ -24,18 +27,18 @@ class CPUManagerError(Exception):
     kind = "error"
 
     def __init__(self, what: str, where: str = "", remedy: str = "", kind: str = "") -> None:
-        message = "%s: %s" % (where, what) if where else what
-        super().__init__("%s; %s" % (message, remedy) if remedy else message)
-        self.what, self.where, self.remedy = what, where, remedy
+        # What is wrong, without the remedy.
+        self.problem = "%s: %s" % (where, what) if where else what
+        super().__init__("%s; %s" % (self.problem, remedy) if remedy else self.problem)
+        self.where, self.remedy = where, remedy
         if kind:
             self.kind = kind
 
     def within(self: _Error, where: str) -> _Error:
         """The same error, about a part of `where`."""
-        what = "%s: %s" % (self.where, self.what) if self.where else self.what
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
-        CPUManagerError.__init__(other, what, where, self.remedy)
+        CPUManagerError.__init__(other, self.problem, where, self.remedy)
         return other
 
     def to_dict(self) -> dict[str, Any]:

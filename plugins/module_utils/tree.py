@@ -9,10 +9,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from typing import Mapping
 
-from .errors import InputError, NodeError, RefusedError
+from .errors import PERMISSION, InputError, NodeError, RefusedError
 
-_SAVE_AGAIN = "; save the node's files again"
+_SAVE_AGAIN = "save the node's files again"
 # O_NONBLOCK: the open of a FIFO in a regular file's place must not wait for a writer.
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -94,13 +95,13 @@ class Tree:
 
     def damaged(self, path: str, what: str) -> NodeError:
         """What to tell of a file whose content is wrong."""
-        return NodeError("%s: %s%s" % (self.path(path), what, "" if self._live else _SAVE_AGAIN))
+        return NodeError(what, self.path(path), "" if self._live else _SAVE_AGAIN)
 
     def _unreadable(self, here: str, error: OSError) -> NodeError:
-        remedy = "" if self._live else _SAVE_AGAIN
+        what = "cannot be read: %s" % error.strerror
         if isinstance(error, PermissionError):
-            remedy = "; read it as root (become: true)"
-        return NodeError("%s: cannot be read: %s%s" % (here, error.strerror, remedy))
+            return NodeError(what, here, "read it as root (become: true)", PERMISSION)
+        return NodeError(what, here, "" if self._live else _SAVE_AGAIN)
 
     def exists(self, path: str, follow: bool = True) -> bool:
         """True when there is something at `path`; unless `follow`, also a link to nothing.
@@ -123,7 +124,7 @@ class Tree:
             descriptor = self._open(here)
             try:
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    raise NodeError("%s: is not a regular file; put it out of the way" % here)
+                    raise NodeError("is not a regular file", here, "put it out of the way")
                 chunks: list[bytes] = []
                 while True:
                     chunk = os.read(descriptor, 1 << 16)
@@ -190,3 +191,41 @@ class Tree:
         return sorted(
             int(name[start:]) for name in self.names(path) if name.startswith(prefix) and name[start:].isdigit()
         )
+
+
+class OverlaidTree(Tree):
+    """A tree in which some files are other than on the disk: what a plan will have done.
+
+    contents: {path on the node: its content, or None where there is no such file}.
+    """
+
+    def __init__(self, tree: Tree, contents: Mapping[str, bytes | None]) -> None:
+        super().__init__(tree.root)
+        below: Mapping[str, bytes | None] = tree.contents if isinstance(tree, OverlaidTree) else {}
+        self.contents: dict[str, bytes | None] = {
+            **below,
+            **{os.path.normpath(path): content for path, content in contents.items()},
+        }
+
+    def exists(self, path: str, follow: bool = True) -> bool:
+        here = os.path.normpath(path)
+        if here in self.contents:
+            return self.contents[here] is not None
+        return super().exists(path, follow) or any(
+            content is not None and one.startswith(here.rstrip("/") + "/") for one, content in self.contents.items()
+        )
+
+    def read_bytes(self, path: str) -> bytes:
+        here = os.path.normpath(path)
+        if here not in self.contents:
+            return super().read_bytes(path)
+        content = self.contents[here]
+        if content is None:
+            raise self._unreadable(self.path(path), FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))
+        return content
+
+    def names(self, path: str) -> list[str]:
+        here = os.path.normpath(path)
+        found = set(super().names(path))
+        found.update(os.path.basename(one) for one in self.contents if os.path.dirname(one) == here)
+        return sorted(name for name in found if self.contents.get("%s/%s" % (here, name), b"") is not None)

@@ -251,12 +251,13 @@ from ..module_utils.node.allocation import Question, seed_state
 from ..module_utils.node.checkpoint import (
     Plan,
     given_content,
+    loss_error,
     plan_absent,
     plan_format,
     plan_present,
     plan_valid,
 )
-from ..module_utils.node.memory_state import MemoryPlan
+from ..module_utils.node.memory_state import MemoryPlan, memory_loss_error
 from ..module_utils.node.node import Node
 from ..module_utils.state.checkpoint import MODE, format_for, write_checkpoint
 from ..module_utils.state.validation import CPUManagerConfig
@@ -278,8 +279,8 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         result["memory_state"] = {"file": memory_path, **memory.to_dict()}
     changed = plan.changed or memory.changed
     if changed:
-        check_losses(path, plan, parameters)
-        check_memory_losses(memory_path, memory, parameters)
+        if not parameters["discard_assignments"]:
+            check_losses(path, plan, memory_path, memory)
         if not check_mode:
             check_stopped(tree, parameters)
             if plan.changed:
@@ -352,28 +353,11 @@ def seeded(
     return plan_present(node.checkpoint(), content, config), {"refused": refused}
 
 
-def check_losses(path: str, plan: Plan, parameters: Mapping[str, Any]) -> None:
-    """Refuse to take CPUs from containers that run, unless that is allowed."""
-    if plan.losses and not parameters["discard_assignments"]:
-        raise RefusedError(
-            "%s: these containers would lose their exclusive CPUs: %s%s; nothing was written: drain the node and set"
-            " discard_assignments: true"
-            % (
-                path,
-                "; ".join(loss.to_text() for loss in plan.losses),
-                "; the kubelet refuses the file as it is: " + plan.before.reason if plan.before.reason else "",
-            )
-        )
-
-
-def check_memory_losses(path: str, memory: MemoryPlan, parameters: Mapping[str, Any]) -> None:
-    """Refuse to take memory from containers that run, unless that is allowed."""
-    if memory.owners and not parameters["discard_assignments"]:
-        raise RefusedError(
-            "%s: the kubelet would refuse it: %s; these containers would lose their memory: %s; nothing was written:"
-            " drain the node and set discard_assignments: true"
-            % (path, memory.reason, ", ".join("pod %s, container %s" % owner for owner in memory.owners))
-        )
+def check_losses(path: str, plan: Plan, memory_path: str, memory: MemoryPlan) -> None:
+    """Refuse to take CPUs or memory from containers that run."""
+    for error in (loss_error(path, plan), memory_loss_error(memory_path, memory)):
+        if error is not None:
+            raise error
 
 
 def check_stopped(tree: Tree, parameters: Mapping[str, Any]) -> None:

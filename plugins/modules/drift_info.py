@@ -61,7 +61,7 @@ node:
   type: str
   sample: worker-3
 status:
-  description: C(clean), C(drift) or C(no kubelet).
+  description: C(clean), C(drift), C(no kubelet), or C(nothing wanted) in place of C(clean) where no setting is wanted.
   returned: success
   type: str
   sample: drift
@@ -83,7 +83,8 @@ drift:
   contains:
     subject:
       description:
-        - A setting; or a field of the configuration that goes with one; or C(checkpoint); or C(container) with its
+        - A setting; or a field of the configuration that goes with one; or C(configuration), where it cannot be read;
+          or C(start), where the kubelet would not start; or C(checkpoint); or C(container) with its
           namespace, pod and name; or C(cgroup) with its path; or C(isolated) or C(nohz_full), the CPUs that the kernel
           was booted with.
       type: str
@@ -152,6 +153,11 @@ kubelet:
       type: list
       elements: str
       sample: [/usr/bin/kubelet, --config=/var/lib/kubelet/config.yaml]
+found_refusal:
+  description: Why the kubelet would not start again as the node was found. Empty where nothing is against it.
+  returned: success
+  type: str
+  sample: current set of available CPUs "0-7" doesn't match with CPUs in state "0-6"
 actions:
   description: What to do, in order.
   returned: success
@@ -245,10 +251,10 @@ from ..module_utils.tree import Tree
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     wanted = wanted_settings(node, parameters)
-    configuration = node.configuration()
+    configuration, problem = node.found()
     observed, notes = node.observed(configuration)
     # Not before the containers: the kubelet writes a container's CPUs down before it starts the container.
-    result = report(node.topology, node.machine(), configuration, node.checkpoint(), wanted, observed)
+    result = report(node.topology, node.machine(), configuration, node.checkpoint(), wanted, observed, problem)
     notes = [*result["notes"], *notes, *node.unfinished()]
     return Outcome({**result, "notes": notes, "kubelet": node.kubelet(configuration)})
 

@@ -14,14 +14,48 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Decides all that a rollout would do to the node, before anything is touched, and whether the kubelet would start
-    afterwards. The answer is that of M(kubenode.cpu_manager.drift_info), and more.
+  - Decides all that a rollout or a rollback would do to the node, before anything is touched, and whether the kubelet
+    would start afterwards. The answer is that of M(kubenode.cpu_manager.drift_info), and more.
+  - A change that was interrupted is taken back first. The plan is made for the node as it will be then.
+  - What is found wrong on the node does not make the module fail. It is reported, and what keeps the node from being
+    changed is in RV(refusals). What is wanted wrong makes it fail.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.settings
   - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.info
+options:
+  change:
+    description:
+      - V(rollout) brings the node to the wanted settings, and repairs what the kubelet would refuse.
+      - V(rollback) puts the configuration back as it was before the last change; settings are not taken into account.
+    type: str
+    choices: [rollout, rollback]
+    default: rollout
+  rollback_of:
+    description:
+      - With V(rollback) in O(change), the rollout to go back from, by its name. A node whose last change was of another
+        one is left alone. By default the last change, whichever it was of.
+    type: str
+    default: ''
+  drain:
+    description:
+      - Whether the node may be drained. Without that, a change with which running containers would lose exclusive CPUs
+        is refused.
+    type: bool
+    default: true
+  discard_assignments:
+    description:
+      - Whether running containers may lose their exclusive CPUs without a drain.
+    type: bool
+    default: false
+  manage_service:
+    description:
+      - Whether the kubelet is stopped before its files are changed. Without that, a running kubelet would overwrite its
+        checkpoint, and a change of it is refused.
+    type: bool
+    default: true
 seealso:
   - module: kubenode.cpu_manager.drift_info
   - module: kubenode.cpu_manager.start_check
@@ -49,7 +83,7 @@ node:
   type: str
   sample: worker-3
 status:
-  description: C(clean), C(drift) or C(no kubelet).
+  description: C(clean), C(drift), C(no kubelet), or C(nothing wanted) in place of C(clean) where no setting is wanted.
   returned: success
   type: str
   sample: drift
@@ -71,9 +105,10 @@ drift:
   contains:
     subject:
       description:
-        - A setting; or C(checkpoint); or C(memory_state), what the memory manager has saved; or C(container) with its
-          namespace, pod and name; or C(cgroup) with its path; or C(isolated) or C(nohz_full), the CPUs that the kernel
-          was booted with.
+        - A setting; or C(configuration), where it cannot be read; or C(start), where the kubelet would not start; or
+          C(checkpoint); or C(memory_state), what the memory manager has saved; or C(container) with its namespace, pod
+          and name; or C(cgroup) with its path; or C(isolated) or C(nohz_full), the CPUs that the kernel was booted
+          with; or of a rollback the path of a file.
       type: str
       sample: cpu_manager_policy
     wanted:
@@ -95,6 +130,34 @@ actions:
   type: list
   elements: str
   sample: [stop_kubelet, reset_checkpoint, reset_memory_state, write_configuration, start_kubelet, reconcile]
+found_refusal:
+  description: Why the kubelet would not start again as the node was found. Empty where nothing is against it.
+  returned: success
+  type: str
+  sample: current set of available CPUs "0-7" doesn't match with CPUs in state "0-6"
+refusals:
+  description: Why the node cannot be changed. Empty where it can, or where nothing is to be changed.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description:
+        - What kind of reason it is, such as C(configuration), which cannot be read; C(no_kubelet); C(would_not_start);
+          C(assignments), which running containers would lose; C(kubelet_runs), and nobody stops it; C(refused) where
+          the node is managed by other means.
+      type: str
+      sample: assignments
+    where:
+      description: The file or the setting that it is about.
+      type: str
+      sample: /var/lib/kubelet/cpu_manager_state
+    text:
+      description: What is wrong.
+      type: str
+    remedy:
+      description: What to do about it.
+      type: str
 checkpoint:
   description: The checkpoint, and whether a kubelet with the wanted settings would start with it; see
     M(kubenode.cpu_manager.checkpoint_info).
@@ -201,7 +264,16 @@ journal:
     - A change of this node that was interrupted; see M(kubenode.cpu_manager.rollout_journal). None if none was.
   returned: success
   type: dict
-  sample: {"phase": "changing", "files": ["/var/lib/kubelet/config.yaml"], "facts": {"cordoned": false}}
+  sample:
+    phase: changing
+    files: [/var/lib/kubelet/config.yaml]
+    facts: {"cordoned": false}
+    exclusive_now: 1,5
+last:
+  description: The last change of this node that came to its end. None if there was none.
+  returned: success
+  type: dict
+  sample: {"phase": "changing", "files": ["/var/lib/kubelet/config.yaml"], "facts": {"rollout": "2026-11-22T09:30:00"}}
 kubelet:
   description: How the kubelet is installed; see M(kubenode.cpu_manager.drift_info). None where there is no kubelet.
   returned: success
@@ -212,13 +284,21 @@ kubelet:
 from typing import Any, Mapping
 
 from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, run, wanted_settings
-from ..module_utils.node.rollout import rollout_report
+from ..module_utils.node.rollout import ROLLBACK, ROLLOUT, Terms, rollout_report
 from ..module_utils.tree import Tree
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
-    return Outcome(rollout_report(node, wanted_settings(node, parameters)))
+    wanted = wanted_settings(node, parameters) if parameters["change"] == ROLLOUT else {}
+    terms = Terms(
+        parameters["change"],
+        parameters["rollback_of"],
+        parameters["drain"],
+        parameters["discard_assignments"],
+        parameters["manage_service"],
+    )
+    return Outcome(rollout_report(node, wanted, terms))
 
 
 def main() -> None:
@@ -226,6 +306,13 @@ def main() -> None:
         work,
         KUBELET,
         SETTINGS_ARGUMENTS,
+        {
+            "change": {"type": "str", "choices": [ROLLOUT, ROLLBACK], "default": ROLLOUT},
+            "rollback_of": {"type": "str", "default": ""},
+            "drain": {"type": "bool", "default": True},
+            "discard_assignments": {"type": "bool", "default": False},
+            "manage_service": {"type": "bool", "default": True},
+        },
         mutually_exclusive=[("reserved_system_cpus", "reservation")],
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from ..errors import InputError, RefusedError
+from ..errors import InputError, RefusedError, option
 from ..state.assignments import State
 from ..state.checkpoint import (
     CheckpointError,
@@ -55,6 +55,20 @@ class Plan(NamedTuple):
             "lost": [{**loss.pin._asdict(), "why": loss.why} for loss in self.losses],
             "stale": [pin._asdict() for pin in self.stale],
         }
+
+
+def loss_error(path: str, plan: Plan) -> RefusedError | None:
+    """Why this plan is not to be carried out while containers run; None where none loses CPUs. path: the file."""
+    if not plan.losses:
+        return None
+    refusal = "; the kubelet refuses the file as it is: " + plan.before.reason if plan.before.reason else ""
+    losses = "; ".join(loss.to_text() for loss in plan.losses)
+    return RefusedError(
+        "these containers would lose their exclusive CPUs: %s%s; nothing was written" % (losses, refusal),
+        path,
+        "drain the node and set %s: true" % option("discard_assignments"),
+        "assignments",
+    )
 
 
 def plan_absent(old: bytes | None) -> Plan:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Mapping
 
 from ..cpuset import CPUSet
-from ..errors import InputError, RefusedError
-from ..kubelet.configuration import Configuration
+from ..errors import CPUManagerError, InputError, NodeError, RefusedError
+from ..kubelet.configuration import Configuration, ConfigurationError
 from ..kubelet.settings import SETTINGS, Machine, Plan, differences, manager_config, plan_settings
 from ..kubelet.values import value_at
 from ..state.assignments import State
-from ..state.verdict import ABSENT, ACCEPTED, REFUSED, Judgement, judge
+from ..state.validation import CPUManagerConfig
+from ..state.verdict import ABSENT, ACCEPTED, REFUSED, Judgement, judge, readable
 from ..topology.model import Topology
 
 if TYPE_CHECKING:
@@ -24,9 +25,15 @@ if TYPE_CHECKING:
 CLEAN = "clean"
 DRIFT = "drift"
 NO_KUBELET = "no kubelet"
+# There is no drift, but no setting was wanted either.
+NOTHING_WANTED = "nothing wanted"
 
 # How a note begins.
 NO_RESTART = "as the node is, its kubelet would not start again"
+
+# Subjects of drift that are no settings: a configuration that cannot be read, and a kubelet that would not start.
+CONFIGURATION = "configuration"
+START = "start"
 
 STOP_KUBELET = "stop_kubelet"
 RESET_CHECKPOINT = "reset_checkpoint"
@@ -43,48 +50,70 @@ def report(
     checkpoint: bytes | None,
     wanted: Mapping[str, Any],
     observed: Observed | None = None,
+    problem: NodeError | None = None,
 ) -> dict[str, Any]:
     """Wanted against found, as plain data; see the module drift_info for its shape.
 
     observed: what runs on the node; None where no pods do.
-    Raises InputError or RefusedError when the kubelet would not start with what is wanted.
+    problem: why the configuration cannot be read, where there is one that cannot.
+    Raises InputError or RefusedError where the kubelet would not start with what is wanted. What is found wrong is
+    reported, and no error.
     """
     notes = _machine_notes(topology, machine)
     result: dict[str, Any] = {"topology": _shown(topology), "wanted": dict(wanted)}
-    if configuration is None:
+    plan = None
+    if configuration is not None:
+        try:
+            plan = plan_settings(wanted, configuration, machine.minor)
+        except ConfigurationError as error:
+            problem = error
+    if configuration is None or plan is None:
+        said = readable(checkpoint) if problem is not None else Judgement(ABSENT)
         return {
             **result,
-            "status": NO_KUBELET,
+            "status": NO_KUBELET if problem is None else DRIFT,
             "found": None,
-            "drift": [],
+            "drift": [] if problem is None else [_problem_row(CONFIGURATION, "readable", problem.problem, problem)],
+            "found_refusal": "" if problem is None else problem.problem,
             "actions": [],
-            "checkpoint": Judgement(ABSENT).to_dict(),
-            "cpus": _pools(topology, CPUSet(), None),
-            "owners": _owners(topology, CPUSet(), None, {}),
+            "checkpoint": said.to_dict(),
+            "cpus": _pools(topology, CPUSet(), said.state),
+            "owners": _owners(topology, CPUSet(), said.state, {} if observed is None else observed.pod_names()),
             "enforcement": None,
             "notes": notes,
         }
-    plan = plan_settings(wanted, configuration, machine.minor)
     found = plan.found
-    config = manager_config(plan.settings, plan.configuration, machine)
-    judgement = judge(checkpoint, config)
+    config, refusal = _start(plan, configuration, machine, wanted)
+    judgement = readable(checkpoint) if config is None else judge(checkpoint, config)
     drift = describe_drift(plan, configuration)
     actions = [WRITE_CONFIGURATION] if drift else []
+    if refusal is not None:
+        drift.append(_problem_row(START, "starts", "refused: " + refusal.problem, refusal))
     if judgement.verdict == REFUSED:
-        refusal = "%s: %s" % (REFUSED, judgement.reason)
-        drift.append({"subject": "checkpoint", "wanted": ACCEPTED, "found": refusal, "source": None})
+        drift.append(
+            {
+                "subject": "checkpoint",
+                "wanted": ACCEPTED,
+                "found": "%s: %s" % (REFUSED, judgement.reason),
+                "source": None,
+            }
+        )
         # Before the configuration: a running kubelet would write the file again, and a stopped one must not
         # find the new policy beside the old state.
         actions.insert(0, RESET_CHECKPOINT)
     if actions:
         actions = [STOP_KUBELET, *actions, START_KUBELET]
     reserved = _found_reservation(found, configuration, machine)
+    reserved_wanted = CPUSet.parse(plan.settings["reserved_system_cpus"]) if config is None else config.reserved
     cpus = _pools(topology, reserved, judgement.state)
-    notes += _restart_notes(found, configuration, machine, checkpoint) + _reservation_notes(topology, reserved)
+    found_refusal = _found_refusal(found, configuration, machine, checkpoint)
+    if found_refusal and refusal is None:
+        notes.append("%s: %s" % (NO_RESTART, found_refusal))
+    notes += _reservation_notes(topology, reserved)
     if topology.isolated or topology.nohz_full:
         from .isolation import isolation_drift, isolation_notes
 
-        drift += isolation_drift(topology, config.reserved)
+        drift += isolation_drift(topology, reserved_wanted)
         notes += isolation_notes(topology, CPUSet.parse(cpus["shared"]), CPUSet.parse(cpus["exclusive"]))
     enforcement = None
     if observed is not None:
@@ -98,15 +127,47 @@ def report(
         actions += [RECONCILE] if compared.to_reconcile else []
     return {
         **result,
-        "status": DRIFT if drift else CLEAN,
+        "status": DRIFT if drift else CLEAN if wanted else NOTHING_WANTED,
         "found": found,
         "drift": drift,
+        "found_refusal": found_refusal,
         "actions": actions,
         "checkpoint": judgement.to_dict(),
-        "cpus": {**cpus, "reserved_wanted": str(config.reserved)},
+        "cpus": {**cpus, "reserved_wanted": str(reserved_wanted)},
         "owners": _owners(topology, reserved, judgement.state, {} if observed is None else observed.pod_names()),
         "enforcement": enforcement,
         "notes": notes,
+    }
+
+
+def _start(
+    plan: Plan, configuration: Configuration, machine: Machine, wanted: Mapping[str, Any]
+) -> tuple[CPUManagerConfig | None, CPUManagerError | None]:
+    """What the CPU manager would start with after the change, or why it would not start as the node was found.
+
+    Raises InputError or RefusedError where only what is wanted is wrong.
+    """
+    try:
+        return manager_config(plan.settings, plan.configuration, machine), None
+    except (InputError, RefusedError) as error:
+        if not wanted:
+            return None, error
+        try:
+            manager_config(plan.found, configuration, machine)
+        except (InputError, RefusedError):
+            return None, error
+        raise
+
+
+def _problem_row(subject: str, wanted: str, found: str, error: CPUManagerError) -> dict[str, Any]:
+    """What is found so wrong that no setting of it can be compared."""
+    return {
+        "subject": subject,
+        "wanted": wanted,
+        "found": found,
+        "source": error.where or None,
+        "remedy": error.remedy
+        or "correct it, or go back to what was before the last change with the playbook rollback",
     }
 
 
@@ -186,14 +247,14 @@ def _machine_notes(topology: Topology, machine: Machine) -> list[str]:
     return notes
 
 
-def _restart_notes(
+def _found_refusal(
     found: Mapping[str, Any], configuration: Configuration, machine: Machine, checkpoint: bytes | None
-) -> list[str]:
+) -> str:
+    """Why the kubelet would not start again as the node was found; empty where nothing is against it."""
     try:
-        reason = judge(checkpoint, manager_config(found, configuration, machine)).reason
+        return judge(checkpoint, manager_config(found, configuration, machine)).reason
     except (InputError, RefusedError) as error:
-        reason = str(error)
-    return ["%s: %s" % (NO_RESTART, reason)] if reason else []
+        return str(error)
 
 
 def _reservation_notes(topology: Topology, reserved: CPUSet) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
+from ..errors import RefusedError, option
 from ..state.memory_manager import memory_owners, memory_refusal
 
 if TYPE_CHECKING:
@@ -37,6 +38,20 @@ class MemoryPlan(NamedTuple):
             "reason": self.reason,
             "lost": [{"pod": pod, "container": container} for pod, container in self.owners],
         }
+
+
+def memory_loss_error(path: str, memory: MemoryPlan) -> RefusedError | None:
+    """Why the file is not to be removed while containers run; None where none loses memory. path: the file."""
+    if not memory.owners:
+        return None
+    owners = ", ".join("pod %s, container %s" % owner for owner in memory.owners)
+    return RefusedError(
+        "the kubelet would refuse it: %s; these containers would lose their memory: %s; nothing was written"
+        % (memory.reason, owners),
+        path,
+        "drain the node and set %s: true" % option("discard_assignments"),
+        "assignments",
+    )
 
 
 def plan_memory_state(old: bytes | None, checked: Checked) -> MemoryPlan:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Sequence
 
-from ..errors import InputError, NodeError, RefusedError
+from ..errors import PERMISSION, InputError, NodeError, RefusedError
 from ..kubelet.configuration import Configuration, KubeletConfiguration
 from ..kubelet.distributions import CONTAINERD, DROP_IN_SUFFIX, KUBELET_ROOT
 from ..kubelet.installation import Installation, find_installation
@@ -42,6 +42,7 @@ class Node:
         command_line: Sequence[str] = (),
     ) -> None:
         self.tree = tree
+        self._given = (config_path, kubelet_root, minor, command_line)
         # None where there is no kubelet.
         self.installation: Installation | None = find_installation(tree, command_line, config_path, kubelet_root)
         self.config_path = self.installation.config_path if self.installation is not None else None
@@ -52,6 +53,10 @@ class Node:
         self.version = self._running_version() if minor is None else "1.%d" % minor
         self.minor = NEWEST_MINOR if self.version is None else minor_version(self.version)
         self._topology: Topology | None = None
+
+    def on(self, tree: Tree) -> Node:
+        """The same node with other files."""
+        return Node(tree, *self._given)
 
     @property
     def topology(self) -> Topology:
@@ -101,6 +106,23 @@ class Node:
         from ..kubelet.effective import effective_configuration
 
         return effective_configuration(file, drop_ins, flags)
+
+    def found(self) -> tuple[Configuration | None, NodeError | None]:
+        """What the kubelet runs with, or what is wrong with its files; neither where there is no kubelet.
+
+        Raises NodeError where reading takes more rights, RefusedError for a link out of the tree.
+        """
+        try:
+            configuration = self.configuration()
+        except NodeError as error:
+            if error.kind == PERMISSION:
+                raise
+            return None, error
+        if configuration is None and self.installation is not None and self.installation.command_line:
+            where = self.tree.path(str(self.config_path))
+            remedy = "put it back from a backup beside it (%s.*~), or run the playbook rollback" % where
+            return None, NodeError("there is no such file, and the kubelet was started with it", where, remedy)
+        return configuration, None
 
     def needed_configuration(self) -> Configuration:
         """What the kubelet runs with. Raises NodeError where there is no kubelet."""

@@ -2,62 +2,206 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a rollout would do to a node, all of it decided before anything is touched."""
+"""What a rollout or a rollback would do to a node, all of it decided before anything is touched.
+
+A change that was interrupted is taken back first. So the plan is made for the node as it will be then: its saved files
+lie over those that are there.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping
+import posixpath
+from typing import Any, Iterable, Mapping, NamedTuple
 
+from ..cpuset import CPUSet
+from ..errors import CPUManagerError, InputError, NodeError, RefusedError, option
+from ..kubelet.configuration import Configuration
 from ..kubelet.finding import Finding
 from ..kubelet.placement import plan_files, touched_files
-from ..kubelet.settings import SETTINGS, manager_config, plan_settings
-from ..state.verdict import ACCEPTED
-from .checkpoint import plan_valid
-from .drift import DRIFT, NO_RESTART, RESET_CHECKPOINT, RESET_MEMORY_STATE, START_KUBELET, STOP_KUBELET, report
-from .journal import read_journal
-from .memory_state import MemoryPlan
+from ..kubelet.settings import SETTINGS, differences, found_settings, manager_config, plan_settings
+from ..state.validation import FILE_NAME, MEMORY_FILE_NAME, CPUManagerConfig
+from ..state.verdict import ACCEPTED, readable
+from ..tree import OverlaidTree, Tree
+from .checkpoint import loss_error, plan_valid
+from .drift import (
+    CONFIGURATION,
+    DRIFT,
+    NO_KUBELET,
+    NO_RESTART,
+    RESET_CHECKPOINT,
+    RESET_MEMORY_STATE,
+    START_KUBELET,
+    STOP_KUBELET,
+    report,
+)
+from .journal import CHANGING, Journal, read_journal
+from .memory_state import MemoryPlan, memory_loss_error
 from .node import Node
+from .places import LAST
 from .sources import read_sources
 from .start import memory_plan, planned_values, start_findings
 
+ROLLOUT, ROLLBACK = "rollout", "rollback"
+RESTORE_CONFIGURATION = "restore_configuration"
+
 # A restart with one of these changed admits every running pod as before.
 _HARMLESS = frozenset(("cpu_manager_reconcile_period", "cpu_cfs_quota", "cpu_cfs_quota_period"))
+# What the kubelet's managers save is of its time; a rollback puts back the configuration alone.
+_STATES = frozenset((FILE_NAME, MEMORY_FILE_NAME))
 
 
-def rollout_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
+class Terms(NamedTuple):
+    """What the change is, and what it may do."""
+
+    # ROLLOUT or ROLLBACK.
+    change: str = ROLLOUT
+    # The rollout to go back from; empty for the last change, whichever it was of.
+    rollback_of: str = ""
+    # Whether pods may be drained; whether exclusive CPUs may be lost without a drain.
+    drain: bool = True
+    discard: bool = False
+    # Whether the kubelet is stopped before its files are changed.
+    manage_service: bool = True
+
+
+def rollout_report(node: Node, wanted: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
     """The plan of a node, as plain data; see the module rollout_info for its shape.
 
-    Raises InputError, RefusedError and NodeError as drift's report does.
+    What is found wrong and keeps the node from being changed is in `refusals`. Raises InputError and RefusedError for
+    what is wanted wrong, and NodeError for files without which nothing can be said of the node.
     """
-    configuration = node.configuration()
-    observed, notes = node.observed(configuration)
-    checkpoint = node.checkpoint()
-    answer = report(node.topology, node.machine(), configuration, checkpoint, wanted, observed)
-    if configuration is not None:
-        answer = with_memory_state(answer, memory_plan(node, planned_values(node, wanted, configuration)))
-    journal = read_journal(node.tree)
-    restarts = START_KUBELET in answer["actions"]
-    planned = planned_checkpoint(node, wanted, checkpoint) if restarts else checkpoint
-    # The memory manager's state is gone by then, if it would be refused.
-    memory_state = None if restarts else node.memory_state()
-    findings = start_findings(node, wanted, planned, memory_state) if configuration is not None else []
-    own_notes = [*node.unfinished(), *([] if restarts else _restart_notes(answer["notes"], findings))]
+    refusals: list[CPUManagerError] = []
+    journal = _journal(node.tree, refusals)
+    last = _journal(node.tree, refusals if terms.change == ROLLBACK else [], LAST)
+    exclusive_now = _exclusive(node)
+    notes = node.unfinished()
+    if journal is not None and journal.phase == CHANGING:
+        node = node.on(OverlaidTree(node.tree, {path: saved.content for path, saved in journal.files.items()}))
+    if terms.change == ROLLBACK:
+        plan = _rollback_plan(node, terms, last, refusals)
+    else:
+        plan = _rollout_plan(node, wanted, refusals)
+    restarts = START_KUBELET in plan["actions"]
+    drain = restarts and needs_drain(plan["actions"], plan["drift"]) and not _is_dead(node, plan["found_refusal"])
+    losses = plan.pop("losses")
+    refusals += [] if terms.discard or (drain and terms.drain) else losses
+    if restarts and not terms.manage_service and _resets(plan["actions"]):
+        refusals += _running_kubelet(node)
     return {
-        **answer,
-        "notes": [*answer["notes"], *notes, *own_notes],
-        "drain": restarts and needs_drain(answer["actions"], answer["drift"]),
-        "starts": not any(finding.fatal for finding in findings),
-        "findings": [finding.to_dict() for finding in findings],
-        "files": [] if configuration is None else [*planned_files(node, wanted), *node.state_paths],
-        "journal": None if journal is None else journal.to_dict(),
-        "kubelet": node.kubelet(configuration),
+        **plan,
+        "notes": [*plan["notes"], *notes],
+        "drain": drain,
+        "refusals": [_refusal(error) for error in refusals],
+        "journal": None if journal is None else {**journal.to_dict(), "exclusive_now": exclusive_now},
+        "last": None if last is None else last.to_dict(),
     }
 
 
-def _restart_notes(notes: Iterable[str], findings: Iterable[Finding]) -> list[str]:
-    """Why the kubelet of a node that is as wanted would not start again, where drift's notes do not say so."""
-    if any(note.startswith(NO_RESTART) for note in notes):
-        return []
+def _journal(tree: Tree, refusals: list[CPUManagerError], *path: str) -> Journal | None:
+    try:
+        return read_journal(tree, *path)
+    except NodeError as error:
+        refusals.append(error)
+        return None
+
+
+def _exclusive(node: Node) -> str:
+    """The exclusive CPUs of containers, whatever else the checkpoint says."""
+    state = readable(node.checkpoint()).state
+    return str(CPUSet() if state is None else state.exclusive_cpus())
+
+
+def _is_dead(node: Node, found_refusal: str) -> bool:
+    """Whether a drain would wait for ever: no kubelet ends the containers, and none can be started to do it."""
+    return bool(found_refusal) and (node.installation is None or node.installation.pid is None)
+
+
+def _resets(actions: Iterable[str]) -> bool:
+    return not {RESET_CHECKPOINT, RESET_MEMORY_STATE}.isdisjoint(actions)
+
+
+def _refusal(error: CPUManagerError) -> dict[str, str]:
+    return {"kind": error.kind, "where": error.where, "text": error.problem, "remedy": error.remedy}
+
+
+# --- a rollout, or a repair: one without wanted settings ------------------------------------------------------
+
+
+def _rollout_plan(node: Node, wanted: Mapping[str, Any], refusals: list[CPUManagerError]) -> dict[str, Any]:
+    configuration, problem = node.found()
+    observed, notes = node.observed(configuration)
+    checkpoint = node.checkpoint()
+    answer = report(node.topology, node.machine(), configuration, checkpoint, wanted, observed, problem)
+    findings: list[Finding] = []
+    losses: list[CPUManagerError] = []
+    files: list[str] = []
+    if answer["found"] is None or configuration is None:
+        refusals.append(_unreadable(node, answer))
+    else:
+        memory = memory_plan(node, planned_values(node, wanted, configuration))
+        answer = with_memory_state(answer, memory)
+        restarts = START_KUBELET in answer["actions"]
+        config = _config(node, wanted)
+        planned = checkpoint
+        if restarts and config is not None:
+            planned = plan_valid(checkpoint, config, discard=True).new
+            losses = _both_losses(node, checkpoint, config, memory)
+        # The memory manager's state is gone by then, if it would be refused.
+        findings = start_findings(node, wanted, planned, None if restarts else node.memory_state())
+        notes += [] if restarts or answer["found_refusal"] else _restart_notes(findings)
+        refusals += _start_refusals(findings)
+        try:
+            files = [*planned_files(node, wanted), *node.state_paths]
+        except RefusedError as error:
+            refusals.append(error)
+    return {
+        **answer,
+        "notes": [*answer["notes"], *notes],
+        "starts": answer["found"] is not None and not any(finding.fatal for finding in findings),
+        "findings": [finding.to_dict() for finding in findings],
+        "files": files,
+        "kubelet": node.kubelet(configuration),
+        "losses": losses,
+    }
+
+
+def _unreadable(node: Node, answer: Mapping[str, Any]) -> CPUManagerError:
+    """Why the configuration of a node cannot be changed at all."""
+    if answer["status"] == NO_KUBELET:
+        return NodeError(
+            "no kubelet configuration found below %s" % node.tree.root,
+            "",
+            "name the file that the kubelet's --config gives in %s, or leave out this host" % option("config_path"),
+            "no_kubelet",
+        )
+    (row,) = answer["drift"]
+    return NodeError(row["found"], remedy=row["remedy"], kind=CONFIGURATION)
+
+
+def _config(node: Node, wanted: Mapping[str, Any]) -> CPUManagerConfig | None:
+    """What the CPU manager would start with after the change; None where it would not start."""
+    plan = plan_settings(wanted, node.needed_configuration(), node.minor)
+    try:
+        return manager_config(plan.settings, plan.configuration, node.machine())
+    except (InputError, RefusedError):
+        return None
+
+
+def _start_refusals(findings: Iterable[Finding]) -> list[CPUManagerError]:
+    return [
+        RefusedError(
+            "the kubelet would not start: %s (%s)" % (finding.text, finding.cause),
+            finding.where,
+            finding.remedy,
+            "would_not_start",
+        )
+        for finding in findings
+        if finding.fatal
+    ]
+
+
+def _restart_notes(findings: Iterable[Finding]) -> list[str]:
+    """Why the kubelet of a node that is as wanted would not start again."""
     return [
         "%s: %s: %s (%s); %s" % (NO_RESTART, finding.where, finding.text, finding.cause, finding.remedy)
         for finding in findings
@@ -70,6 +214,103 @@ def planned_files(node: Node, wanted: Mapping[str, Any]) -> list[str]:
     sources = read_sources(node)
     plan_files(sources, plan_settings(wanted, node.needed_configuration(), node.minor), wanted, node.minor)
     return [node.tree.node_path(path) for path in touched_files(sources, node.minor)]
+
+
+# --- a rollback ---------------------------------------------------------------------------------------------
+
+
+def _rollback_plan(node: Node, terms: Terms, last: Journal | None, refusals: list[CPUManagerError]) -> dict[str, Any]:
+    before, problem = node.found()
+    observed, notes = node.observed(before)
+    checkpoint = node.checkpoint()
+    now = report(node.topology, node.machine(), before, checkpoint, {}, observed, problem)
+    files = _files_to_restore(last, terms.rollback_of)
+    plan: dict[str, Any] = {
+        **now,
+        "notes": [*now["notes"], *notes],
+        "actions": [],
+        "starts": not now["found_refusal"],
+        "findings": [],
+        "files": [*files, *node.state_paths],
+        "kubelet": node.kubelet(before),
+        "losses": [],
+    }
+    changed = [path for path, content in files.items() if content != _content(node.tree, path)]
+    if not changed:
+        return plan
+    after = node.on(OverlaidTree(node.tree, files))
+    configuration, problem = after.found()
+    if configuration is None:
+        text = "no configuration" if problem is None else problem.problem
+        refusals.append(
+            RefusedError(
+                "what was there before the last change cannot be read either: %s" % text,
+                node.tree.path(LAST),
+                "write the kubelet's configuration anew, such as from a backup beside it",
+                CONFIGURATION,
+            )
+        )
+        return plan
+    then = report(after.topology, after.machine(), configuration, checkpoint, {}, observed)
+    memory = memory_plan(after, configuration.values)
+    then = with_memory_state(then, memory)
+    config = _config(after, {})
+    planned = checkpoint if config is None else plan_valid(checkpoint, config, discard=True).new
+    findings = start_findings(after, {}, planned, None)
+    refusals += _start_refusals(findings)
+    resets = [action for action in then["actions"] if action in (RESET_CHECKPOINT, RESET_MEMORY_STATE)]
+    return {
+        **plan,
+        "status": DRIFT,
+        "checkpoint": then["checkpoint"],
+        "cpus": {**now["cpus"], "reserved_wanted": then["cpus"].get("reserved_wanted", "")},
+        "drift": [*_restored_rows(now, configuration, before, changed), *_states(then["drift"])],
+        "actions": [STOP_KUBELET, RESTORE_CONFIGURATION, *resets, START_KUBELET],
+        "starts": not any(finding.fatal for finding in findings),
+        "findings": [finding.to_dict() for finding in findings],
+        "kubelet": plan["kubelet"] or after.kubelet(configuration),
+        "losses": [] if config is None else _both_losses(after, checkpoint, config, memory),
+    }
+
+
+def _files_to_restore(last: Journal | None, rollback_of: str) -> dict[str, bytes | None]:
+    """The contents of the configuration's files before the last change, if that is the one to go back from."""
+    if last is None or (rollback_of and last.facts.get("rollout") != rollback_of):
+        return {}
+    return {path: saved.content for path, saved in last.files.items() if posixpath.basename(path) not in _STATES}
+
+
+def _content(tree: Tree, path: str) -> bytes | None:
+    return tree.read_bytes(path) if tree.exists(path, follow=False) else None
+
+
+def _restored_rows(
+    now: Mapping[str, Any], configuration: Configuration, before: Configuration | None, changed: Iterable[str]
+) -> list[dict[str, Any]]:
+    """What a rollback changes: settings where both configurations can be read, else the files."""
+    found = now["found"]
+    names: list[str] = []
+    if found is not None and before is not None:
+        wanted = found_settings(configuration)
+        names = differences(wanted, found)
+    rows = [
+        {"subject": name, "wanted": wanted[name], "found": found[name], "source": before.origin(SETTINGS[name].path)}
+        for name in names
+        if before is not None
+    ]
+    if rows:
+        return rows
+    return [
+        *now["drift"],
+        *({"subject": path, "wanted": "as before", "found": "changed", "source": path} for path in changed),
+    ]
+
+
+def _states(drift: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [dict(row) for row in drift if row["subject"] in ("checkpoint", "memory_state")]
+
+
+# --- what both have --------------------------------------------------------------------------------------------
 
 
 def with_memory_state(answer: Mapping[str, Any], memory: MemoryPlan) -> dict[str, Any]:
@@ -85,20 +326,40 @@ def with_memory_state(answer: Mapping[str, Any], memory: MemoryPlan) -> dict[str
     return {**answer, "status": DRIFT, "drift": drift, "actions": actions + others}
 
 
-def planned_checkpoint(node: Node, wanted: Mapping[str, Any], checkpoint: bytes | None) -> bytes | None:
-    """The checkpoint with which the kubelet would start after the change."""
-    plan = plan_settings(wanted, node.needed_configuration(), node.minor)
-    config = manager_config(plan.settings, plan.configuration, node.machine())
-    return plan_valid(checkpoint, config, discard=True).new
+def _both_losses(
+    node: Node, checkpoint: bytes | None, config: CPUManagerConfig, memory: MemoryPlan
+) -> list[CPUManagerError]:
+    """What containers that run would lose."""
+    plan = plan_valid(checkpoint, config)
+    errors = [
+        loss_error(node.tree.path(node.checkpoint_path), plan) if plan.changed else None,
+        memory_loss_error(node.tree.path(node.memory_state_path), memory),
+    ]
+    return [error for error in errors if error is not None]
 
 
-def needs_drain(actions: list[str], drift: list[dict[str, Any]]) -> bool:
+def _running_kubelet(node: Node) -> list[CPUManagerError]:
+    """Why its files cannot be changed while nobody stops it."""
+    if node.installation is None or node.installation.pid is None:
+        return []
+    return [
+        RefusedError(
+            "the kubelet runs (process %d) and would overwrite its checkpoint" % node.installation.pid,
+            remedy="stop it first, or set %s: true" % option("manage_service"),
+            kind="kubelet_runs",
+        )
+    ]
+
+
+def needs_drain(actions: Iterable[str], drift: Iterable[Mapping[str, Any]]) -> bool:
     """Whether pods have to leave the node before its kubelet starts with the change.
 
     At its start a kubelet admits each running pod again: where the policy, its options, the reservation or the
-    topology manager are others, it may refuse pods or give them other CPUs.
+    topology manager are others, it may refuse pods or give them other CPUs. Where it cannot be read what was set, it
+    counts as changed.
     Source: HandlePodAdditions in pkg/kubelet/kubelet.go.
     """
-    return not {RESET_CHECKPOINT, RESET_MEMORY_STATE}.isdisjoint(actions) or any(
-        row["subject"] not in _HARMLESS for row in drift if row["subject"] in SETTINGS
+    return _resets(actions) or any(
+        row["subject"] not in _HARMLESS and (row["subject"] in SETTINGS or row["subject"] == CONFIGURATION)
+        for row in drift
     )

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import KubeletConfiguration
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import (
     Machine,
@@ -98,6 +98,7 @@ def test_no_kubelet_is_an_answer() -> None:
         "wanted": wanted,
         "found": None,
         "drift": [],
+        "found_refusal": "",
         "actions": [],
         "checkpoint": Judgement("absent").to_dict(),
         "cpus": {"online": "0-7", "offline": "", "reserved": "", "exclusive": "", "shared": "0-7", "isolated": ""},
@@ -115,6 +116,7 @@ def test_clean() -> None:
         "wanted": SETTINGS,
         "found": SETTINGS,
         "drift": [],
+        "found_refusal": "",
         "actions": [],
         "checkpoint": judge(state("0,2-4,6-7", a="1,5"), CONFIG).to_dict(),
         "cpus": {
@@ -134,10 +136,57 @@ def test_clean() -> None:
         "enforcement": None,
         "notes": [],
     }
-    # Nothing asked, or what means the same.
-    for wanted in ({}, {"reserved_system_cpus": "4,0", "cpu_manager_reconcile_period": "10000ms"}):
-        assert told(wanted, STATIC, state("0-7"))["status"] == "clean"
+    # What means the same.
+    wanted = {"reserved_system_cpus": "4,0", "cpu_manager_reconcile_period": "10000ms"}
+    assert told(wanted, STATIC, state("0-7"))["status"] == "clean"
     assert told(SETTINGS, STATIC, None)["status"] == "clean"  # the kubelet makes a new one
+
+
+def test_where_nothing_is_wanted_the_status_says_so() -> None:
+    assert told({}, STATIC, state("0-7"))["status"] == "nothing wanted"
+    assert told({}, STATIC, state("0-6"))["status"] == "drift"
+
+
+def test_a_configuration_that_cannot_be_read_is_reported() -> None:
+    problem = NodeError("line 1: is never closed", "/var/lib/kubelet/config.yaml", "repair it")
+    topology = parse_name("1s4c2t").topology()
+    machine = Machine(kubelet_view(topology))
+    found = report(topology, machine, None, state("0,2-4,6-7", a="1,5"), SETTINGS, None, problem)
+    assert (found["status"], found["found"], found["actions"]) == ("drift", None, [])
+    assert found["drift"] == [
+        {
+            "subject": "configuration",
+            "wanted": "readable",
+            "found": "/var/lib/kubelet/config.yaml: line 1: is never closed",
+            "source": "/var/lib/kubelet/config.yaml",
+            "remedy": "repair it",
+        }
+    ]
+    assert found["found_refusal"] == "/var/lib/kubelet/config.yaml: line 1: is never closed"
+    # The checkpoint is read all the same.
+    assert found["cpus"]["exclusive"] == "1,5"
+
+
+def test_a_value_that_cannot_be_read_is_reported() -> None:
+    found = told({"cpu_manager_policy": "static"}, STATIC + "cpuManagerReconcilePeriod: soon\n", state("0-7"))
+    assert [row["subject"] for row in found["drift"]] == ["configuration"]
+    assert "cpuManagerReconcilePeriod" in found["drift"][0]["found"]
+    # It is none of the wanted settings' business where it is replaced.
+    cured = told({"cpu_manager_reconcile_period": "5s"}, STATIC + "cpuManagerReconcilePeriod: soon\n", state("0-7"))
+    assert [row["subject"] for row in cured["drift"]] == ["cpu_manager_reconcile_period"]
+
+
+def test_a_kubelet_that_would_not_start_as_found_is_reported() -> None:
+    text = "cpuManagerPolicy: static\nreservedSystemCPUs: 0,99\n"
+    for wanted in ({}, {"cpu_manager_reconcile_period": "10s"}):
+        found = told(wanted, text, state("0-7"))
+        assert [row["subject"] for row in found["drift"]] == ["start"]
+        assert "0,99 is not a subset" in found["drift"][0]["found"]
+        assert found["drift"][0]["remedy"]
+        assert "0,99 is not a subset" in found["found_refusal"]
+    # What is wanted cures it.
+    cured = told({"reserved_system_cpus": "0,4"}, text, state("0-7"))
+    assert [row["subject"] for row in cured["drift"]] == ["reserved_system_cpus"]
 
 
 def test_drift_of_settings() -> None:
@@ -376,10 +425,10 @@ def nodes(draw: st.DrawFn) -> Node:
 
 def starts(node: Node, wanted: Mapping[str, Any]) -> bool:
     try:
-        node.report(wanted)
+        answer = node.report(wanted)
     except (InputError, RefusedError):
         return False
-    return True
+    return not any(row["subject"] == "start" for row in answer["drift"])
 
 
 @given(nodes())
@@ -390,7 +439,8 @@ def test_what_is_found_can_be_wanted(node: Node) -> None:
     found = asked_nothing["found"]
     check_settings(found)
     asked_all = node.report(found)
-    assert {**asked_all, "wanted": {}} == asked_nothing
+    status = "nothing wanted" if asked_all["status"] == "clean" else asked_all["status"]
+    assert {**asked_all, "wanted": {}, "status": status} == asked_nothing
     assert [drift["subject"] for drift in asked_all["drift"] if "remedy" not in drift] in ([], ["checkpoint"])
     assert "write_configuration" not in asked_all["actions"]
 

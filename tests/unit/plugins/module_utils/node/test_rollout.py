@@ -4,18 +4,25 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.placement import plan_files
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import plan_settings
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.journal import CHANGING, Journal, write_journal
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.journal import (
+    CHANGING,
+    Journal,
+    SavedFile,
+    save_files,
+    write_journal,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, minor_version
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.rollout import rollout_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.rollout import ROLLBACK, Terms, rollout_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.sources import read_sources
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
@@ -49,7 +56,13 @@ def configure(root: Path, text: str) -> None:
 
 
 def plan(tree: Tree, **wanted: Any) -> dict[str, Any]:
-    return rollout_report(Node(tree), wanted)
+    return rollout_report(Node(tree), wanted, Terms())
+
+
+def run_kubelet(tree: Tree) -> None:
+    process = Path(tree.root) / "proc/7"
+    process.mkdir(parents=True)
+    (process / "cmdline").write_bytes(b"/usr/bin/kubelet\0--config=/var/lib/kubelet/config.yaml\0")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +94,10 @@ def test_cpus_that_are_gone(tree: Tree) -> None:
     (Path(tree.root) / "sys/devices/system/cpu/online").write_text("0-2,4-6\n", encoding="ascii")
     answer = plan(tree)
     assert answer["actions"] == ["stop_kubelet", "reset_checkpoint", "start_kubelet"]
-    assert (answer["drain"], answer["starts"]) == (True, True)
+    # No kubelet ends the pods, and none can be started to do it.
+    assert (answer["drain"], answer["starts"], answer["refusals"]) == (False, True, [])
+    run_kubelet(tree)
+    assert plan(tree)["drain"]
 
 
 def test_a_change_with_which_the_kubelet_would_not_start(tree: Tree) -> None:
@@ -94,15 +110,171 @@ def test_a_change_with_which_the_kubelet_would_not_start(tree: Tree) -> None:
 def test_a_change_that_was_interrupted(tree: Tree) -> None:
     assert plan(tree)["journal"] is None
     write_journal(tree, Journal(CHANGING, {}, {"cordoned": True}))
-    assert plan(tree)["journal"] == {"phase": "changing", "files": [], "facts": {"cordoned": True}, "run": ""}
+    assert plan(tree)["journal"] == {
+        "phase": "changing",
+        "files": [],
+        "facts": {"cordoned": True},
+        "run": "",
+        "exclusive_now": "1,5",
+    }
+
+
+@pytest.mark.parametrize("damage", ["", "cpuManagerPolicy: [", HEADER + "reservedSystemCPUs: 0,99\n", None])
+def test_a_plan_is_made_for_the_node_as_it_will_be_when_the_change_is_taken_back(
+    tree: Tree, damage: str | None
+) -> None:
+    saved = save_files(tree, [CONFIG, CHECKPOINT])
+    write_journal(tree, Journal(CHANGING, saved, {}))
+    damaged = Path(tree.root) / CONFIG[1:]
+    if damage is None:
+        damaged.unlink()
+    else:
+        damaged.write_text(damage, encoding="utf-8")
+    (Path(tree.root) / CHECKPOINT[1:]).write_bytes(b"{")
+    answer = plan(tree, cpu_manager_policy="static")
+    assert (answer["status"], answer["actions"], answer["refusals"]) == ("clean", [], [])
+    assert answer["cpus"]["exclusive"] == "1,5"
+
+
+def test_a_damaged_journal_is_a_refusal(tree: Tree) -> None:
+    journal = Path(tree.root) / "var/lib/kubenode-cpu-manager/change.json"
+    journal.parent.mkdir(parents=True)
+    journal.write_text("{", encoding="ascii")
+    (refusal,) = plan(tree)["refusals"]
+    assert "cannot be read as the journal of a change" in refusal["text"]
+
+
+# --- what cannot be changed -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("", "the file is empty"),
+        ("cpuManagerPolicy: [", "line 1"),
+        (HEADER[:30], "expected 'apiVersion"),
+        (HEADER + "cpuManagerPolicy: dynamic\n", "cpuManagerPolicy"),
+    ],
+)
+def test_a_configuration_that_cannot_be_read_is_a_refusal(tree: Tree, text: str, part: str) -> None:
+    (Path(tree.root) / CONFIG[1:]).write_text(text, encoding="utf-8")
+    answer = plan(tree, cpu_manager_reconcile_period="5s")
+    (refusal,) = answer["refusals"]
+    assert part in refusal["text"]
+    assert refusal["remedy"]
+    assert (answer["starts"], answer["actions"], answer["status"]) == (False, [], "drift")
+
+
+def test_a_found_reservation_with_which_no_kubelet_starts_is_a_refusal_unless_it_is_replaced(tree: Tree) -> None:
+    configure(Path(tree.root), "cpuManagerPolicy: static\nreservedSystemCPUs: 0,99\n")
+    for wanted in ({}, {"cpu_manager_policy": "static"}, {"cpu_manager_reconcile_period": "5s"}):
+        kinds = [refusal["kind"] for refusal in plan(tree, **wanted)["refusals"]]
+        assert set(kinds) == {"would_not_start"}
+    cured = plan(tree, reserved_system_cpus="0,4")
+    assert (cured["refusals"], cured["actions"]) == ([], NO_RESET)
+
+
+def test_exclusive_cpus_are_lost_only_with_a_drain_or_when_allowed(tree: Tree) -> None:
+    wanted = {"cpu_manager_policy": "none"}
+    for terms, kinds in (
+        (Terms(), []),
+        (Terms(discard=True, drain=False), []),
+        (Terms(drain=False), ["assignments"]),
+    ):
+        answer = rollout_report(Node(tree), wanted, terms)
+        assert [refusal["kind"] for refusal in answer["refusals"]] == kinds
+    (refusal,) = answer["refusals"]
+    assert "container app: CPUs 1,5" in refusal["text"]
+    assert refusal["where"].endswith(CHECKPOINT)
+    assert "discard_assignments" in refusal["remedy"]
+
+
+def test_a_checkpoint_under_a_running_kubelet_is_a_refusal(tree: Tree) -> None:
+    run_kubelet(tree)
+    terms = Terms(manage_service=False)
+    for wanted, kinds in (({"cpu_manager_policy": "none"}, ["kubelet_runs"]), ({}, [])):
+        answer = rollout_report(Node(tree), wanted, terms)
+        assert [refusal["kind"] for refusal in answer["refusals"]] == kinds
+
+
+# --- back to what was before --------------------------------------------------------------------------------
+
+BACK = Terms(ROLLBACK)
+
+
+def had(tree: Tree, text: str | None, rollout: str = "one") -> None:
+    """The last change began with this configuration."""
+    saved = SavedFile(None if text is None else (HEADER + text).encode("utf-8"), 0o644)
+    write_journal(tree, Journal(CHANGING, {CONFIG: saved, CHECKPOINT: SavedFile(None)}, {"rollout": rollout}), LAST)
+
+
+@pytest.mark.parametrize(
+    ("before", "actions", "drain"),
+    [
+        (STATIC, [], False),
+        (STATIC + "cpuManagerReconcilePeriod: 5s\n", ["stop_kubelet", "restore_configuration", "start_kubelet"], False),
+        ("", ["stop_kubelet", "restore_configuration", "reset_checkpoint", "start_kubelet"], True),
+        (STATIC + "topologyManagerScope: pod\n", ["stop_kubelet", "restore_configuration", "start_kubelet"], True),
+        (STATIC + "maxPods: 20\n", ["stop_kubelet", "restore_configuration", "start_kubelet"], False),
+    ],
+)
+def test_what_a_rollback_takes(tree: Tree, before: str, actions: list[str], drain: bool) -> None:
+    had(tree, before)
+    answer = rollout_report(Node(tree), {}, BACK)
+    assert (answer["actions"], answer["drain"], answer["refusals"]) == (actions, drain, [])
+    assert (answer["status"] == "drift") == bool(actions)
+    assert bool(answer["drift"]) == bool(actions)
+    assert answer["files"] == [CONFIG, CHECKPOINT, MEMORY]
+
+
+@pytest.mark.parametrize("damage", ["", "cpuManagerPolicy: [", HEADER + "reservedSystemCPUs: 0,99\n", None])
+def test_a_rollback_cures_a_configuration_with_which_no_kubelet_starts(tree: Tree, damage: str | None) -> None:
+    had(tree, STATIC)
+    damaged = Path(tree.root) / CONFIG[1:]
+    if damage is None:
+        damaged.unlink()
+    else:
+        damaged.write_text(damage, encoding="utf-8")
+    answer = rollout_report(Node(tree), {}, BACK)
+    assert (answer["refusals"], answer["starts"], answer["drain"]) == ([], True, False)
+    assert answer["actions"][:2] == ["stop_kubelet", "restore_configuration"]
+    assert "reset_checkpoint" not in answer["actions"]
+    assert answer["kubelet"]["config_path"] == CONFIG
+
+
+def test_a_rollback_of_another_rollout_or_of_none_leaves_the_node_alone(tree: Tree) -> None:
+    assert rollout_report(Node(tree), {}, BACK)["actions"] == []
+    had(tree, "", "one")
+    assert rollout_report(Node(tree), {}, BACK._replace(rollback_of="two"))["actions"] == []
+    answer = rollout_report(Node(tree), {}, BACK._replace(rollback_of="one"))
+    assert answer["actions"]
+    assert answer["last"]["facts"] == {"rollout": "one"}
+
+
+def test_a_rollback_to_what_does_not_start_is_a_refusal(tree: Tree) -> None:
+    had(tree, "cpuManagerPolicy: static\nreservedSystemCPUs: 0,99\n")
+    answer = rollout_report(Node(tree), {}, BACK)
+    assert {refusal["kind"] for refusal in answer["refusals"]} == {"would_not_start"}
+    had(tree, None)
+    (refusal,) = rollout_report(Node(tree), {}, BACK)["refusals"]
+    assert (refusal["kind"], refusal["where"].endswith("last-change.json")) == ("configuration", True)
+
+
+def test_a_rollback_after_an_interrupted_change(tree: Tree) -> None:
+    """That one is taken back first."""
+    had(tree, "")
+    write_journal(tree, Journal(CHANGING, save_files(tree, [CONFIG, CHECKPOINT]), {}))
+    (Path(tree.root) / CONFIG[1:]).write_text("", encoding="utf-8")
+    answer = rollout_report(Node(tree), {}, BACK)
+    assert answer["refusals"] == []
+    row = answer["drift"][0]
+    assert (row["subject"], row["found"], row["wanted"]) == ("cpu_manager_policy", "static", "none")
 
 
 def test_the_kubelet_that_runs(tree: Tree) -> None:
     stopped = plan(tree)["kubelet"]
     assert (stopped["distribution"], stopped["pid"], stopped["command_line"]) == ("kubeadm", None, [])
-    process = Path(tree.root) / "proc/7"
-    process.mkdir(parents=True)
-    (process / "cmdline").write_bytes(b"/usr/bin/kubelet\0--config=/var/lib/kubelet/config.yaml\0")
+    run_kubelet(tree)
     found = plan(tree)["kubelet"]
     command_line = ["/usr/bin/kubelet", "--config=/var/lib/kubelet/config.yaml"]
     assert found == {**stopped, "pid": 7, "command_line": command_line}
@@ -129,7 +301,7 @@ def test_a_change_has_all_files_that_are_written(tmp_path: Path, name: str) -> N
     plan = plan_settings(wanted, node.needed_configuration(), node.minor)
     written = [node.tree.node_path(one.path) for one in plan_files(read_sources(node), plan, wanted, node.minor)]
     assert written
-    assert rollout_report(node, wanted)["files"] == [*written, *node.state_paths]
+    assert rollout_report(node, wanted, Terms())["files"] == [*written, *node.state_paths]
 
 
 # --- the memory manager's state ---------------------------------------------------------------------------
@@ -206,14 +378,15 @@ def test_a_change_that_would_have_no_effect(tree: Tree) -> None:
     flags = Path(tree.root) / "etc/default/kubelet"
     flags.parent.mkdir(parents=True)
     flags.write_text("KUBELET_EXTRA_ARGS=--cpu-manager-reconcile-period=1s\n", encoding="ascii")
-    with pytest.raises(RefusedError, match=r"--cpu-manager-reconcile-period in .*/etc/default/kubelet gives it"):
-        plan(tree, cpu_manager_reconcile_period="5s")
+    (refusal,) = plan(tree, cpu_manager_reconcile_period="5s")["refusals"]
+    assert re.search(r"--cpu-manager-reconcile-period in .*/etc/default/kubelet gives it", refusal["text"])
 
 
 def test_no_kubelet(tree: Tree) -> None:
     (Path(tree.root) / CONFIG[1:]).unlink()
     answer = plan(tree, cpu_manager_policy="static")
     assert (answer["status"], answer["actions"], answer["files"]) == ("no kubelet", [], [])
+    assert [refusal["kind"] for refusal in answer["refusals"]] == ["no_kubelet"]
 
 
 def test_a_node_that_is_as_wanted_and_would_not_start(tree: Tree) -> None:
