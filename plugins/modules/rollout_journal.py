@@ -132,6 +132,7 @@ from ..module_utils.node.journal import (
     PHASES,
     STOPPING,
     Journal,
+    SavedFile,
     changed_files,
     read_journal,
     remove_journal,
@@ -144,16 +145,21 @@ from ..module_utils.tree import Tree
 
 JOURNALS = {"open": OPEN, "last": LAST}
 ENDS = ("done", "undone", "absent")
+ANOTHER_RUN = "another_run"
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     state, before = parameters["state"], read_journal(tree)
     result: dict[str, Any] = {}
-    if parameters["run"] and not check_mode:
-        check_run(tree, before, parameters)
+    diff = []
+    if parameters["run"]:
+        check_run(tree, before, parameters, check_mode)
     if state == "restored":
         source = journal_to_restore(tree, before, parameters)
         result["restored"] = changed_files(tree, source) if source is not None else []
+        diff = [
+            restored_difference(tree, path, source.files[path]) for path in result["restored"] if source is not None
+        ]
         if source is not None and not check_mode:
             restore(tree, source)
         after = before
@@ -176,25 +182,40 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         else:
             write_journal(tree, after)
     result["journal"] = None if after is None else after.to_dict()
-    return Outcome(result, changed, [difference(tree.path(OPEN), text_of(before), text_of(after))])
+    return Outcome(result, changed, diff or [difference(tree.path(OPEN), text_of(before), text_of(after))])
 
 
-def check_run(tree: Tree, journal: Journal | None, parameters: Mapping[str, Any]) -> None:
+def restored_difference(tree: Tree, path: str, saved: SavedFile) -> dict[str, str]:
+    """What putting a file back changes in it."""
+    here = tree.read_bytes(path) if tree.exists(path, follow=False) else b""
+    before, after = (content.decode("utf-8", "replace") for content in (here, saved.content or b""))
+    return difference(tree.path(path), before, after)
+
+
+def check_run(tree: Tree, journal: Journal | None, parameters: Mapping[str, Any], check_mode: bool) -> None:
     """Raises RefusedError where another run is at a change of this node, or has ended the one of this run."""
     state, source, run = parameters["state"], parameters["source"], parameters["run"]
     if state == "taken" or (state, source) == ("read", "last"):
         return
     if journal is not None and journal.run != run:
         raise RefusedError(
-            "%s: another run (%s) is changing this node or was interrupted, and this one (%s) goes no further; let it"
-            " end, and if it was interrupted, run the role kubelet again, which takes its change back"
-            % (tree.path(OPEN), journal.run or "without a name", run)
+            "another run (%s) is changing this node or was interrupted, and this one (%s) goes no further"
+            % (journal.run or "without a name", run),
+            tree.path(OPEN),
+            "let it end, and if it was interrupted, run the role kubelet again, which takes its change back",
+            ANOTHER_RUN,
         )
+    # In check mode no step has written what the next one would find.
+    if check_mode:
+        return
     goes_on = state in (CHANGING, "done", "undone") or (state, source) == ("restored", "last")
     if journal is None and (goes_on or (state == STOPPING and not parameters["begin"])):
         raise RefusedError(
-            "%s: is gone: another run has ended the change that this one (%s) had begun, and this one goes no further;"
-            " look what it did, and run again" % (tree.path(OPEN), run)
+            "is gone: another run has ended the change that this one (%s) had begun, and this one goes no further"
+            % run,
+            tree.path(OPEN),
+            "look what it did, and run again",
+            ANOTHER_RUN,
         )
 
 
@@ -212,10 +233,15 @@ def next_journal(tree: Tree, before: Journal | None, parameters: Mapping[str, An
     """The journal of the next phase. Raises RefusedError where another change is under way."""
     phase, facts = parameters["state"], parameters["facts"]
     if phase == DRAINING:
+        if before is not None and before.run == parameters["run"] != "":
+            # This run has taken it over: what it has found out first was before all changes.
+            return before._replace(facts={**facts, **before.facts})
         if before is not None and (before.phase, before.facts) != (DRAINING, facts):
             raise RefusedError(
-                "%s: a change of this node was begun and did not come to its end; run the role kubelet, which takes it"
-                " back first" % tree.path(OPEN)
+                "a change of this node was begun and did not come to its end",
+                tree.path(OPEN),
+                "run the role kubelet, which takes it back first",
+                "open_journal",
             )
         return Journal(DRAINING, {}, facts, parameters["run"])
     known = before.facts if before is not None else {}
@@ -235,7 +261,7 @@ def journal_to_restore(tree: Tree, before: Journal | None, parameters: Mapping[s
         return None
     missing = sorted(set(parameters["files"]) - set(last.files))
     if missing:
-        raise RefusedError("%s: the last change did not save %s" % (tree.path(LAST), ", ".join(missing)))
+        raise RefusedError("the last change did not save %s" % ", ".join(missing), tree.path(LAST))
     return last._replace(files={path: last.files[path] for path in parameters["files"]})
 
 

@@ -166,6 +166,7 @@ QUANTITIES = "write CPUs as 2, 0.5 or 500m"
 NEAREST = "the nearest counts are 2 and 4; take one of them"
 FEWER = "reserve fewer with reserved_system_cpus, or kube_reserved_cpu and system_reserved_cpu"
 DRAIN = "drain the node and set discard_assignments: true"
+ROLE_DRAIN = "drain the node and set kubelet_discard_assignments: true"
 
 # The pod's CPUs are one core, 1 and 5.
 IN_USE = checkpoint("static", "0,2-4,6-7", app="1,5")
@@ -179,7 +180,7 @@ BAD: dict[str, Bad] = {
     "root-is-a-file": Bad("cpu_topology_info", "root /proc/cpuinfo", NO_ROOT, root="/proc/cpuinfo", knows_node=False),
     "role-no-root": Bad(ROLE, "root /no/such/root", NO_ROOT, root="/no/such/root", knows_node=False),
     # --- what is no file
-    "config-directory": Bad("drift_info", CONFIG, FIFO, change=directory(CONFIG)),
+    "config-directory": Bad("kubelet_config", CONFIG, FIFO, change=directory(CONFIG)),
     "config-fifo": Bad("kubelet_config", CONFIG, FIFO, change=fifo(CONFIG)),
     "checkpoint-directory": Bad("checkpoint", CHECKPOINT, FIFO, change=directory(CHECKPOINT)),
     "checkpoint-fifo": Bad("checkpoint_info", CHECKPOINT, FIFO, change=fifo(CHECKPOINT)),
@@ -206,36 +207,38 @@ BAD: dict[str, Bad] = {
         IS_IT_WHOLE,
         change=text(CONFIG, '{\n  "kind": "KubeletConfiguration",'),
     ),
-    "tab": Bad("drift_info", CONFIG + ": line 6", "use spaces", change=added("kubeReserved:\n\tcpu: 1\n")),
-    "twice": Bad("drift_info", "'cpuManagerPolicy'", "remove one of the two", change=added("cpuManagerPolicy: none\n")),
+    "tab": Bad("kubelet_config", CONFIG + ": line 6", "use spaces", change=added("kubeReserved:\n\tcpu: 1\n")),
+    "twice": Bad(
+        "kubelet_config", "'cpuManagerPolicy'", "remove one of the two", change=added("cpuManagerPolicy: none\n")
+    ),
     "empty": Bad("checkpoint_info", CONFIG, OTHER_FILE, change=text(CONFIG, "")),
-    "list": Bad("drift_info", CONFIG, OTHER_FILE, change=text(CONFIG, "- cpuManagerPolicy\n")),
+    "list": Bad("kubelet_config", CONFIG, OTHER_FILE, change=text(CONFIG, "- cpuManagerPolicy\n")),
     "kind": Bad("kubelet_config", CONFIG, OTHER_FILE, change=text(CONFIG, "apiVersion: v1\nkind: ConfigMap\n")),
-    "no-kind": Bad("drift_info", CONFIG, OTHER_FILE, change=text(CONFIG, "cpuManagerPolicy: none\n")),
+    "no-kind": Bad("kubelet_config", CONFIG, OTHER_FILE, change=text(CONFIG, "cpuManagerPolicy: none\n")),
     "latin": Bad("kubelet_config", CONFIG, "write it in UTF-8", change=text(CONFIG, b"# \xe9\n")),
     "found-policy": Bad(
-        "drift_info",
+        "kubelet_config",
         CONFIG + ": cpuManagerPolicy: 'dynamic'",
         "one of none, static",
         change=text(CONFIG, CONFIGURATION.replace("static", "dynamic")),
     ),
     "found-cpus": Bad(
-        "drift_info",
+        "kubelet_config",
         CONFIG + ": reservedSystemCPUs",
         "position 3: expected a CPU id",
         change=text(CONFIG, CONFIGURATION.replace("0,4", "0,,4")),
     ),
     "found-option": Bad(
-        "drift_info",
+        "kubelet_config",
         CONFIG + ": cpuManagerPolicyOptions",
         'the kubelet wants it quoted, as in "true"',
         change=added("cpuManagerPolicyOptions: {full-pcpus-only: true}\n"),
     ),
     "found-quantity": Bad(
-        "drift_info", CONFIG + ": kubeReserved.cpu", QUANTITIES, change=added("kubeReserved: {cpu: 1c}\n")
+        "kubelet_config", CONFIG + ": kubeReserved.cpu", QUANTITIES, change=added("kubeReserved: {cpu: 1c}\n")
     ),
     "found-period": Bad(
-        "drift_info",
+        "kubelet_config",
         CONFIG + ": cpuManagerReconcilePeriod",
         DURATIONS,
         change=added("cpuManagerReconcilePeriod: soon\n"),
@@ -368,7 +371,7 @@ BAD: dict[str, Bad] = {
         flags("--feature-gates=CPUManagerPolicyAlphaOptions=false"),
     ),
     "flag-unreadable": Bad(
-        "drift_info", "--kube-reserved in ", "found 'cpu', expected key=value", change=flags("--kube-reserved=cpu")
+        "kubelet_config", "--kube-reserved in ", "found 'cpu', expected key=value", change=flags("--kube-reserved=cpu")
     ),
     "role-flag": Bad(
         ROLE,
@@ -387,7 +390,7 @@ BAD: dict[str, Bad] = {
     "memory-state": Bad(
         "checkpoint",
         "var/lib/kubelet/memory_manager_state",
-        "these containers would lose their memory: pod uid-db, container server; nothing was written: drain the node",
+        "these containers would lose their memory: pod uid-db, container server; nothing was written; drain the node",
         {"memory_manager_policy": "None"},
         text("var/lib/kubelet/memory_manager_state", '{"policyName":"Static","entries":{"uid-db":{"server":[]}}}'),
     ),
@@ -450,7 +453,7 @@ BAD: dict[str, Bad] = {
         knows_node=False,
     ),
     "cgroup": Bad(
-        "drift_info",
+        "kubelet_config",
         "systemReservedCgroup",
         "remove it from the file",
         change=added("systemReservedCgroup: /system.slice\nenforceNodeAllocatable: [pods, system-reserved]\n"),
@@ -458,7 +461,7 @@ BAD: dict[str, Bad] = {
     # --- a checkpoint in use
     "in-use": Bad("checkpoint", CHECKPOINT, DRAIN, TO_NONE, IN_USE),
     "in-use-absent": Bad("checkpoint", CHECKPOINT, DRAIN, {"state": "absent"}, IN_USE),
-    "role-in-use": Bad(ROLE, CHECKPOINT, DRAIN, {"kubelet_" + name: TO_NONE[name] for name in TO_NONE}, IN_USE),
+    "role-in-use": Bad(ROLE, CHECKPOINT, ROLE_DRAIN, {"kubelet_" + name: TO_NONE[name] for name in TO_NONE}, IN_USE),
 }
 
 # A play in which all hosts fail would end the run: here one is not asked.
@@ -509,6 +512,38 @@ def ask(asked: str, host_names: Sequence[str]) -> list[dict[str, Any]]:
     return play(
         {"name": "Ask", "kubenode.cpu_manager." + asked: {}, "when": condition}, hosts=names, module_defaults=defaults
     )
+
+
+# What is found wrong: who only reads reports it.
+FOUND = (
+    *("config-directory", "config-fifo", "truncated-yaml", "truncated-json", "tab", "twice", "empty", "list", "kind"),
+    *("no-kind", "latin", "found-policy", "found-cpus", "found-option", "found-quantity", "found-period"),
+    *("flag-unreadable", "cgroup"),
+)
+
+
+def test_what_is_found_wrong_is_reported(machines: Path, tmp_path: Path) -> None:
+    hosts = {}
+    for name in FOUND:
+        root = tmp_path / "nodes" / name
+        shutil.copytree(machines / MACHINE, root, symlinks=True, copy_function=os.link)
+        BAD[name].change(root)
+        hosts[name] = {"root": str(root)}
+    before = fingerprint(tmp_path / "nodes")
+    tasks = [
+        {"name": "Ask", "kubenode.cpu_manager." + module: {"root": "{{ root }}", "cpu_cfs_quota": True}}
+        for module in ("drift_info", "rollout_info")
+    ]
+    run = ansible_playbook(tmp_path / "run", play(*tasks), hosts)
+    assert run.status == 0, run.account()
+    for name, results in run.results.items():
+        for result in results:
+            (row,) = (row for row in result["drift"] if row["subject"] in ("configuration", "start"))
+            assert BAD[name].subject.rpartition("/")[2].partition(":")[0] in row["found"] + str(row["source"]), name
+            assert row["remedy"], name
+            assert (result["status"], bool(result["found_refusal"])) == ("drift", True), name
+        assert results[1]["refusals"], name
+    assert fingerprint(tmp_path / "nodes") == before
 
 
 def test_one_message_and_nothing_changed(machines: Path, tmp_path: Path) -> None:

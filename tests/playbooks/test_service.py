@@ -297,6 +297,7 @@ def test_a_kubelet_that_does_not_start_at_all(story: Story) -> None:
 
 def test_a_checkpoint_in_use_ends_it_before_the_stop(story: Story) -> None:
     (failure,) = failures(story.run, "in-use")
-    assert failure[0] == "Make sure that the checkpoint may be reset"
+    assert failure[0] == "Stop where the node cannot be changed"
+    assert "kubelet_discard_assignments: true" in failure[1]
     assert "container app: CPUs 1,5: the policy none gives no exclusive CPUs" in failure[1]
     assert story.after["in-use"] == story.before["in-use"]

@@ -198,10 +198,13 @@ def describe_drift(plan: Plan, configuration: Configuration) -> list[dict[str, A
 def _found_reservation(found: Mapping[str, Any], configuration: Configuration, machine: Machine) -> CPUSet:
     """The CPUs that the kubelet reserves now, as far as it would start at all."""
     try:
-        reserved = manager_config(found, configuration, machine).reserved
+        return manager_config(found, configuration, machine).reserved or CPUSet.parse(found["reserved_system_cpus"])
     except (InputError, RefusedError):
-        reserved = CPUSet()
-    return reserved or CPUSet.parse(found["reserved_system_cpus"])
+        pass
+    try:
+        return CPUSet.parse(found["reserved_system_cpus"])
+    except InputError:  # what is wanted takes its place
+        return CPUSet()
 
 
 def _pools(topology: Topology, reserved: CPUSet, state: State | None) -> dict[str, str]:

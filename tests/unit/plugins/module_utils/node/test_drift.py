@@ -185,8 +185,10 @@ def test_a_kubelet_that_would_not_start_as_found_is_reported() -> None:
         assert found["drift"][0]["remedy"]
         assert "0,99 is not a subset" in found["found_refusal"]
     # What is wanted cures it.
-    cured = told({"reserved_system_cpus": "0,4"}, text, state("0-7"))
-    assert [row["subject"] for row in cured["drift"]] == ["reserved_system_cpus"]
+    for broken in (text, text.replace("0,99", "0,,4")):
+        cured = told({"reserved_system_cpus": "0,4"}, broken, state("0-7"))
+        assert [row["subject"] for row in cured["drift"]] == ["reserved_system_cpus"]
+        assert cured["cpus"]["reserved"] in ("0,99", "")
 
 
 def test_drift_of_settings() -> None:
