@@ -13,7 +13,7 @@ from typing import Callable, NoReturn
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
 
 
 @pytest.fixture
@@ -217,3 +217,32 @@ def test_node_path(tmp_path: Path) -> None:
     tree = Tree(str(tmp_path))
     assert tree.node_path(tree.path("/etc/hostname")) == "/etc/hostname"
     assert Tree("/").node_path("/etc/hostname") == "/etc/hostname"
+
+
+# --- files that are other than on the disk ----------------------------------------------------------------
+
+
+def test_files_that_lie_over_those_of_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "etc/conf.d").mkdir(parents=True)
+    for name in ("changed", "removed", "kept"):
+        (tmp_path / "etc/conf.d" / name).write_text("old", encoding="ascii")
+    contents = {"/etc/conf.d/changed": b"new", "/etc/conf.d/removed": None, "/etc/conf.d/added": b"", "/new/file": b"x"}
+    tree = OverlaidTree(Tree(str(tmp_path)), contents)
+    assert tree.names("/etc/conf.d") == ["added", "changed", "kept"]
+    assert tree.files_below("/etc/conf.d") == ["/etc/conf.d/added", "/etc/conf.d/changed", "/etc/conf.d/kept"]
+    assert [tree.read_text("/etc/conf.d/" + name) for name in ("changed", "kept", "added")] == ["new", "old", ""]
+    assert [tree.exists("/etc/conf.d/" + name) for name in ("changed", "kept", "added", "removed")] == [
+        *(True, True, True, False)
+    ]
+    assert (tree.exists("/new"), tree.exists("/new/file"), tree.exists("/ne")) == (True, True, False)
+    with pytest.raises(NodeError, match="No such file"):
+        tree.read_bytes("/etc/conf.d/removed")
+    # The disk is as it was.
+    assert (tmp_path / "etc/conf.d/changed").read_text(encoding="ascii") == "old"
+
+
+def test_one_lies_over_another(tmp_path: Path) -> None:
+    below = OverlaidTree(Tree(str(tmp_path)), {"/a": b"1", "/b": b"1"})
+    above = OverlaidTree(below, {"/b": b"2", "/c/../d": b"2"})
+    assert [above.read_bytes(path) for path in ("/a", "/b", "/d")] == [b"1", b"2", b"2"]
+    assert below.read_bytes("/b") == b"1"
