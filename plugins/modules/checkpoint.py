@@ -243,7 +243,7 @@ from ..module_utils.ansible_module import (
     run,
     wanted_settings,
 )
-from ..module_utils.errors import InputError, RefusedError
+from ..module_utils.errors import InputError, RefusedError, option
 from ..module_utils.files import remove_file, replace_file
 from ..module_utils.kubelet.process import find_kubelet
 from ..module_utils.kubelet.settings import plan_settings
@@ -281,8 +281,8 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     if changed:
         if not parameters["discard_assignments"]:
             check_losses(path, plan, memory_path, memory)
+        check_stopped(tree, parameters)
         if not check_mode:
-            check_stopped(tree, parameters)
             if plan.changed:
                 keep(result, write(path, plan, parameters["backup"]))
             if memory.old is not None and memory.changed:
@@ -365,8 +365,9 @@ def check_stopped(tree: Tree, parameters: Mapping[str, Any]) -> None:
     kubelet = None if parameters["allow_running_kubelet"] else find_kubelet(tree)
     if kubelet is not None:
         raise RefusedError(
-            "the kubelet runs (process %d) and would overwrite its checkpoint; nothing was written: stop it first, or"
-            " set allow_running_kubelet: true" % kubelet.pid
+            "the kubelet runs (process %d) and would overwrite its checkpoint; nothing was written" % kubelet.pid,
+            remedy="stop it first, or set %s: true" % option("allow_running_kubelet"),
+            kind="kubelet_runs",
         )
 
 

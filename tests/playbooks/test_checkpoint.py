@@ -162,14 +162,18 @@ def test_what_is_refused(copy_of: CopyOf, tmp_path: Path) -> None:
     (process / "cmdline").write_text("/usr/bin/kubelet\0--config=/etc/x\0")
     before = {name: (root / FILE).read_bytes() for name, root in roots.items()}
     hosts = {name: {"root": str(root)} for name, root in roots.items()}
+    kinds = {"lost": "assignments", "running": "kubelet_runs", "nothing": "input", "unclear": "input"}
     run = Run(0, "", {})
     for name, (_node, parameters, message) in asked.items():
         plays = play(task("checkpoint", root="{{ root }}", **parameters), hosts=name)
-        run = ansible_playbook(tmp_path / "run", plays, {name: hosts[name]})
-        assert run.status == 2, name
-        assert message in run.last(name)["msg"], name
+        # Check mode says so, too.
+        for mode in ("--check", "--diff"):
+            run = ansible_playbook(tmp_path / "run", plays, {name: hosts[name]}, mode)
+            assert run.status == 2, name
+            assert message in run.last(name)["msg"], name
         assert (roots[name] / FILE).read_bytes() == before[name]
         assert not list((roots[name] / FILE).parent.glob("*~"))
+        assert run.last(name)["failure"]["kind"] == kinds.get(name, "refused"), name
     allowed = play(task("checkpoint", root="{{ root }}", **asked["running"][1], allow_running_kubelet=True))
     run = ansible_playbook(tmp_path / "run", allowed, {"running": hosts["running"]})
     assert run.last("running")["changed"], run.output
