@@ -29,7 +29,7 @@ def _cpu_shortage(
     nodes: Sequence[Mapping[str, Any]], pods: Sequence[Mapping[str, Any]], drained: Any, static: Any = ()
 ) -> list[dict[str, Any]]:
     return [
-        {"pod": claim.pod, "cpus": claim.cpu / 1000, "exclusive": claim.exclusive}
+        {"pod": claim.pod, "cpus": claim.cpu / 1000, "exclusive": claim.exclusive, "text": claim.to_text()}
         for claim in shortage(nodes, pods, drained, static)
     ]
 

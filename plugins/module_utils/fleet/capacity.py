@@ -31,6 +31,12 @@ class Claim(NamedTuple):
     tolerations: Sequence[Mapping[str, Any]] = ()
     selector: Mapping[str, Any] = {}
 
+    def to_text(self) -> str:
+        """For people, such as "shop/db: 4 CPUs, 4 of them exclusive"."""
+        count = ("%.3f" % (self.cpu / 1000)).rstrip("0").rstrip(".")
+        text = "%s: %s CPU%s" % (self.pod, count, "" if count == "1" else "s")
+        return "%s, %d of them exclusive" % (text, self.exclusive) if self.exclusive else text
+
 
 class Room(NamedTuple):
     """A node that can take pods. `free` is what it can allocate less what its pods ask for, in thousandths of a CPU."""

@@ -26,7 +26,7 @@ _ENDED = ("Succeeded", "Failed")
 
 
 class Verdict(NamedTuple):
-    """A pod of a node that is drained: its name with its namespace, why it is judged so, and that in words."""
+    """A pod of a node that is drained: its namespace and name, why it is judged so, and all of that in words."""
 
     pod: str
     kind: str
@@ -65,7 +65,7 @@ def judge_drain(pods: Iterable[Manifest], force: bool = False, delete_emptydir_d
             if _has_emptydir(pod) and not delete_emptydir_data:
                 drain.refused.append(_with_emptydir(name))
             elif not controller_of(pod) and not force:
-                drain.refused.append(Verdict(name, NO_CONTROLLER, "no controller would make it again"))
+                drain.refused.append(Verdict(name, NO_CONTROLLER, name + ": no controller would make it again"))
     return drain
 
 
@@ -118,18 +118,19 @@ def _identity(pod: Manifest) -> dict[str, Any]:
 def _left(name: str, pod: Manifest) -> Verdict:
     metadata = _metadata(pod)
     if not _is_ending(pod):
-        text = "is not evicted: a PodDisruptionBudget does not allow it, or it came since"
-        return Verdict(name, NOT_EVICTED, text)
+        text = "%s: it was not evicted, as a PodDisruptionBudget does not allow it, or as it came since"
+        return Verdict(name, NOT_EVICTED, text % name)
     finalizers = metadata.get("finalizers") or ()
     if finalizers and not _runs(pod):
-        return Verdict(name, FINALIZER, "has ended, and the finalizer %s keeps it" % ", ".join(map(str, finalizers)))
+        text = "%s: its containers have ended, and it is kept by the finalizer %s"
+        return Verdict(name, FINALIZER, text % (name, ", ".join(map(str, finalizers))))
     seconds = metadata.get("deletionGracePeriodSeconds")
-    grace = "" if seconds is None else "; it has %s s for that, its grace period" % seconds
-    return Verdict(name, ENDING, "its containers have not ended%s" % grace)
+    grace = "" if seconds is None else ", for which it has %s s, its grace period" % seconds
+    return Verdict(name, ENDING, "%s: its containers have not ended%s" % (name, grace))
 
 
 def _with_emptydir(name: str) -> Verdict:
-    return Verdict(name, EMPTY_DIR, "the content of its emptyDir would be lost")
+    return Verdict(name, EMPTY_DIR, name + ": the content of its emptyDir would be lost")
 
 
 def _is_ending(pod: Manifest) -> bool:

@@ -38,7 +38,9 @@ def test_identities() -> None:
 def test_shortage() -> None:
     assert FILTERS["cpu_shortage"]([], [WEB], ["b"]) == []
     node = {"metadata": {"name": "b"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-    assert FILTERS["cpu_shortage"]([node], [WEB], ["a"]) == [{"pod": "shop/web", "cpus": 1.5, "exclusive": 0}]
+    assert FILTERS["cpu_shortage"]([node], [WEB], ["a"]) == [
+        {"pod": "shop/web", "cpus": 1.5, "exclusive": 0, "text": "shop/web: 1.5 CPUs"}
+    ]
 
 
 @pytest.mark.parametrize("name", FILTERS)

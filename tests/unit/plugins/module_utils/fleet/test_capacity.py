@@ -199,11 +199,23 @@ def test_a_pod_does_not_split_over_nodes() -> None:
 
 
 def test_the_counts_of_a_claim() -> None:
-    first = {"initContainers": [container("5", "first", limited=True)]}
+    first: Any = {"initContainers": [container("5", "first", limited=True)]}
     (claim,) = shortage([node("a"), node("b", "1")], [pod("db", "a", "2", limited=True, **first)], ["a"], ["a", "b"])
     assert (claim.pod, claim.cpu, claim.exclusive) == ("shop/db", 5000, 5)
     (claim,) = shortage([node("a"), node("b", "1")], [pod("db", "a", "2")], ["a"], ["a", "b"])
     assert (claim.cpu, claim.exclusive) == (2000, 0)
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        (Claim("shop/db", 4000, 4), "shop/db: 4 CPUs, 4 of them exclusive"),
+        (Claim("shop/web", 1000, 0), "shop/web: 1 CPU"),
+        (Claim("shop/web", 10050, 0), "shop/web: 10.05 CPUs"),
+    ],
+)
+def test_a_claim_in_words(claim: Claim, text: str) -> None:
+    assert claim.to_text() == text
 
 
 # --- laws --------------------------------------------------------------------------------------------

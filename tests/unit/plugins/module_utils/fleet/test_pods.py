@@ -107,7 +107,7 @@ def test_a_pod_of_a_daemon_set_with_an_emptydir() -> None:
     [
         ({}, {}, NOT_EVICTED, "PodDisruptionBudget"),
         ({"finalizers": ["a/b"]}, OVER, NOT_EVICTED, "PodDisruptionBudget"),
-        (ENDS, {}, ENDING, "it has 30 s for that"),
+        (ENDS, {}, ENDING, "for which it has 30 s"),
         ({"deletionTimestamp": "x"}, {}, ENDING, "its containers have not ended"),
         ({**ENDS, "finalizers": ["a/b", "c/d"]}, {}, ENDING, "30 s"),  # first of all they run
         ({**ENDS, "finalizers": ["a/b", "c/d"]}, OVER, FINALIZER, "a/b, c/d"),
@@ -117,6 +117,7 @@ def test_why_a_pod_is_left(metadata: dict[str, Any], status: dict[str, Any], kin
     judged = judge_drain([pod(status=status, **metadata)])
     ((name, why, text),) = judged.left
     assert (name, why) == ("shop/one", kind)
+    assert text.startswith("shop/one: ")
     assert words in text
 
 
