@@ -111,7 +111,7 @@ def test_the_cluster_is_asked_by_the_user(
     listed = {"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "none"}
     kubeconfig.write_text(json.dumps(listed), encoding="utf-8")
     node = {
-        "kubelet_node_root": str(copy_of("edge", "node")),
+        "kubelet_node_root": str(copy_of("epyc", "node")),
         "ansible_become": True,
         "ansible_become_exe": str(sudo),
         "kubelet_cpu_manager_policy": "none",
