@@ -18,8 +18,7 @@ options:
     default: /
   option_names:
     description:
-      - How messages call the options of this module, C({option: name}), for a role that sets them by variables of its
-        own.
+      - How messages call the options of this module, by the option, for a role that sets them by variables of its own.
     type: dict
     default: {}
 notes:

@@ -30,6 +30,8 @@ class Fleet:
     def __init__(self, directory: Path, control_plane: ControlPlane | None = None) -> None:
         self.directory, self.control_plane = directory, control_plane
         self.nodes: dict[str, KubeletNode] = {}
+        # What comes before the command of a run.
+        self.around: tuple[str, ...] = ()
 
     def add(self, name: str) -> KubeletNode:
         """A node whose kubelet runs."""
@@ -37,16 +39,20 @@ class Fleet:
         self.nodes[name] = node
         node.start()
         node.wait_for(STARTED)
+        self.wait_until_ready(name)
+        return node
+
+    def wait_until_ready(self, name: str) -> None:
+        """Wait until the cluster counts on a node."""
         if self.control_plane:
             self.control_plane.wait_for("node/" + name, "Ready")
-        return node
 
     def run(self, playbook: str, *arguments: str, **variables: Any) -> Run:
         """Run a playbook on all of them."""
         hosts = {name: self.variables(name, **variables) for name in self.nodes}
         text = Path(__file__).parent.parent.parent / "playbooks" / (playbook.rpartition(".")[2] + ".yml")
         plays = [*play(SERVICE_MANAGER), {"name": playbook, "ansible.builtin.import_playbook": str(text)}]
-        return ansible_playbook(self.directory / "run", plays, hosts, *arguments, prefix=self.prefix())
+        return ansible_playbook(self.directory / "run", plays, hosts, *arguments, prefix=(*self.around, *self.prefix()))
 
     def variables(self, name: str, **variables: Any) -> dict[str, Any]:
         """Those of a host."""

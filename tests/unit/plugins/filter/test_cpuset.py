@@ -125,7 +125,7 @@ def test_any_value_is_a_set_or_an_error_of_ansible(value: Any) -> None:
 def test_each_is_documented() -> None:
     """In a file of its name."""
     documented = {path.stem for path in (ROOT / "plugins/filter").glob("*.yml")}
-    assert documented == set(FILTERS)
+    assert set(FILTERS) <= documented
 
 
 def ansible(tmp_path: Path, expressions: dict[str, str]) -> dict[str, Any]:

@@ -1,0 +1,47 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the API server says of pods, judged on the controller. Each filter is documented in the file of its name."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Sequence
+
+from ansible.errors import AnsibleFilterError
+
+from ..module_utils.errors import InputError
+from ..module_utils.fleet.capacity import shortage
+from ..module_utils.fleet.pods import identities, judge_drain
+
+
+def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
+    def filter_(*arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except (InputError, TypeError, KeyError, AttributeError, ValueError) as error:
+            raise AnsibleFilterError(str(error)) from error
+
+    return filter_
+
+
+def _cpu_shortage(
+    nodes: Sequence[Mapping[str, Any]], pods: Sequence[Mapping[str, Any]], drained: Any, static: Any = ()
+) -> list[dict[str, Any]]:
+    return [
+        {"pod": claim.pod, "cpus": claim.cpu / 1000, "exclusive": claim.exclusive, "text": claim.to_text()}
+        for claim in shortage(nodes, pods, drained, static)
+    ]
+
+
+class FilterModule:
+    """The filters of this collection that look at pods."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Their names and functions."""
+        filters: dict[str, Callable[..., Any]] = {
+            "drain_verdict": lambda pods, **options: judge_drain(pods, **options).to_dict(),
+            "pod_identities": identities,
+            "cpu_shortage": _cpu_shortage,
+        }
+        return {name: _reporting(function) for name, function in filters.items()}

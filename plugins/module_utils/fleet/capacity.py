@@ -1,0 +1,188 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether the pods of the nodes that are drained find CPUs on the other nodes, as the scheduler counts CPUs. Pure.
+
+Source: pkg/scheduler/framework/plugins/noderesources, tainttoleration and nodeaffinity (of this, spec.nodeSelector),
+and component-helpers/resource.PodRequests.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+
+from ..quantity import millis
+from ..workload.pods import INIT, Pod, pod_from_manifest
+from .pods import ENDED, Manifest, controller_of, name_of, stays
+
+# The newest rules: without pod-level resources they are the same for all versions.
+_MINOR = 36
+_HARD = ("NoSchedule", "NoExecute")
+
+
+class Claim(NamedTuple):
+    """A pod that leaves its node and is made again elsewhere. Amounts are in thousandths of a CPU."""
+
+    pod: str
+    cpu: int
+    # Whole CPUs of its own.
+    exclusive: int
+    tolerations: Sequence[Mapping[str, Any]] = ()
+    selector: Mapping[str, Any] = {}
+
+    def to_text(self) -> str:
+        """For people, such as "shop/db: 4 CPUs, 4 of them exclusive"."""
+        count = ("%.3f" % (self.cpu / 1000)).rstrip("0").rstrip(".")
+        text = "%s: %s CPU%s" % (self.pod, count, "" if count == "1" else "s")
+        return "%s, %d of them exclusive" % (text, self.exclusive) if self.exclusive else text
+
+
+class Room(NamedTuple):
+    """A node that can take pods. `free` is what it can allocate less what its pods ask for, in thousandths of a CPU."""
+
+    node: str
+    free: int
+    # Whether its kubelet gives pods CPUs of their own.
+    is_static: bool = False
+    taints: Sequence[Mapping[str, Any]] = ()
+    labels: Mapping[str, Any] = {}
+
+    def takes(self, claim: Claim) -> bool:
+        """Whether the pod may come here, CPUs aside."""
+        return (
+            (self.is_static or not claim.exclusive)
+            and _matches(claim.selector, self.labels)
+            and all(any(_tolerates(one, taint) for one in claim.tolerations) for taint in self.taints)
+        )
+
+
+def shortage(
+    nodes: Sequence[Manifest], pods: Sequence[Manifest], drained: Iterable[str], static: Iterable[str]
+) -> list[Claim]:
+    """The pods of the drained nodes for which the other nodes have no CPUs; empty where all find room.
+
+    nodes, pods: all of the cluster. drained, static: names of nodes, those that are drained at the same time, and those
+    whose kubelets give pods CPUs of their own. Raises InputError for a pod or an amount that cannot be read.
+    """
+    drained, static = frozenset(drained), frozenset(static)
+    others = [node for node in nodes if _metadata(node).get("name") not in drained]
+    # A pod that goes with no other node, whatever CPUs these have, waits for its own to come back.
+    asked = [
+        claim
+        for claim in claims(pods, drained, static)
+        if not claim.selector or any(_matches(claim.selector, _labels(node)) for node in others)
+    ]
+    return unplaced(asked, rooms(others, pods, static))
+
+
+def claims(pods: Iterable[Manifest], drained: frozenset[str], static: frozenset[str]) -> list[Claim]:
+    """What the pods on the drained nodes ask for that leave these and are made again, where they ask for CPUs."""
+    leaving = [pod for pod in pods if _spec(pod).get("nodeName") in drained and not stays(pod) and controller_of(pod)]
+    asked = [_claim(pod, pod["spec"]["nodeName"] in static) for pod in leaving]
+    return [claim for claim in asked if claim.cpu]
+
+
+def rooms(nodes: Iterable[Manifest], pods: Iterable[Manifest], static: frozenset[str]) -> list[Room]:
+    """Those of these nodes that take pods: they are ready, and not cordoned."""
+    requested: dict[str, int] = {}
+    for pod in pods:
+        node = _spec(pod).get("nodeName")
+        if node and stays(pod) != ENDED:
+            requested[node] = requested.get(node, 0) + cpu_request(pod)
+    found = []
+    for node in nodes:
+        name, spec, status = _metadata(node).get("name", ""), _spec(node), node.get("status") or {}
+        if spec.get("unschedulable") or not _is_ready(status):
+            continue
+        free = millis((status.get("allocatable") or {}).get("cpu", 0)) - requested.get(name, 0)
+        taints = [taint for taint in spec.get("taints") or () if taint.get("effect") in _HARD]
+        found.append(Room(name, free, name in static, taints, _labels(node)))
+    return found
+
+
+def unplaced(asked: Iterable[Claim], found: Iterable[Room]) -> list[Claim]:
+    """The pods for which no node has CPUs, where the others take theirs first; empty where all find room.
+
+    A pod does not split over nodes: first those with CPUs of their own, of which fewer nodes have some, then the rest,
+    each time the largest first, on the first node that takes it.
+    """
+    nodes = list(found)
+    free = [room.free for room in nodes]
+    left = []
+    for claim in sorted(asked, key=lambda one: (-one.exclusive, -one.cpu, one.pod)):
+        for number, room in enumerate(nodes):
+            if free[number] >= claim.cpu and room.takes(claim):
+                free[number] -= claim.cpu
+                break
+        else:
+            left.append(claim)
+    return left
+
+
+def cpu_request(manifest: Manifest) -> int:
+    """What the scheduler counts for a pod, in thousandths of a CPU. Raises InputError."""
+    return _request(pod_from_manifest(manifest), manifest)
+
+
+def _request(pod: Pod, manifest: Manifest) -> int:
+    sidecars = most = total = 0
+    for container in pod.containers:
+        # A container that is being resized counts with what it has, if that is more.
+        cpu = max(container.requests.get("cpu", 0), container.allocated_cpu or 0)
+        if container.kind == INIT:
+            most = max(most, sidecars + container.requests.get("cpu", 0))
+            continue
+        total += cpu
+        # Sidecars run beside the init containers after them; app containers come after all of these.
+        sidecars += cpu
+    most = max(most, total)
+    if pod.pod_level and "cpu" in pod.pod_level[0]:
+        most = pod.pod_level[0]["cpu"]
+    return most + millis((_spec(manifest).get("overhead") or {}).get("cpu", 0))
+
+
+def _claim(manifest: Manifest, from_static: bool) -> Claim:
+    pod = pod_from_manifest(manifest)
+    spec = manifest["spec"]
+    exclusive = 0
+    if from_static:
+        counts = pod.exclusive_counts(_MINOR)
+        # App containers get the CPUs of init containers that have ended.
+        first = max((counts[one.name] for one in pod.containers if one.kind == INIT), default=0)
+        exclusive = max(first, sum(counts[one.name] for one in pod.containers if one.kind != INIT))
+    tolerations, selector = spec.get("tolerations") or (), spec.get("nodeSelector") or {}
+    return Claim(name_of(manifest), _request(pod, manifest), exclusive, tolerations, selector)
+
+
+def _matches(selector: Mapping[str, Any], labels: Mapping[str, Any]) -> bool:
+    return all(labels.get(key) == value for key, value in selector.items())
+
+
+def _labels(node: Manifest) -> Mapping[str, Any]:
+    return _metadata(node).get("labels") or {}
+
+
+def _metadata(manifest: Manifest) -> Mapping[str, Any]:
+    return manifest.get("metadata") or {}
+
+
+def _spec(manifest: Manifest) -> Mapping[str, Any]:
+    return manifest.get("spec") or {}
+
+
+def _is_ready(status: Mapping[str, Any]) -> bool:
+    conditions = status.get("conditions") or ()
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+
+
+def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+    """Source: Toleration.ToleratesTaint in k8s.io/component-helpers."""
+    effect, key = toleration.get("effect"), toleration.get("key")
+    if effect and effect != taint.get("effect"):
+        return False
+    if key and key != taint.get("key"):
+        return False
+    if (toleration.get("operator") or "Equal") == "Exists":
+        return True
+    return bool(key) and (toleration.get("value") or "") == (taint.get("value") or "")
