@@ -65,9 +65,11 @@ def make_changes(changes: Sequence[FileChange], backup: bool, keep: int) -> dict
             with suppress(OSError):
                 os.rmdir(directory)
         if lost:
-            raise NodeError(
-                "; ".join([error.what, *lost]), error.where, "put back by hand what was changed, from its backup (*~)"
-            ) from error
+            both = NodeError(
+                "; ".join([error.problem, *lost]), remedy="put back by hand what was changed, from its backup (*~)"
+            )
+            both.where = error.where
+            raise both from error
         raise
     backups = {one.change.path: one.backup for one in done if one.backup is not None}
     for path in backups.values():

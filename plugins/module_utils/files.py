@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from typing import Callable
 
-from .errors import NodeError, RefusedError
+from .errors import PERMISSION, NodeError, RefusedError
 
 _BACKUP = re.compile(r"(?P<name>.+)\.(?P<stamp>\d{8}T\d{6}Z)(?:\.(?P<number>[1-9]\d*))?~", re.ASCII | re.DOTALL)
 _NOT_PERMITTED = "write it as root (become: true)"
@@ -109,7 +109,8 @@ def remove_old_backups(backup: str, keep: int) -> None:
 
 def cannot_write(path: str, error: OSError, state: str = "nothing was written") -> NodeError:
     """What a failed write of `path` is told as; `state` says what is there now."""
-    return NodeError("cannot be written: %s; %s" % (error.strerror, state), where=path, remedy=remedy_for(error))
+    kind = PERMISSION if isinstance(error, PermissionError) else ""
+    return NodeError("cannot be written: %s; %s" % (error.strerror, state), path, remedy_for(error), kind)
 
 
 def remedy_for(error: OSError) -> str:

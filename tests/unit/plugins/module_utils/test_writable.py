@@ -40,7 +40,7 @@ def reason(path: Path, *sizes: int) -> str:
         return ""
     assert error.where == str(path)
     assert error.remedy
-    return error.what
+    return error.problem[len("%s: " % path) :]
 
 
 def test_what_can_be_written(path: Path, tmp_path: Path) -> None:
