@@ -12,7 +12,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 # Before all others, for its effect on them.
 from . import startup  # noqa: F401 # pylint: disable=unused-import
-from .errors import CPUManagerError, call_options
+from .errors import CPUManagerError, NodeError, call_options
 from .kubelet.settings import (
     CPU_MANAGER_POLICIES,
     MEMORY_MANAGER_POLICIES,
@@ -113,12 +113,21 @@ def run(work: Work, *arguments: Arguments, **restrictions: Any) -> None:
         tree = Tree(module.params["root"])
         name = node_name(tree)
         outcome = work(tree, module.params, module.check_mode)
-    except CPUManagerError as error:
-        module.fail_json(msg="%s: %s" % (name, error) if name else str(error), failure=error.to_dict())
+    except (CPUManagerError, OSError) as error:
+        failure = error if isinstance(error, CPUManagerError) else _of_system(error)
+        module.fail_json(msg="%s: %s" % (name, failure) if name else str(failure), failure=failure.to_dict())
     result: dict[str, Any] = {**outcome.result, "changed": outcome.changed, "node": name}
     if outcome.diff is not None:
         result["diff"] = outcome.diff[0] if len(outcome.diff) == 1 else outcome.diff
     module.exit_json(**result)
+
+
+def _of_system(error: OSError) -> NodeError:
+    """An error of the operating system that nobody below gave a better message."""
+    # Imported here: every import costs time on every node.
+    from .files import remedy_for
+
+    return NodeError(error.strerror or str(error), where=str(error.filename or ""), remedy=remedy_for(error))
 
 
 def _module(spec: Mapping[str, Any], restrictions: Mapping[str, Any]) -> Any:

@@ -15,26 +15,56 @@ import time
 from contextlib import suppress
 from typing import Callable
 
-from .errors import NodeError, RefusedError
+from .errors import PERMISSION, NodeError, RefusedError
+
+_BACKUP = re.compile(r"(?P<name>.+)\.(?P<stamp>\d{8}T\d{6}Z)(?:\.(?P<number>[1-9]\d*))?~", re.ASCII | re.DOTALL)
+_NOT_PERMITTED = "write it as root (become: true)"
+_REMEDIES = {
+    errno.EACCES: _NOT_PERMITTED,
+    errno.EPERM: _NOT_PERMITTED,
+    errno.ENOSPC: "make room on its file system (df, df -i), and run again",
+    errno.EDQUOT: "make room in the quota of its owner, and run again",
+    errno.EROFS: "mount its file system for writing, and run again",
+    errno.ENOENT: "make its directory, and run again",
+    errno.EBUSY: "something is mounted in its place: unmount that, and run again",
+}
 
 
 def replace_file(
-    path: str, content: bytes, mode: int, expected: bytes | None = None, backup: bool = True, keep_mode: bool = True
+    path: str,
+    content: bytes,
+    mode: int,
+    expected: bytes | None = None,
+    backup: bool = True,
+    keep_mode: bool = True,
+    owner: tuple[int, int] | None = None,
 ) -> str | None:
     """Write `content` to `path` atomically; give the path of the backup that was made, if any.
 
     An existing file's owner and extended attributes (SELinux) are kept, and with keep_mode its mode, too; `mode` is
-    for a new one.
-    `expected` is what was read there before (None: nothing): when somebody changed the file since, nothing is
-    written. Raises RefusedError for that and for what is not a regular file, NodeError when writing fails.
+    for a new one. `owner` (user and group id) is for either.
+    `expected` is what was read there before (None: nothing): when somebody changed or made the file since, nothing is
+    written. A new file is made exclusively: of two runs one makes it. Only on a file system without hard links a file
+    that comes within the last system call but one is overwritten.
+    Raises RefusedError for what is there and was not expected, or is not a regular file; NodeError when writing fails.
     """
     path = os.path.realpath(path)
 
     def put(temporary: str) -> None:
         _checked(path, expected)
-        os.rename(temporary, path)
+        if expected is not None:
+            os.rename(temporary, path)
+        elif not _name_anew(temporary, path):
+            raise _changed(path)
 
-    return _change(path, expected, backup, lambda before: _write(path, content, mode, before, put, keep_mode))
+    def act(before: os.stat_result | None) -> None:
+        if before is None:
+            _write(path, content, mode, owner, put)
+        else:
+            kept = stat.S_IMODE(before.st_mode) if keep_mode else mode
+            _write(path, content, kept, owner or (before.st_uid, before.st_gid), put)
+
+    return _change(path, expected, backup, act)
 
 
 def remove_file(path: str, expected: bytes, backup: bool = True) -> str | None:
@@ -49,6 +79,48 @@ def remove_file(path: str, expected: bytes, backup: bool = True) -> str | None:
             raise _vanished(path) from None
 
     return _change(path, expected, backup, act)
+
+
+def remove_old_backups(backup: str, keep: int) -> None:
+    """Of the backups of a file, leave the newest `keep`, among them `backup`, which was just made; 0 leaves all.
+
+    A backup is a regular file with a name as replace_file() gives it, which belongs to the owner of `backup` or to the
+    user of this process. One that cannot be removed stays, as the change of the file is done.
+    """
+    directory, newest = os.path.split(backup)
+    made = _BACKUP.fullmatch(newest)
+    if not keep or made is None:
+        return
+    found = []
+    with suppress(OSError):
+        owners = {os.geteuid(), os.lstat(backup).st_uid}
+        for name in os.listdir(directory):
+            other = _BACKUP.fullmatch(name)
+            if other is None or other["name"] != made["name"] or name == newest:
+                continue
+            status = os.lstat(os.path.join(directory, name))
+            if stat.S_ISREG(status.st_mode) and status.st_uid in owners:
+                found.append((other["stamp"], int(other["number"] or 1), name))
+    found.sort(reverse=True)
+    for _stamp, _number, name in found[keep - 1 :]:
+        with suppress(OSError):
+            os.unlink(os.path.join(directory, name))
+
+
+def cannot_write(path: str, error: OSError, state: str = "nothing was written") -> NodeError:
+    """What a failed write of `path` is told as; `state` says what is there now."""
+    kind = PERMISSION if isinstance(error, PermissionError) else ""
+    return NodeError("cannot be written: %s; %s" % (error.strerror, state), path, remedy_for(error), kind)
+
+
+def remedy_for(error: OSError) -> str:
+    """What to do about an error of the operating system."""
+    return _REMEDIES.get(error.errno or 0, "look into the node's kernel log (dmesg), and run again")
+
+
+def not_regular(path: str) -> RefusedError:
+    """What is told of a directory, a link or a device in a file's place."""
+    return RefusedError("is not a regular file; nothing was written", where=path, remedy="put it out of the way first")
 
 
 def _change(
@@ -71,10 +143,8 @@ def _change(
                 os.unlink(backup_path)
         if isinstance(error, RefusedError):
             raise
-        remedy = "; write it as root (become: true)" if isinstance(error, PermissionError) else ""
-        raise NodeError(
-            "%s: cannot be written: %s; the old content is still there%s" % (path, error.strerror, remedy)
-        ) from error
+        state = "nothing was written" if expected is None else "the old content is still there"
+        raise cannot_write(path, error, state) from error
     _sync_directory(path)
     return backup_path
 
@@ -84,7 +154,7 @@ def _checked(path: str, expected: bytes | None) -> os.stat_result | None:
     try:
         before = os.lstat(path)
         if not stat.S_ISREG(before.st_mode):
-            raise RefusedError("%s: is not a regular file; nothing was written, put it out of the way first" % path)
+            raise not_regular(path)
         content = _read(path)
         after = os.lstat(path)
     except FileNotFoundError:
@@ -93,7 +163,7 @@ def _checked(path: str, expected: bytes | None) -> os.stat_result | None:
         return None
     # What was read may have been another file, or have changed since: only now it is known that it is this one.
     if content != expected or _version(after) != _version(before):
-        raise RefusedError("%s: was changed while it was worked on; nothing was written, run again" % path)
+        raise _changed(path)
     return before
 
 
@@ -114,8 +184,12 @@ def _version(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
+def _changed(path: str) -> RefusedError:
+    return RefusedError("was changed while it was worked on; nothing was written", where=path, remedy="run again")
+
+
 def _vanished(path: str) -> RefusedError:
-    return RefusedError("%s: vanished while it was worked on; nothing was written, run again" % path)
+    return RefusedError("vanished while it was worked on; nothing was written", where=path, remedy="run again")
 
 
 def _back_up(path: str, content: bytes, status: os.stat_result) -> str:
@@ -131,7 +205,7 @@ def _back_up(path: str, content: bytes, status: os.stat_result) -> str:
             if _name_anew(temporary, free):
                 backup_path = free
 
-    _write(path, content, stat.S_IMODE(status.st_mode), status, put)
+    _write(path, content, stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid), put)
     return backup_path
 
 
@@ -156,22 +230,23 @@ def _write(
     path: str,
     content: bytes,
     mode: int,
-    like: os.stat_result | None,
+    owner: tuple[int, int] | None,
     put: Callable[[str], None],
-    keep_mode: bool = True,
 ) -> None:
-    """Write a file beside `path`, with the attributes of that, if it exists; `put` gives it its name."""
+    """Write a file beside `path`, with the attributes of that, if it exists; `put` gives it its name.
+
+    Owner and mode are set before it has its name: nobody can put another file in its place and have that one given.
+    """
     descriptor, temporary = _temporary_file(path)
     try:
         left = memoryview(content)
         while left:
             left = left[os.write(descriptor, left) :]
-        if like is not None:
+        if owner is not None:
             here = os.fstat(descriptor)
-            if (like.st_uid, like.st_gid) != (here.st_uid, here.st_gid):
-                os.fchown(descriptor, like.st_uid, like.st_gid)
-            mode = stat.S_IMODE(like.st_mode) if keep_mode else mode
-            _copy_attributes(path, descriptor)
+            if owner != (here.st_uid, here.st_gid):
+                os.fchown(descriptor, *owner)
+        _copy_attributes(path, descriptor)
         os.fchmod(descriptor, mode)
         os.fsync(descriptor)
         put(temporary)
@@ -229,7 +304,7 @@ def _remove_strays(path: str, before: os.stat_result | None) -> None:
 def _copy_attributes(path: str, descriptor: int) -> None:
     try:
         names = os.listxattr(path)
-    except OSError:  # a file system without them
+    except OSError:  # a new file, or a file system without them
         return
     for name in names:
         try:
@@ -249,6 +324,7 @@ def _sync_directory(path: str) -> None:
             os.close(descriptor)
     except OSError as error:
         raise NodeError(
-            "%s: is changed, but perhaps not after a power cut: its directory cannot be synchronized: %s"
-            % (path, error.strerror)
+            "is changed, but perhaps not after a power cut: its directory cannot be synchronized: %s" % error.strerror,
+            where=path,
+            remedy=remedy_for(error),
         ) from error

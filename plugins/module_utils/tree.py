@@ -14,6 +14,8 @@ from typing import Mapping
 from .errors import PERMISSION, InputError, NodeError, RefusedError
 
 _SAVE_AGAIN = "save the node's files again"
+# What a path that leads to nothing is answered with. Any other error says nothing of what is there.
+_NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ESRCH, errno.ENODEV, errno.ENXIO)
 # O_NONBLOCK: the open of a FIFO in a regular file's place must not wait for a writer.
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -27,11 +29,13 @@ class Tree:
 
     def __init__(self, root: str = "/") -> None:
         if not os.path.isabs(root):
-            raise InputError("root %r is not an absolute path; begin it with a /" % root)
+            raise InputError("%r is not an absolute path" % root, where="root", remedy="begin it with a /")
         self.root = os.path.normpath(root)
         if not os.path.isdir(self.root):
             raise InputError(
-                "root %s: no such directory; give the directory that holds the node's /sys and /etc" % root
+                "no such directory",
+                where="root " + root,
+                remedy="give the directory that holds the node's /sys and /etc",
             )
         self._live = self.root == "/"
         self._real_root = os.path.realpath(self.root)
@@ -52,6 +56,8 @@ class Tree:
 
     def _place(self, path: str) -> str:
         """As path(), but what is there may be a link that leads out."""
+        if "\0" in path or not path.isascii():
+            _check_text(path)
         if self._live:
             return path
         here = self.root + os.path.normpath("/" + path.lstrip("/"))
@@ -78,8 +84,9 @@ class Tree:
         real = os.path.realpath(here)
         if os.path.commonpath((real, self._real_root)) != self._real_root:
             raise RefusedError(
-                "%s leads out of %s, to %s; this link is not followed: put what it leads to in its place"
-                % (here, self.root, real)
+                "leads out of %s, to %s; this link is not followed" % (self.root, real),
+                where=here,
+                remedy="put what it leads to in its place",
             )
 
     def _open(self, here: str) -> int:
@@ -111,9 +118,9 @@ class Tree:
         here = self.path(path)
         try:
             os.stat(here, follow_symlinks=follow)
-        except PermissionError as error:
-            raise self._unreadable(here, error) from error
-        except OSError:
+        except OSError as error:
+            if error.errno not in _NOTHING:
+                raise self._unreadable(here, error) from error
             return False
         return True
 
@@ -142,7 +149,7 @@ class Tree:
             return self.read_bytes(path).decode("utf-8")
         except UnicodeDecodeError as error:
             raise NodeError(
-                "%s: is not UTF-8 text (byte %d); write it in UTF-8" % (self.path(path), error.start)
+                "is not UTF-8 text (byte %d)" % error.start, where=self.path(path), remedy="write it in UTF-8"
             ) from error
 
     def read_value(self, path: str) -> str | None:
@@ -229,3 +236,13 @@ class OverlaidTree(Tree):
         found = set(super().names(path))
         found.update(os.path.basename(one) for one in self.contents if os.path.dirname(one) == here)
         return sorted(name for name in found if self.contents.get("%s/%s" % (here, name), b"") is not None)
+
+
+def _check_text(path: str) -> None:
+    """Raises NodeError for a text that the system takes for no path at all."""
+    try:
+        if b"\0" not in os.fsencode(path):
+            return
+    except UnicodeEncodeError:
+        pass
+    raise NodeError("is not a path on Linux, as it cannot be written as bytes without NUL", where=repr(path))

@@ -78,6 +78,13 @@ options:
       - Keep the old file beside its place. O(source) brings it back.
     type: bool
     default: true
+  backup_keep:
+    description:
+      - How many backups of a file stay, the new one among them. After a successful change, older ones that this
+        collection made are removed; no other file is.
+      - V(0) keeps all of them. To make none, set O(backup=false).
+    type: int
+    default: 3
 seealso:
   - module: kubenode.cpu_manager.checkpoint_info
 """
@@ -244,7 +251,7 @@ from ..module_utils.ansible_module import (
     wanted_settings,
 )
 from ..module_utils.errors import InputError, RefusedError, option
-from ..module_utils.files import remove_file, replace_file
+from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.process import find_kubelet
 from ..module_utils.kubelet.settings import plan_settings
 from ..module_utils.node.allocation import Question, seed_state
@@ -281,22 +288,22 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     if changed:
         if not parameters["discard_assignments"]:
             check_losses(path, plan, memory_path, memory)
+        changes = [FileChange(path, plan.old, plan.new, MODE, keep_mode=False)] if plan.changed else []
+        if memory.changed:
+            changes.append(FileChange(memory_path, memory.old, None, MODE))
+        backup, keep = parameters["backup"], parameters["backup_keep"]
+        check_changes(changes, backup, keep)
         check_stopped(tree, parameters)
         if not check_mode:
-            if plan.changed:
-                keep(result, write(path, plan, parameters["backup"]))
-            if memory.old is not None and memory.changed:
-                keep(result["memory_state"], remove_file(memory_path, memory.old, parameters["backup"]))
+            backups = make_changes(changes, backup, keep)
+            if path in backups:
+                result["backup_file"] = backups[path]
+            if memory_path in backups:
+                result["memory_state"]["backup_file"] = backups[memory_path]
     differences = [difference(path, plan.before.to_text(), plan.after.to_text())]
     if memory.old is not None and memory.changed:
         differences.append(difference(memory_path, memory.old.decode("utf-8", "replace"), ""))
     return Outcome(result, changed, differences)
-
-
-def keep(result: dict[str, Any], backup_file: str | None) -> None:
-    """Say where an old file is."""
-    if backup_file:
-        result["backup_file"] = backup_file
 
 
 def plan_memory(node: Node, parameters: Mapping[str, Any]) -> MemoryPlan:
@@ -326,7 +333,9 @@ def plan_change(node: Node, parameters: Mapping[str, Any]) -> tuple[Plan, dict[s
         discard = parameters["discard_assignments"]
         return plan_valid(old, config, uids, container_ids(containers), discard), {}
     if sum(parameters[name] is not None for name in GIVEN) != 1:
-        raise InputError("state: present takes one of %s" % ", ".join(GIVEN))
+        raise InputError(
+            "takes one of %s" % ", ".join(map(option, GIVEN)), where="%s: present" % option("state"), remedy="give one"
+        )
     if pods is not None:
         return seeded(node, parameters, config, pods)
     if parameters["source"] is not None:
@@ -371,13 +380,6 @@ def check_stopped(tree: Tree, parameters: Mapping[str, Any]) -> None:
         )
 
 
-def write(path: str, plan: Plan, backup: bool) -> str | None:
-    """Carry the plan out; give the path of the backup."""
-    if plan.new is not None:
-        return replace_file(path, plan.new, MODE, plan.old, backup, keep_mode=False)
-    return None if plan.old is None else remove_file(path, plan.old, backup)
-
-
 def main() -> None:
     run(
         work,
@@ -392,6 +394,7 @@ def main() -> None:
             "discard_assignments": {"type": "bool", "default": False},
             "allow_running_kubelet": {"type": "bool", "default": False},
             "backup": {"type": "bool", "default": True},
+            "backup_keep": {"type": "int", "default": 3},
         },
         mutually_exclusive=[("reserved_system_cpus", "reservation"), ("pods", "containers")],
     )

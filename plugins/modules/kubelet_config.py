@@ -19,11 +19,12 @@ description:
     C(50-kubenode-cpu-manager.conf) in the directory of drop-in files, where there is one, as with k3s and RKE2 from
     1.32 on; C(kubelet-arg) in C(config.yaml.d/90-kubenode-cpu-manager.yaml) with older ones of these two; and
     C(args/kubelet) with MicroK8s.
-  - Before anything is written, checks that the kubelet would start on this machine with the result, and that it would
-    have the settings. It refuses where a flag or another drop-in file counts before what it would write, and names
-    it.
+  - Before anything is written, checks that the kubelet would start on this machine with the result, that it would
+    have the settings, and that the files can be written. It refuses where a flag or another drop-in file counts before
+    what it would write, and names it.
   - It refuses where the nodes are managed by other means, and tells by which, as with OpenShift, Talos, Bottlerocket,
     GKE, AKS and k0s.
+  - Several files are written all or none. Where one fails, those before it are put back.
   - What goes with a setting is set, too. That is a feature gate that an option needs in this version, and an empty
     C(systemReservedCgroup) and C(kubeReservedCgroup) with O(reserved_system_cpus) where nothing is enforced through
     them, as on EKS.
@@ -44,6 +45,13 @@ options:
       - Keep the old file beside the new one.
     type: bool
     default: true
+  backup_keep:
+    description:
+      - How many backups of a file stay, the new one among them. After a successful change, older ones that this
+        collection made are removed; no other file is.
+      - V(0) keeps all of them. To make none, set O(backup=false).
+    type: int
+    default: 3
   kubeadm_patches:
     description:
       - The directory of kubeadm's patches, C(/etc/kubernetes/patches) by default. Where it exists, the wanted settings
@@ -141,7 +149,6 @@ backup_files:
   sample: {"/var/lib/kubelet/config.yaml": "/var/lib/kubelet/config.yaml.20261121T101500Z~"}
 """
 
-import os
 from typing import Any, Mapping
 
 from ..module_utils.ansible_module import (
@@ -153,9 +160,8 @@ from ..module_utils.ansible_module import (
     run,
     wanted_settings,
 )
-from ..module_utils.errors import NodeError
-from ..module_utils.files import replace_file
-from ..module_utils.kubelet.placement import FileChange, main_file, plan_files
+from ..module_utils.file_changes import FileChange, check_changes, make_changes
+from ..module_utils.kubelet.placement import main_file, plan_files
 from ..module_utils.kubelet.settings import manager_config, plan_settings
 from ..module_utils.node.drift import describe_drift
 from ..module_utils.node.sources import read_sources
@@ -164,7 +170,6 @@ from ..module_utils.state.verdict import judge
 from ..module_utils.tree import Tree
 
 MODE = 0o644
-DIRECTORY_MODE = 0o755
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
@@ -186,23 +191,18 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         "memory_state": memory_plan(node, plan.configuration.values).to_dict(),
         "notes": [sources.installation.distribution.pointer] if sources.installation.distribution.pointer else [],
     }
+    changes = [FileChange(file.path, encoded(file.before), encoded(file.after), MODE) for file in files]
+    backup, keep = parameters["backup"], parameters["backup_keep"]
+    check_changes(changes, backup, keep)
     if files and not check_mode:
-        backups = {file.path: write(file, parameters["backup"]) for file in files}
-        result["backup_files"] = {path: backup for path, backup in backups.items() if backup is not None}
+        result["backup_files"] = make_changes(changes, backup, keep)
         if main in result["backup_files"]:
             result["backup_file"] = result["backup_files"][main]
     return Outcome(result, bool(files), [difference(file.path, file.before or "", file.after) for file in files])
 
 
-def write(file: FileChange, backup: bool) -> str | None:
-    """Carry one change out; give the path of the backup."""
-    directory = os.path.dirname(file.path)
-    try:
-        os.makedirs(directory, DIRECTORY_MODE, exist_ok=True)
-    except OSError as error:
-        raise NodeError("%s: cannot be made: %s; make it first" % (directory, error.strerror)) from error
-    before = None if file.before is None else file.before.encode("utf-8")
-    return replace_file(file.path, file.after.encode("utf-8"), MODE, before, backup)
+def encoded(text: str | None) -> bytes | None:
+    return None if text is None else text.encode("utf-8")
 
 
 def main() -> None:
@@ -210,7 +210,11 @@ def main() -> None:
         work,
         KUBELET,
         SETTINGS_ARGUMENTS,
-        {"backup": {"type": "bool", "default": True}, "kubeadm_patches": {"type": "str"}},
+        {
+            "backup": {"type": "bool", "default": True},
+            "backup_keep": {"type": "int", "default": 3},
+            "kubeadm_patches": {"type": "str"},
+        },
         mutually_exclusive=[("reserved_system_cpus", "reservation")],
     )
 

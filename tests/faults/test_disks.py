@@ -30,8 +30,15 @@ def disk() -> None:
         pytest.skip(mounts.why_not())
 
 
-def message(path: Path, number: int) -> str:
-    return "%s: cannot be written: %s; the old content is still there" % (path, os.strerror(number))
+REMEDIES = {
+    errno.ENOSPC: "make room on its file system (df, df -i), and run again",
+    errno.EROFS: "mount its file system for writing, and run again",
+}
+
+
+def message(path: Path, case: Case, number: int) -> str:
+    state = "nothing was written" if case.before is None else "the old content is still there"
+    return "%s: cannot be written: %s; %s; %s" % (path, os.strerror(number), state, REMEDIES[number])
 
 
 def fill(directory: Path, pages: int, files: int) -> None:
@@ -64,7 +71,7 @@ def write_on_full_disk(disk: Path, case: Case, pages: int, files: int, stray: bo
             assert look(path) == wanted(before, case)
             assert kept == ([os.path.basename(outcome.text)] if outcome.text else [])
         else:
-            assert outcome == (FAILED, message(path, errno.ENOSPC))
+            assert outcome == (FAILED, message(path, case, errno.ENOSPC))
             assert look(path) == before
             assert kept == []
             empty(disk)
@@ -132,7 +139,7 @@ def test_no_room_for_an_attribute(tmp_path: Path, count: Count) -> None:
             outcome = change(path, case)
             kinds.append(outcome.kind)
             assert set(os.listxattr(path)) == before
-            assert outcome.kind == DONE or outcome == (FAILED, message(path, errno.ENOSPC))
+            assert outcome.kind == DONE or outcome == (FAILED, message(path, case, errno.ENOSPC))
             assert os.listdir(path.parent) == [path.name]
             mounts.unmount(str(tmp_path))
         return kinds
@@ -156,7 +163,7 @@ def test_read_only_disk(tmp_path: Path, name: str, stray: bool, count: Count) ->
         path = prepare(tmp_path / "kubelet", case, stray)
         before, names = look(path), os.listdir(path.parent)
         assert mounts.make_read_only(str(tmp_path))
-        assert change(path, case) == (FAILED, message(path, errno.EROFS))
+        assert change(path, case) == (FAILED, message(path, case, errno.EROFS))
         assert look(path) == before
         assert os.listdir(path.parent) == names
 
@@ -185,7 +192,7 @@ def test_a_disk_becomes_read_only_meanwhile(tmp_path: Path, name: str, count: Co
             if outcome.kind == DONE:
                 assert look(path) == wanted(before, case)
             else:
-                assert outcome == (FAILED, message(path, errno.EROFS))
+                assert outcome == (FAILED, message(path, case, errno.EROFS))
                 assert look(path) == before
             mounts.unmount(str(tmp_path))
             if not more:

@@ -45,8 +45,8 @@ def clear(path: Path, outcome: Outcome) -> bool:
         outcome.kind == REFUSED
         and outcome.text
         in (
-            "%s: was changed while it was worked on; nothing was written, run again" % path,
-            "%s: vanished while it was worked on; nothing was written, run again" % path,
+            "%s: was changed while it was worked on; nothing was written; run again" % path,
+            "%s: vanished while it was worked on; nothing was written; run again" % path,
         )
     )
 

@@ -17,7 +17,7 @@ import stat
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from ..errors import InputError, NodeError, RefusedError
-from ..files import remove_file, replace_file
+from ..files import remedy_for, remove_file, replace_file
 from ..tree import Tree
 from .places import DIRECTORY, OPEN
 
@@ -66,8 +66,9 @@ def read_journal(tree: Tree, path: str = OPEN) -> Journal | None:
         return Journal(data["phase"], files, data["facts"], str(data.get("run", "")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NodeError(
-            "%s: cannot be read as the journal of a change: %s; look whether the node's kubelet works as it should,"
-            " and remove the file" % (tree.path(path), error)
+            "cannot be read as the journal of a change: %s" % error,
+            where=tree.path(path),
+            remedy="look whether the node's kubelet works as it should, and remove the file",
         ) from error
 
 
@@ -82,17 +83,33 @@ def _saved(data: Any) -> SavedFile:
 
 
 def save_files(tree: Tree, paths: Sequence[str]) -> dict[str, SavedFile]:
-    """The files as they are now, by path. Raises InputError for a path that is not absolute."""
+    """The files as they are now, by path.
+
+    Raises InputError for a path that is not absolute, NodeError for what is there and cannot be saved.
+    """
     files = {}
     for path in paths:
         if not os.path.isabs(path):
-            raise InputError("files: %r is not an absolute path on the node" % path)
-        if tree.exists(path, follow=False):
-            status = os.stat(tree.path(path))
-            files[path] = SavedFile(tree.read_bytes(path), stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)
-        else:
-            files[path] = SavedFile(None)
+            raise InputError("%r is not an absolute path on the node" % path, where="files", remedy="begin it with a /")
+        files[path] = _save(tree, path) if tree.exists(path, follow=False) else SavedFile(None)
     return files
+
+
+def _save(tree: Tree, path: str) -> SavedFile:
+    here = tree.path(path)
+    try:
+        status = os.stat(here)
+    except FileNotFoundError as error:
+        raise NodeError(
+            "is a link to nothing, %s, and cannot be saved; nothing was changed" % os.path.realpath(here),
+            where=here,
+            remedy="remove the link, or make the file that it leads to, and run again",
+        ) from error
+    except OSError as error:
+        raise NodeError(
+            "cannot be saved: %s; nothing was changed" % error.strerror, where=here, remedy=remedy_for(error)
+        ) from error
+    return SavedFile(tree.read_bytes(path), stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)
 
 
 def write_journal(tree: Tree, journal: Journal, path: str = OPEN) -> None:
@@ -101,7 +118,9 @@ def write_journal(tree: Tree, journal: Journal, path: str = OPEN) -> None:
     try:
         os.makedirs(directory, 0o700, exist_ok=True)
     except OSError as error:
-        raise NodeError("%s: cannot be made: %s; nothing was changed" % (directory, error.strerror)) from error
+        raise NodeError(
+            "cannot be made: %s; nothing was changed" % error.strerror, where=directory, remedy=remedy_for(error)
+        ) from error
     before = tree.read_bytes(path) if tree.exists(path, follow=False) else None
     replace_file(tree.path(path), _text(journal).encode("utf-8"), _MODE, before, backup=False, keep_mode=False)
 
@@ -145,21 +164,9 @@ def restore(tree: Tree, journal: Journal) -> list[str]:
         before = tree.read_bytes(path) if tree.exists(path, follow=False) else None
         if saved.content is not None:
             if not os.path.isdir(os.path.dirname(here)):
-                raise RefusedError("%s: its directory is gone; make it again and run again" % here)
-            if saved.content != before:
-                replace_file(here, saved.content, saved.mode, before, backup=False, keep_mode=False)
-            _give_back(here, saved)
+                raise RefusedError("its directory is gone", where=here, remedy="make it again and run again")
+            owner = saved.uid, saved.gid
+            replace_file(here, saved.content, saved.mode, before, backup=False, keep_mode=False, owner=owner)
         elif before is not None:
             remove_file(here, before, backup=False)
     return paths
-
-
-def _give_back(path: str, saved: SavedFile) -> None:
-    try:
-        status = os.stat(path)
-        if (status.st_uid, status.st_gid) != (saved.uid, saved.gid):
-            os.chown(path, saved.uid, saved.gid)
-        if stat.S_IMODE(status.st_mode) != saved.mode:
-            os.chmod(path, saved.mode)
-    except OSError as error:
-        raise NodeError("%s: owner and mode cannot be put back: %s" % (path, error.strerror)) from error

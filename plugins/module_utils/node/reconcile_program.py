@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         answer = _one_pass(tree, settings)
         success = not any(row.result == FAILED for row in answer.rows)
-    except (InputError, NodeError, RefusedError) as error:
+    except (InputError, NodeError, RefusedError, OSError) as error:
         _tell("error: %s" % error)
         success = False
     for line in _lines(answer):

@@ -37,7 +37,7 @@ from .drift import (
 from .journal import CHANGING, Journal, read_journal
 from .memory_state import MemoryPlan, memory_loss_error
 from .node import Node
-from .places import LAST
+from .places import LAST, OPEN
 from .sources import read_sources
 from .start import memory_plan, planned_values, start_findings
 
@@ -85,6 +85,11 @@ def rollout_report(node: Node, wanted: Mapping[str, Any], terms: Terms) -> dict[
     drain = restarts and needs_drain(plan["actions"], plan["drift"]) and not _is_dead(node, plan["found_refusal"])
     losses = plan.pop("losses")
     refusals += [] if terms.discard or (drain and terms.drain) else losses
+    if restarts:
+        # Imported here: a node that stays as it is needs no look at its disk.
+        from ..writable import unwritable
+
+        refusals += unwritable(node.tree, [*plan["files"], OPEN])
     if restarts and not terms.manage_service and _resets(plan["actions"]):
         refusals += _running_kubelet(node)
     return {

@@ -21,7 +21,11 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils import files
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.files import remove_file, replace_file
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.files import (
+    remove_file,
+    remove_old_backups,
+    replace_file,
+)
 
 OLD, NEW = b"cpuManagerPolicy: none\n", b"cpuManagerPolicy: static\n"
 
@@ -215,6 +219,101 @@ def test_a_file_system_without_attributes(path: Path, monkeypatch: pytest.Monkey
     assert path.read_bytes() == NEW
 
 
+@as_root
+def test_an_owner_is_given_before_the_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not afterwards, by name: then somebody could have put a link there."""
+    monkeypatch.setattr(os, "chown", failing(errno.EPERM))
+    monkeypatch.setattr(os, "chmod", failing(errno.EPERM))
+    replace_file(str(path), NEW, 0o604, OLD, backup=False, keep_mode=False, owner=(12, 34))
+    new = path.with_name("new")
+    replace_file(str(new), NEW, 0o604, owner=(12, 34))
+    for file in (path, new):
+        status = file.stat()
+        assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (12, 34, 0o604)
+
+
+# --- old backups ------------------------------------------------------------------------------------
+
+
+def backups_of(directory: Path, *suffixes: str) -> list[Path]:
+    paths = [directory / ("config.yaml." + suffix) for suffix in suffixes]
+    for path in paths:
+        path.write_bytes(OLD)
+    return paths
+
+
+@pytest.mark.parametrize("keep", range(7))
+def test_the_newest_backups_stay(directory: Path, path: Path, keep: int) -> None:
+    names = (
+        *("20200101T000000Z~", "20250101T000000Z~", "20260101T000000Z~"),
+        *("20260101T000000Z.2~", "20260101T000000Z.10~", STAMP + "~"),
+    )
+    paths = backups_of(directory, *names)
+    remove_old_backups(str(paths[-1]), keep)
+    assert sorted(directory.glob("*~")) == sorted(paths[-keep:] if keep else paths)
+
+
+def test_the_backup_that_was_just_made_stays(directory: Path, path: Path) -> None:
+    """Even where the clock went back."""
+    later = backups_of(directory, "20300101T000000Z~", "20300101T000001Z~")
+    backup = replace_file(str(path), NEW, 0o600, OLD)
+    assert backup is not None
+    remove_old_backups(backup, 2)
+    assert sorted(directory.glob("*~")) == [Path(backup), later[1]]
+
+
+def test_only_backups_of_this_file_are_removed(directory: Path, path: Path) -> None:
+    names = (
+        *(
+            "20200101T000000Z",
+            "2020010T000000Z~",
+            "20200101T000000Z.1.2~",
+            "20200101T000000Z.0~",
+            "20200101T000000Z.x~",
+        ),
+        *("old.20200101T000000Z~", "20200101t000000z~", "~", "20200101T000000Z~~"),
+    )
+    others = backups_of(directory, *names)
+    (directory / "config.yml.20200101T000000Z~").write_bytes(OLD)
+    (directory / "config.yaml.20200102T000000Z~").mkdir()
+    (directory / "config.yaml.20200103T000000Z~").symlink_to("config.yaml")
+    os.mkfifo(directory / "config.yaml.20200104T000000Z~")
+    if os.geteuid() == 0:
+        other = backups_of(directory, "20200105T000000Z~")[0]
+        os.chown(other, 1234, 5678)
+        others.append(other)
+    before = sorted(os.listdir(directory))
+    gone, newest = backups_of(directory, "20200106T000000Z~", STAMP + "~")
+    remove_old_backups(str(newest), 1)
+    assert sorted(os.listdir(directory)) == sorted([*before, newest.name])
+    assert not gone.exists()
+    # What is no backup is none to count from.
+    remove_old_backups(str(path), 1)
+    assert sorted(os.listdir(directory)) == sorted([*before, newest.name])
+
+
+@as_root
+def test_old_backups_of_the_files_owner_go(directory: Path, path: Path) -> None:
+    os.chown(path, 1234, 5678)
+    old = backups_of(directory, "20200101T000000Z~")[0]
+    os.chown(old, 1234, 5678)
+    backup = replace_file(str(path), NEW, 0o600, OLD)
+    assert backup is not None
+    remove_old_backups(backup, 1)
+    assert not old.exists()
+
+
+def test_an_old_backup_that_cannot_be_removed_stays(
+    directory: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, newest = backups_of(directory, "20200101T000000Z~", STAMP + "~")
+    monkeypatch.setattr(os, "unlink", failing(errno.EPERM))
+    remove_old_backups(str(newest), 1)
+    assert old.exists()
+    monkeypatch.setattr(os, "listdir", failing(errno.EIO))
+    remove_old_backups(str(newest), 1)
+
+
 # --- removing ---------------------------------------------------------------------------------------
 
 
@@ -258,7 +357,7 @@ def test_changed_meanwhile(directory: Path, path: Path, change: Change) -> None:
     path.write_bytes(OLD + b"# by hand\n")
     with pytest.raises(RefusedError) as caught:
         change(path)
-    assert str(caught.value) == "%s: was changed while it was worked on; nothing was written, run again" % path
+    assert str(caught.value) == "%s: was changed while it was worked on; nothing was written; run again" % path
     assert contents(directory) == {"config.yaml": OLD + b"# by hand\n"}
 
 
@@ -267,7 +366,7 @@ def test_vanished_meanwhile(directory: Path, path: Path, change: Change) -> None
     path.unlink()
     with pytest.raises(RefusedError) as caught:
         change(path)
-    assert str(caught.value) == "%s: vanished while it was worked on; nothing was written, run again" % path
+    assert str(caught.value) == "%s: vanished while it was worked on; nothing was written; run again" % path
     assert contents(directory) == {}
 
 
@@ -337,7 +436,7 @@ def test_not_a_regular_file(directory: Path, path: Path, make: Callable[[Path], 
     with pytest.raises(RefusedError) as caught:
         change(path)
     signal.alarm(0)
-    assert str(caught.value) == ("%s: is not a regular file; nothing was written, put it out of the way first" % path)
+    assert str(caught.value) == ("%s: is not a regular file; nothing was written; put it out of the way first" % path)
     assert os.lstat(path) == before
     assert os.listdir(directory) == ["config.yaml"]
 
@@ -419,7 +518,10 @@ def count_failures(
             assert here == after
             assert found == {"config.yaml.%s~" % STAMP: OLD}
         else:
-            assert message == "%s: cannot be written: Input/output error; the old content is still there" % path
+            assert message == (
+                "%s: cannot be written: Input/output error; the old content is still there;"
+                " look into the node's kernel log (dmesg), and run again" % path
+            )
             assert here == OLD
             assert found == {}
 
@@ -433,6 +535,29 @@ def test_any_call_fails_while_replacing(directory: Path, path: Path, monkeypatch
     assert failed.count("link") == failed.count("rename") == 1
     if os.geteuid() == 0:
         assert failed.count("fchown") == 2
+
+
+def test_any_call_fails_while_making(directory: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    new = directory / "new.yaml"
+    for number in range(1, 100):
+        new.unlink(missing_ok=True)
+        failing_os = FailingOS(number)
+        with monkeypatch.context() as patch:
+            patch.setattr(files, "os", failing_os)
+            try:
+                replace_file(str(new), NEW, 0o600)
+                message = ""
+            except NodeError as error:
+                message = str(error)
+        if not failing_os.failed:
+            break
+        is_made = not message or "perhaps not after a power cut" in message
+        assert is_made or message == (
+            "%s: cannot be written: Input/output error; nothing was written;"
+            " look into the node's kernel log (dmesg), and run again" % new
+        )
+        assert contents(directory) == ({"config.yaml": OLD, "new.yaml": NEW} if is_made else {"config.yaml": OLD})
+    assert number > 10
 
 
 def test_any_call_fails_while_removing(directory: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -475,7 +600,8 @@ def test_full_disk(small_disk: Path, backup: bool) -> None:
     with pytest.raises(NodeError) as caught:
         replace_file(str(path), bytes(40 << 10), 0o600, OLD, backup)
     assert str(caught.value) == (
-        "%s: cannot be written: No space left on device; the old content is still there" % path
+        "%s: cannot be written: No space left on device; the old content is still there;"
+        " make room on its file system (df, df -i), and run again" % path
     )
     assert contents(small_disk) == {"config.yaml": OLD, "other": bytes(40 << 10)}
 
@@ -501,7 +627,10 @@ def test_read_only_file_system(small_disk: Path, change: Change) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with pytest.raises(NodeError) as caught:
         change(path)
-    assert str(caught.value) == ("%s: cannot be written: Read-only file system; the old content is still there" % path)
+    assert str(caught.value) == (
+        "%s: cannot be written: Read-only file system; the old content is still there;"
+        " mount its file system for writing, and run again" % path
+    )
     assert contents(small_disk) == {"config.yaml": OLD}
 
 

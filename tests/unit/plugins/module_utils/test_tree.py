@@ -51,7 +51,7 @@ def test_live_tree() -> None:
 def test_root_is_absolute(root: str) -> None:
     with pytest.raises(InputError) as caught:
         Tree(root)
-    assert str(caught.value) == "root %r is not an absolute path; begin it with a /" % root
+    assert str(caught.value) == "root: %r is not an absolute path; begin it with a /" % root
 
 
 def test_root_is_a_directory(root: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_link_out_of_the_tree_is_refused(root: Path, tree: Tree, target: str) 
         with pytest.raises(RefusedError) as caught:
             call("/etc/leak")
         assert str(caught.value) == (
-            "%s leads out of %s, to %s; this link is not followed: put what it leads to in its place"
+            "%s: leads out of %s, to %s; this link is not followed; put what it leads to in its place"
             % (link, root, root.parent / "secret")
         )
 
@@ -246,3 +246,24 @@ def test_one_lies_over_another(tmp_path: Path) -> None:
     above = OverlaidTree(below, {"/b": b"2", "/c/../d": b"2"})
     assert [above.read_bytes(path) for path in ("/a", "/b", "/d")] == [b"1", b"2", b"2"]
     assert below.read_bytes("/b") == b"1"
+
+
+@pytest.mark.parametrize("path", ["/etc/\0", "/etc/\0\u00e9", "/etc/\ud800"])
+def test_what_is_no_path(tree: Tree, path: str) -> None:
+    for one in (tree, Tree("/")):
+        for call in (one.read_bytes, one.read_value, one.exists, one.path, one.names):
+            with pytest.raises(NodeError, match="is not a path on Linux"):
+                call(path)
+    assert not tree.exists("/etc/\u00e9")
+    assert not tree.exists("/etc/\udcff")
+
+
+def test_what_cannot_be_seen_is_not_missing(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a file that a broken disk hides would count as one that was never there, and be removed later."""
+
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "stat", fail)
+    with pytest.raises(NodeError, match="/etc/hostname: cannot be read: Input/output error"):
+        tree.exists("/etc/hostname", follow=False)
