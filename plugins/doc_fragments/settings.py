@@ -55,8 +55,10 @@ options:
   reserved_system_cpus:
     description:
       - The kubelet's C(reservedSystemCPUs), such as V(0-1,24-25). An empty text removes it.
+      - A text. A number such as V(3) is refused, because it can mean CPU 3 or three CPUs. Write V("3") in quotes for
+        CPU 3, or O(reservation.count=3) for three CPUs.
       - It takes the place of the CPUs in C(kubeReserved) and C(systemReserved).
-    type: str
+    type: raw
   kube_reserved_cpu:
     description:
       - The C(cpu) of the kubelet's C(kubeReserved), such as V(500m).

@@ -67,7 +67,8 @@ SETTINGS_ARGUMENTS: Arguments = {
     "memory_manager_policy": {"type": "str", "choices": list(MEMORY_MANAGER_POLICIES)},
     "cpu_cfs_quota": {"type": "bool"},
     "cpu_cfs_quota_period": {"type": "str"},
-    "reserved_system_cpus": {"type": "str"},
+    # Else Ansible makes the text "3" of the number 3, which may mean three CPUs.
+    "reserved_system_cpus": {"type": "raw"},
     "kube_reserved_cpu": {"type": "str"},
     "system_reserved_cpu": {"type": "str"},
     "kube_reserved_memory": {"type": "str"},

@@ -10,6 +10,7 @@ Source: k8s.io/apimachinery/pkg/api/resource and time.ParseDuration.
 from __future__ import annotations
 
 from .errors import InputError
+from .pattern import Pattern
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
@@ -24,16 +25,29 @@ _DURATION = {
     "h": 3600 * 10**9,
 }
 
-_EXAMPLES = {"quantity": "write CPUs as 2, 0.5 or 500m", "duration": "write it as 10s, 1m30s or 500ms"}
+_NUMBER = Pattern(r"([0-9]*)(?:\.([0-9]*))?")
+_UNIT = Pattern(r"[^.0-9]+")
+# Go counts nanoseconds in 64 bits, with a sign.
+_MAX_DURATION = 1 << 63
 
-# More digits than any quantity of CPUs or seconds needs; the API server caps them too.
-_MAX_DIGITS = 30
+_QUANTITY_EXAMPLES = "write CPUs as 2, 0.5 or 500m"
+
+# More digits than any quantity needs, and few enough to be read at once.
+_MAX_DIGITS = 1000
+
+
+class DurationError(InputError):
+    """Go reads no duration in a text. `unit` is the one that Go does not have, "" for none, None for another reason."""
+
+    def __init__(self, what: str, unit: str | None = None) -> None:
+        super().__init__(what, remedy="write it as 10s, 1m30s or 500ms")
+        self.unit = unit
 
 
 def millis(quantity: object) -> int:
     """Thousandths of a quantity such as "1500m", "2", 2.0, "1e0", rounded up as in Kubernetes. Raises InputError."""
     text = _text(quantity)
-    sign, whole, fraction, suffix = _number(text, "quantity")
+    sign, whole, fraction, suffix = _number(text)
     digits = int((whole + fraction) or "0")
     if suffix in _BINARY:
         scaled, power = digits << _BINARY[suffix], 3 - len(fraction)
@@ -50,52 +64,65 @@ def _decimal_power(text: str, suffix: str) -> int:
     digits = exponent[1:] if exponent[:1] in ("+", "-") else exponent
     if suffix[:1] in ("e", "E") and digits.isascii() and digits.isdigit() and len(digits) <= 2:
         return int(exponent)
-    raise InputError("quantity %r: unknown suffix %r; %s" % (text, suffix, _EXAMPLES["quantity"]))
+    raise InputError("quantity %r: unknown suffix %r" % (text, suffix), remedy=_QUANTITY_EXAMPLES)
 
 
 def nanoseconds(duration: object) -> int:
-    """The nanoseconds of a Go duration such as "10s", "1m30s", "100ms", "0". Raises InputError."""
+    """The nanoseconds of a Go duration such as "10s", "1m30s", "100ms", "0", cut off to whole ones.
+
+    Raises InputError, for a text a DurationError. Go has no durations beyond 2562047h47m16.854775807s.
+    """
     text = duration if isinstance(duration, str) else _text(duration)
-    sign, rest = (-1, text[1:]) if text[:1] == "-" else (1, text[1:] if text[:1] == "+" else text)
-    if rest == "0":
+    is_negative = text[:1] == "-"
+    at = 1 if text[:1] in ("+", "-") else 0
+    if text[at:] == "0":
         return 0
     total = 0
     while True:
-        _sign, whole, fraction, rest = _number(rest, "duration", text, signed=False)
-        unit = next((unit for unit in sorted(_DURATION, key=len, reverse=True) if rest.startswith(unit)), None)
-        if unit is None:
-            raise InputError("duration %r: a unit is missing; %s" % (text, _EXAMPLES["duration"]))
-        parts: int = 10 ** len(fraction)
-        total += int(whole or "0") * _DURATION[unit] + int(fraction or "0") * _DURATION[unit] // parts
-        rest = rest[len(unit) :]
-        if not rest:
-            return sign * total
+        number = _NUMBER.match(text, at)
+        if not number or number.group() in ("", "."):
+            raise DurationError("duration %r: a number is missing" % text)
+        at = _UNIT.end(text, number.end())
+        unit = text[number.end() : at]
+        if unit not in _DURATION:
+            problem = "there is no unit %r" % unit if unit else "a unit is missing"
+            raise DurationError("duration %r: %s" % (text, problem), unit)
+        total += _nanoseconds(number.group(1), number.group(2) or "", _DURATION[unit])
+        # Below zero there is room for one more.
+        if total > _MAX_DURATION or (total == _MAX_DURATION and at == len(text) and not is_negative):
+            raise DurationError("duration %r: it is longer than Go can count, 2562047h47m16.854775807s" % text)
+        if at == len(text):
+            return -total if is_negative else total
 
 
-def _number(text: str, what: str, whole_text: str | None = None, signed: bool = True) -> tuple[int, str, str, str]:
-    """Split a number off the start: (sign, digits before the point, digits after it, the rest)."""
-    shown = text if whole_text is None else whole_text
-    sign, at = 1, 0
-    if signed and text[:1] in ("+", "-"):
-        sign, at = (-1 if text[0] == "-" else 1), 1
-    start = at
-    while at < len(text) and text[at] in "0123456789":
-        at += 1
-    whole, fraction = text[start:at], ""
-    if text[at : at + 1] == ".":
-        start = at + 1
-        at = start
-        while at < len(text) and text[at] in "0123456789":
-            at += 1
-        fraction = text[start:at]
-    if not whole and not fraction:
-        raise InputError("%s %r: a number is missing; %s" % (what, shown, _EXAMPLES[what]))
+def _nanoseconds(whole: str, fraction: str, unit: int) -> int:
+    """One number of a duration. Go takes 18 or 19 digits of a fraction, and multiplies them as float64."""
+    digits = whole.lstrip("0")
+    if len(digits) > len(str(_MAX_DURATION)):
+        return _MAX_DURATION + 1
+    part, scale = 0, 1.0
+    for digit in fraction:
+        longer = part * 10 + int(digit)
+        if part > (_MAX_DURATION - 1) // 10 or longer > _MAX_DURATION:
+            break
+        part, scale = longer, scale * 10
+    return int(digits or "0") * unit + int(part * (unit / scale))
+
+
+def _number(text: str) -> tuple[int, str, str, str]:
+    """Split a quantity: (sign, digits before the point, digits after it, the suffix)."""
+    sign = -1 if text[:1] == "-" else 1
+    start = 1 if text[:1] in ("+", "-") else 0
+    match = _NUMBER.match(text, start)
+    if not match or match.group() in ("", "."):
+        raise InputError("quantity %r: a number is missing" % text, remedy=_QUANTITY_EXAMPLES)
+    whole, fraction = match.group(1), match.group(2) or ""
     if len(whole) + len(fraction) > _MAX_DIGITS:
-        raise InputError("%s %r: has more than %d digits" % (what, shown, _MAX_DIGITS))
-    return sign, whole, fraction, text[at:]
+        raise InputError("quantity %r: has more than %d digits" % (text, _MAX_DIGITS))
+    return sign, whole, fraction, text[match.end() :]
 
 
 def _text(quantity: object) -> str:
     if isinstance(quantity, bool) or not isinstance(quantity, (str, int, float)):
-        raise InputError("%r is not a quantity; write it as 2, 0.5 or 500m" % (quantity,))
+        raise InputError("%r is not a quantity" % (quantity,), remedy="write it as 2, 0.5 or 500m")
     return quantity if isinstance(quantity, str) else repr(quantity)

@@ -68,28 +68,23 @@ class KubeletConfiguration(Configuration):
         """
         # Imported here: a node without a kubelet needs no reader of YAML, and every import costs time on every node.
         from .document import read_document
+        from .yaml import ReadError
 
         try:
             values = read_document(text).value
-        except ValueError as error:  # YAMLError among them
-            raise ConfigurationError("%s: %s" % (source, error)) from error
+        except ReadError as error:
+            raise ConfigurationError(str(error), source) from error
         if values is None:
-            raise ConfigurationError(
-                "%s: the file is empty, expected a KubeletConfiguration; %s" % (source, _OTHER_FILE)
-            )
+            raise ConfigurationError("the file is empty, expected a KubeletConfiguration", source, _OTHER_FILE)
         if not isinstance(values, dict):
-            raise ConfigurationError(
-                "%s: expected a mapping, found a %s; %s" % (source, type(values).__name__, _OTHER_FILE)
-            )
+            what = "expected a mapping, found a %s" % type(values).__name__
+            raise ConfigurationError(what, source, _OTHER_FILE)
         for key, expected in (("apiVersion", API_VERSION), ("kind", KIND)):
-            if key not in values:
-                raise ConfigurationError(
-                    "%s: '%s' is missing, expected '%s: %s'; %s" % (source, key, key, expected, _OTHER_FILE)
-                )
-            if values[key] != expected:
-                raise ConfigurationError(
-                    "%s: expected '%s: %s', found %r; %s" % (source, key, expected, values[key], _OTHER_FILE)
-                )
+            if values.get(key) != expected:
+                what = "expected '%s: %s', found %r" % (key, expected, values.get(key))
+                if key not in values:
+                    what = "'%s' is missing, expected '%s: %s'" % (key, key, expected)
+                raise ConfigurationError(what, source, _OTHER_FILE)
         return cls(text, values, source)
 
     def with_changes(self, changes: Mapping[tuple[str, ...], Any]) -> KubeletConfiguration:
@@ -99,14 +94,18 @@ class KubeletConfiguration(Configuration):
         missing is made; one that loses its last member goes, too. What is already so causes no change of the text.
 
         Raises InputError for a path or value that no file can hold, and ConfigurationError for a path through
-        something that is no mapping.
+        something that is no mapping, or a place that an anchor, an alias or a merge key shares with another.
         """
         wanted = changed_values(self, changes)
         # Imported here: a module that only reads is faster without it.
         from .editor import edit
 
         try:
-            changed = KubeletConfiguration.parse(edit(self.text, self.values, wanted), self.source)
+            text = edit(self.text, self.values, wanted)
+        except ConfigurationError as error:
+            raise error.within(self.source) from error
+        try:
+            changed = KubeletConfiguration.parse(text, self.source)
         except ConfigurationError as error:
             raise AssertionError("internal error, nothing was written: %s" % error) from error
         if not same(changed.values, wanted):
@@ -134,9 +133,8 @@ def _set(values: dict[str, Any], path: tuple[str, ...], value: Any, source: str)
             values[key] = {}
         values = values[key]
         if not isinstance(values, dict):
-            raise ConfigurationError(
-                "%s: %s is no mapping, found %r; repair it first" % (source, ".".join(path[:depth]), values)
-            )
+            what = "%s is no mapping, found %r" % (".".join(path[:depth]), values)
+            raise ConfigurationError(what, source, "repair it first")
     values[path[-1]] = value
 
 
@@ -160,7 +158,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, int) and -(2**63) <= value < 2**64:
         return int(value)
     if isinstance(value, float) and isfinite(value):
-        return float(value)
+        # In JSON, to which the kubelet turns YAML, both are one.
+        return int(value) if value.is_integer() and abs(value) < 2**63 else float(value)
     raise InputError("no configuration file can hold the value %r" % (value,))
 
 

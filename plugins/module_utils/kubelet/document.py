@@ -10,11 +10,11 @@ import json
 import re
 from typing import Any
 
-from .yaml import FLOW, PLAIN, Member, Node, YAMLError, read
+from .yaml import FLOW, PLAIN, Member, Node, ReadError, YAMLError, read
 
 
 def read_document(text: str) -> Node:
-    """The root of the text. Raises ValueError, mostly YAMLError, which tells the line and the column."""
+    """The root of the text. Raises ReadError, mostly a YAMLError, which has the line and the column."""
     return _JSONReader(text).document() if is_json(text) else read(text)
 
 
@@ -40,9 +40,14 @@ class _JSONReader:
                 error.lineno,
                 error.colno,
                 "no JSON, which the leading '{' announces: %s; is the file whole?" % error.msg,
+                is_broken=True,
             ) from error
         except RecursionError as error:
-            raise ValueError("too many collections in each other") from error
+            raise ReadError("too many collections in each other") from error
+        except ReadError:
+            raise
+        except ValueError as error:  # an integer of thousands of digits
+            raise ReadError(str(error)) from error
         return self._node(self._skip(0))
 
     def _node(self, start: int) -> Node:
@@ -68,11 +73,9 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
         keys = [key for key, _value in pairs]
-        raise ValueError(
-            "the key %r is there twice; remove one of the two" % next(k for k in keys if keys.count(k) > 1)
-        )
+        raise ReadError("the key %r is there twice; remove one of the two" % next(k for k in keys if keys.count(k) > 1))
     return members
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError("%s is no JSON" % name)
+    raise ReadError("%s is no JSON" % name, is_broken=True)

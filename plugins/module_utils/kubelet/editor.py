@@ -10,15 +10,35 @@ import json
 import re
 from typing import Any, Iterator, Sequence
 
+from .configuration import ConfigurationError
 from .document import is_json, read_document
 from .values import REMOVE, same
-from .yaml import BLOCK, DOUBLE, EMPTY, FLOW, PLAIN, SINGLE, Member, Node, YAMLError, load
+from .yaml import (
+    ALIAS,
+    ALONE,
+    BLOCK,
+    DOUBLE,
+    EMPTY,
+    FLOW,
+    PLAIN,
+    SINGLE,
+    Anchor,
+    Member,
+    Node,
+    YAMLError,
+    anchors,
+    load,
+)
 
 _INDENT_STEP = 2
 
 
 def edit(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
-    """The text with what differs between `old`, which it says, and `new` changed."""
+    """The text with what differs between `old`, which it says, and `new` changed.
+
+    Raises ConfigurationError where an anchor, an alias or a merge key shares the place with another. Its message names
+    the line.
+    """
     for path, value in _edits(old, new):
         text = _Editor(text).edited(path, value)
     return text
@@ -52,6 +72,9 @@ class _Editor:
         self.newline = "\r\n" if text.find("\r\n") + 1 == text.find("\n") > 0 else "\n"
 
     def edited(self, path: Sequence[str], value: Any) -> str:
+        anchor = self._checked(path, value)
+        if anchor is not None:
+            return _Editor(self._without_name(anchor)).edited(path, value)
         mapping = self.root
         for key in path[:-1]:
             mapping = mapping.members[key].node
@@ -68,7 +91,7 @@ class _Editor:
 
     def _with_value(self, mapping: Node, member: Member, value: Any) -> str:
         text, node = self.text, member.node
-        space = " " if node.style == EMPTY else ""
+        space = {EMPTY: " ", ALONE: ": "}.get(node.style, "")
         if mapping.style == FLOW:
             return text[: node.start] + space + self._flow(value, node.style, mapping) + text[node.end :]
         key_line_end = self._line_end(member.colon)
@@ -83,6 +106,48 @@ class _Editor:
             return text[: self._line_start(node.start)] + block + text[node.end :]
         line_end = self._line_end(node.end)
         return text[: member.colon] + text[node.end : line_end] + self.newline + block + text[line_end:]
+
+    # --- places that are shared -----------------------------------------------------------------
+
+    def _checked(self, path: Sequence[str], value: Any) -> Anchor | None:
+        """The value's own anchor, which no alias repeats. Raises ConfigurationError where others share the place."""
+        if self.json:
+            return None
+        name, start, end, node = ".".join(path), self.root.start, self.root.start, self.root
+        for depth, key in enumerate(path, 1):
+            if node.style == ALIAS:
+                what = "%s cannot be changed in an alias" % name
+                raise self._refusal(node.start, what, "write the mapping out in its place")
+            is_last = depth == len(path)
+            if node.merge is not None and _is_in_the_way(node, key, is_last, is_last and value is REMOVE):
+                what = "%s cannot be changed beside a merge key" % name
+                raise self._refusal(node.merge.start, what, "write the keys out that '<<' gives")
+            if key not in node.members:
+                start = end = node.start
+                break
+            member = node.members[key]
+            start, end, node = member.start, member.node.end, member.node
+        own = None
+        for anchor in anchors(self.text) if "&" in self.text else ():
+            is_inside = start <= anchor.start < end
+            repeats = [at for at in anchor.aliases if not start <= at < end]
+            if repeats and (is_inside or anchor.start <= start <= anchor.end):
+                what = "%s cannot be changed in the value of an anchor, which line %d repeats"
+                what %= name, self._line(repeats[0])
+                raise self._refusal(anchor.start, what, "write the value out at both places")
+            if is_inside and anchor.name_end <= node.start and anchor.end == end:
+                own = anchor
+        return own
+
+    def _refusal(self, at: int, what: str, remedy: str) -> ConfigurationError:
+        return ConfigurationError(what, "line %d" % self._line(at), remedy)
+
+    def _without_name(self, anchor: Anchor) -> str:
+        before, rest = self.text[: anchor.start], self.text[anchor.name_end :].lstrip(" \t")
+        return (before.rstrip(" \t") if rest[:1] in ("", "\r", "\n") else before) + rest
+
+    def _line(self, at: int) -> int:
+        return self.text.count("\n", 0, at) + 1
 
     # --- block mappings --------------------------------------------------------------------------
 
@@ -225,6 +290,13 @@ class _Editor:
 
     def _column(self, at: int) -> int:
         return at - self._line_start(at)
+
+
+def _is_in_the_way(mapping: Node, key: str, is_last: bool, is_removed: bool) -> bool:
+    """Whether the merge key of a mapping gives a key that is to be changed, or has no place for others beside it."""
+    merged = mapping.merge.node.value if mapping.merge else {}
+    is_given = any(key in one for one in (merged if isinstance(merged, list) else [merged]))
+    return (is_last and mapping.style == FLOW) or (is_given and (is_removed or key not in mapping.members))
 
 
 def _is_inline(value: Any) -> bool:

@@ -14,8 +14,7 @@ from __future__ import annotations
 import json
 from typing import Any, Iterator, Mapping
 
-from ..errors import InputError
-from ..quantity import nanoseconds
+from ..quantity import DurationError, nanoseconds
 from ..state.golang import quote
 from .finding import Finding, harmful, refused
 
@@ -210,23 +209,15 @@ def _duration(name: str, value: Any, findings: list[Finding]) -> int | None:
         return None
     try:
         return nanoseconds(value)
-    except InputError as error:
-        text = "failed to decode: time: %s" % _duration_error(value)
-        findings.append(refused(text, str(error), remedy, name))
+    except DurationError as error:
+        found = quote(value)
+        if error.unit is None:
+            said = "invalid duration %s" % found
+        else:
+            unit = "unknown unit %s" % quote(error.unit) if error.unit else "missing unit"
+            said = "%s in duration %s" % (unit, found)
+        findings.append(refused("failed to decode: time: %s" % said, str(error), remedy, name))
         return None
-
-
-def _duration_error(text: str) -> str:
-    """What time.ParseDuration says."""
-    rest = text.lstrip("+-")
-    number = rest[: len(rest) - len(rest.lstrip("0123456789."))]
-    unit = rest[len(number) :]
-    unit = unit[: len(unit) - len(unit.lstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"))]
-    if number.strip(".") and number == rest:
-        return "missing unit in duration %s" % quote(text)
-    if number.strip(".") and unit and number + unit == rest:
-        return "unknown unit %s in duration %s" % (quote(unit), quote(text))
-    return "invalid duration %s" % quote(text)
 
 
 def _wrong_type(name: str, kind: str, value: Any, key: str = "") -> Finding:

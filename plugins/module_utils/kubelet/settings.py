@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, Callable, Container, Mapping, NamedTuple
 
 from ..cpuset import CPUSet
-from ..errors import InputError, RefusedError
+from ..errors import InputError, RefusedError, option
 from ..policy.options import StaticOptions, check_machine, parse_static_options
 from ..policy.reservation import kubelet_reservation
 from ..quantity import millis, nanoseconds
@@ -53,7 +53,8 @@ def _options(value: Any) -> dict[str, str]:
         raise InputError("%r is not a mapping of option names to texts" % (value,))
     for name, text in value.items():
         if not isinstance(text, str):
-            raise InputError('option %s is %r, not a text: the kubelet wants it quoted, as in "true"' % (name, text))
+            what = "option %s is %r, not a text as the kubelet wants it" % (name, text)
+            raise InputError(what, remedy='put it in quotes, as in "true"')
     return dict(value)
 
 
@@ -144,27 +145,42 @@ def _found(configuration: Configuration, setting: Setting, is_replaced: bool) ->
         setting.meaning(value)
     except InputError as error:
         source = configuration.origin(setting.path) or configuration.source
-        raise ConfigurationError("%s: %s: %s" % (source, ".".join(setting.path), error)) from error
+        raise ConfigurationError(error.what, "%s: %s" % (source, ".".join(setting.path)), error.remedy) from error
     return value
 
 
 def check_settings(wanted: Mapping[str, Any]) -> None:
     """Raise InputError for a value that no kubelet would take; the message names the setting."""
+    _check_reserved(wanted.get("reserved_system_cpus", ""))
     for name, value in wanted.items():
         try:
             SETTINGS[name].meaning(value)
         except InputError as error:
-            raise InputError("%s: %s" % (name, error)) from error
+            raise error.within(option(name)) from error
     for name in _AMOUNTS:
         if name in wanted and millis(wanted[name]) < 0:
-            raise InputError("%s: %r is negative; write 0 or more" % (name, wanted[name]))
-    if "cpu_manager_reconcile_period" in wanted and nanoseconds(wanted["cpu_manager_reconcile_period"]) < 0:
-        raise InputError(
-            "cpu_manager_reconcile_period: %r is negative; write 0 or more" % wanted["cpu_manager_reconcile_period"]
-        )
+            raise InputError("%r is negative" % wanted[name], option(name), "write 0 or more")
+    period = wanted.get("cpu_manager_reconcile_period", "0")
+    if nanoseconds(period) < 0:
+        raise InputError("%r is negative" % period, option("cpu_manager_reconcile_period"), "write 0 or more")
     period = wanted.get("cpu_cfs_quota_period", SETTINGS["cpu_cfs_quota_period"].default)
     if not _SHORTEST_QUOTA_PERIOD <= nanoseconds(period) <= _LONGEST_QUOTA_PERIOD:
-        raise InputError("cpu_cfs_quota_period: %r is out of range; write 1ms to 1s" % period)
+        raise InputError("%r is out of range" % period, option("cpu_cfs_quota_period"), "write 1ms to 1s")
+
+
+def _check_reserved(value: Any) -> None:
+    """Raise InputError for CPUs that are no text: it is not known what they mean."""
+    if isinstance(value, str):
+        return
+    what, remedy = "%r is not a text" % (value,), 'write the CPUs as one text, as in "0-1,24-25"'
+    if isinstance(value, int) and not isinstance(value, bool):
+        what = "the number %d can mean CPU %d or %d CPUs" % (value, value, value)
+        remedy = 'write "%d" in quotes for the CPU, or %s: {count: %d} for so many CPUs' % (
+            value,
+            option("reservation"),
+            value,
+        )
+    raise InputError(what, option("reserved_system_cpus"), remedy)
 
 
 def complete(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,8 +274,9 @@ def static_options(settings: Mapping[str, Any], configuration: Configuration, mi
     if settings["cpu_manager_policy"] != STATIC:
         if options:
             raise InputError(
-                "cpu_manager_policy_options: the kubelet does not start with the policy none and options (%s);"
-                " leave them away, or set cpu_manager_policy: static" % ", ".join(sorted(options))
+                "the kubelet does not start with the policy none and options (%s)" % ", ".join(sorted(options)),
+                option("cpu_manager_policy_options"),
+                "leave them away, or set %s: static" % option("cpu_manager_policy"),
             )
         return StaticOptions()
     gates = _gates(configuration, minor)
@@ -271,7 +288,7 @@ def static_options(settings: Mapping[str, Any], configuration: Configuration, mi
             beta_enabled=gates.enabled(CPU_BETA_OPTIONS),
         )
     except InputError as error:
-        raise InputError("cpu_manager_policy_options: %s" % error) from error
+        raise error.within(option("cpu_manager_policy_options")) from error
 
 
 def manager_config(settings: Mapping[str, Any], configuration: Configuration, machine: Machine) -> CPUManagerConfig:
@@ -281,8 +298,10 @@ def manager_config(settings: Mapping[str, Any], configuration: Configuration, ma
     reserved = CPUSet.parse(settings["reserved_system_cpus"])
     if not reserved <= topology.all_cpus():
         raise InputError(
-            "reserved_system_cpus: %s is not a subset of the node's online CPUs %s: CPUs %s are missing;"
-            " take others, or switch them on" % (reserved, topology.all_cpus(), reserved - topology.all_cpus())
+            "%s is not a subset of the node's online CPUs %s: CPUs %s are missing"
+            % (reserved, topology.all_cpus(), reserved - topology.all_cpus()),
+            option("reserved_system_cpus"),
+            "take others, or switch them on",
         )
     _check_combinations(settings, configuration, options, topology, reserved)
     pod_level = _gates(configuration, machine.minor).enabled(POD_LEVEL_MANAGERS)
@@ -294,11 +313,12 @@ def manager_config(settings: Mapping[str, Any], configuration: Configuration, ma
     try:
         reserved = kubelet_reservation(topology, millicores, options, reserved)
     except InputError as error:
-        raise InputError("the static policy would not start: %s" % error) from error
+        raise error.within("the static policy would not start") from error
     if reserved == topology.all_cpus():
+        names = tuple(map(option, ("reserved_system_cpus", "kube_reserved_cpu", "system_reserved_cpu")))
         raise RefusedError(
-            "reserving all of the CPUs %s leaves none for any pod under the static policy; reserve fewer with"
-            " reserved_system_cpus, or kube_reserved_cpu and system_reserved_cpu" % reserved
+            "reserving all of the CPUs %s leaves none for any pod under the static policy" % reserved,
+            remedy="reserve fewer with %s, or %s and %s" % names,
         )
     return CPUManagerConfig(
         STATIC, topology.all_cpus(), reserved, options.strict_cpu_reservation, machine.minor, pod_level
@@ -317,19 +337,21 @@ def _check_combinations(
     cgroups = [key for key in ("systemReservedCgroup", "kubeReservedCgroup") if values.get(key)]
     if reserved and cgroups:
         raise RefusedError(
-            "reserved_system_cpus cannot be used with %s, which the file has: the kubelet would not start;"
-            " remove it from the file, or reserve with kube_reserved_cpu and system_reserved_cpu"
-            % " and ".join(cgroups)
+            "%s cannot be used with %s, which the file has: the kubelet would not start"
+            % (option("reserved_system_cpus"), " and ".join(cgroups)),
+            remedy="remove it from the file, or reserve with %s and %s"
+            % (option("kube_reserved_cpu"), option("system_reserved_cpu")),
         )
     try:
         check_machine(options, topology, settings["topology_manager_policy"])
     except InputError as error:
-        raise InputError("cpu_manager_policy_options: %s" % error) from error
+        raise error.within(option("cpu_manager_policy_options")) from error
     allowed = settings["topology_manager_policy_options"].get("max-allowable-numa-nodes", "")
     most = max(_MAX_NUMA_NODES, int(allowed) if allowed.isdecimal() else 0)
     if settings["topology_manager_policy"] != "none" and topology.num_numa_nodes > most:
         raise InputError(
-            "topology_manager_policy: %s is unsupported on a node with %d NUMA nodes, more than %d; set none, or"
-            " max-allowable-numa-nodes in topology_manager_policy_options"
-            % (settings["topology_manager_policy"], topology.num_numa_nodes, most)
+            "%s is unsupported on a node with %d NUMA nodes, more than %d"
+            % (settings["topology_manager_policy"], topology.num_numa_nodes, most),
+            option("topology_manager_policy"),
+            "set none, or max-allowable-numa-nodes in %s" % option("topology_manager_policy_options"),
         )

@@ -5,17 +5,19 @@
 """A strict reader of the YAML that kubelet configurations are written in.
 
 The nodes have Python's standard library and nothing else. This reader gives the value and, for an editor,
-where in the text each value and each key stands. It reads a plain scalar only where the kubelet
-(sigs.k8s.io/yaml, YAML 1.1) and PyYAML read it alike: C(yes) and C(on) are booleans, C(0-3) and C(10s) are texts,
-C(010), C(1e3), C(y) and C(2026-01-01) are refused. So are anchors, aliases, merge keys, tags, several documents,
-duplicate keys, keys that are no texts, and tabs outside of quotes, comments and block scalars.
-It never guesses: what it does not know for sure is a YAMLError.
+where in the text each value and each key stands. Anchors, aliases and merge keys are followed; each alias has a copy.
+Scalars are read as the kubelet reads them (sigs.k8s.io/yaml, YAML 1.1): C(yes) and C(on) are booleans, C(0-3) and
+C(10s) are texts, and a number without a fraction is an integer, also C(110.0) and C(1.1e2), as it becomes JSON.
+Refused is what is rare and mostly a mistake: C(010), C(y) and C(2026-01-01), tags, several documents, duplicate keys,
+keys that are no texts, anchors of keys. What this reader does not know for sure is a YAMLError.
+Source: sigs.k8s.io/yaml (goyaml.v2: resolve.go, decode.go, scannerc.go).
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from copy import deepcopy
+from typing import Any, Callable, NamedTuple
 
 from ..pattern import Pattern
 
@@ -23,13 +25,23 @@ from ..pattern import Pattern
 BLOCK, FLOW = "block", "flow"
 PLAIN, SINGLE, DOUBLE, LITERAL = "plain", "single-quoted", "double-quoted", "literal"
 EMPTY = "empty"
+# An alias; and in flow style, nothing behind a key that has no colon either, as in C({a, b}).
+ALIAS, ALONE = "alias", "alone"
 
 
-class YAMLError(ValueError):
+class ReadError(ValueError):
+    """The text cannot be read. `is_broken`: the kubelet refuses it, too; else only this reader does."""
+
+    def __init__(self, what: str, is_broken: bool = False) -> None:
+        super().__init__(what)
+        self.is_broken = is_broken
+
+
+class YAMLError(ReadError):
     """The text is broken, or uses what this reader refuses. `line` and `column` count from 1."""
 
-    def __init__(self, line: int, column: int, what: str) -> None:
-        super().__init__("line %d, column %d: %s" % (line, column, what))
+    def __init__(self, line: int, column: int, what: str, is_broken: bool = False) -> None:
+        super().__init__("line %d, column %d: %s" % (line, column, what), is_broken)
         self.line = line
         self.column = column
 
@@ -37,7 +49,8 @@ class YAMLError(ValueError):
 class Node(NamedTuple):
     """One value, written as text[start:end]; neither the comment behind it nor its last line break belongs to it.
 
-    An EMPTY node starts and ends behind its key's colon. Only mappings have members, in the order of the text.
+    An EMPTY node starts and ends behind its key's colon. Only mappings have members, in the order of the text;
+    what their merge key gives is in the value only. A node with an anchor starts behind that.
     """
 
     value: Any
@@ -45,6 +58,8 @@ class Node(NamedTuple):
     end: int
     style: str
     members: dict[str, Member]
+    # The merge key, '<<'.
+    merge: Member | None = None
 
 
 class Member(NamedTuple):
@@ -53,6 +68,16 @@ class Member(NamedTuple):
     start: int
     colon: int
     node: Node
+
+
+class Anchor(NamedTuple):
+    """A value with a name: its '&' is at `start`, the name ends at `name_end` and the value at `end`."""
+
+    start: int
+    name_end: int
+    end: int
+    # Where the '*' are that stand for the value.
+    aliases: list[int]
 
 
 def load(text: str) -> Any:
@@ -65,19 +90,27 @@ def read(text: str) -> Node:
     return _Reader(text).document()
 
 
+def anchors(text: str) -> list[Anchor]:
+    """All anchors of the one document in `text`, in the order in which their values end. Raises YAMLError."""
+    reader = _Reader(text)
+    reader.document()
+    return reader.anchors
+
+
 _WORDS = {
     **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True),
     **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
     **dict.fromkeys(("~", "null", "Null", "NULL")),
 }
-# Booleans to the kubelet and texts to PyYAML; the special keys of YAML 1.1; no JSON numbers.
+# Booleans to the kubelet only; the special keys of YAML 1.1; no JSON numbers.
 _DISPUTED = frozenset(("y", "Y", "n", "N", "<<", "=")) | frozenset(
     sign + word for word in (".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN") for sign in ("", "+", "-")
 )
 _INTEGER = Pattern(r"[-+]?(?:0|[1-9][0-9]{0,19})")
-_FLOAT = Pattern(r"[-+]?[0-9]+\.[0-9]+(?:[eE][-+][0-9]{1,2})?")
-# What some reader takes for a number or a date once its underscores are gone. PyYAML counts in base 60 and octal,
-# Go reads 1e3 and 0o17, both know dates.
+_FLOAT = Pattern(r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?")
+# Go's integers end here.
+_LARGE = 1 << 63
+# What some reader takes for a number or a date once its underscores are gone: octal, base 60.
 _NUMBER_TO_SOME = Pattern(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
     r"|[-+]?0[xXoObB][-+]?[0-9a-fA-F]*"
@@ -88,18 +121,26 @@ _NUMBER_TO_SOME = Pattern(
 # Not text, or a line break to some readers only: a lone CR, NEL, LS, PS. A byte order mark is for the first place.
 _UNREADABLE = "[^\t\r\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|\r(?!\n)"
 _UNREADABLE_ASCII = Pattern("[^\t\r\n\x20-\x7e]|\r(?!\n)")
+# No control characters: what some readers take for a line break.
+_LINE_BREAKS_TO_SOME = "\r\x85"
 # Spaces, line breaks and comments. A '#' inside a word starts none.
-_GAP = Pattern(r"(?:[ ]+|\r?\n|(?<![^ \r\n\ufeff])#[^\r\n]*)*")
-_LINE_END = Pattern(r" *(?: #[^\r\n]*)?(?=\r?\n|\Z)")
+_GAP = Pattern(r"(?:[ ]+|\r?\n|(?<![^ \t\r\n\ufeff])#[^\r\n]*)*")
+# Inside of brackets tabs are like spaces; outside, where no key can start.
+_GAP_IN_FLOW = Pattern(r"(?:[ \t]+|\r?\n|(?<![^ \t\r\n\ufeff])#[^\r\n]*)*")
+_BLANKS = Pattern(r"[ \t]*")
+_LINE_END = Pattern(r"[ \t]*(?:(?<=[ \t])#[^\r\n]*)?(?=\r?\n|\Z)")
 _MARKER = Pattern(r"(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _DIRECTIVE = Pattern(r"%YAML 1\.1")
 _DASH = Pattern(r"-(?=[ \t\r\n]|\Z)")
-_COLON = Pattern(r" *:(?=[ \t\r\n]|\Z)")
-_COLON_BEHIND_QUOTES = Pattern(r" *:")
+_COLON = Pattern(r"[ \t]*:(?=[ \t\r\n]|\Z)")
+_COLON_BEHIND_QUOTES = Pattern(r"[ \t]*:")
+# A name, and nothing of which some reader does not know whether it belongs to it.
+_NAME = Pattern(r"[&*]([-0-9A-Za-z_]+)(?=[ \t\r\n,\]}]|\Z)")
+_MERGE = Pattern(r"<<(?=[ \t]*:(?:[ \t\r\n]|\Z))")
 # One line of a plain scalar: up to ': ' or ' #' and, inside brackets, up to their signs.
-_PLAIN_LINE = Pattern(r"(?:[^ \t\r\n:#]+|:(?![ \t\r\n]|\Z)|(?<![ \r\n])#| +(?![ #]))*")
-_PLAIN_LINE_IN_FLOW = Pattern(r"(?:[^ \t\r\n:#,?\[\]{}]+|:(?![ \t\r\n,?\[\]{}]|\Z)|(?<![ \r\n])#| +(?![ #]))*")
-_PLAIN_FOLD = Pattern(r" *(?:\r?\n *)+")
+_PLAIN_LINE = Pattern(r"(?:[^ \t\r\n:#]+|:(?![ \t\r\n]|\Z)|(?<![ \t\r\n])#|[ \t]+(?![ \t#]))*")
+_PLAIN_LINE_IN_FLOW = Pattern(r"(?:[^ \t\r\n:#,?\[\]{}]+|:(?![ \t\r\n,?\[\]{}]|\Z)|(?<![ \t\r\n])#|[ \t]+(?![ \t#]))*")
+_PLAIN_FOLD = Pattern(r"[ \t]*(?:\r?\n *)+")
 _FOLD = Pattern(r"[ \t]*(?:\r?\n[ \t]*)+")
 _CONTINUATION = Pattern(r"\n( *)(?=[^ \r\n])")
 _SINGLE_QUOTED = Pattern(r"'((?:[^']|'')*)'")
@@ -109,7 +150,7 @@ _ESCAPE_OR_FOLD = Pattern(
 )
 _ESCAPES = {
     "0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b", " ": " ",
-    '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
+    '"': '"', "\\": "\\", "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
 }  # fmt: skip
 _BLOCK_HEADER = Pattern(r"([|>])(?:([-+])([1-9])?|([1-9])([-+])?)?")
 _BLANK_LINES = Pattern(r"(?: *\r?\n)* *")
@@ -117,17 +158,22 @@ _REST_OF_LINE = Pattern(r"[^\r\n]*")
 _BREAK = Pattern(r"\r?\n")
 
 _REFUSED = {
-    "&": "found an anchor, which this reader does not follow; write the value out at each place",
-    "*": "found an alias, which this reader does not follow; write the value out, or put it in quotes if it is a text",
+    "&": "found an anchor where this reader expects none; remove it, or put the value in quotes if it is a text",
+    "*": "found an alias where this reader expects none; write the value out, or put it in quotes if it is a text",
     "!": "found a tag, which this reader does not know; remove it, or put the value in quotes if it is a text",
 }
 _TAB = "found a tab; use spaces"
+_MERGE_KEY = "<<"
+_TWO_NAMES = "an alias or a second anchor cannot have an anchor; remove one of the two"
+_UNCLOSED_QUOTE = "the quote that opens here is never closed; is the file whole?"
 _QUOTE = "put a text in quotes, write a number in decimal digits"
 _NO_PLAIN_START = frozenset(("", *",[]{}#|>%@`"))
 _CLOSING = {"[": "]", "{": "}"}
 _MAX_DEPTH = 50
 # YAML's own limit is 1024.
 _MAX_KEY = 1000
+# How many values all aliases together may stand for: a few lines can stand for billions.
+_MAX_COPIES = 10000
 
 
 class _Reader:
@@ -137,13 +183,19 @@ class _Reader:
         self.text = text
         self.first = self.at = 1 if text.startswith("\ufeff") else 0
         self.depth = 0
+        self.anchors: list[Anchor] = []
+        # What the names stand for; None where the value has not ended yet.
+        self.named: dict[str, tuple[Anchor, Any] | None] = {}
+        self.copies = 0
 
     def document(self) -> Node:
         # The whole of Unicode takes milliseconds to compile; nearly all files are ASCII.
         unreadable_here = _UNREADABLE_ASCII if self.text.isascii() else re.compile(_UNREADABLE)
         unreadable = unreadable_here.search(self.text, self.at)
         if unreadable:
-            raise self._error("found the character %a; remove it" % unreadable.group(), unreadable.start())
+            character = unreadable.group()
+            is_broken = character < "\xa0" and character not in _LINE_BREAKS_TO_SOME
+            raise self._error("found the character %a; remove it" % character, unreadable.start(), is_broken)
         self._skip()
         directive = self._peek() == "%" and self._column() == 0
         if directive:
@@ -169,31 +221,78 @@ class _Reader:
 
     # --- blocks: structure by indentation --------------------------------------------------------
 
-    def _value(self, indent: int, after: str) -> Node:
-        """What follows the ':', '-' or '---' of a collection at column `indent`."""
+    def _value(self, indent: int, after: str, anchored: bool = False) -> Node:
+        """What follows the ':', '-' or '---' of a collection at column `indent`, or its anchor."""
         here = self.at
+        if after != "-":
+            self.at = _BLANKS.end(self.text, here)
         self._skip()
         own_line = not after or "\n" in self.text[here : self.at]
         # The dashes of a list may stand right below its key.
         inside = self._column() > indent or (after == ":" and self._column() == indent and self._at_dash())
         if self._ended() or (own_line and not inside):
             return Node(None, here, here, EMPTY, {})
-        return self._node(indent, own_line or after == "-")
+        if self._peek() == "&" and not anchored:
+            return self._named(lambda: self._value(indent, after if after == ":" else "---", anchored=True))
+        if self._peek() in ("&", "*") and anchored:
+            raise self._error(_TWO_NAMES, is_broken=True)
+        return self._node(indent, own_line or (after == "-" and not anchored), anchored)
 
-    def _node(self, indent: int, block_allowed: bool) -> Node:
+    def _node(self, indent: int, block_allowed: bool, anchored: bool) -> Node:
         start = self.at
         if self._at_dash():
             if not block_allowed:
-                raise self._error("found a list on the line of its key; start it on the next line")
+                raise self._error("found a list on the line of its key; start it on the next line", is_broken=True)
             return self._sequence()
         if self._peek() in ("|", ">"):
             return self._block_scalar(indent)
-        node = self._flow_node(indent)
-        if block_allowed and node.style not in (FLOW, EMPTY) and _COLON.match(self.text, self.at):
-            self.at = start
+        if block_allowed and _MERGE.match(self.text, start):
             return self._mapping()
+        node = self._flow_node(indent)
+        if node.style not in (FLOW, EMPTY) and _COLON.match(self.text, self.at):
+            if block_allowed:
+                self.at = start
+                return self._mapping()
+            if anchored:
+                raise self._error("found the anchor of a key; write the anchor behind the key's colon", start)
         self._end_line()
         return node
+
+    def _named(self, read_value: Callable[[], Node]) -> Node:
+        """An anchor and its value."""
+        start = self.at
+        name = self._name("an anchor")
+        self.named[name], name_end = None, self.at
+        node = read_value()
+        anchor = Anchor(start, name_end, node.end, [])
+        self.anchors.append(anchor)
+        self.named[name] = anchor, node.value
+        return node
+
+    def _alias(self) -> Node:
+        start = self.at
+        name = self._name("an alias")
+        if name not in self.named:
+            raise self._error("the alias *%s has no anchor &%s above it" % (name, name), start, is_broken=True)
+        found = self.named[name]
+        if found is None:
+            raise self._error("the alias *%s stands inside of what it is to repeat" % name, start, is_broken=True)
+        anchor, value = found
+        anchor.aliases.append(start)
+        size, depth = _extent(value)
+        self.copies += size
+        if self.copies > _MAX_COPIES:
+            raise self._error("the aliases stand for more than %d values; write them out" % _MAX_COPIES, start)
+        if self.depth + depth > _MAX_DEPTH:
+            raise self._error("more than %d collections in each other" % _MAX_DEPTH, start)
+        # A copy, so that one of them can be changed.
+        return Node(deepcopy(value), start, self.at, ALIAS, {})
+
+    def _name(self, what: str) -> str:
+        name: str = self._take(
+            _NAME, "expected the name of %s, of letters, digits, '-' and '_', found %%s" % what
+        ).group(1)
+        return name
 
     def _mapping(self) -> Node:
         start, column = self.at, self._column()
@@ -202,11 +301,12 @@ class _Reader:
         while True:
             key_start = self.at
             key = self._key(members)
+            self._colon(key)
             colon = self.at
             node = self._value(column, after=":")
             members[key] = Member(key_start, colon, node)
             if not self._next_entry(column):
-                return self._leave(_mapping_node(members, start, node.end, BLOCK))
+                return self._leave(self._mapping_node(members, start, node.end, BLOCK))
 
     def _sequence(self) -> Node:
         start, column = self.at, self._column()
@@ -224,25 +324,60 @@ class _Reader:
         if self._ended() or self._column() < column:
             return False
         if self._column() > column:
-            raise self._error("found %s, indented deeper than what it follows; check the indentation" % self._found())
+            what = "found %s, indented deeper than what it follows; check the indentation" % self._found()
+            raise self._error(what, is_broken=True)
         return True
 
     def _key(self, members: dict[str, Member], flow: bool = False) -> str:
-        """A key and its colon, on one line."""
+        """A key, on one line."""
         start = self.at
-        node = self._scalar(-1, flow, one_line=True)
-        written = self.text[start : self.at]
-        if "\n" in written or len(written) > _MAX_KEY:
-            raise self._error("a key must be on one line and not longer than %d characters" % _MAX_KEY, start)
-        self._take(
-            _COLON_BEHIND_QUOTES if flow and node.style != PLAIN else _COLON,
-            "expected ': ' after the key %s, found %%s" % written,
-        )
-        if not isinstance(node.value, str):
-            raise self._error("the key %s is not a text; put it in quotes" % written, start)
-        if node.value in members:
-            raise self._error("the key %r is there twice; remove one of the two" % node.value, start)
-        return node.value
+        if _MERGE.match(self.text, start):
+            self.at += len(_MERGE_KEY)
+            key: Any = _MERGE_KEY
+        else:
+            key = self._scalar(-1, flow, one_line=True).value
+            written = self.text[start : self.at]
+            if "\n" in written or len(written) > _MAX_KEY:
+                raise self._error("a key must be on one line and not longer than %d characters" % _MAX_KEY, start)
+            if not isinstance(key, str):
+                raise self._error("the key %s is not a text; put it in quotes" % written, start)
+            if key == _MERGE_KEY:
+                raise self._error(
+                    "the key %s is a text in quotes; remove the quotes to merge a mapping" % written, start
+                )
+        if key in members:
+            raise self._error("the key %r is there twice; remove one of the two" % key, start)
+        return key
+
+    def _colon(self, key: str, flow: bool = False) -> None:
+        colon = _COLON_BEHIND_QUOTES if flow and self.text[self.at - 1] in "'\"" else _COLON
+        match = colon.match(self.text, self.at)
+        if not match:
+            what = "expected ': ' after the key %s, found %s" % (key, self._found())
+            raise self._error(what, is_broken=not flow)
+        self.at = match.end()
+
+    def _mapping_node(self, members: dict[str, Member], start: int, end: int, style: str) -> Node:
+        values = {key: member.node.value for key, member in members.items()}
+        if _MERGE_KEY not in members:
+            return Node(values, start, end, style, members)
+        merge = members.pop(_MERGE_KEY)
+        merged = self._merged(merge)
+        for key, member in members.items():
+            if key in merged and member.start < merge.start:
+                # The kubelet takes the later one, other readers always the mapping's own.
+                what = "the merge key gives %r, which is above it; put '<<' first, or remove one of the two" % key
+                raise self._error(what, merge.start)
+        del values[_MERGE_KEY]
+        return Node({**merged, **values}, start, end, style, members, merge)
+
+    def _merged(self, merge: Member) -> dict[str, Any]:
+        """What a merge key gives; the first of several mappings wins."""
+        value = merge.node.value
+        several = value if isinstance(value, list) and merge.node.style != ALIAS else [value]
+        if not all(isinstance(one, dict) for one in several):
+            raise self._error("a merge key takes a mapping or a list of mappings", merge.start, is_broken=True)
+        return {key: value for one in reversed(several) for key, value in one.items()}
 
     def _block_scalar(self, indent: int) -> Node:
         start = self.at
@@ -287,6 +422,8 @@ class _Reader:
     # --- flow: structure by brackets -------------------------------------------------------------
 
     def _flow_node(self, indent: int, flow: bool = False) -> Node:
+        if self._peek() == "*":
+            return self._alias()
         return self._flow() if self._peek() in _CLOSING else self._scalar(indent, flow)
 
     def _flow(self) -> Node:
@@ -300,31 +437,70 @@ class _Reader:
         self._skip_in_flow(start)
         while self._peek() != closing:
             if opening == "[":
-                items.append(self._flow_node(-1, flow=True).value)
+                items.append(self._flow_item(start))
             else:
-                key_start = self.at
-                key = self._key(members, flow=True)
-                colon = self.at
-                self._skip_in_flow(start)
-                if self._peek() in (",", "}"):
-                    members[key] = Member(key_start, colon, Node(None, colon, colon, EMPTY, {}))
-                else:
-                    members[key] = Member(key_start, colon, self._flow_node(-1, flow=True))
+                self._flow_member(members, start)
             self._skip_in_flow(start)
             if self._peek() == ",":
                 self.at += 1
                 self._skip_in_flow(start)
             elif self._peek() != closing:
-                raise self._error("expected ',' or '%s', found %s" % (closing, self._found()))
+                what = "expected ',' or '%s', found %s" % (closing, self._found())
+                raise self._error(what, is_broken=self._peek() not in ("?", ":" if opening == "[" else "?"))
         self.at += 1
         if opening == "[":
             return self._leave(Node(items, start, self.at, FLOW, {}))
-        return self._leave(_mapping_node(members, start, self.at, FLOW))
+        return self._leave(self._mapping_node(members, start, self.at, FLOW))
+
+    def _flow_item(self, opening: int) -> Any:
+        """One value of a list; a key with its value is a mapping of one."""
+        start = self.at
+        node = self._flow_value(opening)
+        quoted = node.style in (SINGLE, DOUBLE)
+        colon = _COLON_BEHIND_QUOTES if quoted else _COLON
+        if (quoted or node.style == PLAIN) and node.start == start and colon.match(self.text, self.at):
+            self.at = start
+            members: dict[str, Member] = {}
+            self._enter()
+            self._flow_member(members, opening)
+            return self._leave(self._mapping_node(members, start, self.at, FLOW)).value
+        return node.value
+
+    def _flow_member(self, members: dict[str, Member], opening: int) -> None:
+        start = self.at
+        key = self._key(members, flow=True)
+        colon = self.at
+        self._skip_in_flow(opening)
+        if self._peek() in (",", "}"):
+            members[key] = Member(start, colon, Node(None, colon, colon, ALONE, {}))
+            return
+        self.at = colon
+        self._colon(key, flow=True)
+        colon = self.at
+        self._skip_in_flow(opening)
+        members[key] = Member(start, colon, self._flow_value(opening, colon))
+
+    def _flow_value(self, opening: int, here: int | None = None, anchored: bool = False) -> Node:
+        if (here is not None or anchored) and self._peek() in (",", "]", "}"):
+            at = self.at if here is None else here
+            return Node(None, at, at, EMPTY, {})
+        if self._peek() == "&" and not anchored:
+            return self._named(lambda: self._flow_value_behind(opening))
+        if self._peek() in ("&", "*") and anchored:
+            raise self._error(_TWO_NAMES, is_broken=True)
+        return self._flow_node(-1, flow=True)
+
+    def _flow_value_behind(self, opening: int) -> Node:
+        here = self.at
+        self._skip_in_flow(opening)
+        return self._flow_value(opening, here, anchored=True)
 
     def _skip_in_flow(self, start: int) -> None:
+        self.at = _GAP_IN_FLOW.end(self.text, self.at)
         self._skip()
         if self._ended():
-            raise self._error("the %r that opens here is never closed; is the file whole?" % self.text[start], start)
+            what = "the %r that opens here is never closed; is the file whole?" % self.text[start]
+            raise self._error(what, start, is_broken=True)
 
     # --- scalars ---------------------------------------------------------------------------------
 
@@ -343,6 +519,8 @@ class _Reader:
         text = self.text[start:end]
         while not one_line:
             self.at = _PLAIN_FOLD.end(self.text, end)
+            if self.at > end and self._peek() == "\t":
+                raise self._error(_TAB)
             next_end = _end_of_plain(pattern, self.text, self.at)
             if self.at == end or self._column() <= indent or self._at_marker() or next_end == self.at:
                 break
@@ -357,17 +535,19 @@ class _Reader:
             raise self._error(_REFUSED[sign])
         alone = following in ("", " ", "\t", "\r", "\n") or (flow and (sign != "-" or following in ",[]{}?"))
         if sign in _NO_PLAIN_START or (sign in "-:?" and alone):
-            raise self._error("expected a key or a value, found %s; put a text in quotes" % self._found())
+            what = "expected a key or a value, found %s; put a text in quotes" % self._found()
+            raise self._error(what, is_broken=sign in ("%", "@", "`"))
 
     def _resolve(self, text: str, start: int) -> Any:
-        """The value of a plain scalar. The kubelet and PyYAML must agree on it."""
+        """The value of a plain scalar."""
         if text in _WORDS:
             return _WORDS[text]
         if text[0] in "+-.0123456789":
             if _INTEGER.fullmatch(text) and -(2**63) <= int(text) < 2**64:
                 return int(text)
-            if _FLOAT.fullmatch(text):
-                return float(text)
+            if _FLOAT.fullmatch(text) and abs(float(text)) != float("inf"):
+                number = float(text)
+                return int(number) if number.is_integer() and abs(number) < _LARGE else number
             if _NUMBER_TO_SOME.fullmatch(text.replace("_", "")):
                 raise self._error("%s is a number or a date to some readers only; %s" % (text, _QUOTE), start)
         if text in _DISPUTED:
@@ -376,14 +556,14 @@ class _Reader:
 
     def _single_quoted(self, indent: int) -> Node:
         start = self.at
-        match = self._take(_SINGLE_QUOTED, "the quote that opens here is never closed; is the file whole?")
+        match = self._take(_SINGLE_QUOTED, _UNCLOSED_QUOTE, is_broken=True)
         self._check_continuations(start, indent)
         text = _FOLD.sub(lambda fold: _fold(fold.group()), match.group(1)).replace("''", "'")
         return Node(text, start, self.at, SINGLE, {})
 
     def _double_quoted(self, indent: int) -> Node:
         start = self.at
-        match = self._take(_DOUBLE_QUOTED, "the quote that opens here is never closed; is the file whole?")
+        match = self._take(_DOUBLE_QUOTED, _UNCLOSED_QUOTE, is_broken=True)
         self._check_continuations(start, indent)
 
         def replace(part: re.Match[str]) -> str:
@@ -396,7 +576,8 @@ class _Reader:
             if character in _ESCAPES:
                 return _ESCAPES[character]
             if code or character:
-                raise self._error("%s is no escape sequence" % part.group(), start + 1 + part.start())
+                what = "%s is no escape sequence" % part.group()
+                raise self._error(what, start + 1 + part.start(), is_broken=True)
             return _fold(part.group())
 
         return Node(_ESCAPE_OR_FOLD.sub(replace, match.group(1)), start, self.at, DOUBLE, {})
@@ -406,8 +587,6 @@ class _Reader:
         end, self.at = self.at, start
         for line in _CONTINUATION.finditer(self.text, start, end):
             self.at = line.end()
-            if self._peek() == "\t":
-                raise self._error(_TAB)
             if self._column() <= indent or self._at_marker():
                 raise self._error("the quoted text that starts on line %d must be indented deeper" % self._line(start))
         self.at = end
@@ -421,17 +600,26 @@ class _Reader:
         """Go to the next token: over spaces, line breaks and comments."""
         self.at = _GAP.end(self.text, self.at)
         if self._peek() == "\t":
-            raise self._error(_TAB)
+            raise self._tab()
         if self._peek() == "#":
             raise self._error("a comment needs a space before its '#'")
 
-    def _end_line(self) -> None:
-        self._take(_LINE_END, "expected the end of the line, found %s; put the value in quotes if this belongs to it")
+    def _tab(self) -> YAMLError:
+        # As indentation the kubelet refuses it, too.
+        is_indentation = not self.text[self._line_start(self.at) : self.at].strip(" ")
+        return self._error(_TAB, is_broken=is_indentation)
 
-    def _take(self, pattern: Pattern, otherwise: str) -> re.Match[str]:
+    def _end_line(self) -> None:
+        is_broken = _COLON.match(self.text, self.at) is not None
+        what = "expected the end of the line, found %s; put the value in quotes if this belongs to it"
+        self._take(_LINE_END, what, is_broken)
+
+    def _take(self, pattern: Pattern, otherwise: str, is_broken: bool = False) -> re.Match[str]:
         match: re.Match[str] | None = pattern.match(self.text, self.at)
         if not match:
-            raise self._error(_TAB if self._peek() == "\t" else otherwise.replace("%s", self._found()))
+            if self._peek() == "\t":
+                raise self._tab()
+            raise self._error(otherwise.replace("%s", self._found()), is_broken=is_broken)
         self.at = match.end()
         return match
 
@@ -469,17 +657,21 @@ class _Reader:
         rest_of_line = self.text[self.at : _REST_OF_LINE.end(self.text, self.at)]
         return ascii(rest_of_line[:20]) if rest_of_line else "the end of the line"
 
-    def _error(self, what: str, at: int | None = None) -> YAMLError:
+    def _error(self, what: str, at: int | None = None, is_broken: bool = False) -> YAMLError:
         at = self.at if at is None else at
-        return YAMLError(self._line(at), at - self._line_start(at) + 1, what)
+        return YAMLError(self._line(at), at - self._line_start(at) + 1, what, is_broken)
 
 
-def _mapping_node(members: dict[str, Member], start: int, end: int, style: str) -> Node:
-    return Node({key: member.node.value for key, member in members.items()}, start, end, style, members)
+def _extent(value: Any) -> tuple[int, int]:
+    """How many values a value is made of, itself among them, and how many collections are in each other."""
+    if not isinstance(value, (dict, list)):
+        return 1, 0
+    sizes = [_extent(one) for one in (value.values() if isinstance(value, dict) else value)]
+    return 1 + sum(size for size, _depth in sizes), 1 + max((depth for _size, depth in sizes), default=0)
 
 
 def _end_of_plain(pattern: Pattern, text: str, at: int) -> int:
-    return at + len(text[at : pattern.end(text, at)].rstrip(" "))
+    return at + len(text[at : pattern.end(text, at)].rstrip(" \t"))
 
 
 def _fold(line_breaks: str) -> str:

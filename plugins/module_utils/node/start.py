@@ -16,6 +16,7 @@ from ..kubelet.finding import Finding, Host, harmful, refused
 from ..kubelet.settings import SETTINGS, written
 from ..kubelet.start_check import Checked, check_start
 from ..kubelet.values import REMOVE
+from ..kubelet.yaml import ReadError
 from ..state.assignments import State
 from ..state.checkpoint import CheckpointError, restore_error
 from ..state.golang import quote
@@ -30,19 +31,6 @@ _CGROUP = "/sys/fs/cgroup"
 _MEMINFO = "/proc/meminfo"
 
 _HEADER = "begin it with apiVersion: %s and kind: %s" % (API_VERSION, KIND)
-
-# What is said of a text that no reader of YAML takes. Other texts only this project's reader refuses.
-_BROKEN = (
-    "is never closed",
-    "is no JSON",
-    "no JSON, which",
-    "expected ',' or",
-    "expected ': ' after",
-    "indented deeper than what it follows",
-    "which belongs to nothing above it",
-    "a list on the line of its key",
-    "expected the end of the line, found ': ",
-)
 
 
 def start_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,10 +146,9 @@ def _unreadable(node: Node) -> Finding | None:
             )
         try:
             values = read_document(text).value
-        except ValueError as error:
+        except ReadError as error:
             # What the kubelet's reader says of the place is in other words.
-            is_broken = any(sign in str(error) for sign in _BROKEN)
-            return refused("failed to decode", str(error), "repair the file", path) if is_broken else None
+            return refused("failed to decode", str(error), "repair the file", path) if error.is_broken else None
         if not isinstance(values, dict) or (values.get("apiVersion"), values.get("kind")) != (API_VERSION, KIND):
             text = "failed to decode: " + _undecodable(values)
             return refused(text, "it is no KubeletConfiguration", _HEADER, path)

@@ -224,8 +224,9 @@ def test_an_unquoted_boolean_among_the_options_is_shown_as_it_is() -> None:
             "/x: expected 'apiVersion: kubelet.config.k8s.io/v1beta1', found 'v1'",
         ),
         (HEAD.replace("KubeletC", "C"), "/x: expected 'kind: KubeletConfiguration', found 'Configuration'"),
-        (HEAD + "maxPods:\t1", "/x: line 3, column 9: found a tab; use spaces"),
-        (HEAD + "maxPods: &a 1", "/x: line 3, column 10: found an anchor"),
+        (HEAD + "\tmaxPods: 1", "/x: line 3, column 1: found a tab; use spaces"),
+        (HEAD + "maxPods: *a", "/x: line 3, column 10: the alias .a has no anchor"),
+        ('{"a": %s}' % ("9" * 5000), "/x: "),
         ('{"kind": "KubeletConfiguration",\n "a": }', "/x: line 2, column 7: no JSON, which the leading '{' announces"),
         ('{"kind": 1} {}', "/x: line 1, column 13: no JSON, .*Extra data"),
         ("{kind: KubeletConfiguration}", "/x: line 1, column 2: no JSON"),
@@ -272,9 +273,10 @@ def test_what_is_no_kubelet_configuration(text: str, message: str) -> None:
         # What is so already stays as it is written.
         ("b: 'u'\nc: {d:   1}\n", {("b",): "u", ("c",): {"d": 1}, ("e",): REMOVE, ("c", "e"): REMOVE}, None),
         ("b: {}\nc: null\n", {("b", "u"): REMOVE, ("c", "u"): REMOVE, ("d", "u"): REMOVE, ("c",): None}, None),
-        # 1, 1.0, true and "1" are four values.
+        # 1, true and "1" are three values; 1.0 is 1 in JSON.
         ("b: 1\n", {("b",): True}, "b: true\n"),
-        ("b: 1\n", {("b",): 1.0}, "b: 1.0\n"),
+        ("b: 1\n", {("b",): 1.0}, None),
+        ("b: 2\n", {("b",): 1.0}, "b: 1\n"),
         ("b: 1\n", {("b",): "1"}, 'b: "1"\n'),
         # New keys: by the alphabet in a file whose keys are sorted, else at the end.
         ("m: 1\n", {("l",): 1}, "l: 1\nm: 1\n"),
@@ -338,6 +340,32 @@ def test_what_is_no_kubelet_configuration(text: str, message: str) -> None:
             "b: 1\nreservedMemory:\n- numaNode: 0\n  limits:\n    memory: 1Gi\n- {}\n- [1, [2]]\n",
         ),
         ("b: 1\n", {("c",): ("u",)}, "b: 1\nc:\n- u\n"),
+        # Tabs where they may be, and keys that stand alone.
+        ("b: 5\t# why\n", {("b",): 6}, "b: 6\t# why\n"),
+        ("b:\t5 \t\nc: 1\n", {("b",): "u"}, "b:\tu \t\nc: 1\n"),
+        ("b:\t# why\n  u: 1\n", {("b",): 5}, "b: 5\t# why\n"),
+        ("b: {u, v}\n", {("b", "u"): 1, ("b", "w"): 2}, "b: {u: 1, v, w: 2}\n"),
+        ("b: {u, v, w}\n", {("b", "v"): REMOVE}, "b: {u, w}\n"),
+        ("b: {u, v}\n", {("b", "v"): REMOVE}, "b: {u}\n"),
+        # Beside anchors, aliases and merge keys.
+        ("a: &x {u: 1}\nb: *x\nc: 1\n", {("c",): 2}, "a: &x {u: 1}\nb: *x\nc: 2\n"),
+        ("a: &x {u: 1}\nb: *x # why\nc: 1\n", {("b",): 2}, "a: &x {u: 1}\nb: 2 # why\nc: 1\n"),
+        ("a: &x {u: 1}\nb: *x # why\n", {("b",): ["v"]}, "a: &x {u: 1}\nb: # why\n- v\n"),
+        ("a: &x {u: 1}\nb: *x\n", {("b",): REMOVE}, "a: &x {u: 1}\n"),
+        ("a: &x\n  u: 1\nb:\n  <<: *x\n  v: 2\n", {("b", "v"): 3}, "a: &x\n  u: 1\nb:\n  <<: *x\n  v: 3\n"),
+        ("a: &x\n  u: 1\nb:\n  <<: *x\n", {("b", "v"): 3}, "a: &x\n  u: 1\nb:\n  v: 3\n  <<: *x\n"),
+        ("a: &x\n  u: 1\nb:\n  <<: *x\n  v: 2\n", {("b", "v"): REMOVE}, "a: &x\n  u: 1\nb:\n  <<: *x\n"),
+        ("a: &x\n  u: 1\nb:\n  <<: *x\n  u: 2\n", {("b", "u"): 3}, "a: &x\n  u: 1\nb:\n  <<: *x\n  u: 3\n"),
+        ("a: &x\n  u: 1\nb:\n  <<: *x\nc: 1\n", {("b",): REMOVE}, "a: &x\n  u: 1\nc: 1\n"),
+        ("b: {v: &x 1, w: [*x]}\nc: 1\n", {("b",): 5}, "b: 5\nc: 1\n"),
+        # An anchor that nothing repeats goes with its value.
+        ("a: &x 1 # why\n", {("a",): 2}, "a: 2 # why\n"),
+        ("a: &x # why\n  u: 1\n", {("a",): 2}, "a: 2 # why\n"),
+        ("a: &x\n  u: 1\n", {("a",): 2}, "a: 2\n"),
+        ("a: &x\n  u: 1\n", {("a", "v"): 2}, "a: &x\n  u: 1\n  v: 2\n"),
+        ("a: &x\n- u\n", {("a",): ["v"]}, "a:\n- v\n"),
+        ("a: &x\nb: 1\n", {("a",): 2}, "a: 2\nb: 1\n"),
+        ("a: &x {u: &y 1}\n", {("a", "u"): 2}, "a: &x {u: 2}\n"),
     ],
 )
 def test_a_change(before: str, changes: Changes, after: str | None) -> None:
@@ -351,7 +379,56 @@ def test_a_change(before: str, changes: Changes, after: str | None) -> None:
     start = KubeletConfiguration.parse(below_head(before))
     result = start.with_changes({("example", *path): value for path, value in changes.items()})
     assert result.text == below_head(after)
-    assert same(result.values, pyyaml.safe_load(result.text))
+    assert same(result.values, pyyaml.safe_load(result.text.replace("\t", " ")))
+
+
+SHARED = """\
+a: &x
+  u: 1
+  v: {w: 2}
+b: *x
+c:
+  <<: *x
+  d: 1
+e: {<<: *x, f: 1}
+g:
+  <<: [*x, {z: 1}]
+  u: 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("a",), 1, "line 3: a cannot be changed in the value of an anchor, which line 6 repeats; write the value out"),
+        (("a",), REMOVE, "line 3: a cannot be changed in the value of an anchor"),
+        (("a", "u"), 2, "line 3: a.u cannot be changed in the value of an anchor, which line 6 repeats"),
+        (("a", "t"), 2, "line 3: a.t cannot be changed in the value of an anchor"),
+        (("a", "v", "w"), 3, "line 3: a.v.w cannot be changed in the value of an anchor"),
+        (("b", "u"), 2, "line 6: b.u cannot be changed in an alias; write the mapping out in its place"),
+        (("b", "t"), 2, "line 6: b.t cannot be changed in an alias"),
+        (("b", "v", "w"), 3, "line 6: b.v.w cannot be changed in an alias"),
+        (("c", "u"), 2, "line 8: c.u cannot be changed beside a merge key; write the keys out that '<<' gives"),
+        (("c", "u"), REMOVE, "line 8: c.u cannot be changed beside a merge key"),
+        (("c", "v", "w"), 3, "line 8: c.v.w cannot be changed beside a merge key"),
+        (("e", "t"), 1, "line 10: e.t cannot be changed beside a merge key"),
+        (("e", "f"), 2, "line 10: e.f cannot be changed beside a merge key"),
+        (("g", "u"), REMOVE, "line 12: g.u cannot be changed beside a merge key"),
+        (("g", "z"), 2, "line 12: g.z cannot be changed beside a merge key"),
+    ],
+)
+def test_a_place_that_is_shared_is_not_changed(path: tuple[str, ...], value: Any, message: str) -> None:
+    start = KubeletConfiguration.parse(HEAD + SHARED, source="/x")
+    with pytest.raises(ConfigurationError) as error:
+        start.with_changes({path: value})
+    assert str(error.value).startswith("/x: " + message)
+    assert error.value.to_dict()["where"] == "/x"
+    assert error.value.remedy
+
+
+def test_a_whole_number_with_a_point_stays_as_it_is_written() -> None:
+    start = KubeletConfiguration.parse(HEAD + "maxPods: 110.0\n")
+    assert start.with_changes({("maxPods",): 110, ("podPidsLimit",): 5.0}).text == start.text + "podPidsLimit: 5\n"
 
 
 def test_the_source_s_values_are_not_touched() -> None:

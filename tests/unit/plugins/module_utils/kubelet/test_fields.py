@@ -87,6 +87,8 @@ STRUCT = "failed to decode: json: cannot unmarshal %s into Go struct field Kubel
         ({"featureGates": {"A": 1}}, STRUCT % ("number", "featureGates", "bool"), {"featureGates": {}}),
         ({"featureGates": "A=true"}, STRUCT % ("string", "featureGates", "map[string]bool"), {}),
         ({"cgroupsPerQOS": "no"}, STRUCT % ("string", "cgroupsPerQOS", "bool"), {}),
+        # In JSON; YAML's 110.0 becomes 110 before it is decoded.
+        ({"maxPods": 110.0}, STRUCT % ("number 110.0", "maxPods", "int32"), {}),
         ({"maxPods": 1.5}, STRUCT % ("number 1.5", "maxPods", "int32"), {}),
         ({"maxPods": 1 << 31}, STRUCT % ("number 2147483648", "maxPods", "int32"), {}),
         ({"maxPods": "110"}, STRUCT % ("string", "maxPods", "int32"), {}),
@@ -116,6 +118,17 @@ STRUCT = "failed to decode: json: cannot unmarshal %s into Go struct field Kubel
             'failed to decode: time: unknown unit "sec" in duration "10sec"',
             {},
         ),
+        *[
+            ({"cpuManagerReconcilePeriod": text}, "failed to decode: time: %s" % said, {})
+            for text, said in (
+                ("1e3s", 'unknown unit "e" in duration "1e3s"'),
+                ("1h 30m", 'unknown unit "h " in duration "1h 30m"'),
+                ("1h1", 'missing unit in duration "1h1"'),
+                ("--5s", 'invalid duration "--5s"'),
+                ("9999999h", 'invalid duration "9999999h"'),
+                ("2562048h", 'invalid duration "2562048h"'),
+            )
+        ],
         ({"cpuManagerReconcilePeriod": "soon"}, 'failed to decode: time: invalid duration "soon"', {}),
         ({"cpuManagerReconcilePeriod": ""}, 'failed to decode: time: invalid duration ""', {}),
     ],

@@ -169,8 +169,8 @@ UNREADABLE = [
     (
         "cpuManagerPolicyOptions:\n  full-pcpus-only: true\n",
         (
-            "cpuManagerPolicyOptions: option full-pcpus-only is True, not a text: the kubelet wants it quoted,"
-            ' as in "true"'
+            "cpuManagerPolicyOptions: option full-pcpus-only is True, not a text as the kubelet wants it;"
+            ' put it in quotes, as in "true"'
         ),
     ),
     (
@@ -254,10 +254,11 @@ BAD = [
     (
         "cpu_manager_policy_options",
         {"a": True},
-        'option a is True, not a text: the kubelet wants it quoted, as in "true"',
+        'option a is True, not a text as the kubelet wants it; put it in quotes, as in "true"',
     ),
     ("cpu_manager_policy_options", "a", "'a' is not a mapping of option names to texts"),
-    ("cpu_manager_reconcile_period", "1d", "duration '1d': a unit is missing; write it as 10s, 1m30s or 500ms"),
+    ("cpu_manager_reconcile_period", "1d", "duration '1d': there is no unit 'd'; write it as 10s, 1m30s or 500ms"),
+    ("cpu_manager_reconcile_period", "9999999h", "duration '9999999h': it is longer than Go can count"),
     ("cpu_manager_reconcile_period", "-1s", "'-1s' is negative; write 0 or more"),
     (
         "topology_manager_policy",
@@ -276,7 +277,16 @@ BAD = [
         "0-3\n",
         "CPU list '0-3\\n': the kubelet reads neither strides nor line ends; write '0-3'",
     ),
-    ("reserved_system_cpus", 0, "0 is not a text"),
+    (
+        "reserved_system_cpus",
+        3,
+        'the number 3 can mean CPU 3 or 3 CPUs; write "3" in quotes for the CPU, or reservation: {count: 3} for',
+    ),
+    ("reserved_system_cpus", 0, "the number 0 can mean CPU 0 or 0 CPUs"),
+    ("reserved_system_cpus", 1.5, '1.5 is not a text; write the CPUs as one text, as in "0-1,24-25"'),
+    ("reserved_system_cpus", True, "True is not a text; write the CPUs as one text"),
+    ("reserved_system_cpus", [0, 4], "[0, 4] is not a text; write the CPUs as one text"),
+    ("reserved_system_cpus", {"count": 3}, "{'count': 3} is not a text; write the CPUs as one text"),
     ("kube_reserved_cpu", "1x", "quantity '1x': unknown suffix 'x'; write CPUs as 2, 0.5 or 500m"),
     ("kube_reserved_cpu", "-1", "'-1' is negative; write 0 or more"),
     ("system_reserved_cpu", "-1m", "'-1m' is negative; write 0 or more"),

@@ -256,7 +256,7 @@ def test_a_file_that_cannot_be_decoded(root: Path, content: str, text: str) -> N
     assert finding.where == "/" + CONFIG
 
 
-@pytest.mark.parametrize("content", [HEADER + "a: &b c\nd: *b\n", HEADER + "maxPods: 1\nmaxPods: 2\n"])
+@pytest.mark.parametrize("content", [HEADER + "a: !!str b\n", HEADER + "maxPods: 1\nmaxPods: 2\n"])
 def test_what_the_kubelet_may_well_read_is_not_judged(root: Path, content: str) -> None:
     write(root, CONFIG, content)
     with pytest.raises(NodeError, match=r"line [34], column"):
