@@ -98,3 +98,17 @@ def test_the_kubelet_s_yaml_is_read_as_it_is_and_changed_where_nothing_else_shar
     }.items():
         assert message in run.last(name)["msg"], run.account()
         assert files[name].read_text(encoding="utf-8") == OTHER_LAYOUT
+
+
+def test_a_variable_that_is_nearly_one_of_ours_is_found_in_an_inventory(tmp_path: Path) -> None:
+    hosts = {
+        "right": {"kubelet_cpu_manager_policy": "static", "kubelet_max_pods": 110},
+        "wrong": {"kubelet_cpu_manager_polcy": "static", "kubelet_systemd_hardening": True},
+    }
+    names = "{{ query('ansible.builtin.varnames', '.+') | kubenode.cpu_manager.misspelled_variables }}"
+    show = {"name": "Find them", "ansible.builtin.debug": {"msg": names}}
+    roles = {"name": "As the role does", "ansible.builtin.import_role": {"name": "kubenode.cpu_manager.kubelet"}}
+    run = ansible_playbook(tmp_path / "run", play(show, {**roles, "when": False}), hosts)
+    assert run.results["right"][0]["msg"] == [], run.account()
+    meant = {"name": "kubelet_cpu_manager_polcy", "meant": "kubelet_cpu_manager_policy"}
+    assert run.results["wrong"][0]["msg"] == [meant], run.account()

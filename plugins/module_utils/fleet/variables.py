@@ -1,0 +1,121 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The variables of the roles and playbooks, and names that are nearly one of them.
+
+Ansible takes any variable, so a misspelled one has no effect and nothing says so.
+Source of the other names: roles/kubernetes/node and roles/kubespray_defaults of kubespray.
+"""
+
+from __future__ import annotations
+
+from typing import Iterable, Iterator
+
+# What an operator can set: the options of the roles, and the variables of the playbooks.
+_KNOWN = (
+    "cpu_manager_canaries cpu_manager_check_capacity cpu_manager_hosts cpu_manager_manifests"
+    " cpu_manager_max_fail_percentage cpu_manager_serial drift_report_directory drift_report_title kubelet_api_host"
+    " kubelet_api_timeout kubelet_config_path kubelet_cpu_cfs_quota kubelet_cpu_cfs_quota_period"
+    " kubelet_cpu_manager_policy kubelet_cpu_manager_policy_options kubelet_cpu_manager_reconcile_period"
+    " kubelet_discard_assignments kubelet_drain kubelet_drain_delete_emptydir_data kubelet_drain_force"
+    " kubelet_drain_grace_period kubelet_drain_timeout kubelet_kube_context kubelet_kube_reserved_cpu"
+    " kubelet_kube_reserved_memory kubelet_kubeconfig kubelet_log_file kubelet_manage_service"
+    " kubelet_memory_manager_policy kubelet_node_name kubelet_node_root kubelet_pods kubelet_reservation"
+    " kubelet_reserved_memory kubelet_reserved_system_cpus kubelet_rollback_of kubelet_root_dir kubelet_service"
+    " kubelet_system_reserved_cpu kubelet_system_reserved_memory kubelet_target_version"
+    " kubelet_topology_manager_policy kubelet_topology_manager_policy_options kubelet_topology_manager_scope"
+    " kubelet_verify_seconds kubelet_verify_timeout reconcile_config_path reconcile_kubelet_root"
+    " reconcile_manage_service reconcile_node_root reconcile_period reconcile_program_path reconcile_runtime_endpoint"
+    " reconcile_settings_path reconcile_state reconcile_textfile reconcile_unit_directory reconcile_use_runtime"
+)
+
+# Those of the roles' own that are nearly one of these, and what kubespray's inventories have beside them.
+_OTHER = (
+    "kubelet_address kubelet_authentication_token_webhook kubelet_authorization_mode_webhook kubelet_bind_address"
+    " kubelet_cgroup_driver kubelet_cgroup_driver_detected kubelet_config_dir kubelet_config_extra_args"
+    " kubelet_config_extra_args_cgroupfs kubelet_csr_approver_enabled kubelet_csr_approver_namespace"
+    " kubelet_csr_approver_values kubelet_custom_flags kubelet_deployment_type kubelet_drains"
+    " kubelet_enforce_node_allocatable kubelet_event_record_qps kubelet_fail_cgroup_v1 kubelet_fail_swap_on"
+    " kubelet_feature_gates kubelet_flexvolumes_plugins_dir kubelet_healthz_bind_address kubelet_healthz_port"
+    " kubelet_image_gc_high_threshold kubelet_image_gc_low_threshold kubelet_kubelet_cgroups"
+    " kubelet_kubelet_cgroups_cgroupfs kubelet_load_modules kubelet_logfiles_max_nr kubelet_logfiles_max_size"
+    " kubelet_make_iptables_util_chains kubelet_max_parallel_image_pulls kubelet_max_pods"
+    " kubelet_node_config_extra_args kubelet_node_custom_flags kubelet_pod_pids_limit kubelet_preferred_address_types"
+    " kubelet_protect_kernel_defaults kubelet_rotate_certificates kubelet_rotate_server_certificates"
+    " kubelet_runtime_cgroups kubelet_runtime_cgroups_cgroupfs kubelet_seccomp_default kubelet_secure_addresses"
+    " kubelet_shutdown_grace_period kubelet_shutdown_grace_period_critical_pods kubelet_static_pod_path"
+    " kubelet_status_update_frequency kubelet_streaming_connection_idle_timeout kubelet_swap_behavior"
+    " kubelet_system_reserved_cgroups kubelet_systemd_hardening kubelet_topology_manager_policy"
+)
+
+KNOWN = frozenset(_KNOWN.split())
+_OTHERS = frozenset(_OTHER.split())
+
+_ROLE_PREFIX, _PLAYBOOK_PREFIX = "kubelet_", "cpu_manager_"
+
+# How many letters of a word may be wrong, missing, too many or swapped, by the length of the word.
+_LONG_WORD, _SHORT_WORD = 6, 3
+_MOST_WRONG = 3
+
+
+def misspelled(names: Iterable[str]) -> list[dict[str, str]]:
+    """The names that are nearly one of ours, each with the name that was probably meant: {name, meant}.
+
+    A name that only begins or ends as one of ours is another's, and left alone.
+    """
+    given = frozenset(names)
+    found = ((name, _meant(name, given)) for name in sorted(given - KNOWN - _OTHERS))
+    return [{"name": name, "meant": meant} for name, meant in found if meant]
+
+
+def _meant(name: str, given: frozenset[str]) -> str | None:
+    # The option of a module in place of the role's variable, unless it is what that is made of.
+    prefixed = _ROLE_PREFIX + name
+    if name.startswith(_PLAYBOOK_PREFIX) and prefixed in KNOWN:
+        return None if prefixed in given else prefixed
+    best = min(_candidates(name), default=None)
+    return best[1] if best else None
+
+
+def _candidates(name: str) -> Iterator[tuple[int, str]]:
+    """(how much is wrong, one of ours) for each that the name is nearly."""
+    words = name.lower().split("_")
+    joined = "".join(words)
+    for known in KNOWN:
+        if abs(len(known) - len(name)) > _MOST_WRONG or known[0] != name[0].lower():
+            continue
+        if joined == known.replace("_", ""):
+            yield 0, known
+        known_words = known.split("_")
+        if len(words) == len(known_words):
+            wrong = sum(_wrong(*pair) for pair in zip(words, known_words))
+            if wrong <= _MOST_WRONG:
+                yield wrong, known
+
+
+def _wrong(word: str, known: str) -> int:
+    """How many letters are wrong in a word; more than may be where it is another word."""
+    if word == known:
+        return 0
+    distance = _distance(word, known)
+    if distance > (2 if len(known) >= _LONG_WORD else 1):
+        return _MOST_WRONG + 1
+    # One letter makes another word of a short one: gpu is no cpu.
+    is_other = len(word) == len(known) <= _SHORT_WORD and sorted(word) != sorted(known)
+    return _MOST_WRONG + 1 if is_other else distance
+
+
+def _distance(one: str, other: str) -> int:
+    """How many letters to add, remove, replace, or swap with the next one (optimal string alignment)."""
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one, 1):
+        current = [row]
+        for column, wanted in enumerate(other, 1):
+            cost = min(last[column] + 1, current[-1] + 1, last[column - 1] + (letter != wanted))
+            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == wanted:
+                cost = min(cost, before[column - 2] + 1)
+            current.append(cost)
+        before, last = last, current
+    return last[-1]
