@@ -20,7 +20,7 @@ description:
   - Tells everything that is wrong at once, where the kubelet stops at the first, and also what does not keep the
     kubelet from starting and yet does harm, such as a misspelt key.
   - It does not fail where the kubelet would not start; use M(ansible.builtin.assert) for that. It fails where there is
-    no configuration, and where it cannot be known what the kubelet makes of the file, as with YAML anchors.
+    no configuration, and where it cannot be known what the kubelet makes of the file, as with YAML tags.
   - Looks at what concerns CPUs, NUMA nodes, their memory and cgroups, in the configuration file, the drop-in files and
     the flags together.
   - The rules and messages are those of Kubernetes 1.33 to 1.36, and of 1.20 to 1.32 as far as the differences are

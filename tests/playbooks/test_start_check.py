@@ -50,7 +50,7 @@ def test_start_check(copy_of: Callable[[str, str], Path], tmp_path: Path) -> Non
         config.read_text(encoding="utf-8").replace("reservedSystemCPUs", "reservedCPUs"), encoding="utf-8"
     )
     config = ask("unjudged", "epyc") / CONFIG["epyc"]
-    config.write_text(config.read_text(encoding="utf-8") + "podCIDR: &net 10.0.0.0/24\n", encoding="utf-8")
+    config.write_text(config.read_text(encoding="utf-8") + "podCIDR: !net 10.0.0.0/24\n", encoding="utf-8")
 
     before = fingerprint(tmp_path / "nodes")
     plays = play({**task("start_check"), "args": "{{ parameters }}"})
@@ -63,7 +63,7 @@ def test_start_check(copy_of: Callable[[str, str], Path], tmp_path: Path) -> Non
     check, run, again = ({host: one.last(host) for host in hosts} for one in runs)
     assert check == run == again
     assert [one.status for one in runs] == [2, 2, 2], runs[0].account()
-    assert "found an anchor, which this reader does not follow" in run["unjudged"]["msg"]
+    assert "found a tag, which this reader does not know" in run["unjudged"]["msg"]
 
     # Of an earlier life: the policy none, and a checkpoint of the policy static.
     assert fatal(run["xeon"]) == [

@@ -133,8 +133,9 @@ def _set(values: dict[str, Any], path: tuple[str, ...], value: Any, source: str)
             values[key] = {}
         values = values[key]
         if not isinstance(values, dict):
-            what = "%s is no mapping, found %r" % (".".join(path[:depth]), values)
-            raise ConfigurationError(what, source, "repair it first")
+            raise ConfigurationError(
+                "%s is no mapping, found %r" % (".".join(path[:depth]), values), source, "repair it first"
+            )
     values[path[-1]] = value
 
 

@@ -11,7 +11,7 @@ Source: k8s.io/kubelet/config/v1beta1/types.go and pkg/kubelet/apis/config/valid
 
 from __future__ import annotations
 
-from typing import Any, Callable, Container, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Container, Mapping, NamedTuple
 
 from ..cpuset import CPUSet
 from ..errors import InputError, RefusedError, option
@@ -23,6 +23,9 @@ from ..topology.kubelet_view import CPUTopology
 from .configuration import Configuration, ConfigurationError, changed_values
 from .gates import CPU_ALPHA_OPTIONS, CPU_BETA_OPTIONS, POD_LEVEL_MANAGERS, Gates
 from .values import REMOVE, value_at
+
+if TYPE_CHECKING:
+    from ..topology.model import Topology
 
 CPU_MANAGER_POLICIES = (NONE, STATIC)
 TOPOLOGY_MANAGER_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
@@ -355,3 +358,82 @@ def _check_combinations(
             option("topology_manager_policy"),
             "set none, or max-allowable-numa-nodes in %s" % option("topology_manager_policy_options"),
         )
+
+
+# --- notes: what is no failure, and better known before a change ------------------------------------------------------
+
+# The fields that kubelets from 1.27 on have, without those that few files have: a file with no others is in order.
+_USUAL_FIELDS = (
+    "address allowedUnsafeSysctls apiVersion authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS"
+    " clusterDNS clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles containerLogMaxSize"
+    " containerLogMaxWorkers containerLogMonitorInterval containerRuntimeEndpoint contentType cpuCFSQuota"
+    " cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod crashLoopBackOff"
+    " enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler enableDebuggingHandlers"
+    " enableProfilingHandler enableServer enableSystemLogHandler enableSystemLogQuery enforceNodeAllocatable"
+    " eventBurst eventRecordQPS evictionHard evictionMaxPodGracePeriod evictionMinimumReclaim"
+    " evictionPressureTransitionPeriod evictionSoft evictionSoftGracePeriod failSwapOn featureGates fileCheckFrequency"
+    " hairpinMode healthzBindAddress healthzPort httpCheckFrequency imageGCHighThresholdPercent"
+    " imageGCLowThresholdPercent imageMaximumGCAge imageMinimumGCAge imagePullCredentialsVerificationPolicy"
+    " imageServiceEndpoint iptablesDropBit iptablesMasqueradeBit kernelMemcgNotification kind kubeAPIBurst kubeAPIQPS"
+    " kubeReserved kubeReservedCgroup kubeletCgroups localStorageCapacityIsolation logging makeIPTablesUtilChains"
+    " maxOpenFiles maxParallelImagePulls maxPods memoryManagerPolicy memorySwap memoryThrottlingFactor"
+    " nodeLeaseDurationSeconds nodeStatusMaxImages nodeStatusReportFrequency nodeStatusUpdateFrequency oomScoreAdj"
+    " podCIDR podLogsDir podPidsLimit podsPerCore port preloadedImagesVerificationAllowlist protectKernelDefaults"
+    " providerID qosReserved readOnlyPort registerNode registerWithTaints registryBurst registryPullQPS reservedMemory"
+    " reservedSystemCPUs resolvConf rotateCertificates runOnce runtimeRequestTimeout seccompDefault"
+    " serializeImagePulls serverTLSBootstrap showHiddenMetricsForVersion shutdownGracePeriod"
+    " shutdownGracePeriodByPodPriority shutdownGracePeriodCriticalPods staticPodPath staticPodURL staticPodURLHeader"
+    " streamingConnectionIdleTimeout syncFrequency systemCgroups systemReserved systemReservedCgroup tlsCertFile"
+    " tlsCipherSuites tlsMinVersion tlsPrivateKeyFile topologyManagerPolicy topologyManagerPolicyOptions"
+    " topologyManagerScope tracing userNamespaces volumePluginDir volumeStatsAggPeriod"
+)
+_USUAL_SINCE = 27
+
+# Of these versions the rules are tested against the kubelets themselves.
+_OLDEST_TESTED, _NEWEST_TESTED = 33, NEWEST_MINOR
+
+
+def ignored_key_notes(configuration: Configuration, minor: int) -> list[str]:
+    """The fields at the top of a configuration that the kubelet 1.`minor` ignores, each with the one that was meant."""
+    if minor >= _USUAL_SINCE and configuration.values.keys() <= set(_USUAL_FIELDS.split()):
+        return []
+    # Imported here: nearly all configurations are spelled right, and every import costs time on every node.
+    from .fields import FIELDS, unknown_fields
+
+    in_any_case = {name.lower() for name in FIELDS}
+    notes = []
+    for finding in unknown_fields(configuration.values, minor):
+        source = configuration.origin((finding.where,))
+        # In drop-in files upper and lower case do not count.
+        is_taken = source != configuration.source and finding.where.lower() in in_any_case
+        if source is not None and not is_taken:
+            notes.append("%s: %s: %s; %s" % (source, finding.where, finding.cause, finding.remedy))
+    return notes
+
+
+def wanted_reservation_notes(topology: Topology, wanted: CPUSet, found: CPUSet) -> list[str]:
+    """Whether the reservation that is wanted, in place of what is found, leaves pods the other threads of its cores."""
+    whole = wanted
+    for core in topology.cores:
+        whole |= core.cpus if core.cpus & wanted else CPUSet()
+    if wanted in (found, whole):
+        return []
+    return [
+        "the wanted reservation %s would split cores: pods would get their other threads, CPUs %s; reserve whole cores,"
+        " as in %s" % (wanted, whole - wanted, whole)
+    ]
+
+
+def version_notes(minor: int) -> list[str]:
+    """Whether the rules of the kubelet 1.`minor` are not known for sure."""
+    if minor > _NEWEST_TESTED:
+        return [
+            "the kubelet 1.%d is newer than the newest whose rules are known, 1.%d, and is taken for one of that: use a"
+            " newer release of this collection, or try one node first" % (minor, _NEWEST_TESTED)
+        ]
+    if minor < _OLDEST_TESTED:
+        return [
+            "the kubelet 1.%d is older than those against which the rules are tested, 1.%d to 1.%d: try one node first"
+            % (minor, _OLDEST_TESTED, _NEWEST_TESTED)
+        ]
+    return []

@@ -342,12 +342,10 @@ class _Reader:
             if not isinstance(key, str):
                 raise self._error("the key %s is not a text; put it in quotes" % written, start)
             if key == _MERGE_KEY:
-                raise self._error(
-                    "the key %s is a text in quotes; remove the quotes to merge a mapping" % written, start
-                )
+                raise self._error("the key %s is no merge key in quotes; remove them to merge" % written, start)
         if key in members:
             raise self._error("the key %r is there twice; remove one of the two" % key, start)
-        return key
+        return str(key)
 
     def _colon(self, key: str, flow: bool = False) -> None:
         colon = _COLON_BEHIND_QUOTES if flow and self.text[self.at - 1] in "'\"" else _COLON

@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet import settings as settings_module
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import (
+    Configuration,
     ConfigurationError,
     KubeletConfiguration,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.effective import effective_configuration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.fields import FIELDS, unknown_fields
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import (
     SETTINGS,
     Machine,
@@ -24,13 +28,19 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.setti
     complete,
     differences,
     found_settings,
+    ignored_key_notes,
     manager_config,
     plan_settings,
     static_options,
+    version_notes,
+    wanted_reservation_notes,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.values import REMOVE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import CPUManagerConfig
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import (
+    NEWEST_MINOR,
+    CPUManagerConfig,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
@@ -742,3 +752,106 @@ def test_what_is_found_needs_no_companions() -> None:
 def test_an_alpha_option_starts_with_its_gate() -> None:
     plan = plan_settings({**WITH_ALPHA_OPTION, "reserved_system_cpus": "0"}, file())
     assert manager_config(plan.settings, plan.configuration, machine()).reserved == cpus("0")
+
+
+# --- notes --------------------------------------------------------------------------------------------
+
+
+def test_the_usual_fields_are_those_of_which_nothing_is_ignored() -> None:
+    usual = dict.fromkeys(settings_module._USUAL_FIELDS.split())
+    assert set(usual) <= set(FIELDS)
+    for minor in range(settings_module._USUAL_SINCE, NEWEST_MINOR + 2):
+        assert unknown_fields(usual, minor) == []
+    assert {"cpuManagerPolicyOptions", "containerRuntimeEndpoint", "memorySwap", "reservedMemory"} <= set(usual)
+
+
+@pytest.mark.parametrize(
+    ("name", "minor", "note"),
+    [
+        (
+            "cpuManagerPolcy",
+            36,
+            "/x: cpuManagerPolcy: the kubelet 1.36 knows no such field and ignores it; write cpuManagerPolicy",
+        ),
+        (
+            "cpumanagerpolicy",
+            34,
+            (
+                "/x: cpumanagerpolicy: the kubelet 1.34 knows no such field and ignores it; upper and lower case count;"
+                " write cpuManagerPolicy"
+            ),
+        ),
+        (
+            "memoryManagerPolicy",
+            20,
+            (
+                "/x: memoryManagerPolicy: the kubelet 1.20 knows no such field and ignores it;"
+                " remove it, or upgrade to Kubernetes 1.21"
+            ),
+        ),
+        (
+            "singleProcessOOMKill",
+            31,
+            (
+                "/x: singleProcessOOMKill: the kubelet 1.31 knows no such field and ignores it;"
+                " remove it, or upgrade to Kubernetes 1.32"
+            ),
+        ),
+        (
+            "somethingElse",
+            36,
+            (
+                "/x: somethingElse: the kubelet 1.36 knows no such field and ignores it;"
+                " check how it is spelled, or remove it"
+            ),
+        ),
+    ],
+)
+def test_a_field_that_the_kubelet_ignores_is_a_note(name: str, minor: int, note: str) -> None:
+    configuration = Configuration({"maxPods": 110, name: None}, "/x")
+    assert ignored_key_notes(configuration, minor) == [note]
+    assert ignored_key_notes(Configuration({"maxPods": 110, "memorySwap": {}}, "/x"), minor) == []
+
+
+def test_in_drop_in_files_upper_and_lower_case_do_not_count() -> None:
+    file = Configuration({"maxpods": 110}, "/x")
+    drop_in = Configuration({"cpumanagerpolicy": "static", "cpuManagerPolcy": "static"}, "/y.conf")
+    notes = ignored_key_notes(effective_configuration(file, [drop_in], ()), 36)
+    assert [note.split(": the")[0] for note in notes] == ["/x: maxpods", "/y.conf: cpuManagerPolcy"]
+
+
+def test_a_wanted_reservation_that_splits_cores_is_a_note() -> None:
+    topology = parse_name("2s1n2c2t").topology()  # a core is n, n+4
+
+    def notes(wanted: str, found: str = "") -> list[str]:
+        return wanted_reservation_notes(topology, CPUSet.parse(wanted), CPUSet.parse(found))
+
+    assert notes("0,4") == notes("") == notes("0-7") == []
+    assert notes("0-1") == [
+        (
+            "the wanted reservation 0-1 would split cores: pods would get their other threads, CPUs 4-5;"
+            " reserve whole cores, as in 0-1,4-5"
+        )
+    ]
+    assert notes("0,4,2", found="0,4")
+    # Nothing changes: drift's own note tells what is so already.
+    assert notes("0-1", found="0-1") == []
+
+
+@pytest.mark.parametrize(
+    ("minor", "note"),
+    [
+        (
+            20,
+            "the kubelet 1.20 is older than those against which the rules are tested, 1.33 to 1.36: try one node first",
+        ),
+        (32, "the kubelet 1.32 is older than"),
+        (33, None),
+        (36, None),
+        (37, "the kubelet 1.37 is newer than the newest whose rules are known, 1.36, and is taken for one of that"),
+    ],
+)
+def test_a_version_whose_rules_are_not_known_for_sure_is_a_note(minor: int, note: str | None) -> None:
+    notes = version_notes(minor)
+    assert len(notes) == (note is not None)
+    assert all(one.startswith(str(note)) for one in notes)

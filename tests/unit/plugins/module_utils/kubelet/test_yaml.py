@@ -404,7 +404,7 @@ def test_structure(text: str) -> None:
         ("a: &x - 1", 1, 7, "a list on the line of its key"),
         ("a: &x {b: 1}\nc: {b: 2, <<: *x}", 2, 11, "the merge key gives 'b', which is above it; put '<<' first"),
         ("a: &x {b: 1}\nc:\n  <<: *x\n  <<: *x", 4, 3, "the key '<<' is there twice"),
-        ("a: {'<<': 1}", 1, 5, "remove the quotes to merge"),
+        ("a: {'<<': 1}", 1, 5, "no merge key in quotes; remove them to merge"),
         ("<<: 1", 1, 1, "a merge key takes a mapping or a list of mappings"),
         ("<<:", 1, 1, "a merge key takes a mapping or a list of mappings"),
         ("<<: [{a: 1}, b]", 1, 1, "a merge key takes a mapping or a list of mappings"),
@@ -514,6 +514,57 @@ def test_errors_name_line_and_column(text: str, line: int, column: int, message:
             load(variant)
         assert (error.value.line, error.value.column) == (line, column)
         assert str(error.value).startswith("line %d, column %d: " % (line, column))
+
+
+# What the kubelets 1.33 and 1.36 answered to these as their --config files, without the first lines.
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("maxPods: 1e2\n", {"maxPods": 100}),
+        ("maxPods: 110.0\n", {"maxPods": 110}),
+        ("maxPods: 1.1e2\n", {"maxPods": 110}),
+        ("podPidsLimit: 5e3\n", {"podPidsLimit": 5000}),
+        ("healthzPort: 10248.0\n", {"healthzPort": 10248}),
+        ("reservedMemory: [{numaNode: 0.0, limits: {memory: 100Mi}}]\n", None),
+        ("kubeReserved: &a {cpu: 100m}\nsystemReserved: *a\n", None),
+        ("featureGates: {CPUManagerPolicyAlphaOptions}\n", {"featureGates": {"CPUManagerPolicyAlphaOptions": None}}),
+        ('clusterDNS: ["10.0.0.1",\n"10.0.0.2"]\n', {"clusterDNS": ["10.0.0.1", "10.0.0.2"]}),
+        ("clusterDNS: [10.0.0.1, 10.0.0.2, ]\n", {"clusterDNS": ["10.0.0.1", "10.0.0.2"]}),
+        ("cpuManagerPolicy: none   \t\n", {"cpuManagerPolicy": "none"}),
+        ("cpuManagerPolicy: none\t# c\n", {"cpuManagerPolicy": "none"}),
+        ("clusterDomain: <<x\n", {"clusterDomain": "<<x"}),
+        ("clusterDomain: 1.2.3\n", {"clusterDomain": "1.2.3"}),
+        ("clusterDomain: ?a\n", {"clusterDomain": "?a"}),
+    ],
+)
+def test_what_kubelets_start_with_is_read(text: str, value: Any) -> None:
+    found = load(text)
+    assert value is None or same(found, value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cpuManagerPolicy:none\nmaxPods: 1\n",
+        "a: b: c\n",
+        "cgroupRoot: a\x07b\n",
+        "maxPods: 1\n  cpuManagerPolicy: none\n",
+        "# \0\n",
+        "kubeReserved:\n\tcpu: 100m\n",
+        'cpuManagerPolicy: "none\n',
+        "cpuManagerPolicy: @none\n",
+        "cpuManagerPolicy: `none`\n",
+        "cpuManagerPolicy: *none\n",
+        "cpuManagerPolicy: - none\n",
+        "kubeReserved:\n  cpu: 100m\n memory: 1Gi\n",
+        "kubeReserved:\n  cpu: 100m\n   memory: 1Gi\n",
+        'clusterDomain: "a\\/b"\n',
+    ],
+)
+def test_what_kubelets_cannot_decode_is_broken(text: str) -> None:
+    with pytest.raises(YAMLError) as error:
+        load(text)
+    assert error.value.is_broken
 
 
 # --- positions ---------------------------------------------------------------------------------------
