@@ -231,7 +231,7 @@ BAD: dict[str, Bad] = {
     "found-option": Bad(
         "kubelet_config",
         CONFIG + ": cpuManagerPolicyOptions",
-        'the kubelet wants it quoted, as in "true"',
+        'write it quoted, as in "true"',
         change=added("cpuManagerPolicyOptions: {full-pcpus-only: true}\n"),
     ),
     "found-quantity": Bad(

@@ -46,11 +46,16 @@ _OTHER = (
     " kubelet_runtime_cgroups kubelet_runtime_cgroups_cgroupfs kubelet_seccomp_default kubelet_secure_addresses"
     " kubelet_shutdown_grace_period kubelet_shutdown_grace_period_critical_pods kubelet_static_pod_path"
     " kubelet_status_update_frequency kubelet_streaming_connection_idle_timeout kubelet_swap_behavior"
-    " kubelet_system_reserved_cgroups kubelet_systemd_hardening kubelet_topology_manager_policy"
+    " kubelet_system_reserved_cgroups kubelet_systemd_hardening"
 )
 
 KNOWN = frozenset(_KNOWN.split())
 _OTHERS = frozenset(_OTHER.split())
+
+# A first letter is seldom wrong: a host has hundreds of variables, and few begin as ours.
+_BY_INITIAL: dict[str, list[tuple[str, list[str], str]]] = {}
+for _name in KNOWN:
+    _BY_INITIAL.setdefault(_name[0], []).append((_name, _name.split("_"), _name.replace("_", "")))
 
 _ROLE_PREFIX, _PLAYBOOK_PREFIX = "kubelet_", "cpu_manager_"
 
@@ -82,15 +87,16 @@ def _candidates(name: str) -> Iterator[tuple[int, str]]:
     """(how much is wrong, one of ours) for each that the name is nearly."""
     words = name.lower().split("_")
     joined = "".join(words)
-    for known in KNOWN:
-        if abs(len(known) - len(name)) > _MOST_WRONG or known[0] != name[0].lower():
-            continue
-        if joined == known.replace("_", ""):
+    for known, known_words, known_joined in _BY_INITIAL.get(joined[:1], ()):
+        if joined == known_joined:
             yield 0, known
-        known_words = known.split("_")
         if len(words) == len(known_words):
-            wrong = sum(_wrong(*pair) for pair in zip(words, known_words))
-            if wrong <= _MOST_WRONG:
+            wrong = 0
+            for word, known_word in zip(words, known_words):
+                wrong += _wrong(word, known_word)
+                if wrong > _MOST_WRONG:
+                    break
+            else:
                 yield wrong, known
 
 
@@ -98,6 +104,8 @@ def _wrong(word: str, known: str) -> int:
     """How many letters are wrong in a word; more than may be where it is another word."""
     if word == known:
         return 0
+    if abs(len(word) - len(known)) > 2:
+        return _MOST_WRONG + 1
     distance = _distance(word, known)
     if distance > (2 if len(known) >= _LONG_WORD else 1):
         return _MOST_WRONG + 1

@@ -56,8 +56,7 @@ def _options(value: Any) -> dict[str, str]:
         raise InputError("%r is not a mapping of option names to texts" % (value,))
     for name, text in value.items():
         if not isinstance(text, str):
-            what = "option %s is %r, not a text as the kubelet wants it" % (name, text)
-            raise InputError(what, remedy='put it in quotes, as in "true"')
+            raise InputError("option %s is %r, not a text" % (name, text), remedy='write it quoted, as in "true"')
     return dict(value)
 
 

@@ -657,6 +657,37 @@ def test_changes_change_what_they_say_and_nothing_else(text: str, changes: Chang
         assert lines_of_others(result.text, changes) == lines_of_others(text, changes)
 
 
+REPEATED = """\
+kubeReserved: &a
+  cpu: 100m
+  memory: 1Gi
+systemReserved: *a
+evictionHard:
+  <<: *a
+  a: 1
+cpuManagerPolicyOptions: &b {cpu: &c 2, a: *c, <<: {zz: 1}}
+featureGates: &d
+  a: true
+maxPods: *c
+clusterDNS: [*c, {<<: *b}]
+"""
+
+
+@settings(max_examples=150, deadline=None)
+@given(CHANGES)
+def test_changes_beside_anchors_change_what_they_say_or_are_refused(changes: Changes) -> None:
+    start = KubeletConfiguration.parse(HEAD + REPEATED)
+    expected = expected_values(start.values, changes)
+    try:
+        result = start.with_changes(changes)
+    except ConfigurationError as error:
+        assert expected is None or " cannot be changed " in error.what  # noqa: PT017
+        return
+    assert same(result.values, expected)
+    assert same(pyyaml.safe_load(result.text), expected)
+    assert result.with_changes(changes).text == result.text
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.tuples(TOP_KEYS), VALUES, min_size=1, max_size=4))
 def test_json_stays_what_the_same_writer_writes(changes: Changes) -> None:

@@ -178,10 +178,7 @@ UNREADABLE = [
     ("topologyManagerScope: node\n", "topologyManagerScope: 'node' is not one of container, pod"),
     (
         "cpuManagerPolicyOptions:\n  full-pcpus-only: true\n",
-        (
-            "cpuManagerPolicyOptions: option full-pcpus-only is True, not a text as the kubelet wants it;"
-            ' put it in quotes, as in "true"'
-        ),
+        ('cpuManagerPolicyOptions: option full-pcpus-only is True, not a text; write it quoted, as in "true"'),
     ),
     (
         "cpuManagerPolicyOptions: [a]\n",
@@ -264,7 +261,7 @@ BAD = [
     (
         "cpu_manager_policy_options",
         {"a": True},
-        'option a is True, not a text as the kubelet wants it; put it in quotes, as in "true"',
+        'option a is True, not a text; write it quoted, as in "true"',
     ),
     ("cpu_manager_policy_options", "a", "'a' is not a mapping of option names to texts"),
     ("cpu_manager_reconcile_period", "1d", "duration '1d': there is no unit 'd'; write it as 10s, 1m30s or 500ms"),
