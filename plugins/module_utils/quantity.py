@@ -33,7 +33,7 @@ _MAX_DURATION = 1 << 63
 _QUANTITY_EXAMPLES = "write CPUs as 2, 0.5 or 500m"
 
 # More digits than any quantity needs, and few enough to be read at once.
-_MAX_DIGITS = 1000
+MAX_DIGITS = 1000
 
 
 class DurationError(InputError):
@@ -62,7 +62,7 @@ def _decimal_power(text: str, suffix: str) -> int:
         return _DECIMAL[suffix]
     exponent = suffix[1:]
     digits = exponent[1:] if exponent[:1] in ("+", "-") else exponent
-    if suffix[:1] in ("e", "E") and digits.isascii() and digits.isdigit() and len(digits) <= 2:
+    if suffix[:1] in ("e", "E") and digits.isascii() and digits.isdigit() and len(digits) <= 3:
         return int(exponent)
     raise InputError("quantity %r: unknown suffix %r" % (text, suffix), remedy=_QUANTITY_EXAMPLES)
 
@@ -117,8 +117,8 @@ def _number(text: str) -> tuple[int, str, str, str]:
     if not match or match.group() in ("", "."):
         raise InputError("quantity %r: a number is missing" % text, remedy=_QUANTITY_EXAMPLES)
     whole, fraction = match.group(1), match.group(2) or ""
-    if len(whole) + len(fraction) > _MAX_DIGITS:
-        raise InputError("quantity %r: has more than %d digits" % (text, _MAX_DIGITS))
+    if len(whole) + len(fraction) > MAX_DIGITS:
+        raise InputError("quantity %r: has more than %d digits" % (text, MAX_DIGITS))
     return sign, whole, fraction, text[match.end() :]
 
 

@@ -15,6 +15,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Mapping, NamedTuple
 
+from ..quantity import MAX_DIGITS
 from ..state.golang import GoError
 
 DECIMAL, BINARY, EXPONENT = "DecimalSI", "BinarySI", "DecimalExponent"
@@ -42,6 +43,8 @@ class Amount(NamedTuple):
         if not match:
             raise GoError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
         sign, whole, fraction, suffix = match.group(1), match.group(2), match.group(3) or "", match.group(4)
+        if len(whole) + len(fraction) > MAX_DIGITS:
+            raise GoError("a quantity of more than %d digits" % MAX_DIGITS)
         value = int(whole + fraction) * (-1 if sign == "-" else 1)
         exponent = _EXPONENT.fullmatch(suffix)
         if suffix and suffix in _BINARY_SUFFIXES:

@@ -56,6 +56,9 @@ QUANTITIES = [
     ("5e-1", 500),
     ("1e-9", 1),
     ("1e99", 10**102),
+    ("1e100", 10**103),
+    ("2e003", 2 * 10**6),
+    ("1e-200", 1),
     # below zero: rounded away from it, as Kubernetes does
     ("-1", -1000),
     ("-500m", -500),
@@ -100,7 +103,7 @@ BAD_QUANTITIES = [
     ("1e", "quantity '1e': unknown suffix 'e'; write CPUs as 2, 0.5 or 500m"),
     ("1e+", "quantity '1e+': unknown suffix 'e+'; write CPUs as 2, 0.5 or 500m"),
     ("1e1m", "quantity '1e1m': unknown suffix 'e1m'; write CPUs as 2, 0.5 or 500m"),
-    ("1e100", "quantity '1e100': unknown suffix 'e100'; write CPUs as 2, 0.5 or 500m"),
+    ("1e1000", "quantity '1e1000': unknown suffix 'e1000'; write CPUs as 2, 0.5 or 500m"),
     ("1e\u00b2", "quantity '1e\u00b2': unknown suffix 'e\u00b2'; write CPUs as 2, 0.5 or 500m"),
     # too many digits
     ("1" * 1001, "quantity '%s': has more than 1000 digits" % ("1" * 1001)),

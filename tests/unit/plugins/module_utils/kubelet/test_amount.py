@@ -54,6 +54,7 @@ def test_amounts(text: str, exact: Fraction, printed: str, shown: str) -> None:
         (".", "quantities must match the regular expression"),
         ("1ki", "unable to parse quantity's suffix"),
         ("1MM", "unable to parse quantity's suffix"),
+        ("9" * 5000, "a quantity of more than 1000 digits"),
     ],
 )
 def test_no_amounts(text: str, error: str) -> None:
