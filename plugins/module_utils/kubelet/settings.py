@@ -147,7 +147,7 @@ def _found(configuration: Configuration, setting: Setting, is_replaced: bool) ->
         setting.meaning(value)
     except InputError as error:
         source = configuration.origin(setting.path) or configuration.source
-        raise ConfigurationError(error.what, "%s: %s" % (source, ".".join(setting.path)), error.remedy) from error
+        raise ConfigurationError(error.problem, "%s: %s" % (source, ".".join(setting.path)), error.remedy) from error
     return value
 
 

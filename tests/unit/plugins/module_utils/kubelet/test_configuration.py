@@ -681,7 +681,7 @@ def test_changes_beside_anchors_change_what_they_say_or_are_refused(changes: Cha
     try:
         result = start.with_changes(changes)
     except ConfigurationError as error:
-        assert expected is None or " cannot be changed " in error.what  # noqa: PT017
+        assert expected is None or " cannot be changed " in error.problem  # noqa: PT017
         return
     assert same(result.values, expected)
     assert same(pyyaml.safe_load(result.text), expected)
