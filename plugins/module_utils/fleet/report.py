@@ -12,6 +12,7 @@ of limited length, in lists of limited length. The forms of the report are made 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from typing import Any, Iterable, Mapping
 
@@ -217,7 +218,10 @@ def text(value: Any) -> str:
             value = "cannot be shown: %s" % error
     if len(value) > _LONGEST_TEXT:
         value = value[:_LONGEST_TEXT] + " …"
-    return value if value.isprintable() else "".join(map(_shown, value.replace("\t", " ")))
+    if value.isprintable():
+        return value
+    # ssh ends its lines as a terminal does.
+    return "".join(map(_shown, re.sub(r"\r+(\n|\Z)", r"\1", value).replace("\t", " ")))
 
 
 def line(value: Any) -> str:

@@ -212,6 +212,7 @@ TEXTS = [
     ("a\rb\x08c\x00\x7f", "a\\x0db\\x08c\\x00\\x7f"),
     ("a\nb", "a\nb"),
     ("a\tb", "a b"),
+    ("a\r\nb\r", "a\nb"),  # as ssh ends its lines
     ("user\u202etxt.exe", "user\\u202etxt.exe"),  # right to left
     ("a\u200bb\ufeff\u2028", "a\\u200bb\\ufeff\\u2028"),
     ("\ud800", "\\ud800"),  # no character at all: nobody can write it as UTF-8
