@@ -128,8 +128,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, pristine_fleet: Path) -> H
     drop_in.parent.mkdir()
     drop_in.write_text("kind: [%s\n" % SCRIPT, encoding="utf-8")
     (roots["isolated"] / "sys/devices/system/cpu/isolated").write_text(SCRIPT + "\n", encoding="utf-8")
-    # A message begins with it.
-    (roots["hostname"] / "etc/hostname").write_text(SCRIPT + "\n", encoding="utf-8")
+    # A message of failure begins with it.
+    for name in ("hostname", "isolated"):
+        (roots[name] / "etc/hostname").write_text(SCRIPT + "\n", encoding="utf-8")
     (roots["hostname"] / "etc/kubernetes/kubelet/config.json").write_text(SCRIPT, encoding="utf-8")
     # Pods are named by the links to their logs.
     for log in (roots["pods"] / "var/log/containers").iterdir():
@@ -193,7 +194,7 @@ def test_markup_of_a_node_is_text(hostile: Hostile) -> None:
     assert not set(page.tags) & {"script", "img", "link", "iframe", "svg", "a", "form"}
     assert not [name for name, _value in page.attributes if name.startswith("on") or name in ("src", "href", "style")]
     assert page.title == "Fleet " + SCRIPT
-    statuses = {"options": "drift", "pods": "drift", "dropin": "failed", "isolated": "failed", "hostname": "failed"}
+    statuses = {"options": "drift", "pods": "drift", "dropin": "drift", "hostname": "drift", "isolated": "failed"}
     assert {name: hostile.report.nodes[name]["status"] for name in statuses} == statuses, hostile.report.run.account()
     for shown in (
         "{%s: " % SCRIPT,
