@@ -211,17 +211,20 @@ def _boxes(members: Iterable[Any], cells: Mapping[int, dict[str, Any]]) -> list[
 
 def text(value: Any) -> str:
     """Any value as text that can be shown: without control characters, apart from line ends, and not too long."""
-    if not isinstance(value, str):
-        try:
-            value = json.dumps(value, ensure_ascii=False).replace('"', "")
-        except _WRONG as error:
-            value = "cannot be shown: %s" % error
-    if len(value) > _LONGEST_TEXT:
-        value = value[:_LONGEST_TEXT] + " …"
-    if value.isprintable():
-        return value
+    shown = value if isinstance(value, str) else _as_json(value)
+    if len(shown) > _LONGEST_TEXT:
+        shown = shown[:_LONGEST_TEXT] + " …"
+    if shown.isprintable():
+        return shown
     # ssh ends its lines as a terminal does.
-    return "".join(map(_shown, re.sub(r"\r+(\n|\Z)", r"\1", value).replace("\t", " ")))
+    return "".join(map(_shown, re.sub(r"\r+(\n|\Z)", r"\1", shown).replace("\t", " ")))
+
+
+def _as_json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False).replace('"', "")
+    except _WRONG as error:
+        return "cannot be shown: %s" % error
 
 
 def line(value: Any) -> str:
