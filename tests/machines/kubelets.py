@@ -29,6 +29,7 @@ _KUBEADM_FLAGS = 'KUBELET_KUBEADM_ARGS="--container-runtime-endpoint=unix:///run
 _PATCH = "/etc/kubernetes/patches/kubeletconfiguration90-kubenode-cpu-manager+merge.yaml"
 _K3S, _RKE2 = "/var/lib/rancher/k3s/agent", "/var/lib/rancher/rke2/agent"
 _EKS = "/etc/kubernetes/kubelet/config.json"
+_KOPS, _GARDENER = "/var/lib/kubelet/kubelet.conf", "/var/lib/kubelet/config/kubelet"
 _DROP_IN = "50-kubenode-cpu-manager.conf"
 
 # What Rancher writes for k3s and RKE2.
@@ -72,6 +73,20 @@ KUBELETS: dict[str, Kubelet] = {
         },
         "1.32.5",
         written=("/etc/kubernetes/kubelet-config.yaml",),
+    ),
+    "kops": Kubelet(
+        {
+            _KOPS: PLAIN,
+            "/etc/sysconfig/kubelet": 'DAEMON_ARGS="--cloud-provider=external --config=%s"\nHOME="/root"\n' % _KOPS,
+        },
+        "1.34.3",
+        written=(_KOPS,),
+    ),
+    "gardener": Kubelet(
+        {_GARDENER: PLAIN, "/var/lib/gardener-node-agent/config.yaml": "apiVersion: nodeagent.config.gardener.cloud\n"},
+        "1.33.4",
+        "/opt/bin/kubelet --bootstrap-kubeconfig=/var/lib/kubelet/kubeconfig-bootstrap --config=%s" % _GARDENER,
+        written=(_GARDENER,),
     ),
     "k3s": Kubelet(
         {_K3S + "/etc/kubelet.conf.d/00-k3s-defaults.conf": PLAIN, "/etc/rancher/k3s/config.yaml": "debug: 0755\n"},

@@ -34,6 +34,8 @@ DISTRIBUTION_OF = {
     "kubeadm-drop-ins": "kubeadm",
     "elsewhere": "unknown",
     "kubespray": "kubespray",
+    "kops": "kOps",
+    "gardener": "Gardener",
     "k3s": "k3s",
     "k3s-flags": "k3s",
     "k3s-rancher": "k3s",

@@ -160,6 +160,22 @@ DISTRIBUTIONS = (
         pointer="bootstrap.sh writes some of the file at the first boot",
     ),
     Distribution(
+        "kOps",
+        "/var/lib/kubelet/kubelet.conf",
+        marks=("/opt/kops/conf/kube_env.yaml", "/var/lib/kubelet/kubelet.conf"),
+        flag_files=(FlagFile("/etc/sysconfig/kubelet"),),
+        pointer="nodeup writes the file anew whenever it runs, and on each new machine: give the cluster, or its"
+        " instance group, the same in spec.kubelet",
+    ),
+    Distribution(
+        "Gardener",
+        "/var/lib/kubelet/config/kubelet",
+        marks=("/var/lib/gardener-node-agent", "/var/lib/kubelet/config/kubelet"),
+        flag_files=(FlagFile("/var/lib/kubelet/extra_args"),),
+        pointer="gardener-node-agent writes the file anew when the shoot changes: give the shoot the same in"
+        " spec.kubernetes.kubelet, or in kubernetes.kubelet of the worker pool",
+    ),
+    Distribution(
         "RKE2",
         config_dir="/var/lib/rancher/rke2/agent/etc/kubelet.conf.d",
         sign="/rancher/rke2/",

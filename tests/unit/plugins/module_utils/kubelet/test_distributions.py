@@ -97,6 +97,8 @@ COMMAND_LINES = [
     ("kubespray", "/usr/local/bin/kubelet --v=2 --config=/etc/kubernetes/kubelet-config.yaml"),
     ("EKS AL2023", "/usr/bin/kubelet --config=/etc/kubernetes/kubelet/config.json --node-ip=10.0.0.1"),
     ("EKS AL2", "/usr/bin/kubelet --config /etc/kubernetes/kubelet/kubelet-config.json"),
+    ("kOps", "/usr/local/bin/kubelet --cloud-provider=external --config=/var/lib/kubelet/kubelet.conf --v=2"),
+    ("Gardener", "/opt/bin/kubelet --config=/var/lib/kubelet/config/kubelet --kubeconfig=/var/lib/kubelet/kubeconfig"),
     ("RKE2", "kubelet --config-dir=/var/lib/rancher/rke2/agent/etc/kubelet.conf.d --containerd=/run/k3s/containerd"),
     ("k3s", "/usr/local/bin/k3s server"),
     ("k3s", "/usr/local/bin/k3s agent --server https://10.0.0.1:6443"),

@@ -1,0 +1,196 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Wanted settings in the form of the system that writes the kubelet's configuration, ready to paste there. Pure.
+
+Sources: kubelet-config.v1beta1.yaml.j2 of kubespray; NodeConfig (node.eks.aws/v1alpha1) of nodeadm; v1alpha1 config of
+Talos; KubeletConfig of the machine config operator; packages/kubernetes-1.33/kubelet-config of bottlerocket-core-kit;
+spec.workerProfiles of k0s; nodeup/pkg/model/kubelet.go of kOps; pkg/apis/core/v1beta1/types_shoot.go of Gardener.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Collection, Mapping
+
+from .distributions import Distribution
+from .editor import edit
+from .settings import SETTINGS, written
+from .values import REMOVE, value_at
+
+_Fields = Mapping[Any, Any]
+
+
+def elsewhere(
+    distribution: Distribution, settings: Mapping[str, Any], companions: Mapping[Any, Any] | None = None
+) -> dict[str, str] | None:
+    """Where else the settings of a node have to be, and what to write there; None where nobody else writes them.
+
+    settings: the wanted ones, by the names in SETTINGS. companions: what goes with them, as {path: value} of
+    settings.Plan. The answer is {"name", "why", "snippet"}; the snippet is empty where there is nothing to paste.
+    """
+    if not distribution.pointer:
+        return None
+    fields = {SETTINGS[name].path: written(name, settings[name]) for name in SETTINGS if name in settings}
+    fields.update(companions or {})
+    fields = {path: value for path, value in fields.items() if value is not REMOVE and value is not None}
+    form = _FORMS.get(distribution.name)
+    snippet = form(fields) if form is not None and fields else ""
+    return {"name": distribution.name, "why": distribution.pointer, "snippet": snippet}
+
+
+# --- forms --------------------------------------------------------------------------------------------
+
+
+def _tree(fields: _Fields) -> dict[str, Any]:
+    """The fields as a configuration file nests them."""
+    tree: dict[str, Any] = {}
+    for path, value in fields.items():
+        inner = tree
+        for key in path[:-1]:
+            inner = inner.setdefault(key, {})
+        inner[path[-1]] = value
+    return tree
+
+
+def _yaml(tree: Mapping[str, Any]) -> str:
+    return edit("", {}, dict(tree))
+
+
+def _within(wrap: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[_Fields], str]:
+    """The form of a system that takes any field of KubeletConfiguration, somewhere in its own document."""
+    return lambda fields: _yaml(wrap(_tree(fields)))
+
+
+def _taking(
+    supported: Collection[str], wrap: Callable[[dict[str, Any]], dict[str, Any]], gate: Callable[[bool], Any] = bool
+) -> Callable[[_Fields], str]:
+    """The form of a system that has these fields of KubeletConfiguration and no others."""
+
+    def form(fields: _Fields) -> str:
+        taken = {
+            path: gate(value) if path[0] == "featureGates" else value
+            for path, value in fields.items()
+            if path[0] in supported
+        }
+        return _missing(path for path in fields if path not in taken) + (_yaml(wrap(_tree(taken))) if taken else "")
+
+    return form
+
+
+def _missing(paths: Any) -> str:
+    names = [".".join(path) for path in paths]
+    return "# There is no field for: %s.\n" % ", ".join(names) if names else ""
+
+
+# --- kubespray ----------------------------------------------------------------------------------------
+
+_KUBESPRAY = {
+    ("cpuManagerPolicy",): "kubelet_cpu_manager_policy",
+    ("cpuManagerPolicyOptions",): "kubelet_cpu_manager_policy_options",
+    ("topologyManagerPolicy",): "kubelet_topology_manager_policy",
+    ("topologyManagerScope",): "kubelet_topology_manager_scope",
+    ("kubeReserved", "cpu"): "kube_cpu_reserved",
+    ("kubeReserved", "memory"): "kube_memory_reserved",
+    ("systemReserved", "cpu"): "system_cpu_reserved",
+    ("systemReserved", "memory"): "system_memory_reserved",
+}
+
+
+def _kubespray(fields: _Fields) -> str:
+    variables: dict[str, Any] = {}
+    for path, variable in _KUBESPRAY.items():
+        if path in fields:
+            variables[variable] = fields[path]
+    gates = ["%s=%s" % (path[1], str(fields[path]).lower()) for path in fields if path[0] == "featureGates"]
+    if gates:
+        variables["kubelet_feature_gates"] = gates
+    others = {path: fields[path] for path in fields if path not in _KUBESPRAY and path[0] != "featureGates"}
+    if others:
+        variables["kubelet_config_extra_args"] = _tree(others)
+    return _yaml(variables)
+
+
+# --- Bottlerocket -------------------------------------------------------------------------------------
+
+_BOTTLEROCKET = {
+    "cpuManagerPolicy": "cpu-manager-policy",
+    "cpuManagerPolicyOptions": "cpu-manager-policy-options",
+    "cpuManagerReconcilePeriod": "cpu-manager-reconcile-period",
+    "topologyManagerPolicy": "topology-manager-policy",
+    "topologyManagerScope": "topology-manager-scope",
+    "memoryManagerPolicy": "memory-manager-policy",
+    "cpuCFSQuota": "cpu-cfs-quota-enforced",
+    "reservedSystemCPUs": "reserved-cpus",
+}
+_BOTTLEROCKET_TABLES = {"kubeReserved": "kube-reserved", "systemReserved": "system-reserved"}
+_RESERVED_MEMORY = "reservedMemory"
+
+
+def _bottlerocket(fields: _Fields) -> str:
+    tree = _tree(fields)
+    table = "settings.kubernetes"
+    values = {key: tree[field] for field, key in _BOTTLEROCKET.items() if field in tree}
+    options = values.get("cpu-manager-policy-options")
+    if options is not None:
+        # A list of those that are on.
+        values["cpu-manager-policy-options"] = [name for name, value in options.items() if value == "true"]
+    tables = {table: values} if values else {}
+    for field, key in _BOTTLEROCKET_TABLES.items():
+        if field in tree:
+            tables["%s.%s" % (table, key)] = tree[field]
+    for entry in tree.get(_RESERVED_MEMORY, ()):
+        name = "%s.memory-manager-reserved-memory.%s" % (table, value_at(entry, ("numaNode",)) or 0)
+        tables[name] = {"enabled": True, **entry["limits"]}
+    known = {*_BOTTLEROCKET, *_BOTTLEROCKET_TABLES, _RESERVED_MEMORY}
+    return _missing(path for path in fields if path[0] not in known) + "\n".join(
+        "[%s]\n%s" % (name, "".join("%s = %s\n" % (key, json.dumps(value)) for key, value in members.items()))
+        for name, members in tables.items()
+    )
+
+
+# --- all ----------------------------------------------------------------------------------------------
+
+_POOL = {"pools.operator.machineconfiguration.openshift.io/worker": ""}
+
+_FORMS: dict[str, Callable[[_Fields], str]] = {
+    "kubespray": _kubespray,
+    "EKS AL2023": _within(
+        lambda tree: {
+            "apiVersion": "node.eks.aws/v1alpha1",
+            "kind": "NodeConfig",
+            "spec": {"kubelet": {"config": tree}},
+        }
+    ),
+    "Talos": _within(lambda tree: {"machine": {"kubelet": {"extraConfig": tree}}}),
+    "OpenShift": _within(
+        lambda tree: {
+            "apiVersion": "machineconfiguration.openshift.io/v1",
+            "kind": "KubeletConfig",
+            "metadata": {"name": "cpu-manager"},
+            "spec": {"machineConfigPoolSelector": {"matchLabels": _POOL}, "kubeletConfig": tree},
+        }
+    ),
+    "MicroShift": _within(lambda tree: {"kubelet": tree}),
+    "k0s": _within(lambda tree: {"spec": {"workerProfiles": [{"name": "cpu-manager", "values": tree}]}}),
+    "Bottlerocket": _bottlerocket,
+    "kOps": _taking(
+        (
+            "cpuManagerPolicy",
+            "topologyManagerPolicy",
+            "cpuCFSQuota",
+            "cpuCFSQuotaPeriod",
+            "kubeReserved",
+            "systemReserved",
+            "featureGates",
+        ),
+        lambda tree: {"spec": {"kubelet": tree}},
+        # As texts.
+        lambda value: str(value).lower(),
+    ),
+    "Gardener": _taking(
+        ("cpuManagerPolicy", "cpuCFSQuota", "kubeReserved", "featureGates"),
+        lambda tree: {"spec": {"kubernetes": {"kubelet": tree}}},
+    ),
+}

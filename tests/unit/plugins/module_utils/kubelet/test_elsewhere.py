@@ -1,0 +1,207 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.distributions import (
+    DISTRIBUTIONS,
+    Distribution,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.elsewhere import elsewhere
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.values import REMOVE
+
+SETTINGS: dict[str, Any] = {
+    "cpu_manager_policy": "static",
+    "cpu_manager_policy_options": {"full-pcpus-only": "true", "align-by-socket": "false"},
+    "cpu_manager_reconcile_period": "5s",
+    "topology_manager_policy": "restricted",
+    "topology_manager_scope": "pod",
+    "topology_manager_policy_options": {"prefer-closest-numa-nodes": "true"},
+    "memory_manager_policy": "Static",
+    "cpu_cfs_quota": False,
+    "cpu_cfs_quota_period": "50ms",
+    "reserved_system_cpus": "0,12",
+    "kube_reserved_cpu": "200m",
+    "kube_reserved_memory": "1Gi",
+    "system_reserved_cpu": "100m",
+    "reserved_memory": [{"numaNode": 1, "limits": {"memory": "1Gi", "hugepages-1Gi": "2Gi"}}],
+}
+COMPANIONS: dict[tuple[str, ...], Any] = {("featureGates", "CustomCPUCFSQuotaPeriod"): True}
+
+# All of it as the kubelet's own file has it.
+FIELDS: dict[str, Any] = {
+    "cpuManagerPolicy": "static",
+    "cpuManagerPolicyOptions": {"full-pcpus-only": "true", "align-by-socket": "false"},
+    "cpuManagerReconcilePeriod": "5s",
+    "topologyManagerPolicy": "restricted",
+    "topologyManagerScope": "pod",
+    "topologyManagerPolicyOptions": {"prefer-closest-numa-nodes": "true"},
+    "memoryManagerPolicy": "Static",
+    "cpuCFSQuota": False,
+    "cpuCFSQuotaPeriod": "50ms",
+    "reservedSystemCPUs": "0,12",
+    "kubeReserved": {"cpu": "200m", "memory": "1Gi"},
+    "systemReserved": {"cpu": "100m"},
+    "reservedMemory": [{"numaNode": 1, "limits": {"memory": "1Gi", "hugepages-1Gi": "2Gi"}}],
+    "featureGates": {"CustomCPUCFSQuotaPeriod": True},
+}
+
+
+def by_name(name: str) -> Distribution:
+    return next(known for known in DISTRIBUTIONS if known.name == name)
+
+
+def snippet(name: str, settings: dict[str, Any], companions: dict[tuple[str, ...], Any] | None = None) -> str:
+    answer = elsewhere(by_name(name), settings, companions)
+    assert answer is not None
+    assert (answer["name"], answer["why"]) == (name, by_name(name).pointer)
+    return answer["snippet"]
+
+
+def only(*names: str) -> dict[str, Any]:
+    return {name: FIELDS[name] for name in names}
+
+
+YAML_FORMS: dict[str, Any] = {
+    "kubespray": {
+        "kubelet_cpu_manager_policy": "static",
+        "kubelet_cpu_manager_policy_options": FIELDS["cpuManagerPolicyOptions"],
+        "kubelet_topology_manager_policy": "restricted",
+        "kubelet_topology_manager_scope": "pod",
+        "kube_cpu_reserved": "200m",
+        "kube_memory_reserved": "1Gi",
+        "system_cpu_reserved": "100m",
+        "kubelet_feature_gates": ["CustomCPUCFSQuotaPeriod=true"],
+        "kubelet_config_extra_args": only(
+            "cpuManagerReconcilePeriod",
+            "topologyManagerPolicyOptions",
+            "memoryManagerPolicy",
+            "cpuCFSQuota",
+            "cpuCFSQuotaPeriod",
+            "reservedSystemCPUs",
+            "reservedMemory",
+        ),
+    },
+    "EKS AL2023": {
+        "apiVersion": "node.eks.aws/v1alpha1",
+        "kind": "NodeConfig",
+        "spec": {"kubelet": {"config": FIELDS}},
+    },
+    "Talos": {"machine": {"kubelet": {"extraConfig": FIELDS}}},
+    "OpenShift": {
+        "apiVersion": "machineconfiguration.openshift.io/v1",
+        "kind": "KubeletConfig",
+        "metadata": {"name": "cpu-manager"},
+        "spec": {
+            "machineConfigPoolSelector": {
+                "matchLabels": {"pools.operator.machineconfiguration.openshift.io/worker": ""}
+            },
+            "kubeletConfig": FIELDS,
+        },
+    },
+    "MicroShift": {"kubelet": FIELDS},
+    "k0s": {"spec": {"workerProfiles": [{"name": "cpu-manager", "values": FIELDS}]}},
+    "kOps": {
+        "spec": {
+            "kubelet": {
+                **only(
+                    "cpuManagerPolicy",
+                    "topologyManagerPolicy",
+                    "cpuCFSQuota",
+                    "cpuCFSQuotaPeriod",
+                    "kubeReserved",
+                    "systemReserved",
+                ),
+                "featureGates": {"CustomCPUCFSQuotaPeriod": "true"},
+            }
+        }
+    },
+    "Gardener": {
+        "spec": {"kubernetes": {"kubelet": only("cpuManagerPolicy", "cpuCFSQuota", "kubeReserved", "featureGates")}}
+    },
+}
+
+
+@pytest.mark.parametrize("name", YAML_FORMS)
+def test_yaml(name: str) -> None:
+    assert yaml.safe_load(snippet(name, SETTINGS, COMPANIONS)) == YAML_FORMS[name]
+
+
+BOTTLEROCKET = """\
+# There is no field for: topologyManagerPolicyOptions, cpuCFSQuotaPeriod, featureGates.CustomCPUCFSQuotaPeriod.
+[settings.kubernetes]
+cpu-manager-policy = "static"
+cpu-manager-policy-options = ["full-pcpus-only"]
+cpu-manager-reconcile-period = "5s"
+topology-manager-policy = "restricted"
+topology-manager-scope = "pod"
+memory-manager-policy = "Static"
+cpu-cfs-quota-enforced = false
+reserved-cpus = "0,12"
+
+[settings.kubernetes.kube-reserved]
+cpu = "200m"
+memory = "1Gi"
+
+[settings.kubernetes.system-reserved]
+cpu = "100m"
+
+[settings.kubernetes.memory-manager-reserved-memory.1]
+enabled = true
+memory = "1Gi"
+hugepages-1Gi = "2Gi"
+"""
+
+
+def test_bottlerocket() -> None:
+    assert snippet("Bottlerocket", SETTINGS, COMPANIONS) == BOTTLEROCKET
+    assert snippet("Bottlerocket", {"kube_reserved_cpu": "1"}) == '[settings.kubernetes.kube-reserved]\ncpu = "1"\n'
+
+
+def test_what_a_system_has_no_field_for_is_named() -> None:
+    wanted = {"cpu_manager_policy": "static", "reserved_system_cpus": "0-1", "system_reserved_cpu": "1"}
+    assert snippet("Gardener", wanted) == (
+        "# There is no field for: reservedSystemCPUs, systemReserved.cpu.\n"
+        "spec:\n  kubernetes:\n    kubelet:\n      cpuManagerPolicy: static\n"
+    )
+    # Nothing is left to paste.
+    assert snippet("kOps", {"topology_manager_scope": "pod"}) == "# There is no field for: topologyManagerScope.\n"
+
+
+def test_only_what_is_wanted_is_in_it() -> None:
+    assert snippet("kubespray", {"topology_manager_policy": "none"}) == "kubelet_topology_manager_policy: none\n"
+    # What is to be as it is without a setting needs none.
+    assert snippet("Talos", {"cpu_manager_policy_options": {}, "reserved_system_cpus": ""}) == ""
+    assert snippet("Talos", {}) == ""
+
+
+def test_reserved_cgroups_go_on_eks() -> None:
+    companions = {("systemReservedCgroup",): "", ("kubeReservedCgroup",): "", ("featureGates", "X"): REMOVE}
+    (config,) = yaml.safe_load(snippet("EKS AL2023", {"reserved_system_cpus": "0-1"}, companions))["spec"].values()
+    assert config == {
+        "config": {"reservedSystemCPUs": "0-1", "systemReservedCgroup": "", "kubeReservedCgroup": ""},
+    }
+
+
+@pytest.mark.parametrize("known", DISTRIBUTIONS, ids=lambda known: known.name)
+def test_every_pointer_reaches_the_operator(known: Distribution) -> None:
+    answer = elsewhere(known, SETTINGS, COMPANIONS)
+    if not known.pointer:
+        assert answer is None
+        return
+    assert answer is not None
+    assert answer["why"] == known.pointer
+    # Where the settings belong to a cloud's API, or to an image, there is nothing to paste.
+    assert bool(answer["snippet"]) == (known.name not in ("GKE", "AKS", "EKS AL2"))
+
+
+def test_what_reads_as_something_else_is_quoted() -> None:
+    assert yaml.safe_load(snippet("Talos", {"reserved_system_cpus": "3", "kube_reserved_cpu": "1"})) == {
+        "machine": {"kubelet": {"extraConfig": {"reservedSystemCPUs": "3", "kubeReserved": {"cpu": "1"}}}}
+    }
