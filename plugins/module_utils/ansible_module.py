@@ -147,14 +147,17 @@ def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
     )
 
 
-def wanted_settings(node: Node, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that were asked for, a reservation planned for this machine included. Raises InputError."""
+def wanted_settings(node: Node, parameters: Mapping[str, Any], needs_kubelet: bool = False) -> dict[str, Any]:
+    """The settings that were asked for, a reservation planned for this machine included. Raises InputError.
+
+    needs_kubelet: plan none for a machine without a kubelet, such as a bastion, which may be too small for it.
+    """
     wanted = {name: parameters[name] for name in SETTINGS if parameters[name] is not None}
     for name in ("cpu_manager_policy_options", "topology_manager_policy_options"):
         if name in wanted:
             wanted[name] = texts_of_options(wanted[name])
     check_settings(wanted)
-    if parameters["reservation"] is not None:
+    if parameters["reservation"] is not None and (node.installation is not None or not needs_kubelet):
         # Imported here: every import costs time on every node.
         from .node.reserve import reserve
 

@@ -233,6 +233,23 @@ topology:
   returned: success
   type: dict
   sample: {"online": "0-47"}
+elsewhere:
+  description:
+    - Where else the wanted settings have to be, as another system writes the kubelet's files. None where none does.
+  returned: success
+  type: dict
+  contains:
+    name:
+      description: That system.
+      type: str
+      sample: kubespray
+    why:
+      description: What it does with the files.
+      type: str
+    snippet:
+      description: The settings in its form, ready to paste. Empty where there are none.
+      type: str
+      sample: "kubelet_cpu_manager_policy: static\n"
 notes:
   description: What is no drift and yet does harm, such as a reservation that splits cores.
   returned: success
@@ -250,13 +267,15 @@ from ..module_utils.tree import Tree
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
-    wanted = wanted_settings(node, parameters)
+    wanted = wanted_settings(node, parameters, needs_kubelet=True)
     configuration, problem = node.found()
     observed, notes = node.observed(configuration)
     # Not before the containers: the kubelet writes a container's CPUs down before it starts the container.
     result = report(node.topology, node.machine(), configuration, node.checkpoint(), wanted, observed, problem)
     notes = [*result["notes"], *notes, *node.unfinished()]
-    return Outcome({**result, "notes": notes, "kubelet": node.kubelet(configuration)})
+    return Outcome(
+        {**result, "notes": notes, "kubelet": node.kubelet(configuration), "elsewhere": node.elsewhere(wanted)}
+    )
 
 
 def main() -> None:

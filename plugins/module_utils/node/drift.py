@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any, Mapping
 from ..cpuset import CPUSet
 from ..errors import CPUManagerError, InputError, NodeError, RefusedError
 from ..kubelet.configuration import Configuration, ConfigurationError
-from ..kubelet.settings import SETTINGS, Machine, Plan, differences, manager_config, plan_settings
+from ..kubelet.settings import (
+    SETTINGS,
+    Machine,
+    Plan,
+    differences,
+    ignored_key_notes,
+    manager_config,
+    plan_settings,
+    version_notes,
+    wanted_reservation_notes,
+)
 from ..kubelet.values import value_at
 from ..state.assignments import State
 from ..state.validation import CPUManagerConfig
@@ -109,7 +119,12 @@ def report(
     found_refusal = _found_refusal(found, configuration, machine, checkpoint)
     if found_refusal and refusal is None:
         notes.append("%s: %s" % (NO_RESTART, found_refusal))
-    notes += _reservation_notes(topology, reserved)
+    notes += [
+        *_reservation_notes(topology, reserved),
+        *wanted_reservation_notes(topology, reserved_wanted, reserved),
+        *ignored_key_notes(configuration, machine.minor),
+        *version_notes(machine.minor),
+    ]
     if topology.isolated or topology.nohz_full:
         from .isolation import isolation_drift, isolation_notes
 

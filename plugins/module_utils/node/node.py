@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ..errors import PERMISSION, InputError, NodeError, RefusedError
 from ..kubelet.configuration import Configuration, KubeletConfiguration
@@ -140,6 +140,15 @@ class Node:
         if installation is None or configuration is None:
             return None
         return {**installation.to_dict(self.tree), "version": self.version}
+
+    def elsewhere(self, wanted: Mapping[str, Any]) -> dict[str, str] | None:
+        """Where else the wanted settings have to be, since others write the kubelet's files; None where nobody does."""
+        if self.installation is None or not self.installation.distribution.pointer:
+            return None
+        # Imported here: hardly any distribution needs it.
+        from ..kubelet.elsewhere import elsewhere
+
+        return elsewhere(self.installation.distribution, wanted)
 
     def _running_version(self) -> str | None:
         if not self.tree.live or self.installation is None or self.installation.pid is None:

@@ -166,6 +166,7 @@ def _rollout_plan(node: Node, wanted: Mapping[str, Any], refusals: list[CPUManag
         "findings": [finding.to_dict() for finding in findings],
         "files": files,
         "kubelet": node.kubelet(configuration),
+        "elsewhere": node.elsewhere(wanted),
         "losses": losses,
     }
 
@@ -238,6 +239,7 @@ def _rollback_plan(node: Node, terms: Terms, last: Journal | None, refusals: lis
         "findings": [],
         "files": [*files, *node.state_paths],
         "kubelet": node.kubelet(before),
+        "elsewhere": node.elsewhere({}),
         "losses": [],
     }
     changed = [path for path, content in files.items() if content != _content(node.tree, path)]
@@ -274,6 +276,7 @@ def _rollback_plan(node: Node, terms: Terms, last: Journal | None, refusals: lis
         "starts": not any(finding.fatal for finding in findings),
         "findings": [finding.to_dict() for finding in findings],
         "kubelet": plan["kubelet"] or after.kubelet(configuration),
+        "elsewhere": after.elsewhere(found_settings(configuration)),
         "losses": [] if config is None else _both_losses(after, checkpoint, config, memory),
     }
 
