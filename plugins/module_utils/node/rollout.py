@@ -74,7 +74,7 @@ def rollout_report(node: Node, wanted: Mapping[str, Any], terms: Terms) -> dict[
     journal = _journal(node.tree, refusals)
     last = _journal(node.tree, refusals if terms.change == ROLLBACK else [], LAST)
     exclusive_now = _exclusive(node)
-    notes = node.unfinished()
+    notes = node.own_notes()
     if journal is not None and journal.phase == CHANGING:
         node = node.on(OverlaidTree(node.tree, {path: saved.content for path, saved in journal.files.items()}))
     if terms.change == ROLLBACK:
