@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Callable, Iterator
 
@@ -350,7 +351,7 @@ def cgroup(group: str, pid: int) -> Iterator[None]:
     yield
     (place / "cgroup.procs").write_text(str(pid), encoding="ascii")
     for part in reversed(made):
-        wait_for(lambda part=part: _removed(part))
+        wait_for(partial(_removed, part))
 
 
 def _removed(directory: Path) -> bool:
