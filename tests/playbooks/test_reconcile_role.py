@@ -222,7 +222,7 @@ def test_a_python_whose_modules_the_service_does_not_see(copy_of: CopyOf, tmp_pa
     base = Path(sys.base_prefix)
     hidden = [base] if not str(base).startswith(("/root", "/home")) else []
     root = copy_of("xeon", "node")
-    parameters = {
+    parameters: dict[str, Any] = {
         "root": str(root),
         "interpreter": sys.executable,
         "hidden": ["/root", "/home", *map(str, hidden)],
