@@ -11,6 +11,10 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.ansible_module import printable
+
 from .conftest import CopyOf, ansible_playbook, play, task
 
 NAME = b"caf\xe9-\xc3\xbc.yaml"
@@ -87,3 +91,12 @@ def test_wait_for_kubelet_in_check_mode(copy_of: CopyOf, tmp_path: Path) -> None
         }
     # What the run refuses is refused.
     assert run.last("none")["failure"]["kind"] == "no_kubelet"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("/etc/x", "/etc/x"), ("\u00fc\udcff", "\u00fc\\xff"), ("\ud800\u00fc", "\\ud800\u00fc")],
+    ids=["text", "byte", "half a character"],
+)
+def test_what_a_result_shows(text: str, shown: str) -> None:
+    assert printable({text: [text, 3, None, {"a": (text,)}]}) == {shown: [shown, 3, None, {"a": [shown]}]}
