@@ -116,11 +116,26 @@ def run(work: Work, *arguments: Arguments, **restrictions: Any) -> None:
         outcome = work(tree, module.params, module.check_mode)
     except (CPUManagerError, OSError) as error:
         failure = error if isinstance(error, CPUManagerError) else _of_system(error)
-        module.fail_json(msg="%s: %s" % (name, failure) if name else str(failure), failure=failure.to_dict())
+        message = "%s: %s" % (name, failure) if name else str(failure)
+        module.fail_json(**printable({"msg": message, "failure": failure.to_dict()}))
     result: dict[str, Any] = {**outcome.result, "changed": outcome.changed, "node": name}
     if outcome.diff is not None:
         result["diff"] = outcome.diff[0] if len(outcome.diff) == 1 else outcome.diff
-    module.exit_json(**result)
+    module.exit_json(**printable(result))
+
+
+def printable(value: Any) -> Any:
+    """Plain data whose texts can be written as UTF-8: a byte of a file's name that is no text becomes \\xff."""
+    if isinstance(value, str):
+        if value.isascii():
+            return value
+        try:
+            return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        except UnicodeEncodeError:  # half a character, as JSON may have it
+            return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {printable(key): printable(item) for key, item in value.items()}
+    return [printable(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _of_system(error: OSError) -> NodeError:

@@ -272,7 +272,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     observed, notes = node.observed(configuration)
     # Not before the containers: the kubelet writes a container's CPUs down before it starts the container.
     result = report(node.topology, node.machine(), configuration, node.checkpoint(), wanted, observed, problem)
-    notes = [*result["notes"], *notes, *node.unfinished()]
+    notes = [*result["notes"], *notes, *node.own_notes()]
     return Outcome(
         {**result, "notes": notes, "kubelet": node.kubelet(configuration), "elsewhere": node.elsewhere(wanted)}
     )

@@ -25,9 +25,26 @@ extends_documentation_fragment:
 options:
   path:
     description:
-      - Where the file is to be. Its directory must exist.
+      - Where the file is to be. Its directory is made.
     type: path
     default: /usr/local/lib/kubenode/cpu-manager-reconcile.pyz
+  interpreter:
+    description:
+      - The Python on the node that runs it, an absolute path. By default the one that Ansible uses there.
+    type: path
+  hidden:
+    description:
+      - Directories that the service which runs it does not see, as V(/home) with C(ProtectHome) of systemd. Where
+        Python, the program or one of O(needed) is below one of them, nothing is written.
+    type: list
+    elements: path
+    default: []
+  needed:
+    description:
+      - What else the service has to see, such as the file of its settings.
+    type: list
+    elements: path
+    default: []
   state:
     description:
       - Whether the file is to be there.
@@ -61,17 +78,21 @@ sha256:
   type: str
   sample: 4d967a30111bf29f0eba01c448b375c1629b2fed01cdfcc3aed91f1b57d5dd5e
 interpreter:
-  description: The Python that runs it, which is the one that Ansible uses on the node.
+  description: The Python that runs it.
   returned: success
   type: str
   sample: /usr/bin/python3
 """
 
 import hashlib
+import json
+import os
 import sys
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from ..module_utils.ansible_module import Outcome, difference, run
+from ..module_utils.command import run_command
+from ..module_utils.errors import InputError, NodeError, RefusedError, option
 from ..module_utils.files import remove_file, replace_file
 
 # Imported, so that Ansible brings it.
@@ -82,19 +103,66 @@ from ..module_utils.zipapp import build
 PROGRAM = "node." + reconcile_program.__name__.rpartition(".")[2]
 MODE = 0o755
 
+# Where a Python is: the program, and the directories that it reads its own modules from.
+PLACES = "import json, os, sys; print(json.dumps([sys.prefix, sys.base_prefix, os.path.dirname(os.__file__)]))"
+
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     path = parameters["path"]
     place = tree.path(path)
     old = tree.read_bytes(path) if tree.exists(path, follow=False) else None
-    new = build(PROGRAM, sys.executable) if parameters["state"] == "present" else None
+    interpreter = parameters["interpreter"] or sys.executable
+    new = None
+    if parameters["state"] == "present":
+        check_visible(path, interpreter, parameters["hidden"], parameters["needed"])
+        new = build(PROGRAM, interpreter)
     if old != new and not check_mode:
         if new is not None:
+            make_directory(os.path.dirname(place))
             replace_file(place, new, MODE, old, backup=False, keep_mode=False)
         elif old is not None:
             remove_file(place, old, backup=False)
-    result = {"file": place, "sha256": _sum(new), "interpreter": sys.executable}
+    result = {"file": place, "sha256": _sum(new), "interpreter": interpreter}
     return Outcome(result, old != new, [difference(place, _text(old), _text(new))])
+
+
+def check_visible(path: str, interpreter: str, hidden: Sequence[str], needed: Sequence[str]) -> None:
+    """Raise RefusedError where a service that does not see the hidden directories could not run the program."""
+    if not os.path.isabs(interpreter):
+        raise InputError("%r is not an absolute path" % interpreter, where=option("interpreter"))
+    if not hidden:
+        return
+    for file in (path, *needed):
+        for directory in _above(file, hidden):
+            raise RefusedError(
+                "the service does not see what is in %s; nothing was written" % directory,
+                where=file,
+                remedy="take a path elsewhere",
+                kind="hidden",
+            )
+    places = [interpreter, os.path.realpath(interpreter), *json.loads(run_command([interpreter, "-I", "-c", PLACES]))]
+    for place in (*places, *map(os.path.realpath, places)):
+        for directory in _above(place, hidden):
+            raise RefusedError(
+                "the service does not see what is in %s, where this Python is%s; nothing was written"
+                % (directory, "" if place == interpreter else " (%s)" % place),
+                where=interpreter,
+                remedy="name a Python elsewhere in %s, such as /usr/bin/python3" % option("interpreter"),
+                kind="hidden",
+            )
+
+
+def _above(path: str, directories: Sequence[str]) -> list[str]:
+    """Those of the directories that a path is below."""
+    return [one for one in directories if (os.path.normpath(path) + "/").startswith(one.rstrip("/") + "/")]
+
+
+def make_directory(directory: str) -> None:
+    """Make a directory and those above it. Raises NodeError."""
+    try:
+        os.makedirs(directory, exist_ok=True)
+    except OSError as error:
+        raise NodeError("cannot be made: %s" % error.strerror, where=directory) from error
 
 
 def _sum(content: bytes | None) -> str:
@@ -110,6 +178,9 @@ def main() -> None:
         work,
         {
             "path": {"type": "path", "default": "/usr/local/lib/kubenode/cpu-manager-reconcile.pyz"},
+            "interpreter": {"type": "path"},
+            "hidden": {"type": "list", "elements": "path", "default": []},
+            "needed": {"type": "list", "elements": "path", "default": []},
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         },
     )

@@ -19,7 +19,7 @@ description:
     does not become well.
   - Well is a kubelet whose process stays the same, that answers at C(/healthz), whose checkpoint is of the configured
     policy, and whose containers have the CPUs that the checkpoint gives them.
-  - It reads only.
+  - It reads only. In check mode it waits for nothing, and returns at once what it would wait for.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -62,36 +62,67 @@ node:
   type: str
   sample: worker-3
 pid:
-  description: The kubelet's process.
+  description: The kubelet's process; none where none runs, in check mode.
   returned: success
   type: int
   sample: 712
 seconds:
-  description: For how many seconds it was well.
+  description: For how many seconds it was well; 0 in check mode.
   returned: success
   type: float
   sample: 20.3
+waits_for:
+  description: What it waits for.
+  returned: success
+  type: dict
+  contains:
+    seconds:
+      description: For how many seconds on end everything has to be well.
+      type: float
+      sample: 20
+    timeout:
+      description: After how many seconds it gives up.
+      type: float
+      sample: 180
+    healthz:
+      description: Where the kubelet has to answer, at one of them; empty where that is switched off.
+      type: list
+      elements: str
+      sample: ["http://127.0.0.1:10248/healthz", "http://[::1]:10248/healthz"]
+    checkpoint:
+      description: The checkpoint that has to be there.
+      type: str
+      sample: /var/lib/kubelet/cpu_manager_state
+    cpu_manager_policy:
+      description: The policy that it has to be of.
+      type: str
+      sample: static
 """
 
 from typing import Any, Mapping
 
 from ..module_utils.ansible_module import KUBELET, Outcome, node_of, run
-from ..module_utils.errors import InputError, NodeError
-from ..module_utils.node.health import Watch, last_words
+from ..module_utils.errors import InputError, NodeError, option
+from ..module_utils.node.health import Answer, Watch, find_life, last_words
 from ..module_utils.tree import Tree
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     seconds, timeout = parameters["seconds"], parameters["timeout"]
     if not 0 <= seconds <= timeout:
-        raise InputError("seconds: %g is not between 0 and the timeout, %g" % (seconds, timeout))
+        raise InputError("%g is not between 0 and the timeout, %g" % (seconds, timeout), where=option("seconds"))
     watch = Watch(node_of(tree, parameters), seconds, timeout)
+    conditions = watch.conditions()
+    if check_mode:
+        life = find_life(watch.node)
+        return Outcome({**Answer("", life, 0.0).to_dict(), "waits_for": conditions})
     answer = watch.watch()
     if answer.complaint:
         log_file = parameters["log_file"]
         words = last_words(parameters["service"], watch.passed(), tree.path(log_file) if log_file else "")
-        raise NodeError("; the kubelet's last words: ".join([answer.complaint, *(["\n".join(words)] if words else [])]))
-    return Outcome(answer.to_dict())
+        complaint = [answer.complaint, *(["\n".join(words)] if words else [])]
+        raise NodeError("; the kubelet's last words: ".join(complaint), kind="kubelet")
+    return Outcome({**answer.to_dict(), "waits_for": conditions})
 
 
 def main() -> None:

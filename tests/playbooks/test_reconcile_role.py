@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,14 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     write_cgroups,
 )
 
-from .conftest import CopyOf, ansible_playbook, fingerprint
+from .conftest import CopyOf, ansible_playbook, fingerprint, play, task
 
 PROGRAM = "usr/local/lib/kubenode/cpu-manager-reconcile.pyz"
 SETTINGS = "etc/kubenode/cpu-manager-reconcile.json"
 SERVICE = "etc/systemd/system/kubenode-cpu-manager-reconcile.service"
 TIMER = "etc/systemd/system/kubenode-cpu-manager-reconcile.timer"
+# One that the service sees, which the tests' own need not be.
+PYTHON = "/usr/bin/python3"
 
 # The pod of the demo's epyc, to which its checkpoint gives CPUs 12-15,76-79, and one of the shared pool.
 POSTGRES = "0f3f7f0a-90a4-4b39-8a3e-6a9a3fd2f1c4"
@@ -88,6 +91,7 @@ def test_the_role(copy_of: CopyOf, tmp_path: Path) -> None:
         "reconcile_period": "30s",
         "reconcile_textfile": "/var/lib/metrics/cpu.prom",
         "reconcile_use_runtime": False,
+        "reconcile_interpreter": PYTHON,
     }
     before = fingerprint(root)
     hosts = {"epyc": variables}
@@ -147,7 +151,11 @@ def test_systemd_understands_the_units(copy_of: CopyOf, tmp_path: Path) -> None:
         pytest.skip("there is no systemd-analyze")
     root = copy_of("xeon", "node")
     (root / "etc/systemd/system").mkdir(parents=True)
-    variables = {"reconcile_node_root": str(root), "reconcile_manage_service": False}
+    variables = {
+        "reconcile_node_root": str(root),
+        "reconcile_manage_service": False,
+        "reconcile_interpreter": PYTHON,
+    }
     plays: list[dict[str, Any]] = [
         {
             "name": "Keep cpusets",
@@ -170,3 +178,61 @@ def test_systemd_understands_the_units(copy_of: CopyOf, tmp_path: Path) -> None:
     complaints = [line for line in done.stderr.splitlines() if "kubenode" in line]
     assert not complaints, done.stderr
     assert json.loads((root / SETTINGS).read_text())["textfile"] is None
+
+
+def test_a_python_that_the_service_does_not_see(copy_of: CopyOf, tmp_path: Path) -> None:
+    """It is met before anything is written, in a check as well."""
+    hosts: dict[str, dict[str, Any]] = {}
+    venv = tmp_path / "venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin/python3").symlink_to(PYTHON)
+    wanted = {
+        "direct": {"reconcile_interpreter": str(venv / "bin/python3")},
+        "program": {"reconcile_interpreter": PYTHON, "reconcile_program_path": "/root/reconcile.pyz"},
+        "settings": {"reconcile_interpreter": PYTHON, "reconcile_settings_path": "/home/me/../me/settings.json"},
+        "figures": {"reconcile_interpreter": PYTHON, "reconcile_textfile": "/var/tmp/cpu.prom"},
+        "missing": {"reconcile_interpreter": "/usr/bin/python-that-is-not-there"},
+        "relative": {"reconcile_interpreter": "python3"},
+    }
+    for name, variables in wanted.items():
+        root = copy_of("xeon", name)
+        hosts[name] = {"reconcile_node_root": str(root), "reconcile_manage_service": False, **variables}
+    before = {name: fingerprint(Path(variables["reconcile_node_root"])) for name, variables in hosts.items()}
+    plays = play(roles=[{"role": "kubenode.cpu_manager.reconcile"}])
+    for argument in ((), ("--check",)):
+        run = ansible_playbook(tmp_path / "run", plays, hosts, *argument)
+        for name, variables in hosts.items():
+            assert fingerprint(Path(variables["reconcile_node_root"])) == before[name], name
+            assert "msg" in run.last(name), run.account()
+        python = run.last("direct")
+        assert python["failure"]["kind"] == "hidden"
+        assert python["msg"].endswith(
+            ": %s: the service does not see what is in /tmp, where this Python is; nothing was written;"
+            " name a Python elsewhere in reconcile_interpreter, such as /usr/bin/python3" % (venv / "bin/python3")
+        )
+        assert "/root/reconcile.pyz: the service does not see what is in /root" in run.last("program")["msg"]
+        assert "the service does not see what is in /home" in run.last("settings")["msg"]
+        assert "/var/tmp/cpu.prom: the service does not see what is in /var/tmp" in run.last("figures")["msg"]
+        assert "/usr/bin/python-that-is-not-there: No such file" in run.last("missing")["msg"]
+        assert "reconcile_interpreter: 'python3' is not an absolute path" in run.last("relative")["msg"]
+
+
+def test_a_python_whose_modules_the_service_does_not_see(copy_of: CopyOf, tmp_path: Path) -> None:
+    """As of a virtual environment in /opt of a Python in /root."""
+    base = Path(sys.base_prefix)
+    hidden = [base] if not str(base).startswith(("/root", "/home")) else []
+    root = copy_of("xeon", "node")
+    parameters: dict[str, Any] = {
+        "root": str(root),
+        "interpreter": sys.executable,
+        "hidden": ["/root", "/home", *map(str, hidden)],
+        "option_names": {"interpreter": "my_python"},
+    }
+    before = fingerprint(root)
+    run = ansible_playbook(tmp_path / "run", play(task("reconcile_program", **parameters)), {"xeon": {}})
+    assert run.last("xeon")["failure"] == {
+        "kind": "hidden",
+        "where": sys.executable,
+        "remedy": "name a Python elsewhere in my_python, such as /usr/bin/python3",
+    }
+    assert fingerprint(root) == before

@@ -17,6 +17,7 @@ _KNOWN = (
     "cpu_manager_become cpu_manager_canaries cpu_manager_check_capacity cpu_manager_hosts cpu_manager_manifests"
     " cpu_manager_max_fail_percentage cpu_manager_serial cpu_manager_skip_hosts_without_kubelet drift_report_directory"
     " drift_report_title kubelet_api_become kubelet_api_host kubelet_api_timeout kubelet_backup_keep"
+    " drift_report_skip_hosts_without_kubelet"
     " kubelet_config_path kubelet_cpu_cfs_quota kubelet_cpu_cfs_quota_period kubelet_cpu_manager_policy"
     " kubelet_cpu_manager_policy_options kubelet_cpu_manager_reconcile_period kubelet_discard_assignments"
     " kubelet_drain kubelet_drain_delete_emptydir_data kubelet_drain_force kubelet_drain_grace_period"
@@ -26,9 +27,9 @@ _KNOWN = (
     " kubelet_rollback_of kubelet_root_dir kubelet_service kubelet_system_reserved_cpu kubelet_system_reserved_memory"
     " kubelet_target_version kubelet_topology_manager_policy kubelet_topology_manager_policy_options"
     " kubelet_topology_manager_scope kubelet_verify_seconds kubelet_verify_timeout reconcile_config_path"
-    " reconcile_kubelet_root reconcile_manage_service reconcile_node_root reconcile_period reconcile_program_path"
-    " reconcile_runtime_endpoint reconcile_settings_path reconcile_state reconcile_textfile reconcile_unit_directory"
-    " reconcile_use_runtime"
+    " reconcile_interpreter reconcile_kubelet_root reconcile_manage_service reconcile_node_root reconcile_period"
+    " reconcile_program_path reconcile_runtime_endpoint reconcile_settings_path reconcile_state reconcile_textfile"
+    " reconcile_unit_directory reconcile_use_runtime"
 )
 
 # Those of the roles' own that are nearly one of these, and what kubespray's inventories have beside them.

@@ -8,35 +8,146 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Iterable, Iterator, Sequence
+from typing import Any, Callable, Iterable, Iterator, Sequence, Tuple
 
-from .flags import NAMES, split_flags
+from .flags import END_OF_FLAGS, NAMES, split_flags
 
-# A word of systemd's, which may have quoted parts.
-_WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\S)+""")
-_QUOTED = re.compile(r"""(["'])(.*?)\1""")
 # k3s' and RKE2's key; with the + its words are added to those of the files before.
 _KEY, _ADDING_KEY = "kubelet-arg", "kubelet-arg+"
 _KUBELET_ARG = re.compile(r"""(?m)^(["']?)kubelet-arg\+?\1[ \t]*:.*(?:\n(?:[] \t#-].*)?)*""")
+# Where a document of YAML begins and ends.
+_DOCUMENT, _END = re.compile(r"(?m)^---(?=\s|$)"), re.compile(r"(?m)^(?:---|\.\.\.)(?=\s|$)")
+_NOTHING = re.compile(r"(?m)(?:^[ \t]*(?:#.*|%.*)?\n)*")
 _KUBELET_ARG_HEADER = "# The kubelet's CPU settings, written by kubenode.cpu_manager.\n"
 
 
+# Signs that systemd takes for space, for the end of a line, and that a backslash keeps between double quotes.
+_SPACE, _NEWLINE, _KEPT = " \t\n\r", "\n\r", '"\\`$'
+_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+# Control characters but tabs and ends of lines.
+_NO_VALUE = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+
+# What a backslash makes of what is behind it at a position: the signs, and the position behind them.
+Escape = Callable[[str, int], Tuple[str, int]]
+
+
+def plain_escape(text: str, position: int) -> tuple[str, int]:
+    """A backslash keeps the sign behind it, whatever that is."""
+    return text[position : position + 1], position + 1
+
+
 def split_words(text: str) -> list[str]:
-    """The words of a line, as systemd splits it."""
-    return [_QUOTED.sub(r"\2", word) for word in _WORD.findall(text)]
+    """The words of a variable, as systemd splits it."""
+    return list(words_of(text, plain_escape, strict=False))
+
+
+def words_of(text: str, escape: Escape, strict: bool) -> Iterator[str]:
+    """The words of a text as systemd splits it: quotes hold words together, also within one, and are taken away.
+
+    Raises ValueError for a quote without its end, if `strict`. Source: extract_first_word() of systemd.
+    """
+    word: str | None = None
+    quote = ""
+    position = 0
+    while position < len(text):
+        sign = text[position]
+        position += 1
+        if sign == "\\":
+            kept, position = escape(text, position)
+            word = (word or "") + kept
+        elif sign == quote:
+            quote = ""
+        elif quote:
+            word = (word or "") + sign
+        elif sign in "\"'":
+            quote, word = sign, word or ""
+        elif sign not in _SPACE:
+            word = (word or "") + sign
+        elif word is not None:
+            yield word
+            word = None
+    if quote and strict:
+        raise ValueError("a quote has no end")
+    if word is not None:
+        yield word
 
 
 def read_environment(text: str) -> dict[str, str]:
-    """The variables of an environment file, as systemd reads it."""
-    variables = {}
-    for line in text.replace("\\\n", " ").splitlines():
-        name, equals, value = line.strip().partition("=")
-        if equals and not name.startswith(("#", ";")):
-            value = value.strip()
-            if len(value) > 1 and value[0] in "\"'" and value[-1] == value[0]:
-                value = value[1:-1]
-            variables[name] = value
+    """The variables of an environment file, as systemd reads it.
+
+    What is no name of a variable, as of a line that begins with export, gives none. Source: systemd.exec(5) and
+    parse_env_file_internal() of systemd; since version 254 a comment ends at its line, whatever its last sign.
+    """
+    variables: dict[str, str] = {}
+    if "\0" in text:
+        return variables  # systemd does not read such a file
+    position = 0
+    while position < len(text):
+        if text[position] in _SPACE:
+            position += 1
+        elif text[position] in "#;":
+            position = _end_of_line(text, position)
+        else:
+            end = _end_of_line(text, position)
+            # Whatever is first belongs to the name.
+            equals = text.find("=", position + 1, end)
+            if equals < 0:
+                position = end
+                continue
+            name = text[position:equals].rstrip(_SPACE)
+            value, position = _environment_value(text, equals + 1)
+            if _NAME.fullmatch(name) and not _NO_VALUE.search(value):
+                variables[name] = value
     return variables
+
+
+def _end_of_line(text: str, position: int) -> int:
+    return next((at for at in range(position, len(text)) if text[at] in _NEWLINE), len(text))
+
+
+def _environment_value(text: str, position: int) -> tuple[str, int]:
+    """The value that begins at a position, and the position behind it.
+
+    Quotes count at the beginning, and behind the end of another quote. Space around it does not count.
+    """
+    value = ""
+    # How much of the value space at its end cannot be taken from.
+    kept = 0
+    is_begun = False
+    while position < len(text):
+        sign = text[position]
+        position += 1
+        if sign in _NEWLINE:
+            break
+        if sign == "\\":
+            is_begun = True
+            value += "" if text[position : position + 1] in _NEWLINE else text[position]
+            kept = len(value)
+            position += 1
+        elif is_begun or sign not in _SPACE + "\"'":
+            is_begun = True
+            value += sign
+            kept = kept if sign in _SPACE else len(value)
+        elif sign in "\"'":
+            quoted, position = _quoted(text, position, sign)
+            value += quoted
+            kept = len(value)
+    return value[:kept] if is_begun else value, position
+
+
+def _quoted(text: str, position: int, quote: str) -> tuple[str, int]:
+    value = ""
+    while position < len(text):
+        sign = text[position]
+        position += 1
+        if sign == quote:
+            break
+        if sign == "\\" and quote == '"':
+            following = text[position : position + 1]
+            position += 1
+            sign = following if following in _KEPT else "" if following == "\n" else sign + following
+        value += sign
+    return value, position
 
 
 def environment_words(text: str) -> list[str]:
@@ -55,8 +166,12 @@ def with_lines(text: str, fields: Iterable[str], arguments: Sequence[str]) -> st
     names = {NAMES[field] for field in fields}
     kept: list[str] = []
     place = None
+    has_ended = False
     for line in text.splitlines(keepends=True):
-        flags = list(split_flags(line_words(line)))
+        flags = [] if has_ended else list(split_flags(line_words(line)))
+        if ("", [END_OF_FLAGS]) in flags:
+            # Behind it nothing is a flag.
+            has_ended, place = True, len(kept) if place is None else place
         if not any(name in names for name, _words in flags):
             kept.append(line)
             continue
@@ -90,13 +205,23 @@ def _kubelet_arg_members(text: str) -> Iterator[tuple[str, Any]]:
     # Imported here: of the distributions only these two have YAML around their flags.
     from .document import is_json, read_document
 
+    text = _first_document(text.replace("\r\n", "\n"))
     if is_json(text):
         members = read_document(text).value
         yield from ((key, members[key]) for key in (_KEY, _ADDING_KEY) if key in members)
         return
     # Only this key: the rest of the file may be written in ways that the reader refuses.
-    for block in _KUBELET_ARG.finditer(text.replace("\r\n", "\n")):
+    for block in _KUBELET_ARG.finditer(text):
         yield from read_document(block.group()).value.items()
+
+
+def _first_document(text: str) -> str:
+    """All that k3s and RKE2 read of a file."""
+    # What stands before the sign are comments and directives, or a document of its own.
+    begin = _DOCUMENT.match(text, _NOTHING.match(text).end())  # type: ignore[union-attr]
+    text = text[begin.end() :] if begin else text
+    end = _END.search(text)
+    return text[: end.start()] if end else text
 
 
 def kubelet_arg_file(arguments: Iterable[str]) -> str:

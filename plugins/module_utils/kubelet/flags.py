@@ -62,6 +62,9 @@ _PATHS = (CONFIG, CONFIG_DIR, ROOT_DIR)
 
 FEATURE_GATES = "featureGates"
 
+# What follows it are no flags.
+END_OF_FLAGS = "--"
+
 
 class Given(NamedTuple):
     """A flag that is given, and who gives it."""
@@ -87,6 +90,9 @@ def split_flags(arguments: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     """The name of each flag with its words, which are one or two. What is not known here has no name."""
     rest = iter(arguments)
     for argument in rest:
+        if argument == END_OF_FLAGS:
+            yield from (("", [word]) for word in (argument, *rest))
+            return
         name, equals, _value = argument.partition("=")
         name = name.replace("_", "-")
         if not name.startswith("--") or (name not in FLAGS and name not in _PATHS):

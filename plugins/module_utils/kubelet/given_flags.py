@@ -13,7 +13,7 @@ from ..tree import Tree
 from .configuration import ConfigurationError
 from .distributions import ENVIRONMENT, FLAGS, KUBELET_ARG, LINES, Distribution, service_of
 from .flag_file import environment_words, kubelet_args, line_words
-from .flags import Given, read_flags
+from .flags import END_OF_FLAGS, Given, read_flags
 from .unit import unit_command
 
 
@@ -59,8 +59,10 @@ def _is_kubelet(arguments: Sequence[str]) -> bool:
 
 
 def _kubelet_args_of(arguments: Sequence[str]) -> list[str]:
-    words = []
+    words: list[str] = []
     for position, argument in enumerate(arguments):
+        if argument == END_OF_FLAGS:
+            break
         name, equals, value = argument.partition("=")
         if name == "--kubelet-arg":
             words += [

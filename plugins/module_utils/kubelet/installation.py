@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from ..tree import Tree
 from .distributions import Distribution, has_unit, installed_distribution, running_distribution, service_of
-from .process import find_kubelet
+from .process import Search, search_kubelet
 
 if TYPE_CHECKING:
     from .flags import Given
@@ -32,6 +32,8 @@ class Installation(NamedTuple):
     command_line: tuple[str, ...] = ()
     # Of the running kubelet.
     pid: int | None = None
+    # What is strange about it, for people.
+    notes: tuple[str, ...] = ()
 
     def to_dict(self, tree: Tree) -> dict[str, Any]:
         """Plain data, as drift_info returns it."""
@@ -49,14 +51,19 @@ class Installation(NamedTuple):
 
 
 def find_installation(
-    tree: Tree, command_line: Sequence[str] = (), config_path: str | None = None, kubelet_root: str | None = None
+    tree: Tree,
+    command_line: Sequence[str] = (),
+    config_path: str | None = None,
+    kubelet_root: str | None = None,
+    search: Search | None = None,
 ) -> Installation | None:
     """The kubelet of this node; None where there is none.
 
     A running kubelet's command line counts before the one that is given, which is that of one that is stopped.
-    config_path and kubelet_root count before all else. Raises NodeError for a file that cannot be read.
+    config_path and kubelet_root count before all else. search: the look at the node's processes, where it was taken.
+    Raises NodeError for a file that cannot be read.
     """
-    process = find_kubelet(tree)
+    process, notes = search_kubelet(tree) if search is None else search
     arguments = process.arguments if process is not None else tuple(command_line)
     known = running_distribution(" ".join(arguments)) if arguments else installed_distribution(tree)
     if known is None and not arguments and config_path is None:
@@ -83,6 +90,7 @@ def find_installation(
         tuple(flags),
         arguments,
         pid,
+        notes,
     )
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from functools import partial
 
 from ..command import Run, run_command
 from ..errors import NodeError
+from .process import trusted_program, trusted_users
 
 # The kubelet says Kubernetes v1.35.6, and k3s says k3s version v1.33.1+k3s1 (99d91538).
 _VERSION = re.compile(r"\bv(1\.[0-9]+\.[0-9]+)")
@@ -27,16 +27,11 @@ def running_version(pid: int, run: Run = _run_program) -> str:
     Only a program of this machine's own files is asked that nobody but root, or who asks, can have put there.
     """
     try:
-        program = os.readlink("/proc/%d/exe" % pid)
-        status = os.stat(program)
-        trusted = {0, os.geteuid()}
-        if (
-            not os.path.samestat(status, os.stat("/proc/%d/exe" % pid))
-            or not {status.st_uid, os.stat("/proc/%d" % pid).st_uid} <= trusted
-            or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        ):
+        program = trusted_program(pid) if trusted_users(pid) else ""
+        # The file at this path may be another one by now, or that of a container.
+        if not program or not os.path.samestat(os.stat(program), os.stat("/proc/%d/exe" % pid)):
             return ""
         found = _VERSION.search(run([program, "--version"]))
-    except (OSError, NodeError):
+    except (OSError, ValueError, NodeError):
         return ""
     return found.group(1) if found else ""

@@ -78,6 +78,17 @@ class Watch:
         """Seconds since the watch began, and a little more: the kubelet was started before."""
         return self.clock() - self._begin + _BEFORE
 
+    def conditions(self) -> dict[str, Any]:
+        """What it waits for, as plain data. Raises NodeError where there is no configuration to compare with."""
+        configuration = self.node.needed_configuration()
+        return {
+            "seconds": self.seconds,
+            "timeout": self.timeout,
+            "healthz": healthz_urls(configuration),
+            "checkpoint": self.node.tree.path(self.node.checkpoint_path),
+            "cpu_manager_policy": found_settings(configuration)["cpu_manager_policy"],
+        }
+
     def watch(self) -> Answer:
         """Wait. Raises NodeError where there is no configuration to compare with."""
         configuration = self.node.needed_configuration()
@@ -132,18 +143,38 @@ def _too_late(timeout: float, seconds: float) -> str:
 
 def healthz_complaint(configuration: Configuration) -> str:
     """What is wrong with the answer at /healthz; empty where it is well, or switched off."""
-    values = configuration.values
-    # Null stands for the default.
-    port = _HEALTHZ_PORT if values.get("healthzPort") is None else int(values["healthzPort"])
+    port = _healthz_port(configuration)
     if port == 0:
         return ""
-    given = values.get("healthzBindAddress")
-    # An address that stands for all of them; what k3s gives its kubelet nobody sees, and it depends on the node's own.
-    addresses = [{"0.0.0.0": "127.0.0.1", "::": "::1"}.get(given, given)] if given else ["127.0.0.1", "::1"]
-    complaints = [_healthz_complaint(addresses[0], port)]
-    if complaints[0] and len(addresses) > 1:
-        complaints.append(_healthz_complaint(addresses[1], port))
+    given = str(configuration.values.get("healthzBindAddress") or "")
+    if given.startswith("["):
+        # It puts an address of IPv6 into brackets itself.
+        return "healthzBindAddress: the kubelet cannot listen at %r; write it without brackets" % given
+    complaints = [_healthz_complaint(address, port) for address in _addresses(given)[:1]]
+    complaints += [_healthz_complaint(address, port) for address in _addresses(given)[1:] if complaints[0]]
     return "" if "" in complaints else complaints[0]
+
+
+def healthz_urls(configuration: Configuration) -> list[str]:
+    """Where a kubelet with this configuration may answer; none where it does not."""
+    port = _healthz_port(configuration)
+    given = str(configuration.values.get("healthzBindAddress") or "")
+    return [_url(address, port) for address in _addresses(given)] if port else []
+
+
+def _healthz_port(configuration: Configuration) -> int:
+    port = configuration.values.get("healthzPort")
+    # Null stands for the default.
+    return _HEALTHZ_PORT if port is None else int(port)
+
+
+def _addresses(given: str) -> list[str]:
+    # An address that stands for all of them; what k3s gives its kubelet nobody sees, and it depends on the node's own.
+    return [{"0.0.0.0": "127.0.0.1", "::": "::1"}.get(given, given)] if given else ["127.0.0.1", "::1"]
+
+
+def _url(address: str, port: int) -> str:
+    return "http://%s:%d/healthz" % ("[%s]" % address if ":" in address else address, port)
 
 
 def _healthz_complaint(address: str, port: int) -> str:
@@ -156,10 +187,10 @@ def _healthz_complaint(address: str, port: int) -> str:
         answer = connection.getresponse()
         body = answer.read(200).decode("utf-8", "replace").strip()
     except (OSError, HTTPException) as error:
-        return "http://%s:%s/healthz does not answer: %s" % (address, port, error)
+        return "%s does not answer: %s" % (_url(address, port), error)
     finally:
         connection.close()
-    return "" if answer.status == 200 else "http://%s:%s/healthz says %d %s" % (address, port, answer.status, body)
+    return "" if answer.status == 200 else "%s says %d %s" % (_url(address, port), answer.status, body)
 
 
 def checkpoint_complaint(node: Node, configuration: Configuration) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from ..errors import PERMISSION, InputError, NodeError, RefusedError
+from ..errors import PERMISSION, InputError, NodeError, RefusedError, option
 from ..kubelet.configuration import Configuration, KubeletConfiguration
-from ..kubelet.distributions import CONTAINERD, DROP_IN_SUFFIX, KUBELET_ROOT
+from ..kubelet.distributions import CONTAINERD, DISTRIBUTIONS, DROP_IN_SUFFIX, KUBELET_ROOT, marks_of
 from ..kubelet.installation import Installation, find_installation
+from ..kubelet.process import Search, search_kubelet
 from ..kubelet.settings import Machine
 from ..state.validation import FILE_NAME, MEMORY_FILE_NAME, NEWEST_MINOR, OLDEST_MINOR
 from ..topology.kubelet_view import kubelet_view
@@ -43,8 +44,11 @@ class Node:
     ) -> None:
         self.tree = tree
         self._given = (config_path, kubelet_root, minor, command_line)
+        self._search: Search = search_kubelet(tree)
         # None where there is no kubelet.
-        self.installation: Installation | None = find_installation(tree, command_line, config_path, kubelet_root)
+        self.installation: Installation | None = find_installation(
+            tree, command_line, config_path, kubelet_root, self._search
+        )
         self.config_path = self.installation.config_path if self.installation is not None else None
         root = kubelet_root or (self.installation.kubelet_root if self.installation is not None else KUBELET_ROOT)
         self.checkpoint_path = "%s/%s" % (root.rstrip("/"), FILE_NAME)
@@ -125,14 +129,36 @@ class Node:
         return configuration, None
 
     def needed_configuration(self) -> Configuration:
-        """What the kubelet runs with. Raises NodeError where there is no kubelet."""
+        """What the kubelet runs with. Raises NodeError where there is no kubelet, or its file is not there."""
         configuration = self.configuration()
         if configuration is None:
-            raise NodeError(
-                "%s: no kubelet configuration there; name the file that the kubelet's --config gives in config_path"
-                % self.tree.path(self.config_path or "/var/lib/kubelet/config.yaml")
-            )
+            raise self.missing()
         return configuration
+
+    def where_looked(self) -> list[str]:
+        """Where a kubelet was looked for, for people."""
+        if self.config_path is not None:
+            return [self.config_path]
+        marks = [mark for known in DISTRIBUTIONS for mark in marks_of(known)]
+        return ["the processes (kubelet, kubelite, k3s)", *dict.fromkeys(marks)]
+
+    def missing(self) -> NodeError:
+        """What is to be said where there is no kubelet, or its file is not there."""
+        remedy = "name the file that the kubelet's --config gives in %s" % option("config_path")
+        if self.config_path is not None:
+            return NodeError(
+                "no kubelet configuration there",
+                where=self.tree.path(self.config_path),
+                remedy=remedy,
+                kind="no_configuration",
+            )
+        return NodeError(
+            "no kubelet is found here; looked at %s" % ", ".join(self.where_looked()),
+            where=self.tree.root,
+            remedy="take a host that has none, as a bastion or one of etcd alone, out of the hosts of the play"
+            " (cpu_manager_hosts of the playbooks); of one that has a kubelet, %s" % remedy,
+            kind="no_kubelet",
+        )
 
     def kubelet(self, configuration: Configuration | None) -> dict[str, Any] | None:
         """How the kubelet with this configuration is installed, as plain data; None where there is none."""
@@ -186,6 +212,18 @@ class Node:
             socket = self.installation.distribution.cri_socket
             given = socket if socket != CONTAINERD and self.tree.exists(socket) else ""
         return ("unix://" + given if given.startswith("/") else given) or None
+
+    def own_notes(self) -> list[str]:
+        """What is to be said of this node apart from its settings: of its kubelet, and of a change under way."""
+        notes = [] if self._has_files() else [str(self.missing())]
+        notes += self._search.notes if self.installation is None else self.installation.notes
+        return [*notes, *self.unfinished()]
+
+    def _has_files(self) -> bool:
+        """Whether there is a kubelet, or what it was started with, which found() then has not found."""
+        if self.installation is None or self.config_path is None or self.installation.command_line:
+            return self.installation is not None
+        return self.tree.exists(self.config_path)
 
     def unfinished(self) -> list[str]:
         """A note on a change of this node that is under way or was interrupted, if there is one."""

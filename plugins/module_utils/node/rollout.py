@@ -74,7 +74,7 @@ def rollout_report(node: Node, wanted: Mapping[str, Any], terms: Terms) -> dict[
     journal = _journal(node.tree, refusals)
     last = _journal(node.tree, refusals if terms.change == ROLLBACK else [], LAST)
     exclusive_now = _exclusive(node)
-    notes = node.unfinished()
+    notes = node.own_notes()
     if journal is not None and journal.phase == CHANGING:
         node = node.on(OverlaidTree(node.tree, {path: saved.content for path, saved in journal.files.items()}))
     if terms.change == ROLLBACK:
@@ -174,12 +174,7 @@ def _rollout_plan(node: Node, wanted: Mapping[str, Any], refusals: list[CPUManag
 def _unreadable(node: Node, answer: Mapping[str, Any]) -> CPUManagerError:
     """Why the configuration of a node cannot be changed at all."""
     if answer["status"] == NO_KUBELET:
-        return NodeError(
-            "no kubelet configuration found below %s" % node.tree.root,
-            "",
-            "name the file that the kubelet's --config gives in %s, or leave out this host" % option("config_path"),
-            "no_kubelet",
-        )
+        return node.missing()
     (row,) = answer["drift"]
     return NodeError(row["found"], remedy=row["remedy"], kind=CONFIGURATION)
 

@@ -20,6 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.flags
     arguments_for,
     path_of,
     read_flags,
+    split_flags,
     values_of,
 )
 
@@ -96,6 +97,14 @@ def test_paths() -> None:
     assert given_flags[0] == Given(CONFIG, "/a", "test")
     assert path_of(given_flags, CONFIG) == "/b"
     assert path_of(given_flags, "--root-dir") is None
+
+
+def test_what_is_behind_the_end_of_flags_is_no_flag() -> None:
+    words = ["kubelet", "--config=/a", "--", "--config=/b", "--reserved-cpus", "0"]
+    assert read_flags(words, "test") == [Given(CONFIG, "/a", "test")]
+    assert [word for _name, flag in split_flags(words) for word in flag] == words
+    # As the value of a flag it is none.
+    assert path_of(read_flags(["--root-dir", "--", "--config=/b"], "test"), CONFIG) == "/b"
 
 
 def test_every_flag_gives_a_field() -> None:

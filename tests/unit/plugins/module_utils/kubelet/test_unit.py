@@ -74,6 +74,9 @@ def test_k3s(tmp_path: Path) -> None:
     assert words == ["/usr/local/bin/k3s", "server", "--kubelet-arg=reserved-cpus=0-1", "--node-label=a b"]
 
 
+XYZ = ["/a", "xb cd", "e\tf", "AA\u00e9\u00e9", 'g"h', "i j"]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -83,14 +86,36 @@ def test_k3s(tmp_path: Path) -> None:
         ("Environment=A=1\nEnvironment=\nExecStart=/a $A", ["/a"]),
         ("EnvironmentFile=/env\nEnvironmentFile=\nExecStart=/a $E", ["/a"]),
         ("EnvironmentFile=/env\nExecStart=/a $E", ["/a", "1"]),
+        # Quotes within words, what C makes of a backslash, and what means nothing.
+        (r"""ExecStart=/a x"b c"d 'e\tf' \x41\101\u00e9\xc3\xa9 "g\"h" i\sj""", XYZ),
+        (r"ExecStart=/a \q --b=\x4 \400 \ud800 \0", ["/a", r"\q", r"--b=\x4", r"\400", r"\ud800", r"\0"]),
+        ('ExecStart=/a "b', []),
+        ("ExecStart=/a b\\ \nEnvironment=A=1", ["/a", "b\\"]),
+        # Specifiers, of which the unknown stay.
+        ("ExecStart=/a 100%% %N %n %p %S/x %t %i", "/a 100% kubelet kubelet.service kubelet /var/lib/x /run %i"),
+        ("Environment='A=%%x'\nEnvironmentFile=/%Nenv\nExecStart=/a $A $K", "/a %x 2"),
+        # Of a line of variables all behind a word that is none counts no more.
+        ("Environment=A=1 B=\\q C=3\nEnvironment=D=4 'E=5\nExecStart=/a $A $B $C $D $E", "/a 1 4"),
+        ('Environment=1A=1 export B=2 =3 A=x"y z"\nExecStart=/a ${A} $B ${1A}', ["/a", "xy z", "2", ""]),
+        # Variables: split only as a word of their own; no name is a name; without them behind a colon.
+        ("Environment='A=b \"c d\"'\nExecStart=/a $A --x=${A} $A-b x$A", ["/a", "b", "c d", '--x=b "c d"', "x$A"]),
+        ("Environment=A=1\nExecStart=:/a $A ${A} $$", "/a $A ${A} $$"),
+        ("ExecStart=@/a name --b", ["/a", "--b"]),
+        # Lines that go on, also those with two backslashes at the end.
+        ("ExecStart=/a b\\\n  c\\\n# d\\\n\n --e", "/a b c"),
+        ("ExecStart=/a b\\\\\nEnvironment=A=1", ["/a", "b\\"]),
+        ("ExecStart=/a\r\nEnvironment=A=1\r\n", ["/a"]),
         ("; ExecStart=/b\n[Install]\nExecStart=/c", []),
     ],
 )
 def test_unit(tmp_path: Path, text: str, words: list[str] | str) -> None:
-    tree = node(tmp_path, {ETC: "[Service]\n" + text, "/env": "E=1\n"})
+    tree = node(tmp_path, {ETC: "[Service]\n" + text, "/env": "E=1\n", "/kubeletenv": "K=2\n"})
     found = unit_command(tree, "kubelet")
-    # An empty variable in a word leaves an empty word.
-    assert [word for word in found if word] == (words.split() if isinstance(words, str) else words)
+    if isinstance(words, str):
+        # An empty variable in a word leaves an empty word.
+        assert [word for word in found if word] == words.split()
+    else:
+        assert found == words
 
 
 def test_the_first_of_a_name_counts(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.health i
     checkpoint_complaint,
     find_life,
     healthz_complaint,
+    healthz_urls,
     last_words,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
@@ -148,7 +149,7 @@ def test_too_short_a_time(machine: Machine) -> None:
 
 def test_a_node_without_a_configuration(machine: Machine) -> None:
     (machine.root / "var/lib/kubelet/config.yaml").unlink()
-    with pytest.raises(NodeError, match="no kubelet configuration there"):
+    with pytest.raises(NodeError, match="no kubelet is found here"):
         machine.watch()
 
 
@@ -225,6 +226,47 @@ def test_healthz_on_the_other_loopback_address(server6: HTTPServer) -> None:
     port = server6.server_address[1]
     assert complaint({"healthzPort": port}) == ""
     assert complaint({"healthzPort": port, "healthzBindAddress": "127.0.0.1"}) != ""
+
+
+@pytest.mark.parametrize("address", ["::1", "::"])
+def test_healthz_at_an_address_of_ipv6(server6: HTTPServer, address: str) -> None:
+    port = server6.server_address[1]
+    assert complaint({"healthzPort": port, "healthzBindAddress": address}) == ""
+    server6.RequestHandlerClass = type("Mine", (Handler,), {"answer": (500, b"no")})
+    expected = "http://[::1]:%d/healthz says 500 no" % port
+    assert complaint({"healthzPort": port, "healthzBindAddress": address}) == expected
+
+
+def test_healthz_at_an_address_in_brackets(server6: HTTPServer) -> None:
+    """The kubelet puts it into brackets itself, and cannot listen there; see net.JoinHostPort."""
+    port = server6.server_address[1]
+    assert complaint({"healthzPort": port, "healthzBindAddress": "[::1]"}) == (
+        "healthzBindAddress: the kubelet cannot listen at '[::1]'; write it without brackets"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "urls"),
+    [
+        ({}, ["http://127.0.0.1:10248/healthz", "http://[::1]:10248/healthz"]),
+        ({"healthzBindAddress": "fe80::1", "healthzPort": 7}, ["http://[fe80::1]:7/healthz"]),
+        ({"healthzBindAddress": "10.0.0.1"}, ["http://10.0.0.1:10248/healthz"]),
+        ({"healthzPort": 0}, []),
+    ],
+)
+def test_where_it_answers(values: dict[str, Any], urls: list[str]) -> None:
+    assert healthz_urls(KubeletConfiguration("", values, "config.yaml")) == urls
+
+
+def test_what_it_waits_for(machine: Machine) -> None:
+    node = machine.node()
+    assert Watch(node, 20, 60).conditions() == {
+        "seconds": 20,
+        "timeout": 60,
+        "healthz": [],
+        "checkpoint": node.tree.path(node.checkpoint_path),
+        "cpu_manager_policy": "static",
+    }
 
 
 def test_the_default_port_of_healthz(monkeypatch: pytest.MonkeyPatch, server: HTTPServer) -> None:

@@ -94,10 +94,40 @@ def test_no_kubelet(root: Path) -> None:
     assert node.checkpoint() is None
     with pytest.raises(NodeError) as caught:
         node.needed_configuration()
-    assert str(caught.value) == (
-        "%s/var/lib/kubelet/config.yaml: no kubelet configuration there;"
-        " name the file that the kubelet's --config gives in config_path" % root
+    assert caught.value.kind == "no_kubelet"
+    message = str(caught.value)
+    assert message.startswith("%s: no kubelet is found here; looked at the processes (kubelet, kubelite, k3s)," % root)
+    for looked in ("/var/lib/kubelet/config.yaml", "/var/lib/rancher/k3s/agent", "/etc/kubernetes/kubelet-config.yaml"):
+        assert looked in node.where_looked()
+        assert looked in message
+    # What to do depends on the host.
+    assert "take a host that has none, as a bastion or one of etcd alone, out of the hosts of the play" in message
+    assert message.endswith("name the file that the kubelet's --config gives in config_path")
+    # A report does not fail for it, and says it.
+    assert node.own_notes() == [message]
+
+
+def test_a_configuration_that_is_missing(root: Path) -> None:
+    node = Node(Tree(str(root)), config_path="/etc/kubelet.yaml")
+    assert node.where_looked() == ["/etc/kubelet.yaml"]
+    (note,) = node.own_notes()
+    assert note == (
+        "%s/etc/kubelet.yaml: no kubelet configuration there; name the file that the kubelet's --config gives in"
+        " config_path" % root
     )
+    with pytest.raises(NodeError) as caught:
+        node.needed_configuration()
+    assert (str(caught.value), caught.value.kind) == (note, "no_configuration")
+
+
+def test_notes_on_the_kubelet(root: Path) -> None:
+    write(root, "var/lib/kubelet/config.yaml", CONFIG.encode())
+    for pid in ("7", "8"):
+        write(root, "proc/%s/cmdline" % pid, b"/usr/bin/kubelet\0--config=/var/lib/kubelet/config.yaml\0")
+    node = Node(Tree(str(root)))
+    assert node.own_notes() == ["2 kubelets run (processes 7, 8); what is said here is of process 7"]
+    assert node.installation is not None
+    assert list(node.installation.notes) == node.own_notes()
 
 
 def test_configuration(root: Path) -> None:

@@ -265,7 +265,7 @@ def test_what_the_kubelet_may_well_read_is_not_judged(root: Path, content: str) 
 
 def test_without_a_configuration(root: Path) -> None:
     (root / CONFIG).unlink()
-    with pytest.raises(NodeError, match="no kubelet configuration there"):
+    with pytest.raises(NodeError, match="no kubelet is found here"):
         findings_of(root, {})
 
 
