@@ -171,15 +171,13 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         after = None if before is None else before._replace(run=parameters["run"])
     elif state in ENDS:
         after = None
-        if not check_mode:
-            end(tree, before, parameters)
     else:
         after = next_journal(tree, before, parameters)
     changed = after != before or bool(result.get("restored"))
-    if after != before and not check_mode:
-        if after is None:
-            remove_journal(tree)
-        else:
+    if not check_mode:
+        if state in ENDS:
+            end(tree, before, parameters)
+        elif after is not None and after != before:
             write_journal(tree, after)
     result["journal"] = None if after is None else after.to_dict()
     return Outcome(result, changed, diff or [difference(tree.path(OPEN), text_of(before), text_of(after))])
@@ -220,13 +218,15 @@ def check_run(tree: Tree, journal: Journal | None, parameters: Mapping[str, Any]
 
 
 def end(tree: Tree, journal: Journal | None, parameters: Mapping[str, Any]) -> None:
-    """Keep the journal of a change that came to its end, or forget the one before it."""
-    if parameters["state"] == "undone":
-        remove_journal(tree, LAST)
+    """Keep the journal of a change that came to its end, or forget it, and the one before it where that was undone."""
     if parameters["state"] == "done" and journal is not None:
         changed = changed_files(tree, journal)
         if not parameters["files"] or set(changed) & set(parameters["files"]):
             write_journal(tree, journal, LAST)
+    remove_journal(tree)
+    if parameters["state"] == "undone":
+        # After the open one: if that were left alone, nothing would lead back to what was before the last change.
+        remove_journal(tree, LAST)
 
 
 def next_journal(tree: Tree, before: Journal | None, parameters: Mapping[str, Any]) -> Journal:

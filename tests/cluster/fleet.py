@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Iterator
+from types import MappingProxyType
+from typing import Any, Iterator, Mapping
 
 import pytest
 
@@ -49,10 +50,20 @@ class Fleet:
 
     def run(self, playbook: str, *arguments: str, **variables: Any) -> Run:
         """Run a playbook on all of them."""
-        hosts = {name: self.variables(name, **variables) for name in self.nodes}
+        return self.run_on({name: self.variables(name, **variables) for name in self.nodes}, playbook, *arguments)
+
+    def run_on(
+        self,
+        hosts: Mapping[str, Mapping[str, Any]],
+        playbook: str,
+        *arguments: str,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> Run:
+        """Run a playbook on these hosts, with variables of each."""
         text = Path(__file__).parent.parent.parent / "playbooks" / (playbook.rpartition(".")[2] + ".yml")
         plays = [*play(SERVICE_MANAGER), {"name": playbook, "ansible.builtin.import_playbook": str(text)}]
-        return ansible_playbook(self.directory / "run", plays, hosts, *arguments, prefix=(*self.around, *self.prefix()))
+        place, prefix = self.directory / "run", (*self.around, *self.prefix())
+        return ansible_playbook(place, plays, hosts, *arguments, prefix=prefix, environment=environment)
 
     def variables(self, name: str, **variables: Any) -> dict[str, Any]:
         """Those of a host."""

@@ -11,7 +11,7 @@ from typing import Callable
 import pytest
 
 KINDS = (
-    *("kills", "full disks", "read-only disks", "meetings with others", "races", "orders"),
+    *("kills", "damaged nodes", "full disks", "read-only disks", "meetings with others", "races", "orders"),
     *("kubelets that do not come up", "budgets that never allow", "clusters that do not answer"),
 )
 _PREFIX = "faults: "

@@ -87,6 +87,7 @@ def ansible_playbook(
             "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
             "ANSIBLE_COLLECTIONS_PATH": str(collections),
             "ANSIBLE_CALLBACK_PLUGINS": str(HERE / "callback_plugins"),
+            "ANSIBLE_STRATEGY_PLUGINS": str(HERE / "strategy_plugins"),
             "ANSIBLE_CALLBACKS_ENABLED": "record",
             "RECORD_RESULTS": str(results),
             "NO_COLOR": "1",

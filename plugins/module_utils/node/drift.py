@@ -45,6 +45,9 @@ NO_RESTART = "as the node is, its kubelet would not start again"
 CONFIGURATION = "configuration"
 START = "start"
 
+# What may cure both.
+BACK = "go back to what was before the last change with the playbook rollback"
+
 STOP_KUBELET = "stop_kubelet"
 RESET_CHECKPOINT = "reset_checkpoint"
 RESET_MEMORY_STATE = "reset_memory_state"
@@ -181,8 +184,7 @@ def _problem_row(subject: str, wanted: str, found: str, error: CPUManagerError) 
         "wanted": wanted,
         "found": found,
         "source": error.where or None,
-        "remedy": error.remedy
-        or "correct it, or go back to what was before the last change with the playbook rollback",
+        "remedy": error.remedy or "correct it, or " + BACK,
     }
 
 

@@ -20,7 +20,7 @@ from ..topology.kubelet_view import kubelet_view
 from ..topology.model import Topology
 from ..topology.sysfs import read_sysfs
 from ..tree import Tree
-from .places import OPEN
+from .places import LAST, OPEN
 
 if TYPE_CHECKING:
     from .observation import Observed
@@ -126,6 +126,10 @@ class Node:
             where = self.tree.path(str(self.config_path))
             remedy = "put it back from a backup beside it (%s.*~), or run the playbook rollback" % where
             return None, NodeError("there is no such file, and the kubelet was started with it", where, remedy)
+        if configuration is None and self.tree.exists(LAST, follow=False):
+            what = "no kubelet configuration found below %s, and before the last change there was one" % self.tree.root
+            remedy = "put it back with the playbook rollback, or from a backup beside it"
+            return None, NodeError(what, self.tree.path(LAST), remedy)
         return configuration, None
 
     def needed_configuration(self) -> Configuration:

@@ -24,12 +24,14 @@ from ..state.verdict import ACCEPTED, readable
 from ..tree import OverlaidTree, Tree
 from .checkpoint import loss_error, plan_valid
 from .drift import (
+    BACK,
     CONFIGURATION,
     DRIFT,
     NO_KUBELET,
     NO_RESTART,
     RESET_CHECKPOINT,
     RESET_MEMORY_STATE,
+    START,
     START_KUBELET,
     STOP_KUBELET,
     report,
@@ -78,11 +80,12 @@ def rollout_report(node: Node, wanted: Mapping[str, Any], terms: Terms) -> dict[
     if journal is not None and journal.phase == CHANGING:
         node = node.on(OverlaidTree(node.tree, {path: saved.content for path, saved in journal.files.items()}))
     if terms.change == ROLLBACK:
-        plan = _rollback_plan(node, terms, last, refusals)
+        plan = _rollback_plan(node, terms, last, journal, refusals)
     else:
         plan = _rollout_plan(node, wanted, refusals)
     restarts = START_KUBELET in plan["actions"]
-    drain = restarts and needs_drain(plan["actions"], plan["drift"]) and not _is_dead(node, plan["found_refusal"])
+    is_dead = bool(plan["found_refusal"]) and _is_down(node, journal)
+    drain = restarts and needs_drain(plan["actions"], plan["drift"]) and not is_dead
     losses = plan.pop("losses")
     refusals += [] if terms.discard or (drain and terms.drain) else losses
     if restarts:
@@ -92,6 +95,8 @@ def rollout_report(node: Node, wanted: Mapping[str, Any], terms: Terms) -> dict[
         refusals += unwritable(node.tree, [*plan["files"], OPEN])
     if restarts and not terms.manage_service and _resets(plan["actions"]):
         refusals += _running_kubelet(node)
+    if journal is not None and plan["found_refusal"] and not restarts and not refusals:
+        refusals.append(_stays_open(node, plan["found_refusal"]))
     return {
         **plan,
         "notes": [*plan["notes"], *notes],
@@ -116,9 +121,26 @@ def _exclusive(node: Node) -> str:
     return str(CPUSet() if state is None else state.exclusive_cpus())
 
 
-def _is_dead(node: Node, found_refusal: str) -> bool:
-    """Whether a drain would wait for ever: no kubelet ends the containers, and none can be started to do it."""
-    return bool(found_refusal) and (node.installation is None or node.installation.pid is None)
+def _is_down(node: Node, journal: Journal | None) -> bool:
+    """Whether no kubelet runs once an interrupted change is taken back, for which it is stopped if files were changed.
+
+    If none can be started either, a drain would wait for ever, as nobody ends the containers.
+    """
+    return (
+        (journal is not None and journal.phase == CHANGING)
+        or node.installation is None
+        or node.installation.pid is None
+    )
+
+
+def _stays_open(node: Node, found_refusal: str) -> CPUManagerError:
+    """Why an interrupted change cannot come to its end: nothing that is planned brings the kubelet back."""
+    return RefusedError(
+        "a change of this node was interrupted, and without it the kubelet would not start either: %s" % found_refusal,
+        node.tree.path(OPEN),
+        "if it is the checkpoint, run the playbook repair; if it is the configuration, correct it, and run again",
+        "would_not_start",
+    )
 
 
 def _resets(actions: Iterable[str]) -> bool:
@@ -154,7 +176,8 @@ def _rollout_plan(node: Node, wanted: Mapping[str, Any], refusals: list[CPUManag
         # The memory manager's state is gone by then, if it would be refused.
         findings = start_findings(node, wanted, planned, None if restarts else node.memory_state())
         notes += [] if restarts or answer["found_refusal"] else _restart_notes(findings)
-        refusals += _start_refusals(findings)
+        is_found = any(row["subject"] == START for row in answer["drift"])
+        refusals += _start_refusals(findings, ", or " + BACK if is_found else "")
         try:
             files = [*planned_files(node, wanted), *node.state_paths]
         except RefusedError as error:
@@ -188,12 +211,12 @@ def _config(node: Node, wanted: Mapping[str, Any]) -> CPUManagerConfig | None:
         return None
 
 
-def _start_refusals(findings: Iterable[Finding]) -> list[CPUManagerError]:
+def _start_refusals(findings: Iterable[Finding], more: str = "") -> list[CPUManagerError]:
     return [
         RefusedError(
             "the kubelet would not start: %s (%s)" % (finding.text, finding.cause),
             finding.where,
-            finding.remedy,
+            finding.remedy + more,
             "would_not_start",
         )
         for finding in findings
@@ -220,12 +243,17 @@ def planned_files(node: Node, wanted: Mapping[str, Any]) -> list[str]:
 # --- a rollback ---------------------------------------------------------------------------------------------
 
 
-def _rollback_plan(node: Node, terms: Terms, last: Journal | None, refusals: list[CPUManagerError]) -> dict[str, Any]:
+def _rollback_plan(
+    node: Node, terms: Terms, last: Journal | None, journal: Journal | None, refusals: list[CPUManagerError]
+) -> dict[str, Any]:
     before, problem = node.found()
     observed, notes = node.observed(before)
     checkpoint = node.checkpoint()
     now = report(node.topology, node.machine(), before, checkpoint, {}, observed, problem)
-    files = _files_to_restore(last, terms.rollback_of)
+    # The interrupted change is what to go back from. If the kubelet would not start then, one change more is.
+    is_broken = now["found"] is None or any(row["subject"] == START for row in now["drift"])
+    rollback_of = "" if journal is not None and is_broken else terms.rollback_of
+    files = _files_to_restore(last, rollback_of)
     plan: dict[str, Any] = {
         **now,
         "notes": [*now["notes"], *notes],

@@ -15,6 +15,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.place
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import plan_settings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.journal import (
     CHANGING,
+    DRAINING,
+    STOPPING,
     Journal,
     SavedFile,
     save_files,
@@ -170,6 +172,7 @@ def test_a_found_reservation_with_which_no_kubelet_starts_is_a_refusal_unless_it
     for wanted in ({}, {"cpu_manager_policy": "static"}, {"cpu_manager_reconcile_period": "5s"}):
         kinds = [refusal["kind"] for refusal in plan(tree, **wanted)["refusals"]]
         assert set(kinds) == {"would_not_start"}
+        assert "rollback" in plan(tree, **wanted)["refusals"][0]["remedy"]
     cured = plan(tree, reserved_system_cpus="0,4")
     assert (cured["refusals"], cured["actions"]) == ([], NO_RESET)
 
@@ -269,6 +272,50 @@ def test_a_rollback_after_an_interrupted_change(tree: Tree) -> None:
     assert answer["refusals"] == []
     row = answer["drift"][0]
     assert (row["subject"], row["found"], row["wanted"]) == ("cpu_manager_policy", "static", "none")
+
+
+def test_a_rollback_of_an_interrupted_rollout_that_had_saved_nothing(tree: Tree) -> None:
+    """Without it the kubelet would not start either: what was before the rollout before cures that."""
+    had(tree, STATIC, "one")
+    write_journal(tree, Journal(STOPPING, {}, {"rollout": "two"}))
+    terms = BACK._replace(rollback_of="two")
+    assert rollout_report(Node(tree), {}, terms)["actions"] == []
+    configure(Path(tree.root), "cpuManagerPolicy: static\nreservedSystemCPUs: 0,99\n")
+    answer = rollout_report(Node(tree), {}, terms)
+    assert (answer["refusals"], answer["starts"]) == ([], True)
+    assert answer["actions"] == ["stop_kubelet", "restore_configuration", "start_kubelet"]
+
+
+@pytest.mark.parametrize("phase", [DRAINING, STOPPING, CHANGING])
+def test_an_interrupted_change_after_which_no_kubelet_would_start(tree: Tree, phase: str) -> None:
+    """It could not come to its end. With something planned that cures it, it does."""
+    write_journal(tree, Journal(phase, {}, {}))
+    (Path(tree.root) / CHECKPOINT[1:]).write_bytes(b"{")
+    (refusal,) = rollout_report(Node(tree), {}, BACK)["refusals"]
+    assert (refusal["kind"], refusal["where"].endswith("/change.json")) == ("would_not_start", True)
+    assert "run the playbook repair" in refusal["remedy"]
+    answer = plan(tree)
+    assert (answer["refusals"], answer["actions"]) == ([], ["stop_kubelet", "reset_checkpoint", "start_kubelet"])
+
+
+def test_no_drain_where_the_kubelet_is_stopped_to_take_a_change_back(tree: Tree) -> None:
+    """And cannot be started again before the change that cures it."""
+    run_kubelet(tree)
+    (Path(tree.root) / CHECKPOINT[1:]).write_bytes(b"{")
+    for phase, drain in ((STOPPING, True), (CHANGING, False)):
+        write_journal(tree, Journal(phase, {}, {}))
+        assert plan(tree)["drain"] == drain
+
+
+def test_a_kubelet_whose_configuration_is_gone_is_not_a_host_without_a_kubelet(tree: Tree) -> None:
+    (Path(tree.root) / CONFIG[1:]).unlink()
+    answer = plan(tree)
+    assert (answer["status"], answer["refusals"][0]["kind"]) == ("no kubelet", "no_kubelet")
+    had(tree, STATIC)
+    answer = plan(tree)
+    (refusal,) = answer["refusals"]
+    assert (answer["status"], refusal["kind"]) == ("drift", "configuration")
+    assert "rollback" in refusal["remedy"]
 
 
 def test_the_kubelet_that_runs(tree: Tree) -> None:

@@ -1,0 +1,132 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The whole fleet is planned before the first node is touched: one that refuses stops all, with a check as without."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run
+
+from .bad_days import ABSENT_CPUS, BEFORE, CHANGING, DRAINING, HEALTHY, NO_YAML, BadNode, Day, add_days
+from .fleet import JOURNAL, LAST, ROLLOUT, Fleet
+from .kubelet_node import CHECKPOINT, CONFIG
+from .pods import Pods
+from .test_rollout import REPAIR, ROLLBACK, names_of
+
+PERIOD = {"kubelet_cpu_manager_reconcile_period": "2s"}
+
+
+def run_with(fleet: Fleet, special: dict[str, Any], playbook: str, *arguments: str) -> Run:
+    """Run a playbook on all nodes, of which the second has variables of its own."""
+    hosts = {name: fleet.variables(name, **PERIOD) for name in fleet.nodes}
+    hosts[sorted(hosts)[1]].update(special)
+    return fleet.run_on(hosts, playbook, *arguments)
+
+
+def spoil_last(one: BadNode) -> None:
+    """Have no YAML in what a rollback would put back."""
+    last = json.loads(one.node.read(LAST) or b"")
+    last["files"][CONFIG]["content"] = "Ogo="
+    one.node.write(LAST, json.dumps(last))
+
+
+@pytest.mark.parametrize(
+    ("playbook", "day", "special", "said"),
+    [
+        (ROLLOUT, Day(HEALTHY), {"kubelet_reserved_system_cpus": "0,99"}, "0,99"),
+        (ROLLOUT, Day(HEALTHY), {"kubelet_cpu_manager_policy": "none"}, "kubelet_discard_assignments"),
+        (ROLLOUT, Day(NO_YAML), {}, "rollback"),
+        (REPAIR, Day(NO_YAML), {}, "rollback"),
+        (REPAIR, Day(ABSENT_CPUS, DRAINING), {}, "rollback"),
+    ],
+    ids=["absent CPUs", "pods would lose CPUs", "unreadable", "repair of unreadable", "repair of absent CPUs"],
+)
+def test_a_node_that_refuses_stops_all(
+    alone: Fleet, playbook: str, day: Day, special: dict[str, Any], said: str
+) -> None:
+    # One would be changed, one refuses, and one is to be taken back.
+    nodes = add_days(alone, [Day(HEALTHY), day, Day(HEALTHY, CHANGING, runs=False)])
+    found = {name: (one.state(), one.node.log()) for name, one in nodes.items()}
+    for check in (["--check"], []):
+        run = run_with(alone, special, playbook, *check)
+        assert run.status != 0
+        refusing = sorted(nodes)[1]
+        message = run.last(refusing)["msg"]
+        assert run.last(refusing)["outcome"] == "failed"
+        assert said in message, message
+        # It is in the plan, too, which all see.
+        assert re.search("%s:\n(.*\n)*.*cannot be (changed|planned): " % refusing, run.output), run.output
+        assert {name: (one.state(), one.node.log()) for name, one in nodes.items()} == found, run.account()
+
+
+def test_a_rollback_that_one_node_refuses_stops_all(alone: Fleet) -> None:
+    """What it would put back is no configuration; or takes the CPUs of a pod. Both are told at once."""
+    nodes = add_days(alone, [Day(HEALTHY), Day(HEALTHY), Day(HEALTHY)])
+    one, unreadable, pinned = nodes.values()
+    spoil_last(unreadable)
+    pinned.before = pinned.before.replace(b"cpuManagerPolicy: static", b"cpuManagerPolicy: none")
+    pinned.save_last()
+    found = {name: (one.state(), one.node.log()) for name, one in nodes.items()}
+    for check in (["--check"], []):
+        run = run_with(alone, {}, ROLLBACK, *check)
+        assert run.status != 0
+        assert "cannot be read either" in run.last(unreadable.node.name)["msg"]
+        assert "kubelet_discard_assignments" in run.last(pinned.node.name)["msg"]
+        assert {name: (each.state(), each.node.log()) for name, each in nodes.items()} == found, run.account()
+    # Without them, it is done.
+    assert alone.run(ROLLBACK, "--limit", one.node.name).status == 0
+    assert one.is_well(BEFORE), one.account()
+
+
+def test_a_rollback_of_a_mere_period_drains_nobody(fleet: Fleet, pods: Pods) -> None:
+    node = fleet.add("worker")
+    pods.deploy("Deployment", "web", replicas=1)
+    assert fleet.run(ROLLOUT, kubelet_cpu_manager_policy="none", **PERIOD).status == 0
+    before = pods.on("worker")
+    run = fleet.run(ROLLBACK)
+    assert run.status == 0, run.account()
+    assert "Put back the configuration" in names_of(run, "worker")
+    assert "Cordon and drain the node" not in names_of(run, "worker")
+    assert (pods.on("worker"), node.configuration()["cpuManagerReconcilePeriod"]) == (before, "500ms")
+    # That of a policy does.
+    assert fleet.run(ROLLOUT).status == 0
+    run = fleet.run(ROLLBACK)
+    assert run.status == 0, run.account()
+    assert "Cordon and drain the node" in names_of(run, "worker")
+    assert (fleet.policy("worker"), fleet.is_open("worker")) == ("none", True)
+
+
+def test_check_mode_says_what_the_run_refuses(alone: Fleet) -> None:
+    """A running kubelet that nobody stops would overwrite its checkpoint."""
+    node = alone.add("worker")
+    found = node.read(CONFIG), node.read(CHECKPOINT), node.log()
+    for check in (["--check"], []):
+        run = alone.run(ROLLOUT, *check, kubelet_manage_service=False)
+        assert run.status != 0
+        assert "kubelet_manage_service" in run.last("worker")["msg"]
+        assert (node.read(CONFIG), node.read(CHECKPOINT), node.log()) == found
+
+
+def test_check_mode_says_what_another_run_has_begun(alone: Fleet) -> None:
+    """Its change would be taken back first, or it cannot be told what it has begun."""
+    nodes = add_days(alone, [Day(HEALTHY, CHANGING, runs=False)])
+    (one,) = nodes.values()
+    found = one.state()
+    run = alone.run(ROLLOUT, "--check", **PERIOD)
+    assert run.status == 0, run.account()
+    assert "take back a change that was interrupted" in run.output
+    assert one.state() == found
+    one.node.write(JOURNAL, "{}")
+    found = one.state()
+    for check in (["--check"], []):
+        run = alone.run(ROLLOUT, *check, **PERIOD)
+        assert run.status != 0
+        assert "cannot be read as the journal of a change" in run.last(one.node.name)["msg"]
+        assert one.state() == found
