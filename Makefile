@@ -10,6 +10,8 @@ SCENARIO ?=
 MACHINES ?= all
 # After how many minutes the tests are to have ended: scenarios take part as long as there is time.
 MINUTES ?= 50
+# 1: a test that lacks a tool, Kubernetes or time fails; tool,kubernetes: one that lacks one of these. Else it is skipped.
+STRICT ?=
 
 VENV := .venv
 MAIN := $(VENV)/.main
@@ -22,6 +24,7 @@ END_BY := $(shell expr $$(date +%s) + $(MINUTES) '*' 60)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/build/collections
+export STRICT
 
 # Some tools colour a log, too.
 ifndef MAKE_TERMOUT
@@ -42,8 +45,12 @@ demo: $(MAIN) $(LINK) ## Show what the collection does, on saved machines
 	@demo/run
 
 .PHONY: test
-test: lint unit sanity integration cluster scenario ## Run all tests, the cheap ones first
-	@python tests/summary.py $(RESULTS)
+test: lint unit sanity integration cluster scenario ## Run all tests, the cheap ones first; STRICT=1 lets nothing be left out
+	@python tests/summary.py $(RESULTS) lint sanity
+
+.PHONY: tools
+tools: $(TESTING) ## Install the programs that tests use, as root on Debian
+	@python tests/lacking.py
 
 .PHONY: lint
 lint: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the linters: ruff, mypy, ansible-lint, documentation and changelog
