@@ -12,6 +12,10 @@ MACHINES ?= all
 MINUTES ?= 50
 # 1: a test that lacks a tool, Kubernetes or time fails; tool,kubernetes: one that lacks one of these. Else it is skipped.
 STRICT ?=
+# For `make mutants`: of what, all without it; how many changes of each area, all with 0; and which.
+AREA ?=
+SAMPLE ?= 40
+SEED ?= 1
 
 VENV := .venv
 MAIN := $(VENV)/.main
@@ -113,6 +117,11 @@ coverage: $(TESTING) ## Say which lines the unit and conformance tests do not re
 	$(call heading,coverage)
 	@coverage run -m pytest -q
 	@coverage report
+
+.PHONY: mutants
+mutants: $(TESTING) ## Count which small changes of the code the unit tests notice; AREA=policy SAMPLE=0 tries all of one area
+	$(call heading,mutants)
+	@nice python tests/mutants $(AREA) --sample $(SAMPLE) --seed $(SEED)
 
 .PHONY: bench
 bench: $(MAIN) $(LINK) ## Measure the speed
