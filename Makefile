@@ -10,6 +10,12 @@ SCENARIO ?=
 MACHINES ?= all
 # After how many minutes the tests are to have ended: scenarios take part as long as there is time.
 MINUTES ?= 50
+# 1: a test that lacks a tool, Kubernetes or time fails; tool,kubernetes: one that lacks one of these. Else it is skipped.
+STRICT ?=
+# For `make mutants`: of what, all without it; how many changes of each area, all with 0; and which.
+AREA ?=
+SAMPLE ?= 40
+SEED ?= 1
 
 VENV := .venv
 MAIN := $(VENV)/.main
@@ -22,6 +28,7 @@ END_BY := $(shell expr $$(date +%s) + $(MINUTES) '*' 60)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/build/collections
+export STRICT
 
 # Some tools colour a log, too.
 ifndef MAKE_TERMOUT
@@ -42,8 +49,12 @@ demo: $(MAIN) $(LINK) ## Show what the collection does, on saved machines
 	@demo/run
 
 .PHONY: test
-test: lint unit sanity integration cluster scenario ## Run all tests, the cheap ones first
-	@python tests/summary.py $(RESULTS)
+test: lint unit sanity integration cluster scenario ## Run all tests, the cheap ones first; STRICT=1 lets nothing be left out
+	@python tests/summary.py $(RESULTS) lint sanity
+
+.PHONY: tools
+tools: $(TESTING) ## Install the programs that tests use, as root on Debian
+	@python tests/lacking.py
 
 .PHONY: lint
 lint: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the linters: ruff, mypy, ansible-lint, documentation and changelog
@@ -106,6 +117,11 @@ coverage: $(TESTING) ## Say which lines the unit and conformance tests do not re
 	$(call heading,coverage)
 	@coverage run -m pytest -q
 	@coverage report
+
+.PHONY: mutants
+mutants: $(TESTING) ## Count which small changes of the code the unit tests notice; AREA=policy SAMPLE=0 tries all of one area
+	$(call heading,mutants)
+	@nice python tests/mutants $(AREA) --sample $(SAMPLE) --seed $(SEED)
 
 .PHONY: bench
 bench: $(MAIN) $(LINK) ## Measure the speed

@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 # Not in pyproject.toml, which ansible-test units does not read.
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -16,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import collection_path
 
 try:
-    from hypothesis import settings
+    from hypothesis import Phase, settings
 except ImportError:  # ansible-test units brings pytest alone
     pass
 else:
@@ -24,6 +26,9 @@ else:
     default = settings.get_profile("default")
     settings.register_profile("search", parent=default, deadline=None)
     settings.register_profile("same", parent=default, deadline=None, derandomize=True)
+    # For the tests of tests: what fails may fail by any example.
+    phases = [phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)]
+    settings.register_profile("quick", parent=settings.get_profile("same"), phases=phases)
     settings.load_profile("same")
 
 collection_path.register()
@@ -34,3 +39,20 @@ from ansible_collections.kubenode.cpu_manager.tests.faults.counting import (  # 
     count,  # noqa: F401
     pytest_terminal_summary,  # noqa: F401
 )
+from ansible_collections.kubenode.cpu_manager.tests.lacking import Skipped, need  # noqa: E402
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs(*programs): programs without which a test cannot run")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        need(*mark.args)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Say in the results what a test that was skipped lacked: see summary.py."""
+    if call.excinfo is not None and isinstance(call.excinfo.value, Skipped):
+        item.user_properties.append(("lacking", call.excinfo.value.kind))

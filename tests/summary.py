@@ -2,23 +2,71 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Add up the results of all pytest runs into one closing line: python tests/summary.py DIRECTORY_OF_JUNIT_FILES"""
+"""Say how each part of the tests ended and what did not run, and add up pytest's results into one closing line:
+
+python tests/summary.py DIRECTORY_OF_JUNIT_FILES [PART_THAT_PASSED ...]
+"""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import Iterable
 from xml.etree import ElementTree
+
+# {kind of lack, see lacking.py: how it is told}
+LACKS = {
+    "tool": "for lack of a tool",
+    "kubernetes": "for lack of Kubernetes",
+    "time": "for lack of time",
+    "": "as they do not apply here",
+}
+
+
+def figures(suites: Iterable[ElementTree.Element]) -> Counter[str]:
+    """How many tests passed, failed and were skipped."""
+    counted = Counter({"passed": 0, "failed": 0, "skipped": 0})
+    for suite in suites:
+        tests, skipped, failures, errors = (
+            int(suite.get(name, 0)) for name in ("tests", "skipped", "failures", "errors")
+        )
+        counted.update(passed=tests - skipped - failures - errors, failed=failures + errors, skipped=skipped)
+    return counted
+
+
+def line(counted: Counter[str]) -> str:
+    return ", ".join("%d %s" % (number, what) for what, number in counted.items())
+
+
+def not_run(suites: Iterable[ElementTree.Element]) -> dict[str, Counter[str]]:
+    """{kind of lack: {reason: how many tests were skipped for it}}"""
+    found: dict[str, Counter[str]] = {kind: Counter() for kind in LACKS}
+    for suite in suites:
+        for case in suite.iter("testcase"):
+            kinds = [item.get("value", "") for item in case.iter("property") if item.get("name") == "lacking"]
+            for skipped in case.iter("skipped"):
+                found[kinds[0] if kinds else ""][skipped.get("message", "")] += 1
+    return found
 
 
 def main() -> None:
-    suites = [suite for file in Path(sys.argv[1]).glob("*.xml") for suite in ElementTree.parse(file).iter("testsuite")]
-    tests, skipped, failures, errors = (
-        sum(int(suite.get(name, 0)) for suite in suites) for name in ("tests", "skipped", "failures", "errors")
-    )
-    failed = failures + errors
-    print(f"\n{tests - skipped - failed} passed, {failed} failed, {skipped} skipped")
-    sys.exit(bool(failed))
+    suites = {
+        file.stem: list(ElementTree.parse(file).iter("testsuite")) for file in sorted(Path(sys.argv[1]).glob("*.xml"))
+    }
+    everything = [suite for part in suites.values() for suite in part]
+    print()
+    for part in sys.argv[2:]:
+        print("%s: passed" % part)
+    for part, of_part in suites.items():
+        print("%s: %s" % (part, line(figures(of_part))))
+    for kind, reasons in not_run(everything).items():
+        if reasons:
+            told = "; ".join("%s (%d)" % (reason, number) for reason, number in sorted(reasons.items()))
+            print("Not run, %s: %s" % (LACKS[kind], told))
+    total = figures(everything)
+    print(line(total))
+    sys.exit(bool(total["failed"]))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from typing import Callable, Iterator, Sequence
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.tests.lacking import KUBERNETES, lacking
+
 from .api import API
 from .binaries import CONTROL_PLANE, KUBELET, RUNTIME, binaries
 from .control_plane import ControlPlane
@@ -47,7 +49,7 @@ def _programs(names: Sequence[str]) -> Path:
     try:
         return binaries(names)
     except UnavailableError as error:
-        pytest.skip("there can be no Kubernetes here: %s" % error)
+        lacking(KUBERNETES, "no Kubernetes: %s" % error)
 
 
 @pytest.fixture

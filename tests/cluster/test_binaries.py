@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.faults.child import Child
+from ansible_collections.kubenode.cpu_manager.tests.lacking import KUBERNETES, lacking, need
 
 from . import debian
 from .binaries import KUBELET, binaries, completed
@@ -67,8 +68,7 @@ def test_what_is_there_needs_no_archive(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_an_archive_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not Path("/usr/bin/apt-get").exists():
-        pytest.skip("the command apt-get is missing")
+    need("apt-get")
     monkeypatch.setattr(debian, "_sources", lambda codename: ["deb file:%s %s main" % (tmp_path, codename)])
     with pytest.raises(UnavailableError, match="apt-get update: "):
         Archive("bookworm", tmp_path / "apt")
@@ -78,5 +78,5 @@ def test_the_kubelet_runs() -> None:
     try:
         kubelet = binaries(KUBELET) / "kubelet"
     except UnavailableError as error:
-        pytest.skip("there can be no kubelet here: %s" % error)
+        lacking(KUBERNETES, "no kubelet: %s" % error)
     assert subprocess.run([kubelet, "--version"], stdout=subprocess.PIPE, check=True).stdout == b"Kubernetes v1.20.2\n"

@@ -20,12 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.mode
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.told import told_by_hwloc
-from ansible_collections.kubenode.cpu_manager.tests.machines.tools import (
-    LSCPU,
-    LSTOPO,
-    run_lscpu,
-    run_lstopo,
-)
+from ansible_collections.kubenode.cpu_manager.tests.machines.tools import run_lscpu, run_lstopo
 
 from . import answer
 from .conftest import EXPECTED, MACHINES, NAMES, Unpack
@@ -60,7 +55,7 @@ def test_sysfs(unpack: Unpack, name: str) -> None:
 
 
 @each_machine
-@pytest.mark.skipif(LSTOPO is None, reason="lstopo-no-graphics (package hwloc) is not installed")
+@pytest.mark.needs("lstopo-no-graphics")
 def test_hwloc(unpack: Unpack, name: str) -> None:
     topology = told_by_hwloc(read_sysfs(Tree(unpack(name))))
     two = read_hwloc(run_lstopo(unpack(name)))
@@ -77,7 +72,7 @@ def test_hwloc(unpack: Unpack, name: str) -> None:
 
 
 @each_machine
-@pytest.mark.skipif(LSCPU is None, reason="lscpu (package util-linux) is not installed")
+@pytest.mark.needs("lscpu")
 @pytest.mark.parametrize("with_all", [False, True])
 def test_lscpu(unpack: Unpack, name: str, with_all: bool) -> None:
     if name in ODD_FOR_LSCPU:

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -135,7 +134,7 @@ sys.exit(0 if len(observed.running) == 3 else 1)
 """
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+@pytest.mark.needs("strace")
 def test_no_system_call_writes(cgroups: Cgroups, tmp_path: Path) -> None:
     cgroups.make_all({**SETS, OWN_PATH: "0-1"})
     log = tmp_path / "strace"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -229,7 +228,7 @@ sys.exit(0 if [row.result for row in answer.rows] == sys.argv[3:] else 1)
 """
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+@pytest.mark.needs("strace")
 def test_no_system_call_writes_to_an_unchanged_node(place: Place, tmp_path: Path) -> None:
     place.make(SHARED_PATH, "0-1")
     place.sleep(SHARED_PATH)

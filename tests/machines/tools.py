@@ -2,31 +2,27 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Run the real lscpu and lstopo on a tree, where they are installed (packages util-linux and hwloc)."""
+"""Run the real lscpu and lstopo on a tree, for tests that need these programs."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 
 # Trees have very many small files: for those of tests, a directory in memory where this is possible.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
-LSCPU = shutil.which("lscpu")
-LSTOPO = shutil.which("lstopo-no-graphics")
-
 
 def run_lscpu(root: str, with_all: bool = False) -> str:
     """`lscpu -p` of the machine below `root`; with_all as texts.lscpu() has it."""
     columns = ["-a", "-p=CPU,CORE,SOCKET,NODE,CACHE,ONLINE"] if with_all else ["-p"]
-    return _run([LSCPU or "lscpu", "--sysroot", root, *columns])
+    return _run(["lscpu", "--sysroot", root, *columns])
 
 
 def run_lstopo(root: str, version: int = 2) -> str:
     """`lstopo --of xml` of the machine below `root`, in the format of hwloc 1.x or 2.x."""
     flags = ["--export-xml-flags", "1"] if version == 1 else []
-    return _run([LSTOPO or "lstopo-no-graphics", "--input", root, "--if", "fsroot", "--of", "xml", *flags])
+    return _run(["lstopo-no-graphics", "--input", root, "--if", "fsroot", "--of", "xml", *flags])
 
 
 def _run(command: list[str]) -> str:

@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Mapping
 
 import pytest
+
+from ansible_collections.kubenode.cpu_manager.tests.lacking import need
 
 # systemd, where it is, is out of sight.
 _PRIVATE = """\
@@ -34,9 +35,7 @@ def private_services() -> None:
     """There can be such services here."""
     if os.geteuid() != 0:
         pytest.skip("a private /etc/init.d needs root")
-    for command in ("unshare", "service"):
-        if shutil.which(command) is None:
-            pytest.skip("the command %s is missing" % command)
+    need("unshare", "service")
     if subprocess.run(["unshare", "--mount", "true"], check=False).returncode != 0 or not Path("/etc/init.d").is_dir():
         pytest.skip("there can be no private /etc/init.d here")
 

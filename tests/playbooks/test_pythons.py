@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests import pythons
+from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking
 
 from .conftest import CopyOf, ansible_playbook, play, task
 from .test_modules import WANTED
@@ -45,3 +47,12 @@ def test_every_python_gives_the_same_answers(copy_of: CopyOf, tmp_path: Path) ->
     assert len(answers) == len(found)
     for answer in answers[1:]:
         assert answer == answers[0]
+
+
+@pytest.mark.parametrize("version", pythons.VERSIONS)
+def test_no_python_is_left_out(version: str) -> None:
+    """Neither here nor by ansible-test."""
+    if version not in pythons.installed():
+        lacking(TOOL, "no Python %s" % version)
+    told = subprocess.run([pythons.installed()[version], "--version"], stdout=subprocess.PIPE, text=True, check=True)
+    assert told.stdout.startswith("Python %s." % version)

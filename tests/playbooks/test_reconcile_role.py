@@ -145,10 +145,8 @@ def test_the_role(copy_of: CopyOf, tmp_path: Path) -> None:
     assert not any((root / path).exists() for path in (PROGRAM, SETTINGS, SERVICE, TIMER, "var/lib/metrics/cpu.prom"))
 
 
+@pytest.mark.needs("systemd-analyze")
 def test_systemd_understands_the_units(copy_of: CopyOf, tmp_path: Path) -> None:
-    analyze = shutil.which("systemd-analyze")
-    if analyze is None:
-        pytest.skip("there is no systemd-analyze")
     root = copy_of("xeon", "node")
     (root / "etc/systemd/system").mkdir(parents=True)
     variables = {
@@ -173,7 +171,7 @@ def test_systemd_understands_the_units(copy_of: CopyOf, tmp_path: Path) -> None:
     )
     service.write_text(re.sub("^Documentation=.*\n", "", text, flags=re.MULTILINE))
     done = subprocess.run(
-        [analyze, "verify", str(service), str(root / TIMER)], capture_output=True, text=True, check=False
+        ["systemd-analyze", "verify", str(service), str(root / TIMER)], capture_output=True, text=True, check=False
     )
     complaints = [line for line in done.stderr.splitlines() if "kubenode" in line]
     assert not complaints, done.stderr

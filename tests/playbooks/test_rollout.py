@@ -300,7 +300,7 @@ def trouble(tmp_path: Path, pristine_fleet: Path, installed: Path) -> Fleet:
     return fleet
 
 
-@pytest.mark.skipif(shutil.which("ssh") is None, reason="there is no ssh to fail")
+@pytest.mark.needs("ssh")
 def test_nodes_in_trouble_are_in_the_report(trouble: Fleet) -> None:
     before = fingerprint(trouble.root)
     title = {"drift_report_title": 'Fleet <A> & "B"'}
@@ -345,7 +345,7 @@ def test_a_rollout_ends_at_the_first_node_that_fails(trouble: Fleet) -> None:
     assert fingerprint(trouble.root) == before
 
 
-@pytest.mark.skipif(shutil.which("ssh") is None, reason="there is no ssh to fail")
+@pytest.mark.needs("ssh")
 def test_a_fleet_that_cannot_be_reached_has_a_report(trouble: Fleet) -> None:
     for node in NODES:
         trouble.hosts[node] = AWAY

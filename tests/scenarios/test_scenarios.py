@@ -26,6 +26,7 @@ from typing import Any, Callable, Iterator
 import pytest
 import yaml
 
+from ansible_collections.kubenode.cpu_manager.tests.lacking import TIME, TOOL, lacking
 from ansible_collections.kubenode.cpu_manager.tests.vm import guest, host, image
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -64,7 +65,7 @@ def test_all_scenarios_are_here() -> None:
 def test_scenario(scenario: str, tmp_path: Path, tell_figures: Callable[[str], None]) -> None:
     end = float(os.environ.get("END_BY", "inf"))
     if time.time() + MINUTES[scenario] * 60 > end:
-        pytest.skip("the %d minutes that it takes are not left" % MINUTES[scenario])
+        lacking(TIME, "the scenario %s takes %d minutes" % (scenario, MINUTES[scenario]))
     seconds = prepare(scenario)
     latest = min(time.time() + PATIENCE, end + GRACE)
     figures = run(scenario, tmp_path, lambda: time.time() > latest)
@@ -87,7 +88,7 @@ def prepare(scenario: str) -> float:
         start = time.monotonic()
         image.make(_inventory(scenario).get("vars", {}).get("image", "base"))
     except host.NoMachinesError as error:
-        pytest.skip(str(error))
+        lacking(TOOL, str(error))
     return time.monotonic() - start
 
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -27,7 +26,7 @@ def test_parts_are_aligned() -> None:
     assert archive.index(bytes(range(7))) % 4 == 0
 
 
-@pytest.mark.skipif(shutil.which("cpio") is None, reason="needs cpio")
+@pytest.mark.needs("cpio")
 def test_cpio_unpacks_it(tmp_path: Path) -> None:
     archive = cpio.archive(FILES, directories=("proc", "a/b"))
     subprocess.run(["cpio", "--quiet", "-idm"], input=archive, cwd=tmp_path, check=True)

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.cpu_manager.plugins.filter.cpuset import FilterModule
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.layout import layout
+from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
 
@@ -133,7 +134,7 @@ def ansible(tmp_path: Path, expressions: dict[str, str]) -> dict[str, Any]:
     # The one of this Python, where there is one.
     program = shutil.which("ansible", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     if program is None:
-        pytest.skip("the command ansible is not installed")
+        lacking(TOOL, "no ansible")
     link = tmp_path / "ansible_collections/kubenode/cpu_manager"
     link.parent.mkdir(parents=True)
     link.symlink_to(ROOT)

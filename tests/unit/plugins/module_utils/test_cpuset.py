@@ -111,6 +111,20 @@ def test_bad_list(text: str, position: int, what: str) -> None:
     assert str(caught.value) == "CPU list %r, position %d: %s" % (shown, position, what)
 
 
+@pytest.mark.parametrize(("text", "written"), [("0-3:1/2", "0,2"), ("0-3\n", "0-3"), ("\n", "")])
+def test_what_only_the_kernel_reads(text: str, written: str) -> None:
+    with pytest.raises(InputError) as caught:
+        CPUSet.parse_plain(text)
+    assert str(caught.value) == (
+        "CPU list %r: the kubelet reads neither strides nor line ends; write %r" % (text, written)
+    )
+
+
+def test_what_the_kubelet_reads_too() -> None:
+    assert CPUSet.parse_plain("0-3,8") == CPUSet([0, 1, 2, 3, 8])
+    assert CPUSet.parse_plain("") == CPUSet()
+
+
 def test_error_of_a_long_list_stays_short() -> None:
     with pytest.raises(InputError) as caught:
         CPUSet.parse("0," * 100_000 + "x")

@@ -8,7 +8,6 @@ import errno
 import fcntl
 import os
 import re
-import shutil
 import signal
 import stat
 import subprocess
@@ -26,6 +25,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.files import 
     remove_old_backups,
     replace_file,
 )
+from ansible_collections.kubenode.cpu_manager.tests.lacking import need
 
 OLD, NEW = b"cpuManagerPolicy: none\n", b"cpuManagerPolicy: static\n"
 
@@ -578,8 +578,7 @@ def test_an_interrupt_leaves_no_temporary_file(directory: Path, path: Path, monk
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    if shutil.which("mount") is None:
-        pytest.skip("the command mount is not installed")
+    need("mount")
     disk = tmp_path / "disk"
     disk.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "tmpfs", str(disk)]

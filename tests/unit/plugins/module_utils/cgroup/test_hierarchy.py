@@ -257,6 +257,13 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
 FAMILY = {path: Files() for path in ("a", "b", "b/x", "b/y/1/i", "b/y/2", "b/z", "c/d")}
 
 
+def test_no_directory_stays_open(tmp_path: Path) -> None:
+    write_cgroups(tmp_path, V2, {"a": Files("0"), "a/b": Files("0")})
+    before = os.listdir("/proc/self/fd")
+    assert hierarchy(tmp_path).children("a") == ["a/b"]
+    assert os.listdir("/proc/self/fd") == before
+
+
 def test_cgroups(tmp_path: Path) -> None:
     write_cgroups(tmp_path, V1, FAMILY)
     found = hierarchy(tmp_path)

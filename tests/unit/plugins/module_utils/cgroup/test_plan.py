@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from itertools import accumulate
 from typing import Iterable, Mapping, NamedTuple
@@ -297,6 +298,13 @@ def test_v1_refuses(old: dict[str, CPUSet], wanted: dict[str, CPUSet], populated
     with pytest.raises(RefusedError) as caught:
         plan_v1(old, wanted, ["a"], populated.split())
     assert str(caught.value).startswith(message)
+
+
+def test_v1_within_a_topmost_cgroup_that_has_not_all() -> None:
+    with pytest.raises(
+        RefusedError, match=re.escape("a: cpuset.cpus cannot be 4: it is not within what its parent / has, 0-3")
+    ):
+        plan_v1({"": cpus("0-3"), "a": cpus("0")}, wants(a="4"))
 
 
 def test_what_does_not_change_is_not_refused() -> None:

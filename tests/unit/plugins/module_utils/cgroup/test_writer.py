@@ -12,7 +12,12 @@ from typing import Any, Callable, Sequence
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import CPUS, MEMS, Hierarchy
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import (
+    CPUS,
+    EFFECTIVE,
+    MEMS,
+    Hierarchy,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.plan import Write
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.writer import (
     Systemd,
@@ -91,6 +96,15 @@ def test_a_saved_node_follows_as_a_kernel_would(tmp_path: Path) -> None:
         expected = Hierarchy(Tree(str(tmp_path / "new" / str(style.version))))
         found = Hierarchy(Tree(str(root)))
         assert [found.read(path) for path in found.cgroups()] == [expected.read(path) for path in expected.cgroups()]
+
+
+def test_v1_gives_no_cgroup_another_set_for_its_parent(tmp_path: Path) -> None:
+    hierarchy = machine(tmp_path)
+    of_child = Path(hierarchy.place("a/b", EFFECTIVE[1, CPUS]))
+    of_child.write_text("2\n", encoding="ascii")  # a CPU went offline
+    carry_out(hierarchy, [write("a", "0-3", "0-4")])
+    assert Path(hierarchy.place("a", EFFECTIVE[1, CPUS])).read_text(encoding="ascii") == "0-4\n"
+    assert of_child.read_text(encoding="ascii") == "2\n"
 
 
 @pytest.mark.parametrize("number", range(len(WRITES)))
@@ -227,6 +241,24 @@ def test_processes_keep_what_they_had_where_no_set_can_be_emptied_again(
         " it has all that its parent has, 0-3" % (hierarchy.place("c", CPUS), hierarchy.place("a/b", CPUS))
     )
     assert sets(hierarchy) == {"a": "0-3", "a/b": "0-3", "c": "2"}
+
+
+def test_v1_sets_nothing_else_where_no_set_can_be_emptied_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_cgroups(tmp_path, V1, {"a": Files("0-3"), "a/b": Files(""), "c": Files("2")})
+    hierarchy = Hierarchy(Tree(str(tmp_path)))
+    real = os.write
+
+    def kernel(descriptor: int, data: bytes) -> int:
+        if data in (b"\n", b"7\n"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(descriptor, data)
+
+    monkeypatch.setattr(os, "write", kernel)
+    with pytest.raises(NodeError, match=r"the kernel refuses empty: No space left on device$"):
+        carry_out(hierarchy, [write("a/b", "", "1"), write("c", "2", "7")])
+    assert sets(hierarchy) == {"a": "0-3", "a/b": "1", "c": "2"}
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:

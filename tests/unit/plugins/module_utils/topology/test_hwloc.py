@@ -22,7 +22,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape,
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
 from ansible_collections.kubenode.cpu_manager.tests.machines.texts import hwloc
 from ansible_collections.kubenode.cpu_manager.tests.machines.told import told_by_hwloc
-from ansible_collections.kubenode.cpu_manager.tests.machines.tools import LSTOPO, run_lstopo
+from ansible_collections.kubenode.cpu_manager.tests.machines.tools import run_lstopo
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
 # What lstopo of hwloc 2.9 printed of the trees of these machines (python tests/machines NAME DIR --outputs DIR2).
@@ -75,7 +75,7 @@ def test_fixture(path: Path) -> None:
     assert read_hwloc(path.read_text(encoding="utf-8")) == told(parse_name(name).topology(), int(version))
 
 
-@pytest.mark.skipif(LSTOPO is None, reason="lstopo-no-graphics (package hwloc) is not installed")
+@pytest.mark.needs("lstopo-no-graphics")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("name", ["1s1c", "2s4n2l2c2t+adjacent+offline0,9", "2s2d3c2e+interleaved", "2s1n2c+memory3"])
 def test_real_lstopo(tmp_path: Path, name: str, version: int) -> None:

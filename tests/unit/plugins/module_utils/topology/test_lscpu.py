@@ -18,7 +18,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape,
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
 from ansible_collections.kubenode.cpu_manager.tests.machines.texts import lscpu
 from ansible_collections.kubenode.cpu_manager.tests.machines.told import told_by_lscpu
-from ansible_collections.kubenode.cpu_manager.tests.machines.tools import LSCPU, run_lscpu
+from ansible_collections.kubenode.cpu_manager.tests.machines.tools import run_lscpu
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
 # What lscpu of util-linux 2.38 printed of the trees of these machines (python tests/machines NAME DIR --outputs DIR2).
@@ -44,7 +44,7 @@ def test_fixture(path: Path) -> None:
     )
 
 
-@pytest.mark.skipif(LSCPU is None, reason="lscpu (package util-linux) is not installed")
+@pytest.mark.needs("lscpu")
 @pytest.mark.parametrize("name", ["1s1c", "2s4n2l2c2t+adjacent+offline0,9", "2s1n3c2e+interleaved"])
 def test_real_lscpu(tmp_path: Path, name: str) -> None:
     shape = parse_name(name)

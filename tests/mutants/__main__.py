@@ -1,0 +1,158 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Change the code in small ways, one at a time, and count how many of the changes the unit tests notice:
+
+python tests/mutants [--sample 40] [--seed 1] [AREA ...]
+
+Ends with the status 1 where the tests of an area notice fewer than 90 % of a sample. Changes that no test can notice
+are listed, each with the reason, in equivalent.yml.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from mutants.mutations import Mutant, mutants  # noqa: E402
+from mutants.trial import CODE, ROOT, UNIT, Trial, copy_checkout  # noqa: E402
+
+FLOOR = 0.9
+EQUIVALENT = Path(__file__).parent / "equivalent.yml"
+MEMORY = ROOT / "build" / "mutants"
+
+
+class Area(NamedTuple):
+    """Files below plugins/module_utils, as patterns, and the tests that can notice a change of any of them."""
+
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+AREAS = {
+    "cpuset": Area(("cpuset.py",), (UNIT + "test_cpuset.py", "tests/unit/plugins/filter/test_cpuset.py")),
+    "policy": Area(("policy/*.py",), (UNIT + "policy", "tests/conformance/test_vectors.py")),
+    "state": Area(("state/*.py",), (UNIT + "state",)),
+    "cgroup": Area(("cgroup/*.py",), (UNIT + "cgroup",)),
+    "kubelet": Area(
+        tuple("kubelet/%s.py" % name for name in ("*_check", "amount", "validation", "fields", "settings")),
+        (UNIT + "kubelet", "tests/conformance/test_start_checks.py"),
+    ),
+    "node": Area(("node/*.py",), (UNIT + "node",)),
+    "files": Area(("files.py",), (UNIT + "test_files.py", UNIT + "node/test_journal.py")),
+}
+
+
+def candidates(area: Area, excluded: set[tuple[str, str, str]]) -> tuple[list[Mutant], dict[str, bytes]]:
+    """The changes of an area, in order, but the excluded ones, which are taken out of that set; and the sources."""
+    found = []
+    sources = {}
+    for pattern in area.files:
+        for path in sorted((ROOT / CODE).glob(pattern)):
+            name = str(path.relative_to(ROOT / CODE))
+            sources[name] = path.read_bytes()
+            for mutant in mutants(name, sources[name]):
+                key = (name, *mutant.lines(sources[name]))
+                if key in excluded:
+                    excluded.discard(key)
+                else:
+                    found.append(mutant)
+    return found, sources
+
+
+def choose(found: list[Mutant], sources: dict[str, bytes], sample: int, seed: str) -> list[Mutant]:
+    """So many of them (0: all) that are valid, in the order of the files."""
+    order = list(found)
+    random.Random(seed).shuffle(order)
+    chosen: list[Mutant] = []
+    for mutant in order:
+        if sample and len(chosen) == sample:
+            break
+        if mutant.is_valid(sources[mutant.file]):
+            chosen.append(mutant)
+    return sorted(chosen)
+
+
+def measure(name: str, chosen: list[Mutant], sources: dict[str, bytes]) -> bool:
+    """Try these changes, and print those that nothing notices. True when enough are noticed."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
+        trial = Trial(copy_checkout(Path(directory)), AREAS[name].tests)
+        killed = 0
+        for mutant in chosen:
+            if trial.notices(mutant):
+                killed += 1
+            else:
+                before, after = mutant.lines(sources[mutant.file])
+                print("%s:%d\n  - %s\n  + %s" % (mutant.file, mutant.line, before, after), flush=True)
+    kept = killed >= FLOOR * len(chosen)
+    share = 100 * killed / max(len(chosen), 1)
+    print(
+        "%s: %d of %d changes noticed, %.0f %%%s"
+        % (name, killed, len(chosen), share, "" if kept else ", below %.0f %%" % (100 * FLOOR)),
+        flush=True,
+    )
+    return kept
+
+
+def equivalent() -> set[tuple[str, str, str]]:
+    """(file, line, what it becomes) of the changes that no test can notice."""
+    entries = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8")) or []
+    for entry in entries:
+        if set(entry) != {"file", "line", "becomes", "reason"} or not entry["reason"]:
+            sys.exit("%s: an entry has file, line, becomes and reason: %r" % (EQUIVALENT, entry))
+    return {(entry["file"], entry["line"], entry["becomes"]) for entry in entries}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python tests/mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("areas", metavar="AREA", nargs="*", help="of %s; all without one" % ", ".join(AREAS))
+    parser.add_argument("--sample", type=int, default=40, help="how many changes of each area, 0 for all")
+    parser.add_argument("--seed", default="1", help="for another sample")
+    options = parser.parse_args()
+    unknown = set(options.areas) - set(AREAS)
+    if unknown:
+        parser.error("no such area: %s" % ", ".join(sorted(unknown)))
+    excluded = equivalent()
+    found = {name: candidates(area, excluded) for name, area in AREAS.items()}
+    if excluded:
+        sys.exit("%s: there is no such change any more:\n%s" % (EQUIVALENT, "\n".join(map(str, sorted(excluded)))))
+    kept = True
+    for name in options.areas or AREAS:
+        chosen = choose(*found[name], options.sample, "%s %s" % (options.seed, name))
+        kept = measure(name, chosen, found[name][1]) and kept
+    return 0 if kept else 1
+
+
+def isolate() -> None:
+    """Changed code may write anywhere and leave processes behind: where possible, start again, with nothing but a
+    directory in memory to write to, and with processes that end with this one."""
+    if os.environ.get("TMPDIR") != str(MEMORY):
+        command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        if os.geteuid() == 0 and subprocess.run([*command, "true"], check=False, capture_output=True).returncode == 0:
+            MEMORY.mkdir(parents=True, exist_ok=True)
+            os.execvpe(command[0], [*command, sys.executable, *sys.argv], {**os.environ, "TMPDIR": str(MEMORY)})
+        return
+    subprocess.run(["mount", "-t", "tmpfs", "none", MEMORY], check=True)
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+        mounted = [line.split()[4] for line in file]
+    for place in mounted:
+        if place != str(MEMORY) and not place.startswith(("/proc", "/dev")):
+            subprocess.run(["mount", "-o", "remount,bind,ro", place], check=False, capture_output=True)
+
+
+if __name__ == "__main__":
+    isolate()
+    sys.exit(main())
