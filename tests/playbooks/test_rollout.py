@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
 
 from .conftest import CHECKOUT, DEMO_FLEET, Run, ansible_playbook, fingerprint
 
@@ -343,6 +344,37 @@ def test_a_rollout_ends_at_the_first_node_that_fails(trouble: Fleet) -> None:
         assert any("refusals" in result for result in run.results[node])
         assert not any("Change" in result["task"] for result in run.results[node])
     assert fingerprint(trouble.root) == before
+
+
+def test_a_mistyped_variable_ends_it(trouble: Fleet) -> None:
+    before = fingerprint(trouble.root)
+    trouble.hosts["xeon"].update(ansible_connection="local", kubelet_cpu_manager_polcy="none")
+    # One of kubespray's.
+    trouble.hosts["edge"]["kubelet_systemd_hardening"] = True
+    run = trouble.run(ROLLOUT, "mistyped", "-e", "cpu_manager_hosts=edge:xeon")
+    assert run.status != 0
+    message = run.last("xeon")["msg"]
+    assert message.startswith("xeon: kubelet_cpu_manager_polcy is no variable of this collection")
+    assert "kubelet_cpu_manager_policy is: rename it, or remove it" in message
+    assert not [result for result in run.results["edge"] if result["outcome"] == "failed"]
+    assert fingerprint(trouble.root) == before
+
+
+@pytest.mark.parametrize("skip", [True, False])
+def test_hosts_without_a_kubelet(story: Story, tmp_path: Path, skip: bool) -> None:
+    """A bastion is named, and left out where that is wanted; it is too small for the wanted reservation, too."""
+    fleet = Fleet(tmp_path, story.fleet.root, story.fleet.collections)
+    bastion = tmp_path / "bastion"
+    write_machine(["1s1c1t", str(bastion)])
+    fleet.hosts["bastion"] = {"kubelet_node_root": str(bastion), "kubelet_reservation": {"count": 4}}
+    run = fleet.run(ROLLOUT, "run", "-e", json.dumps({"cpu_manager_skip_hosts_without_kubelet": skip}))
+    assert (run.status == 0) == skip, run.account()
+    if skip:
+        assert "Without a kubelet, left out: bastion" in run.output
+    else:
+        message = run.last("bastion")["msg"]
+        assert "no kubelet is found here; looked at the processes" in message
+        assert "out of the hosts of the play" in message
 
 
 @pytest.mark.needs("ssh")
