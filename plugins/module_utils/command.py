@@ -37,10 +37,10 @@ def run_command(arguments: Sequence[str], patience: float = _PATIENCE) -> str:
             env={**os.environ, "LC_ALL": "C"},
         )
     except subprocess.TimeoutExpired as error:
-        raise SilentError("%s: no answer in %g seconds" % (" ".join(arguments), patience)) from error
+        raise SilentError("no answer in %g seconds" % patience, where=" ".join(arguments)) from error
     except OSError as error:
-        raise NodeError("%s: %s" % (arguments[0], error.strerror)) from error
+        raise NodeError(error.strerror or str(error), where=arguments[0]) from error
     if done.returncode:
         complaint = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
-        raise NodeError("%s: %s" % (" ".join(arguments), complaint or "failed with status %d" % done.returncode))
+        raise NodeError(complaint or "failed with status %d" % done.returncode, where=" ".join(arguments))
     return done.stdout.decode("utf-8", "replace")

@@ -73,7 +73,9 @@ class CPUSet:
         cpus = cls.parse(text)
         if ":" in text or text.endswith("\n"):
             raise InputError(
-                "CPU list %r: the kubelet reads neither strides nor line ends; write %r" % (_shortened(text), str(cpus))
+                "the kubelet reads neither strides nor line ends",
+                where="CPU list %r" % _shortened(text),
+                remedy="write %r" % str(cpus),
             )
         return cpus
 
@@ -269,7 +271,7 @@ class _ListReader:
         return repr(self.text[self.at]) if self.at < len(self.text) else "the end"
 
     def _error(self, what: str, position: int) -> InputError:
-        return InputError("CPU list %r, position %d: %s" % (_shortened(self.text), position + 1, what))
+        return InputError(what, where="CPU list %r, position %d" % (_shortened(self.text), position + 1))
 
 
 def _parse_mask(text: str) -> int:
@@ -295,7 +297,7 @@ def _parse_mask(text: str) -> int:
 
 
 def _mask_error(text: str, position: int, what: str) -> InputError:
-    return InputError("CPU mask %r, position %d: %s" % (_shortened(text), position, what))
+    return InputError(what, where="CPU mask %r, position %d" % (_shortened(text), position))
 
 
 def _shortened(text: str) -> str:

@@ -30,15 +30,22 @@ class CPUManagerError(Exception):
         # What is wrong, without the remedy.
         self.problem = "%s: %s" % (where, what) if where else what
         super().__init__("%s; %s" % (self.problem, remedy) if remedy else self.problem)
-        self.where, self.remedy = where, remedy
+        self.what, self.where, self.remedy = what, where, remedy
         if kind:
             self.kind = kind
 
     def within(self: _Error, where: str) -> _Error:
         """The same error, about a part of `where`."""
+        return self._again(self.problem, where)
+
+    def adding(self: _Error, more: str) -> _Error:
+        """The same error, with more about what is wrong."""
+        return self._again("%s; %s" % (self.what, more), self.where)
+
+    def _again(self: _Error, what: str, where: str) -> _Error:
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
-        CPUManagerError.__init__(other, self.problem, where, self.remedy)
+        CPUManagerError.__init__(other, what, where, self.remedy)
         return other
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import os
 import stat
 from typing import Mapping
 
-from .errors import PERMISSION, InputError, NodeError, RefusedError
+from .errors import PERMISSION, InputError, NodeError, RefusedError, option
 
 _SAVE_AGAIN = "save the node's files again"
 # What a path that leads to nothing is answered with. Any other error says nothing of what is there.
@@ -29,12 +29,12 @@ class Tree:
 
     def __init__(self, root: str = "/") -> None:
         if not os.path.isabs(root):
-            raise InputError("%r is not an absolute path" % root, where="root", remedy="begin it with a /")
+            raise InputError("%r is not an absolute path" % root, where=option("root"), remedy="begin it with a /")
         self.root = os.path.normpath(root)
         if not os.path.isdir(self.root):
             raise InputError(
                 "no such directory",
-                where="root " + root,
+                where="%s %s" % (option("root"), root),
                 remedy="give the directory that holds the node's /sys and /etc",
             )
         self._live = self.root == "/"

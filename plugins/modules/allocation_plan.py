@@ -231,7 +231,7 @@ from ..module_utils.ansible_module import (
     run,
     wanted_settings,
 )
-from ..module_utils.errors import InputError
+from ..module_utils.errors import InputError, option
 from ..module_utils.kubelet.configuration import Configuration
 from ..module_utils.node.allocation import Question, compare_plans, default_configuration, plan_allocations
 from ..module_utils.node.node import Node
@@ -251,7 +251,8 @@ def asked_node(tree: Tree, parameters: Mapping[str, Any]) -> Node:
             node.topology = Topology.from_dict(parameters["topology"])
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(
-                "topology is not what cpu_topology_info returns (%s: %s)" % (type(error).__name__, error)
+                "is not what cpu_topology_info returns (%s: %s)" % (type(error).__name__, error),
+                where=option("topology"),
             ) from error
     return node
 
@@ -281,7 +282,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     if parameters["compare_with"] is not None:
         unknown = sorted(set(parameters["compare_with"]) - set(SETTINGS_ARGUMENTS))
         if unknown:
-            raise InputError("compare_with: %s is no setting of this module" % unknown[0])
+            raise InputError("%s is no setting of this module" % unknown[0], where=option("compare_with"))
         other = wanted_settings(node, {**parameters, **parameters["compare_with"]})
         plan["differences"] = compare_plans(plan, plan_allocations(question._replace(wanted=other)))
     return Outcome(plan, False, [diff])

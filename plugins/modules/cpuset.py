@@ -164,7 +164,7 @@ def wanted_cgroup(hierarchy: Hierarchy, given: Mapping[str, Any]) -> Wanted:
     """What is to become of one cgroup. Raises InputError."""
     path = hierarchy.relative(given["path"])
     if given["cpus"] is None and given["mems"] is None:
-        raise InputError("%s: nothing is wanted; give cpus or mems" % path)
+        raise InputError("nothing is wanted", where=path, remedy="give cpus or mems")
     return Wanted(path, parsed(path, "cpus", given["cpus"]), parsed(path, "mems", given["mems"]))
 
 
@@ -173,7 +173,7 @@ def parsed(path: str, option: str, text: str | None) -> CPUSet | None:
     try:
         return None if text is None else CPUSet.parse(text)
     except InputError as error:
-        raise InputError("%s: %s: %s" % (path, option, error)) from error
+        raise error.within("%s: %s" % (path, option)) from error
 
 
 def main() -> None:

@@ -184,7 +184,7 @@ from typing import Any, Mapping
 
 from ..module_utils.ansible_module import KUBELET, Outcome, difference, node_of, run, texts_of_options
 from ..module_utils.cpuset import CPUSet
-from ..module_utils.errors import InputError
+from ..module_utils.errors import InputError, option
 from ..module_utils.node.node import Node
 from ..module_utils.node.reconcile import Listed
 from ..module_utils.node.reconcile_pass import Answer, reconcile_listed, reconcile_pods
@@ -212,7 +212,7 @@ def reconcile_given(node: Node, parameters: Mapping[str, Any], act: bool) -> Ans
     try:
         reserved = CPUSet.parse(parameters["reserved_system_cpus"])
     except InputError as error:
-        raise InputError("reserved_system_cpus: %s" % error) from error
+        raise error.within(option("reserved_system_cpus")) from error
     return reconcile_listed(node, listed, options_of(node, parameters["cpu_manager_policy_options"]), reserved, act)
 
 
@@ -222,7 +222,7 @@ def options_of(node: Node, given: Mapping[str, Any]) -> StaticOptions:
         options = parse_static_options(texts_of_options(given), node.minor, alpha_enabled=True)
         check_machine(options, node.machine().topology, "none")
     except InputError as error:
-        raise InputError("cpu_manager_policy_options: %s" % error) from error
+        raise error.within(option("cpu_manager_policy_options")) from error
     return options
 
 

@@ -177,7 +177,8 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     if parameters["method"] == "kubelet":
         if any(parameters[way] is not None for way in ("count", "fraction", "curve")):
             raise InputError(
-                "method kubelet reserves for kube_reserved_cpu and system_reserved_cpu, not for a count; leave it away"
+                "method kubelet reserves for kube_reserved_cpu and system_reserved_cpu, not for a count",
+                remedy="leave it away",
             )
         plan = predict(topology, parameters)
     else:

@@ -571,7 +571,33 @@ def test_one_message_and_nothing_changed(machines: Path, tmp_path: Path) -> None
         assert {
             name: message for name, message in messages.items() if not says(message, rows[name], node_names[name])
         } == {}
+        lasts = {name: run.last(name) for name in rows}
+        assert {name: last.get("failure") for name, last in lasts.items() if not is_told(last, name)} == {}
         assert (fingerprint(nodes), fingerprint(machines)) == before
+
+
+# What programs decide by, when a module fails.
+KINDS = ("input", "kubelet", "node", "refused", "permission", "assignments", "another_run", "kubelet_runs")
+# The text itself says what would be right: these have no remedy beside it.
+NO_REMEDY = ("cpu-list", "found-cpus", "flag-unreadable")
+# The remedy of these is still within the text of what is wrong.
+REMEDY_WITHIN = (
+    *("truncated-yaml", "truncated-json", "tab", "twice", "list", "kind", "no-kind", "no-mapping", "no-kubelet"),
+    *("found-policy", "found-option", "found-quantity", "found-period", "no-kubelet-there", "option", "option-value"),
+    *("option-none", "option-alpha", "socket-in-one-node", "half-a-node", "many-nodes", "duration", "duration-word"),
+    *("quantity", "cpu-missing", "cpu-offline", "reserved-all", "reserved-none", "cgroup"),
+    *("quantity-negative", "kubelet-quantity", "duration-negative", "option-excluded", "option-newer", "cpu-stride"),
+    *("all-by-quantity", "more-by-quantity", "empty", "version"),
+)
+
+
+def is_told(result: Mapping[str, Any], name: str) -> bool:
+    """Whether programs get a known kind and the remedy. Ansible's own refusals of parameters have no such thing."""
+    bad, failure = BAD[name], result.get("failure")
+    if bad.asked == ROLE or (failure is None and not bad.knows_node):
+        return True
+    may_lack = name in NO_REMEDY or name in REMEDY_WITHIN
+    return failure is not None and failure["kind"] in KINDS and (bool(failure["remedy"]) or may_lack)
 
 
 def says(message: str, bad: Bad, node_name: str) -> bool:

@@ -171,5 +171,5 @@ def test_systems_that_manage_their_kubelets_are_refused(tmp_path: Path) -> None:
     run = ansible_playbook(tmp_path / "run", plays, hosts)
     for name, known in managed.items():
         assert run.last(name)["outcome"] == "failed", name
-        assert "%s manages its kubelets itself, and %s" % (known.name, known.pointer) in run.last(name)["msg"]
+        assert "%s manages its kubelets itself; %s" % (known.name, known.pointer) in run.last(name)["msg"]
     assert fingerprint(tmp_path / "fleet") == before

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Callable, Iterable, Iterator, Mapping, NamedTuple
 
 from ..cpuset import CPUSet
-from ..errors import InputError, NodeError, RefusedError
+from ..errors import PERMISSION, InputError, NodeError, RefusedError
 from ..tree import Tree
 from ..workload.qos import BEST_EFFORT, BURSTABLE, GUARANTEED
 
@@ -128,12 +128,14 @@ class Hierarchy:
         if path.startswith("/"):
             if path != self.mount and not path.startswith(self.mount + "/"):
                 raise InputError(
-                    "path %r: is not below %s; give a cgroup's path relative to that directory" % (path, self.mount)
+                    "is not below %s" % self.mount,
+                    where="path %r" % path,
+                    remedy="give a cgroup's path relative to that directory",
                 )
             inside = path[len(self.mount) :]
         names = [name for name in inside.split("/") if name not in ("", ".")]
         if ".." in names or "\0" in path:
-            raise InputError("path %r: leads out of the hierarchy %s" % (path, self.mount))
+            raise InputError("leads out of the hierarchy %s" % self.mount, where="path %r" % path)
         return "/".join(names)
 
     def place(self, path: str, name: str = "") -> str:
@@ -173,7 +175,7 @@ class Hierarchy:
         """One cgroup. Raises NodeError when there is none, RefusedError at a symbolic link."""
         cgroup = self._read(path)
         if cgroup is None:
-            raise NodeError("%s: no such cgroup" % self.place(path))
+            raise NodeError("no such cgroup", where=self.place(path))
         return cgroup
 
     def read_set(self, path: str, name: str) -> CPUSet | None:
@@ -346,8 +348,10 @@ class Hierarchy:
         return b"".join(chunks).decode("ascii", "replace").rstrip("\n")
 
     def _unreadable(self, path: str, name: str, error: OSError) -> NodeError:
-        remedy = "; read it as root (become: true)" if isinstance(error, PermissionError) else ""
-        return NodeError("%s: cannot be read: %s%s" % (self.place(path, name), error.strerror, remedy))
+        place, what = self.place(path, name), "cannot be read: %s" % error.strerror
+        if isinstance(error, PermissionError):
+            return NodeError(what, where=place, remedy="read it as root (become: true)", kind=PERMISSION)
+        return NodeError(what, where=place)
 
     # --- the kubelet's ---------------------------------------------------------------------------
 
@@ -359,7 +363,7 @@ class Hierarchy:
         """
         names = [name for name in cgroup_root.split("/") if name]
         if ".." in names:
-            raise InputError("cgroup root %r: leads out of the hierarchy" % cgroup_root)
+            raise InputError("leads out of the hierarchy", where="cgroup root %r" % cgroup_root)
         # The systemd driver: a dash in a name would begin another slice.
         slices = [name.replace("-", "_") for name in names] + [_KUBEPODS]
         expanded = ["-".join(slices[: end + 1]) + _SLICE for end in range(len(slices))]
@@ -455,7 +459,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def _link(place: str) -> RefusedError:
-    return RefusedError("%s: is a symbolic link, and none is followed among cgroups" % place)
+    return RefusedError("is a symbolic link, and none is followed among cgroups", where=place)
 
 
 def _find_cpuset(tree: Tree) -> tuple[int, str]:
@@ -471,8 +475,9 @@ def _find_cpuset(tree: Tree) -> tuple[int, str]:
             if has_cpuset[version](place):
                 return version, place
     raise NodeError(
-        "%s: no cpuset controller, of neither version of cgroups; is this a node's root directory, with its /sys, and"
-        " has its kernel cpusets?" % tree.path(_USUAL)
+        "no cpuset controller, of neither version of cgroups",
+        where=tree.path(_USUAL),
+        remedy="is this a node's root directory, with its /sys, and has its kernel cpusets?",
     )
 
 

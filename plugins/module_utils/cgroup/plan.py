@@ -94,7 +94,7 @@ def _asked(file: str, pairs: Iterable[tuple[str, CPUSet | None]]) -> dict[str, C
         if value is None:
             continue
         if asked.setdefault(path, value) != value:
-            raise InputError("%s: two values of %s are wanted, %s and %s" % (path, file, asked[path], value))
+            raise InputError("two values of %s are wanted, %s and %s" % (file, asked[path], value), where=path)
     return asked
 
 
@@ -121,21 +121,22 @@ class _File:
         for path, cpus in self.asked.items():
             if path == ROOT:
                 raise RefusedError(
-                    "the topmost cgroup's %s is what the node has online, and the kernel lets nobody write it (EACCES)"
-                    % self.name
+                    "is what the node has online, and the kernel lets nobody write it (EACCES)",
+                    where="the topmost cgroup's %s" % self.name,
                 )
             if path not in self.old:
                 raise RefusedError(
-                    "%s: has no %s, because the controller is not enabled there; write +cpuset into the"
-                    " cgroup.subtree_control of the cgroup above" % (path, self.name)
+                    "has no %s, because the controller is not enabled there" % self.name,
+                    where=path,
+                    remedy="write +cpuset into the cgroup.subtree_control of the cgroup above",
                 )
             if cpus != self.old[path] and not cpus <= online:
                 what = "CPUs %s are" if self.name == CPUS else "memory nodes %s are"
                 raise self.refused(path, cpus, "%s not online" % (what % (cpus - online)))
 
-    def refused(self, path: str, value: CPUSet, why: str) -> RefusedError:
+    def refused(self, path: str, value: CPUSet, why: str, remedy: str = "") -> RefusedError:
         """What to tell of a value that the kernel would not take."""
-        return RefusedError("%s: %s cannot be %s: %s" % (path, self.name, shown(value), why))
+        return RefusedError("%s cannot be %s: %s" % (self.name, shown(value), why), where=path, remedy=remedy)
 
     def changes(self) -> list[Write]:
         """What becomes of each file that was asked for."""
@@ -188,7 +189,7 @@ class _V1(_File):
         if self._first_objection(shrinking) is None:
             return shrinking
         path, value, why = objection
-        raise self.refused(path, value, "%s, and no order of writes avoids it; do it in two runs" % why)
+        raise self.refused(path, value, "%s, and no order of writes avoids it" % why, "do it in two runs")
 
     def notes(self) -> list[str]:
         return []
@@ -281,8 +282,8 @@ class _V2(_File):
         for path in differing:
             if not self.new[path] and self.cgroups[path].populated:
                 has = shown(self.effective(parent_of(path)))
-                why = "processes are in it or below it (ENOSPC); what its parent has is %s" % has
-                raise self.refused(path, CPUSet(), why)
+                why = "processes are in it or below it (ENOSPC)"
+                raise self.refused(path, CPUSet(), why, "what its parent has is %s" % has)
         return [(path, self.new[path]) for path in differing]
 
     def notes(self) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Callable, Iterable, Sequence
 
 from ..command import Run, run_command
 from ..cpuset import CPUSet
-from ..errors import NodeError, RefusedError
+from ..errors import PERMISSION, NodeError, RefusedError
 from .hierarchy import CPUS, EFFECTIVE, MEMS, Hierarchy, name_of, parent_of
 from .plan import Write, shown
 
@@ -93,8 +93,9 @@ def carry_out(hierarchy: Hierarchy, writes: Iterable[Write], systemd: Systemd | 
     except BaseException as error:
         left = _undo(undo)
         if isinstance(error, (NodeError, RefusedError)):
-            result = "; not undone: " + "; ".join(left) if left else "; everything is as it was before"
-            raise type(error)("%s%s" % (error, result)) from error
+            raise error.adding(
+                "not undone: " + "; ".join(left) if left else "everything is as it was before"
+            ) from error
         raise
 
 
@@ -115,8 +116,9 @@ def _check_unchanged(hierarchy: Hierarchy, write: Write) -> None:
         raise _vanished(hierarchy, write)
     if now != write.old:
         raise RefusedError(
-            "%s: was changed from %s to %s while it was worked on; run again"
-            % (hierarchy.place(write.path, write.file), shown(write.old), shown(now))
+            "was changed from %s to %s while it was worked on" % (shown(write.old), shown(now)),
+            where=hierarchy.place(write.path, write.file),
+            remedy="run again",
         )
 
 
@@ -127,7 +129,7 @@ def _put_back(hierarchy: Hierarchy, write: Write) -> None:
         return
     if now != write.new:
         raise RefusedError(
-            "%s: somebody else has changed it to %s" % (hierarchy.place(write.path, write.file), shown(now))
+            "somebody else has changed it to %s" % shown(now), where=hierarchy.place(write.path, write.file)
         )
     try:
         _put(hierarchy, write, write.old)
@@ -137,7 +139,7 @@ def _put_back(hierarchy: Hierarchy, write: Write) -> None:
             raise
         # v2 lets nobody empty a set where processes are. With what its parent has, they have what they had.
         _put(hierarchy, write, above)
-        raise NodeError("%s; it has all that its parent has, %s" % (error, above)) from error
+        raise error.adding("it has all that its parent has, %s" % above) from error
 
 
 def _put(hierarchy: Hierarchy, write: Write, value: CPUSet) -> None:
@@ -148,8 +150,10 @@ def _put(hierarchy: Hierarchy, write: Write, value: CPUSet) -> None:
     except OSError as error:
         if error.errno in _VANISHED:
             raise _vanished(hierarchy, write) from error
-        remedy = "; write it as root (become: true)" if isinstance(error, PermissionError) else ""
-        raise NodeError("%s: cannot be written: %s%s" % (place, error.strerror, remedy)) from error
+        what = "cannot be written: %s" % error.strerror
+        if isinstance(error, PermissionError):
+            raise NodeError(what, where=place, remedy="write it as root (become: true)", kind=PERMISSION) from error
+        raise NodeError(what, where=place) from error
     try:
         # The kernel does not see a write of nothing.
         length = os.write(descriptor, b"%s\n" % str(value).encode("ascii"))
@@ -161,8 +165,8 @@ def _put(hierarchy: Hierarchy, write: Write, value: CPUSet) -> None:
             raise _vanished(hierarchy, write) from error
         reason = _REASONS.get(error.errno or 0) if hierarchy.tree.live else None
         raise NodeError(
-            "%s: the kernel refuses %s: %s%s"
-            % (place, shown(value), error.strerror, " (%s)" % reason if reason else "")
+            "the kernel refuses %s: %s%s" % (shown(value), error.strerror, " (%s)" % reason if reason else ""),
+            where=place,
         ) from error
     finally:
         os.close(descriptor)
@@ -172,7 +176,7 @@ def _put(hierarchy: Hierarchy, write: Write, value: CPUSet) -> None:
     if now is None:
         raise _vanished(hierarchy, write)
     if now != value:
-        raise NodeError("%s: holds %s after %s was written" % (place, shown(now), shown(value)))
+        raise NodeError("holds %s after %s was written" % (shown(now), shown(value)), where=place)
 
 
 def _follow(hierarchy: Hierarchy, path: str, file: str) -> None:
@@ -192,4 +196,4 @@ def _follow(hierarchy: Hierarchy, path: str, file: str) -> None:
 
 
 def _vanished(hierarchy: Hierarchy, write: Write) -> NodeError:
-    return NodeError("%s: the cgroup vanished while it was worked on" % hierarchy.place(write.path, write.file))
+    return NodeError("the cgroup vanished while it was worked on", where=hierarchy.place(write.path, write.file))

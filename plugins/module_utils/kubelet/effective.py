@@ -88,7 +88,7 @@ def effective_configuration(
         try:
             layers.append(Layer(values_of(flags), "", flags))
         except InputError as error:
-            raise ConfigurationError(str(error)) from error
+            raise ConfigurationError(error.what, error.where, error.remedy) from error
     return EffectiveConfiguration(layers)
 
 

@@ -54,4 +54,4 @@ def harmful(cause: str, remedy: str, where: str, text: str = "") -> Finding:
 
 def refused_by(error: KubeletError, cause: str, where: str, prefix: str = "") -> Finding:
     """A refusal as another part of this project tells it."""
-    return refused(prefix + error.text, cause, str(error)[len(error.text) + len("; ") :], where)
+    return refused(prefix + error.text, cause, error.remedy, where)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import posixpath
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
-from ..errors import RefusedError
+from ..errors import RefusedError, option
 from ..state.validation import NONE
 from .configuration import API_VERSION, KIND, Configuration, KubeletConfiguration
 from .distributions import DROP_IN, DROP_IN_SINCE, FILE, FLAGS, NOWHERE, PATCHES_SINCE
@@ -74,7 +74,7 @@ def plan_files(sources: Sources, plan: Plan, wanted: Iterable[str], minor: int) 
     if plan.changes:
         if place == NOWHERE:
             known = sources.installation.distribution
-            raise RefusedError("%s manages its kubelets itself, and %s" % (known.name, known.pointer))
+            raise RefusedError("%s manages its kubelets itself" % known.name, remedy=known.pointer)
         done = {FILE: _in_file, DROP_IN: _in_drop_in, FLAGS: _in_flags}[place](sources, plan)
         _check_effect(done, plan.changes)
         files.append(done.change)
@@ -121,8 +121,8 @@ def _in_file(sources: Sources, plan: Plan) -> _Written:
     file = sources.file
     if file is None:
         raise RefusedError(
-            "the kubelet was started without a configuration file, so there is none to write to; give it one with"
-            " --config, or name it in config_path"
+            "the kubelet was started without a configuration file, so there is none to write to",
+            remedy="give it one with --config, or name it in %s" % option("config_path"),
         )
     new = file.with_changes(plan.changes)
     return _Written(
@@ -182,8 +182,9 @@ def _in_kubelet_args(sources: Sources, plan: Plan) -> _Written:
     given = _given(texts)
     if arguments and not any(flag.source == path for flag in given):
         raise RefusedError(
-            "%s: a later file beside it has the key kubelet-arg, which takes the place of all before it; write it there"
-            " as kubelet-arg+, and run again" % path
+            "a later file beside it has the key kubelet-arg, which takes the place of all before it",
+            where=path,
+            remedy="write it there as kubelet-arg+, and run again",
         )
     by_command_line = [flag for flag in sources.installation.flags if flag.source not in dict(sources.flag_files)]
     return _Written(
@@ -247,8 +248,10 @@ def _check_effect(done: _Written, changes: Mapping[tuple[str, ...], Any]) -> Non
             if origin is None or origin == done.change.path:
                 raise AssertionError("internal error, nothing was written: %s would be %r" % (".".join(path), found))
             raise RefusedError(
-                "%s: %s gives it, %r, and counts before %s, where a change would have no effect; remove it there,"
-                " restart the kubelet, and run again" % (".".join(path), origin, found, done.change.path)
+                "%s gives it, %r, and counts before %s, where a change would have no effect"
+                % (origin, found, done.change.path),
+                where=".".join(path),
+                remedy="remove it there, restart the kubelet, and run again",
             )
 
 

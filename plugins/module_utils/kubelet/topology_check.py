@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..errors import KubeletError
-from ..policy.hints import NONE, POLICIES, SCOPES, TopologyManager
+from ..policy.hints import NONE, POLICIES, SCOPES, TooManyNodesError, TopologyManager
 from ..policy.options import MANAGER_SINCE, MAX_NUMA_NODES, PREFER_CLOSEST, manager_option_gate
 from ..state.golang import quote
 from .amount import map_text
@@ -80,7 +80,7 @@ def _machine_findings(policy: str, options: Mapping[str, str], host: Host) -> li
         TopologyManager(policy, SCOPES[0], host.numa_nodes, options, host.distances)
     except KubeletError as error:
         finding = refused_by(error, "the node has %d NUMA nodes" % len(host.numa_nodes), "topologyManagerPolicy")
-        if "more than" in error.text:
+        if isinstance(error, TooManyNodesError):
             remedy = "set topologyManagerPolicy: none"
             if host.minor >= MANAGER_SINCE[MAX_NUMA_NODES][0]:
                 remedy += ", or %s in %s" % (MAX_NUMA_NODES, _WHERE)

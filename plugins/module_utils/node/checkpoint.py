@@ -67,7 +67,7 @@ def loss_error(path: str, plan: Plan) -> RefusedError | None:
         "these containers would lose their exclusive CPUs: %s%s; nothing was written" % (losses, refusal),
         path,
         "drain the node and set %s: true" % option("discard_assignments"),
-        "assignments",
+        kind="assignments",
     )
 
 
@@ -121,13 +121,16 @@ def plan_format(old: bytes | None, config: CPUManagerConfig, container_ids: Cont
     if old is None:
         return Plan(old, old, before, before)
     if before.state is None or before.policy_name is None or not before.checksum_right:
-        raise RefusedError("the checkpoint is damaged and cannot be converted; use state: valid to repair it")
+        raise RefusedError(
+            "the checkpoint is damaged and cannot be converted",
+            remedy="use %s: valid to repair it" % option("state"),
+        )
     state = before.state
     if before.version == Format1.version:
         try:
             state = migrated(decode_checkpoint(old), container_ids or {}).state()
         except CheckpointError as error:
-            raise InputError("%s; tell of the containers that run" % error) from error
+            raise InputError(str(error), remedy="give those that run in %s" % option("container_ids")) from error
     kind = format_for(config.minor, config.pod_level)
     if before.version == kind.version:
         return Plan(old, old, before, before)
@@ -142,11 +145,11 @@ def given_content(given: Mapping[str, Any], config: CPUManagerConfig) -> bytes:
         try:
             return read_cpus("" if text is None else str(text))
         except GoError as error:
-            raise InputError("checkpoint.%s: %s" % (where, error)) from error
+            raise InputError(str(error), where="%s.%s" % (option("checkpoint"), where)) from error
 
     unknown = sorted(set(given) - _SAID - _GIVEN)
     if unknown:
-        raise InputError("checkpoint: %s is none of %s" % (unknown[0], ", ".join(sorted(_GIVEN))))
+        raise InputError("%s is none of %s" % (unknown[0], ", ".join(sorted(_GIVEN))), where=option("checkpoint"))
     assignments = {
         str(pod): {
             str(name): cpus("assignments.%s.%s" % (pod, name), text)
@@ -166,7 +169,7 @@ def given_content(given: Mapping[str, Any], config: CPUManagerConfig) -> bytes:
 
 def _mapping(where: str, value: Any) -> Mapping[str, Any]:
     if value is not None and not isinstance(value, Mapping):
-        raise InputError("checkpoint.%s: is not a mapping, but %r" % (where, value))
+        raise InputError("is not a mapping, but %r" % (value,), where="%s.%s" % (option("checkpoint"), where))
     return value or {}
 
 

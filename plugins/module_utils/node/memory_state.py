@@ -46,11 +46,11 @@ def memory_loss_error(path: str, memory: MemoryPlan) -> RefusedError | None:
         return None
     owners = ", ".join("pod %s, container %s" % owner for owner in memory.owners)
     return RefusedError(
-        "the kubelet would refuse it: %s; these containers would lose their memory: %s; nothing was written"
+        "the kubelet would refuse it (%s), and these containers would lose their memory: %s; nothing was written"
         % (memory.reason, owners),
         path,
         "drain the node and set %s: true" % option("discard_assignments"),
-        "assignments",
+        kind="assignments",
     )
 
 

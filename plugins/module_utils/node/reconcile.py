@@ -11,7 +11,7 @@ from typing import Iterable, Mapping, NamedTuple, Sequence
 from ..cgroup.hierarchy import CPUS, Cgroup, parent_of
 from ..cgroup.plan import Plan, Wanted, Write, plan_writes
 from ..cpuset import CPUSet
-from ..errors import InputError, RefusedError
+from ..errors import InputError, RefusedError, option
 from ..policy.options import StaticOptions
 from ..state.assignments import State
 from ..state.repair import pins_of, repair
@@ -38,8 +38,9 @@ def plan_container(
     if missing:
         owners = ", ".join(_partitions(cgroups, missing))
         raise RefusedError(
-            "%s: has no CPUs %s, and is not the kubelet's to widen%s"
-            % (outside.path or "/", missing, owners and "; partitions have them: " + owners)
+            "has no CPUs %s, and is not the kubelet's to widen" % missing,
+            where=outside.path or "/",
+            remedy=owners and "partitions have them: " + owners,
         )
     asked = []
     # A cgroup of v2 remembers CPUs that are offline.
@@ -58,12 +59,7 @@ def plan_container(
     # Else what was done for another container has widened what cut this one.
     if not plan.writes and inner.effective_cpus != wanted:
         raise RefusedError(
-            "its %s is %s already, and the kernel makes only %s of it effective"
-            % (
-                CPUS,
-                wanted,
-                inner.effective_cpus,
-            )
+            "its %s is %s already, and the kernel makes only %s of it effective" % (CPUS, wanted, inner.effective_cpus)
         )
     return plan
 
@@ -138,7 +134,7 @@ def allocate(listed: Sequence[Listed], old: bytes | None, rules: Rules) -> tuple
     counts = _counts(listed)
     unknown = rules.reserved - rules.topology.all_cpus()
     if unknown:
-        raise InputError("reserved_system_cpus: the node has no CPUs %s online" % unknown)
+        raise InputError("the node has no CPUs %s online" % unknown, where=option("reserved_system_cpus"))
     config = CPUManagerConfig(
         STATIC, rules.topology.all_cpus(), rules.reserved, rules.options.strict_cpu_reservation, rules.minor
     )
@@ -160,9 +156,10 @@ def allocate(listed: Sequence[Listed], old: bytes | None, rules: Rules) -> tuple
             try:
                 policy.allocate(state, whole, one.name, None)
             except AllocationError as error:
-                raise RefusedError("pod %s, container %s: %s; nothing was written" % (uid, one.name, error)) from error
+                where = "pod %s, container %s" % (uid, one.name)
+                raise RefusedError("%s; nothing was written" % error, where) from error
     if not state.default:
-        raise RefusedError("no CPU would be left for the shared pool; nothing was written: ask for fewer")
+        raise RefusedError("no CPU would be left for the shared pool; nothing was written", remedy="ask for fewer")
     return state.snapshot(), notes
 
 
@@ -170,16 +167,10 @@ def _counts(listed: Iterable[Listed]) -> dict[tuple[str, str], int]:
     counts: dict[tuple[str, str], int] = {}
     for one in listed:
         if (one.pod, one.name) in counts:
-            raise InputError("containers: pod %s has two containers named %s" % (one.pod, one.name))
+            raise InputError("pod %s has two containers named %s" % (one.pod, one.name), where=option("containers"))
         if one.cpus < 0:
-            raise InputError(
-                "containers: pod %s, container %s: %d CPUs are fewer than none"
-                % (
-                    one.pod,
-                    one.name,
-                    one.cpus,
-                )
-            )
+            where = "%s: pod %s, container %s" % (option("containers"), one.pod, one.name)
+            raise InputError("%d CPUs are fewer than none" % one.cpus, where)
         counts[one.pod, one.name] = one.cpus
     return counts
 

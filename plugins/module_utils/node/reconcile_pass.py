@@ -13,7 +13,7 @@ from ..cgroup.hierarchy import Cgroup, Hierarchy, lineage
 from ..cgroup.plan import Plan, Write, shown
 from ..cgroup.writer import carry_out, systemd_of
 from ..cpuset import CPUSet
-from ..errors import InputError, NodeError, RefusedError
+from ..errors import InputError, NodeError, RefusedError, option
 from ..files import replace_file
 from ..kubelet.process import find_kubelet
 from ..policy.options import StaticOptions
@@ -97,7 +97,7 @@ def reconcile_pods(node: Node, runtime: Crictl | None, act: bool) -> Answer:
         return Answer(notes=[*notes, "%s: no checkpoint there, so nobody says which CPUs are whose" % place])
     if said.state is None or not said.checksum_right:
         raise RefusedError(
-            "%s: is damaged, and no cpuset was written; repair it first, with the module checkpoint" % place
+            "is damaged, and no cpuset was written", where=place, remedy="repair it first, with the module checkpoint"
         )
     online = hierarchy.online_cpus()
     rows = decide(running, said.policy_name, said.state, online, all_named)
@@ -120,7 +120,7 @@ def reconcile_listed(
     paths = [one.cgroup for one in listed]
     for path in paths:
         if paths.count(path) > 1:
-            raise InputError("containers: two of them have the cgroup %s" % path)
+            raise InputError("two of them have the cgroup %s" % path, where=option("containers"))
     old = node.checkpoint()
     state, losses = allocate(listed, old, Rules(node.machine().topology, options, reserved, node.minor))
     new = write_checkpoint(STATIC, state, format_for(node.minor))
@@ -145,8 +145,9 @@ def _check_no_kubelet(node: Node) -> None:
     kubelet = find_kubelet(node.tree)
     if kubelet is not None or node.configuration() is not None:
         raise RefusedError(
-            "the node has a kubelet (%s), which gives out the CPUs itself; leave the containers away"
-            % ("process %d" % kubelet.pid if kubelet is not None else "its configuration is %s" % node.config_path)
+            "the node has a kubelet (%s), which gives out the CPUs itself"
+            % ("process %d" % kubelet.pid if kubelet is not None else "its configuration is %s" % node.config_path),
+            remedy="leave %s away" % option("containers"),
         )
 
 
@@ -247,15 +248,15 @@ class _Pass:
         now = self.hierarchy.effective_cpus(one.process_cgroup)
         if now != row.wanted:
             raise NodeError(
-                "%s: %s is effective after %s was written"
-                % (self.hierarchy.place(one.cgroup), shown(now or CPUSet()), row.wanted)
+                "%s is effective after %s was written" % (shown(now or CPUSet()), row.wanted),
+                where=self.hierarchy.place(one.cgroup),
             )
         # The runtime takes its time.
         self._check_current()
 
     def _check_current(self) -> None:
         if not self.is_current():
-            raise RefusedError("the checkpoint was changed meanwhile; run again")
+            raise RefusedError("the checkpoint was changed meanwhile", remedy="run again")
 
     def _read_again(self, one: Running) -> None:
         """What a failure has left in a container's cgroup and above it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..errors import InputError
+from ..errors import InputError, option
 from ..policy.reservation import PACKED, Reservation, Step, count_by_curve, plan_reservation
 from ..topology.model import Topology
 from ..tree import Tree
@@ -22,7 +22,9 @@ def reserve(tree: Tree, topology: Topology, request: Mapping[str, Any]) -> Reser
     """
     ways = [way for way in ("count", "fraction", "curve") if request.get(way) is not None]
     if len(ways) != 1:
-        raise InputError("reservation: give one of count, fraction and curve, not %s" % (" and ".join(ways) or "none"))
+        what = "says in several ways how many CPUs" if ways else "does not say how many CPUs"
+        remedy = "give one of count, fraction and curve%s" % (", not " + " and ".join(ways) if ways else "")
+        raise InputError(what, where=option("reservation"), remedy=remedy)
     smt = request.get("smt") != "off"
     usable = len(topology.online) if smt else len(topology.cores)
     near = numa_node_of_device(tree, topology, request["near_device"]) if request.get("near_device") else None
@@ -31,38 +33,44 @@ def reserve(tree: Tree, topology: Topology, request: Mapping[str, Any]) -> Reser
         count = request["count"] if ways == ["count"] else count_by_curve(usable, _steps(ways[0], request))
         return plan_reservation(topology, count, strategy, smt, allow_split_core, near, at_least=ways != ["count"])
     except InputError as error:
-        raise InputError("%s: %s" % (ways[0], error)) from error
+        raise error.within(option(ways[0])) from error
 
 
 def _steps(way: str, request: Mapping[str, Any]) -> list[Step]:
     if way == "fraction":
         return [Step(None, request["fraction"])]
     if not request["curve"]:
-        raise InputError("the curve has no step; give one with a fraction")
+        raise InputError("the curve has no step", remedy="give one with a fraction")
     return [Step(step.get("cpus"), step["fraction"]) for step in request["curve"]]
 
 
 def numa_node_of_device(tree: Tree, topology: Topology, device: str) -> int:
     """The NUMA node that a network device is attached to. Raises InputError where there is none such."""
     if "/" in device or device in (".", ".."):
-        raise InputError("near_device: %r is not the name of a network device" % device)
+        raise InputError(
+            "%r is a path" % device, where=option("near_device"), remedy="give the name of a network device"
+        )
     path = "/sys/class/net/%s" % device
     if not tree.exists(path):
         raise InputError(
-            "near_device: %s: no such network device; there are %s"
-            % (tree.path(path), ", ".join(tree.names("/sys/class/net")) or "none")
+            "no such network device",
+            where="%s: %s" % (option("near_device"), tree.path(path)),
+            remedy="there are %s" % (", ".join(tree.names("/sys/class/net")) or "none"),
         )
     text = tree.read_value(path + "/device/numa_node")
     known = [node.id for node in topology.numa_nodes]
     if text is not None and text.isdigit():
         if int(text) not in known:
             raise InputError(
-                "near_device: %s: NUMA node %s does not exist; there are %s; leave near_device away"
-                % (tree.path(path + "/device/numa_node"), text, ", ".join(map(str, known)))
+                "NUMA node %s does not exist" % text,
+                where="%s: %s" % (option("near_device"), tree.path(path + "/device/numa_node")),
+                remedy="there are %s; leave %s away" % (", ".join(map(str, known)), option("near_device")),
             )
         return int(text)
     if len(known) == 1:
         return known[0]
     raise InputError(
-        "near_device: %s does not tell its NUMA node (%s); leave near_device away" % (tree.path(path), text)
+        "does not tell its NUMA node (%s)" % text,
+        where="%s: %s" % (option("near_device"), tree.path(path)),
+        remedy="leave %s away" % option("near_device"),
     )

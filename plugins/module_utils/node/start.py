@@ -90,10 +90,8 @@ def check_change(node: Node, before: Mapping[str, Any], after: Mapping[str, Any]
     known = {(finding.where, finding.text) for finding in _findings_of(node, before)}
     for finding in _findings_of(node, after):
         if finding.fatal and (finding.where, finding.text) not in known:
-            raise RefusedError(
-                "%s: the kubelet would not start: %s (%s); %s"
-                % (finding.where, finding.text, finding.cause, finding.remedy)
-            )
+            what = "the kubelet would not start: %s (%s)" % (finding.text, finding.cause)
+            raise RefusedError(what, where=finding.where, remedy=finding.remedy)
 
 
 def _findings_of(node: Node, values: Mapping[str, Any]) -> list[Finding]:

@@ -46,6 +46,10 @@ def numa_masks(nodes: Sequence[int]) -> list[int]:
     return [sum(1 << node for node in subset) for size in range(1, len(ids) + 1) for subset in combinations(ids, size)]
 
 
+class TooManyNodesError(KubeletError):
+    """The machine has more NUMA nodes than the policy allows."""
+
+
 class TopologyManager:
     """Merges hints to one affinity, and admits a pod with it or not."""
 
@@ -90,7 +94,7 @@ class TopologyManager:
             else:
                 raise KubeletError('unknown Topology Manager Policy option: "%s"' % name)
         if nodes > most:
-            raise KubeletError("unsupported on machines with more than %d NUMA Nodes" % most)
+            raise TooManyNodesError("unsupported on machines with more than %d NUMA Nodes" % most)
         if self.prefer_closest and nodes > 1 and not self.distances:
             raise KubeletError("cannot discover NUMA topology: error getting NUMA distances from cadvisor")
 

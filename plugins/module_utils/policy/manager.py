@@ -50,7 +50,7 @@ class CPUManager:
     def add(self, pod: Pod) -> Admission:
         """A pod arrives: it is admitted with its CPUs, or refused."""
         if pod.uid in self.active:
-            raise InputError("pod %s: its UID %s is on the node already" % (pod.name, pod.uid))
+            raise InputError("its UID %s is on the node already" % pod.uid, where="pod %s" % pod.name)
         self.active[pod.uid] = pod
         admission = self._admit(pod)
         if not admission.admitted:

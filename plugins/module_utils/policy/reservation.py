@@ -79,12 +79,13 @@ def count_by_curve(cpus: int, steps: Sequence[Step]) -> int:
     """How many of `cpus` CPUs a curve reserves, rounded up. Raises InputError for a curve that makes no sense."""
     millionths, left = 0, cpus
     for number, step in enumerate(steps, 1):
+        where = "step %d of the curve" % number
         if not 0 <= step.fraction <= 1:
-            raise InputError("step %d of the curve: fraction %s is not between 0 and 1" % (number, step.fraction))
+            raise InputError("the fraction is %s" % step.fraction, where, "give one between 0 and 1")
         if step.cpus is None and number < len(steps):
-            raise InputError("step %d of the curve has no cpus: only the last step may stand for all others" % number)
+            raise InputError("has no cpus", where, "only the last step may stand for all others")
         if step.cpus is not None and step.cpus < 1:
-            raise InputError("step %d of the curve: cpus is %d; a step has at least one CPU" % (number, step.cpus))
+            raise InputError("cpus is %d" % step.cpus, where, "a step has at least one CPU")
         here = left if step.cpus is None else min(step.cpus, left)
         # In whole millionths: in floating point 30 * 0.1 is more than 3, and would be rounded up to 4.
         millionths += here * round(step.fraction * 10**6)
@@ -125,10 +126,10 @@ def plan_reservation(
     planner = _Planner(topology, strategy, smt, near_numa_node)
     most = planner.total - 1
     if count < 1:
-        raise InputError("cannot reserve %d CPUs: reserve at least one" % count)
+        raise InputError("cannot reserve %d CPUs" % count, remedy="reserve at least one")
     if count > most:
         raise InputError(
-            "cannot reserve %d of %d CPUs: at least one must be left for the pods" % (count, planner.total)
+            "cannot reserve %d of %d CPUs" % (count, planner.total), remedy="at least one must be left for the pods"
         )
     lower = next((size for size in range(count, 0, -1) if planner.can_give(size)), 0)
     higher = next((size for size in range(count, most + 1) if planner.can_give(size)), 0)
@@ -142,7 +143,9 @@ def plan_reservation(
     else:
         nearest = " and ".join(str(size) for size in (lower, higher) if size)
         way_out = "the nearest counts are %s; take one of them, or" % nearest if nearest else "the machine has one;"
-        raise InputError("cannot reserve %d CPUs without splitting a core: %s allow one split core" % (count, way_out))
+        raise InputError(
+            "cannot reserve %d CPUs without splitting a core" % count, remedy="%s allow one split core" % way_out
+        )
     return Reservation(reserved, planner.usable - reserved, topology.online - planner.usable, split_core)
 
 
@@ -290,7 +293,8 @@ def _by_numa_node(topology: Topology, cores: Sequence[CPUSet], near: int | None)
     """The cores of each NUMA node, nearest node first, cores of one L3 cache together."""
     if near is not None and near not in {node.id for node in topology.numa_nodes}:
         raise InputError(
-            "NUMA node %d does not exist; there are %s" % (near, ", ".join(str(n.id) for n in topology.numa_nodes))
+            "NUMA node %d does not exist" % near,
+            remedy="there are %s" % ", ".join(str(node.id) for node in topology.numa_nodes),
         )
     distances = topology.numa_distances.get(near, {}) if near is not None else {}
     nodes = sorted(

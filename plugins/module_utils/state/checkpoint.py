@@ -20,7 +20,7 @@ import json
 from typing import Any, Mapping
 
 from ..cpuset import CPUSet
-from ..errors import InputError
+from ..errors import InputError, option
 from .assignments import Assignments, State, assignments_text
 
 MODE = 0o600
@@ -313,9 +313,9 @@ def write_checkpoint(
     """The bytes that the kubelet writes for this state. Raises InputError for what that format cannot hold."""
     if state.pod_assignments and kind.version < Format3.version:
         raise InputError(
-            "format v%d of the checkpoint cannot hold the CPUs of whole pods (%s); drain the node before"
-            " the kubelet changes to a version or configuration without them"
-            % (kind.version, ", ".join(sorted(state.pod_assignments)))
+            "format v%d of the checkpoint cannot hold the CPUs of whole pods (%s)"
+            % (kind.version, ", ".join(sorted(state.pod_assignments))),
+            remedy="drain the node before the kubelet changes to a version or configuration without them",
         )
     checkpoint = kind()
     checkpoint.fill(policy_name, state)
@@ -332,7 +332,8 @@ def _by_container_id(assignments: Assignments, container_ids: ContainerIDs) -> d
             if (pod, name) not in ids:
                 raise InputError(
                     "format v1 of the checkpoint names containers by their ids, and that of container %s of pod %s"
-                    " is not given; give container_ids, or drain the node" % (name, pod)
+                    " is not given" % (name, pod),
+                    remedy="give %s, or drain the node" % option("container_ids"),
                 )
             entries[ids[pod, name]] = str(cpus)
     return dict(sorted(entries.items()))

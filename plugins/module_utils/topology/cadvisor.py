@@ -25,11 +25,11 @@ def read_machine_info(text: str) -> Topology:
     try:
         info = json.loads(text)
     except RecursionError as error:
-        raise InputError("MachineInfo: is nested too deeply; " + HINT) from error
+        raise InputError("is nested too deeply", "MachineInfo", HINT) from error
     except ValueError as error:
-        raise InputError("MachineInfo: is not JSON: %s; %s" % (error, HINT)) from error
+        raise InputError("is not JSON: %s" % error, "MachineInfo", HINT) from error
     if not isinstance(info, dict):
-        raise InputError("MachineInfo: is a JSON object, not %s; %s" % (_shown(info), HINT))
+        raise InputError("is a JSON object, not %s" % _shown(info), "MachineInfo", HINT)
     return _MachineReader(info).topology()
 
 
@@ -52,7 +52,7 @@ class _MachineReader:
         count = _number(self.info, "num_cores", "")
         if count != len(threads) or not count:
             raise InputError(
-                "MachineInfo: num_cores is %d, and the topology has %d threads; %s" % (count, len(threads), HINT)
+                "num_cores is %d, and the topology has %d threads" % (count, len(threads)), "MachineInfo", HINT
             )
         distances = self._distances(nodes)
         return Topology(
@@ -180,4 +180,4 @@ def _shown(value: Any) -> str:
 
 
 def _error(where: str, what: str) -> InputError:
-    return InputError("MachineInfo, %s: %s; %s" % (where, what, HINT))
+    return InputError(what, "MachineInfo, %s" % where, HINT)

@@ -16,6 +16,8 @@ from ..cpuset import MAX_CPUS, CPUSet
 from ..errors import InputError
 from .model import Topology, numbered, sets_by
 
+HINT = "give the whole content of /proc/cpuinfo"
+
 SOCKET = ("drawer id", "book id", "physical id")
 CORE = "core id"
 CORES_OF_SOCKET = "cpu cores"
@@ -63,7 +65,7 @@ def _rows(text: str) -> dict[int, dict[str, int]]:
         elif field in FIELDS:
             row[field] = _number(field, value, line_number)
     if not rows:
-        raise InputError("cpuinfo: no line 'processor : NUMBER' found; give the whole content of /proc/cpuinfo")
+        raise InputError("no line 'processor : NUMBER' found", "cpuinfo", HINT)
     return rows
 
 
@@ -88,10 +90,7 @@ def _check_complete(rows: dict[int, dict[str, int]], field: str) -> None:
     """A field of one CPU and not of another is a damaged text."""
     without = [cpu for cpu, row in rows.items() if field not in row]
     if without and len(without) < len(rows):
-        raise InputError(
-            "cpuinfo: processor %d has no %r, unlike others; give the whole content of /proc/cpuinfo"
-            % (without[0], field)
-        )
+        raise InputError("processor %d has no %r, unlike others" % (without[0], field), "cpuinfo", HINT)
 
 
 def _socket(row: dict[str, int]) -> Any:
@@ -120,9 +119,11 @@ def _cores_of_socket(cpus: CPUSet, rows: dict[int, dict[str, int]]) -> list[CPUS
 
 def _contradiction(cpus: CPUSet, what: str) -> InputError:
     return InputError(
-        "cpuinfo: the socket of CPUs %s %s; this text does not tell the cores, read the machine's /sys" % (cpus, what)
+        "the socket of CPUs %s %s" % (cpus, what),
+        "cpuinfo",
+        "this text does not tell the cores, read the machine's /sys",
     )
 
 
 def _error(line_number: int, what: str) -> InputError:
-    return InputError("cpuinfo, line %d: %s" % (line_number, what))
+    return InputError(what, "cpuinfo, line %d" % line_number)

@@ -50,7 +50,7 @@ def describe_machine(text: str) -> Topology:
     caches = nodes * counts.caches
     cores = caches * counts.cores
     if cores * counts.threads > MAX_CPUS:
-        raise InputError("machine %r has %d CPUs, more than %d" % (text, cores * counts.threads, MAX_CPUS))
+        raise InputError("has %d CPUs, more than %d" % (cores * counts.threads, MAX_CPUS), "machine %r" % text)
 
     def groups(number: int) -> list[Group]:
         """All cores in so many equal parts."""
@@ -88,8 +88,8 @@ def _counts(text: str) -> _Counts:
         name = " ".join(name.split())
         level = _NAMES.get(name) or _NAMES.get(name[:-1] if name.endswith("s") else name)
         if not number.isdigit() or not 0 < int(number[:6]) <= MAX_CPUS or level is None:
-            raise InputError("machine %r: %r is not a count of something; %s" % (text, part.strip(), _HELP))
+            raise InputError("%r is not a count of something" % part.strip(), "machine %r" % text, _HELP)
         if counts and _LEVELS.index(level) <= max(_LEVELS.index(other) for other in counts):
-            raise InputError("machine %r: %r stands too far inside; %s" % (text, part.strip(), _HELP))
+            raise InputError("%r stands too far inside" % part.strip(), "machine %r" % text, _HELP)
         counts[level] = int(number)
     return _Counts(**counts)

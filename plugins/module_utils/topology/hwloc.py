@@ -60,14 +60,15 @@ class _HwlocReader:
         try:
             self.parser.Parse(text.encode("utf-8", "replace"), True)
         except expat.ExpatError as error:
-            raise self._error("is not XML: %s; %s" % (expat.ErrorString(error.code), HINT)) from error
+            raise self._error("is not XML: %s" % expat.ErrorString(error.code)) from error
         if self.machine is None:
-            raise InputError("hwloc XML: no object with a cpuset found; " + HINT)
+            raise InputError("no object with a cpuset found", "hwloc XML", HINT)
         online, complete = self.machine
         if CPUSet(self.pus) != online or not online:
             raise InputError(
-                "hwloc XML: the machine's cpuset is %r, and there are PU objects for %r; %s"
-                % (str(online), str(CPUSet(self.pus)), HINT)
+                "the machine's cpuset is %r, and there are PU objects for %r" % (str(online), str(CPUSet(self.pus))),
+                "hwloc XML",
+                HINT,
             )
         nodes, nearest = _own_and_nearest(self.nodes, online)
         distances = self._distances()
@@ -88,7 +89,7 @@ class _HwlocReader:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if not self.is_topology:
             if name != "topology":
-                raise self._error("the first element is <topology>, not <%s>; %s" % (name, HINT))
+                raise self._error("the first element is <topology>, not <%s>" % name)
             self.is_topology = True
         elif name == "object":
             self._object(attributes)
@@ -114,13 +115,13 @@ class _HwlocReader:
             try:
                 self.matrix.end(name)
             except ValueError as error:
-                raise self._error("<%s> has numbers only; %s" % (name, HINT)) from error
+                raise self._error("<%s> has numbers only" % name) from error
         elif name in ("distances", "distances2"):
             self.matrices.append(self.matrix)
             self.matrix = None
 
     def _refuse_entity(self, name: str, *_details: object) -> None:
-        raise self._error("declares the entity %r, which hwloc never does; %s" % (name, HINT))
+        raise self._error("declares the entity %r, which hwloc never does" % name)
 
     # --- objects ---------------------------------------------------------------------------------
 
@@ -129,7 +130,7 @@ class _HwlocReader:
         if self.machine is None:
             # The outermost object holds all others: Machine, or System in old versions.
             if "cpuset" not in attributes:
-                raise self._error("the outermost object has no cpuset; " + HINT)
+                raise self._error("the outermost object has no cpuset")
             online = self._cpuset(attributes["cpuset"])
             online &= self._cpuset(attributes.get("online_cpuset", attributes["cpuset"]))
             complete = attributes.get("complete_cpuset", attributes["cpuset"])
@@ -146,7 +147,7 @@ class _HwlocReader:
         if kind != NUMA_NODE and kind not in self.groups:
             return
         if "cpuset" not in attributes:
-            raise self._error("the %s has no cpuset; %s" % (kind, HINT))
+            raise self._error("the %s has no cpuset" % kind)
         cpus = self._cpuset(attributes["cpuset"]) & online
         if kind == NUMA_NODE:
             self._add_node(cpus, self._number(attributes))
@@ -155,27 +156,27 @@ class _HwlocReader:
 
     def _add_node(self, cpus: CPUSet, number: int) -> None:
         if any(number == other for _cpus, other in self.nodes):
-            raise self._error("NUMA node %d comes twice; %s" % (number, HINT))
+            raise self._error("NUMA node %d comes twice" % number)
         self.nodes.append((cpus, number))
 
     def _add_group(self, kind: str, cpus: CPUSet, number: int | None) -> None:
         twice = cpus & self.seen[kind]
         if twice:
-            raise self._error("CPUs %s are in two objects of type %s; %s" % (twice, kind, HINT))
+            raise self._error("CPUs %s are in two objects of type %s" % (twice, kind))
         self.seen[kind] |= cpus
         self.groups[kind].append((cpus, number))
 
     def _number(self, attributes: dict[str, str]) -> int:
         value = attributes.get("os_index", "")
         if not (value.isdigit() and value.isascii() and len(value) < 11):
-            raise self._error("os_index is a number, not %r; %s" % (value, HINT))
+            raise self._error("os_index is a number, not %r" % value)
         return int(value)
 
     def _cpuset(self, text: str) -> CPUSet:
         """hwloc's own mask format: 0x00ff,0xffffffff; an empty group is zero, 0xf...f means all further CPUs."""
         groups = text.split(",")
         if len(groups) > MAX_CPUS // 32:
-            raise self._error("a cpuset has more than %d CPUs; %s" % (MAX_CPUS, HINT))
+            raise self._error("a cpuset has more than %d CPUs" % MAX_CPUS)
         mask = 0
         if groups[0] == INFINITE:
             mask = (1 << MAX_CPUS - 32 * (len(groups) - 1)) - 1
@@ -185,7 +186,7 @@ class _HwlocReader:
                 # hwloc never writes more digits, and CPUSet refuses all that is none.
                 bits = CPUSet.parse_mask(group if len(group) <= 10 else "").mask if group else 0
             except InputError as error:
-                raise self._error("%r is not a cpuset; %s" % (text[:80], HINT)) from error
+                raise self._error("%r is not a cpuset" % text[:80]) from error
             mask = mask << 32 | bits
         return CPUSet.from_mask(mask)
 
@@ -200,8 +201,10 @@ class _HwlocReader:
                 return {node: {other: round(next(values) * matrix.base) for other in nodes} for node in nodes}
             if not matrix.is_of_level:
                 raise InputError(
-                    "hwloc XML: the distances of %s NUMA nodes have %d indexes and %d values; %s"
-                    % (matrix.count, len(nodes), len(matrix.values), HINT)
+                    "the distances of %s NUMA nodes have %d indexes and %d values"
+                    % (matrix.count, len(nodes), len(matrix.values)),
+                    "hwloc XML",
+                    HINT,
                 )
         return {}
 
@@ -211,13 +214,14 @@ class _HwlocReader:
         except ValueError:
             number = -1.0
         if not 0 <= number < MOST_DISTANCE:
-            raise self._error("%r is not a distance; %s" % (value, HINT))
+            raise self._error("%r is not a distance" % value)
         return number
 
     def _error(self, what: str) -> InputError:
         return InputError(
-            "hwloc XML, line %d, column %d: %s"
-            % (self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1, what)
+            what,
+            "hwloc XML, line %d, column %d" % (self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1),
+            HINT,
         )
 
 

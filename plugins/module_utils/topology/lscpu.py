@@ -37,7 +37,7 @@ def read_lscpu(text: str) -> Topology:
     rows = reader.rows()
     online = {cpu: row.numbers for cpu, row in rows.items() if row.online != "N"}
     if not online:
-        raise InputError("lscpu: no online CPU found; " + HINT)
+        raise InputError("no online CPU found", "lscpu", HINT)
     # An lscpu that is told nothing of NUMA nodes leaves the column empty.
     has_nodes = any("node" in numbers for numbers in online.values())
     cores = sets_by(online, lambda cpu: _place(online[cpu], "core", PLACES))
@@ -83,19 +83,19 @@ class _LscpuReader:
                     raise _error(number, "CPU %d comes twice" % cpu)
                 rows[cpu] = row
         if not rows:
-            raise InputError("lscpu: no line of a CPU found; " + HINT)
+            raise InputError("no line of a CPU found", "lscpu", HINT)
         self._refuse_hidden_offline(rows)
         return rows
 
     def _header(self, comment: tuple[int, str] | None) -> list[str]:
         """The columns' names, from the last comment before the first CPU."""
         if comment is None:
-            raise InputError("lscpu: the header line '# CPU,Core,...' is missing; " + HINT)
+            raise InputError("the header line '# CPU,Core,...' is missing", "lscpu", HINT)
         number, line = comment
         columns = _split(line[1:].strip().lower())
         for name in REQUIRED:
             if name not in columns:
-                raise _error(number, "the header names no column %s; %s" % (name.upper(), HINT))
+                raise _error(number, "the header names no column %s" % name.upper(), HINT)
         return columns
 
     def _row(self, number: int, line: str) -> tuple[int, _Row]:
@@ -104,7 +104,7 @@ class _LscpuReader:
         for column in NUMBERS:
             value = fields.get(column, "")
             if value == "-":
-                raise _error(number, "%s is '-', as 'lscpu --physical' prints it; %s" % (column.upper(), HINT))
+                raise _error(number, "%s is '-', as 'lscpu --physical' prints it" % column.upper(), HINT)
             if value:
                 if not (value.isdigit() and value.isascii() and len(value) < 10):
                     raise _error(number, "%s is a number, not %r" % (column.upper(), value))
@@ -141,7 +141,7 @@ class _LscpuReader:
         """Only `lscpu --all` without its ONLINE column shows CPUs without a core among others that have one."""
         without = [cpu for cpu, row in rows.items() if "core" not in row.numbers and not row.online]
         if without and any("core" in row.numbers for row in rows.values()):
-            raise InputError("lscpu: CPU %d has no core, perhaps as it is offline; %s" % (without[0], HINT))
+            raise InputError("CPU %d has no core, perhaps as it is offline" % without[0], "lscpu", HINT)
 
 
 def _split(line: str) -> list[str]:
@@ -149,5 +149,5 @@ def _split(line: str) -> list[str]:
     return line.replace(":", ",").split(",")
 
 
-def _error(line_number: int, what: str) -> InputError:
-    return InputError("lscpu, line %d: %s" % (line_number, what))
+def _error(line_number: int, what: str, remedy: str = "") -> InputError:
+    return InputError(what, "lscpu, line %d" % line_number, remedy)

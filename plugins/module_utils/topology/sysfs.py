@@ -70,7 +70,9 @@ class _SysfsReader:
                 online = CPUSet(cpu for cpu in directories if self._is_online(cpu))
         if not online:
             raise NodeError(
-                "%s: no online CPU found; is this a node's root directory, with its /sys?" % self.tree.path(CPU)
+                "no online CPU found",
+                where=self.tree.path(CPU),
+                remedy="is this a node's root directory, with its /sys?",
             )
         return present, online
 

@@ -96,7 +96,7 @@ def _names(text: str) -> dict[str, LoggedContainer]:
     try:
         return {one["id"]: _named(one) for one in json.loads(text)["containers"] or ()}
     except (ValueError, KeyError, TypeError) as error:
-        raise NodeError("crictl ps: what it prints cannot be read: %r" % error) from error
+        raise NodeError("what it prints cannot be read: %r" % error, where="crictl ps") from error
 
 
 def _named(one: Any) -> LoggedContainer:

@@ -124,7 +124,7 @@ def pod_from_manifest(manifest: Mapping[str, Any], as_admitted: bool = True) -> 
         uid = _text(annotations.get(_MIRROR), _MIRROR) or _text(metadata.get("uid"), "metadata.uid")
         return _pod(manifest, name, uid or name, as_admitted)
     except InputError as error:
-        raise InputError("pod %s: %s" % (name, error)) from error
+        raise error.within("pod %s" % name) from error
 
 
 def pods_from_manifests(manifests: Iterable[Mapping[str, Any]]) -> list[Pod]:
@@ -145,7 +145,7 @@ def pods_from_manifests(manifests: Iterable[Mapping[str, Any]]) -> list[Pod]:
     seen: set[str] = set()
     for pod in pods:
         if pod.uid in seen:
-            raise InputError("two pods have the UID %s; give each its own, or another name" % pod.uid)
+            raise InputError("two pods have the UID %s" % pod.uid, remedy="give each its own, or another name")
         seen.add(pod.uid)
     return pods
 
@@ -157,11 +157,13 @@ def running_pods(pods: Sequence[Pod]) -> list[Pod]:
     """
     nodes = sorted({pod.node for pod in pods if pod.node})
     if len(nodes) > 1:
-        raise InputError("the pods are of the nodes %s; give those of one node" % ", ".join(nodes))
+        raise InputError("the pods are of the nodes %s" % ", ".join(nodes), remedy="give those of one node")
     running = [pod for pod in pods if pod.phase not in _ENDED]
     for pod in running:
         if pod.uid == pod.name:
-            raise InputError("pod %s has no metadata.uid; take the pods from the API server" % pod.name)
+            raise InputError(
+                "has no metadata.uid", where="pod %s" % pod.name, remedy="take the pods from the API server"
+            )
     return sorted(running, key=lambda pod: pod.created)
 
 
@@ -173,7 +175,8 @@ def _replicas(manifest: Mapping[str, Any], spec: Mapping[str, Any]) -> list[Pod]
     count = spec.get("replicas", 1)
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MOST_REPLICAS:
         raise InputError(
-            "%s %s: spec.replicas is %r, not a count up to %d" % (manifest.get("kind"), name, count, MOST_REPLICAS)
+            "spec.replicas is %r, not a count up to %d" % (count, MOST_REPLICAS),
+            where="%s %s" % (manifest.get("kind"), name),
         )
     return [
         pod_from_manifest(
@@ -245,9 +248,9 @@ def _amount(quantity: Any, where: str) -> int:
     try:
         amount = millis(quantity)
     except InputError as error:
-        raise InputError("%s: %s" % (where, error)) from error
+        raise error.within(where) from error
     if amount < 0:
-        raise InputError("%s: %s is less than nothing" % (where, quantity))
+        raise InputError("%s is less than nothing" % quantity, where=where)
     return amount
 
 

@@ -31,6 +31,8 @@ _QOS_CLASSES = {None: GUARANTEED, "burstable": BURSTABLE, "besteffort": BEST_EFF
 _SHARES_PER_CPU = 1024
 _MILLI = 1000
 
+_WHOLE = "give the whole output of crictl inspect"
+
 
 class RuntimeContainer(NamedTuple):
     """One running container."""
@@ -80,15 +82,15 @@ def _container(number: int, data: Any) -> RuntimeContainer | None:
         return None
     for label in (_NAME, _POD):
         if not labels.get(label):
-            raise InputError("%s.status.labels has no %s; give the whole output of crictl inspect" % (where, label))
+            raise InputError("has no %s" % label, where=where + ".status.labels", remedy=_WHOLE)
     linux = _member(_member(_member(data, "info", where), "runtimeSpec", where + ".info"), "linux", where)
     path = str(linux.get("cgroupsPath", ""))
     qos = _QOS.search(path)
     if qos is None:
-        raise InputError("%s: cgroupsPath %r is not below kubepods; whose container is it?" % (where, path))
+        raise InputError("cgroupsPath %r is not below kubepods" % path, where=where, remedy="whose container is it?")
     shares = _member(_member(linux, "resources", where), "cpu", where).get("shares", 0)
     if isinstance(shares, bool) or not isinstance(shares, int):
-        raise InputError("%s: the CPU shares are %r, not a whole number" % (where, shares))
+        raise InputError("the CPU shares are %r, not a whole number" % shares, where=where)
     return RuntimeContainer(
         str(status.get("id", "")),
         labels[_NAME],
@@ -103,5 +105,5 @@ def _container(number: int, data: Any) -> RuntimeContainer | None:
 def _member(data: Any, name: str, where: str) -> Mapping[str, Any]:
     member = data.get(name) if isinstance(data, Mapping) else None
     if not isinstance(member, Mapping):
-        raise InputError("%s has no mapping %s; give the whole output of crictl inspect" % (where, name))
+        raise InputError("has no mapping %s" % name, where=where, remedy=_WHOLE)
     return member

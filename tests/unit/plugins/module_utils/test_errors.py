@@ -55,6 +55,16 @@ def test_part_of_something() -> None:
     assert str(inner) == "limits.cpu: is 3; write 4"
 
 
+def test_more_about_what_is_wrong() -> None:
+    inner = NodeError("cannot be written", "/a", "write it as root", kind="permission")
+    outer = inner.adding("everything is as it was before")
+    assert type(outer) is NodeError
+    assert str(outer) == "/a: cannot be written; everything is as it was before; write it as root"
+    assert outer.to_dict() == {"kind": "permission", "where": "/a", "remedy": "write it as root"}
+    assert outer.within("b").to_dict()["remedy"] == "write it as root"
+    assert str(inner) == "/a: cannot be written; write it as root"
+
+
 def test_part_of_something_keeps_what_the_kubelet_says() -> None:
     outer = KubeletError("invalid", "write it anew").within("reserved_system_cpus")
     assert (outer.text, str(outer)) == ("invalid", "reserved_system_cpus: invalid; write it anew")

@@ -77,8 +77,8 @@ def test_a_count_is_taken_to_the_letter(root: Path) -> None:
 @pytest.mark.parametrize(
     ("request_", "given"),
     [
-        ({}, "none"),
-        ({"count": None}, "none"),
+        ({}, ""),
+        ({"count": None}, ""),
         ({"count": 2, "fraction": 0.1}, "count and fraction"),
         ({"count": 0, "fraction": 0.0}, "count and fraction"),
         ({"fraction": 0.1, "curve": []}, "fraction and curve"),
@@ -88,7 +88,11 @@ def test_a_count_is_taken_to_the_letter(root: Path) -> None:
 def test_one_way_to_say_how_many(root: Path, request_: dict[str, Any], given: str) -> None:
     with pytest.raises(InputError) as caught:
         plan(root, **request_)
-    assert str(caught.value) == "reservation: give one of count, fraction and curve, not %s" % given
+    assert str(caught.value) == (
+        "reservation: says in several ways how many CPUs; give one of count, fraction and curve, not %s" % given
+        if given
+        else "reservation: does not say how many CPUs; give one of count, fraction and curve"
+    )
 
 
 def test_curve_without_steps(root: Path) -> None:
@@ -98,7 +102,7 @@ def test_curve_without_steps(root: Path) -> None:
 
 @pytest.mark.parametrize("request_", [{"fraction": 1.5}, {"curve": [{"fraction": -1}]}])
 def test_bad_fraction(root: Path, request_: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=r"step 1 of the curve: fraction .* is not between 0 and 1"):
+    with pytest.raises(InputError, match=r"step 1 of the curve: the fraction is .*; give one between 0 and 1"):
         plan(root, **request_)
 
 
@@ -121,7 +125,8 @@ def test_a_device_that_does_not_tell(root: Path, name: str, text: str) -> None:
     with pytest.raises(InputError) as caught:
         device(root, name)
     assert str(caught.value) == (
-        "near_device: %s/sys/class/net/%s does not tell its NUMA node (%s); leave near_device away" % (root, name, text)
+        "near_device: %s/sys/class/net/%s: does not tell its NUMA node (%s); leave near_device away"
+        % (root, name, text)
     )
 
 
@@ -142,7 +147,7 @@ def test_no_devices(tmp_path: Path) -> None:
 def test_no_name_of_a_device(root: Path, name: str) -> None:
     with pytest.raises(InputError) as caught:
         device(root, name)
-    assert str(caught.value) == "near_device: %r is not the name of a network device" % name
+    assert str(caught.value) == "near_device: %r is a path; give the name of a network device" % name
 
 
 def test_a_device_on_a_numa_node_that_is_not_there(root: Path) -> None:

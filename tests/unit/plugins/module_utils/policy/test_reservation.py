@@ -129,13 +129,13 @@ def test_curve(cpus: int, steps: list[Step], count: int) -> None:
 
 
 BAD_CURVES = [
-    ([Step(None, 1.01)], "step 1 of the curve: fraction 1.01 is not between 0 and 1"),
-    ([Step(None, -0.1)], "step 1 of the curve: fraction -0.1 is not between 0 and 1"),
-    ([Step(1, 0.5), Step(None, math.nan)], "step 2 of the curve: fraction nan is not between 0 and 1"),
-    ([Step(None, math.inf)], "step 1 of the curve: fraction inf is not between 0 and 1"),
+    ([Step(None, 1.01)], "step 1 of the curve: the fraction is 1.01; give one between 0 and 1"),
+    ([Step(None, -0.1)], "step 1 of the curve: the fraction is -0.1; give one between 0 and 1"),
+    ([Step(1, 0.5), Step(None, math.nan)], "step 2 of the curve: the fraction is nan; give one between 0 and 1"),
+    ([Step(None, math.inf)], "step 1 of the curve: the fraction is inf; give one between 0 and 1"),
     (
         [Step(1, 0.5), Step(None, 0.5), Step(1, 0.5)],
-        "step 2 of the curve has no cpus: only the last step may stand for all others",
+        "step 2 of the curve: has no cpus; only the last step may stand for all others",
     ),
     ([Step(0, 0.5)], "step 1 of the curve: cpus is 0; a step has at least one CPU"),
     ([Step(1, 0.5), Step(-3, 0.5)], "step 2 of the curve: cpus is -3; a step has at least one CPU"),
@@ -276,22 +276,22 @@ def test_at_least() -> None:
     assert str(plan_reservation(machine(TWO), 3, at_least=True).reserved) == "0-1,4-5"
     assert str(plan_reservation(machine(TWO), 4, at_least=True).reserved) == "0-1,4-5"
     # Rounding up would leave nothing to the pods.
-    with pytest.raises(InputError, match="cannot reserve 7 CPUs without splitting a core: the nearest counts are 6;"):
+    with pytest.raises(InputError, match="cannot reserve 7 CPUs without splitting a core; the nearest counts are 6;"):
         plan_reservation(machine(TWO), 7, at_least=True)
     assert str(plan_reservation(machine(TWO), 7, at_least=True, allow_split_core=True).split_core) == "3,7"
 
 
 BAD_PLANS = [
-    (SMT, 0, "cannot reserve 0 CPUs: reserve at least one"),
-    (SMT, -2, "cannot reserve -2 CPUs: reserve at least one"),
-    (SMT, 8, "cannot reserve 8 of 8 CPUs: at least one must be left for the pods"),
-    (SMT, 100, "cannot reserve 100 of 8 CPUs: at least one must be left for the pods"),
-    ("1s1c", 1, "cannot reserve 1 of 1 CPUs: at least one must be left for the pods"),
+    (SMT, 0, "cannot reserve 0 CPUs; reserve at least one"),
+    (SMT, -2, "cannot reserve -2 CPUs; reserve at least one"),
+    (SMT, 8, "cannot reserve 8 of 8 CPUs; at least one must be left for the pods"),
+    (SMT, 100, "cannot reserve 100 of 8 CPUs; at least one must be left for the pods"),
+    ("1s1c", 1, "cannot reserve 1 of 1 CPUs; at least one must be left for the pods"),
     (
         SMT,
         3,
         (
-            "cannot reserve 3 CPUs without splitting a core: the nearest counts are 2 and 4;"
+            "cannot reserve 3 CPUs without splitting a core; the nearest counts are 2 and 4;"
             " take one of them, or allow one split core"
         ),
     ),
@@ -299,7 +299,7 @@ BAD_PLANS = [
         SMT,
         1,
         (
-            "cannot reserve 1 CPUs without splitting a core: the nearest counts are 2;"
+            "cannot reserve 1 CPUs without splitting a core; the nearest counts are 2;"
             " take one of them, or allow one split core"
         ),
     ),
@@ -307,14 +307,14 @@ BAD_PLANS = [
         SMT,
         7,
         (
-            "cannot reserve 7 CPUs without splitting a core: the nearest counts are 6;"
+            "cannot reserve 7 CPUs without splitting a core; the nearest counts are 6;"
             " take one of them, or allow one split core"
         ),
     ),
     (
         "1s1c2t",
         1,
-        ("cannot reserve 1 CPUs without splitting a core: the machine has one; allow one split core"),
+        ("cannot reserve 1 CPUs without splitting a core; the machine has one; allow one split core"),
     ),
 ]
 
@@ -405,7 +405,7 @@ def test_every_count_of_a_machine(
         if count not in feasible and not allow_split_core and not (at_least and higher):
             nearest = " and ".join(str(size) for size in (lower, higher) if size)
             why = "the nearest counts are %s;" % nearest if nearest else "the machine has one;"
-            assert "cannot reserve %d CPUs without splitting a core: %s" % (count, why) in failure
+            assert "cannot reserve %d CPUs without splitting a core; %s" % (count, why) in failure
             continue
         assert not failure
         # Exactly as many as asked for, of online CPUs; the others are for the pods.

@@ -548,5 +548,5 @@ def test_pods_that_cannot_be_those_of_a_node() -> None:
         running_pods(pods_from_manifests([living("a", node="n1"), living("b", node="n2")]))
     nameless = living("a")
     del nameless["metadata"]["uid"]
-    with pytest.raises(InputError, match=r"pod a has no metadata\.uid"):
+    with pytest.raises(InputError, match=r"pod a: has no metadata\.uid"):
         running_pods(pods_from_manifests([nameless]))

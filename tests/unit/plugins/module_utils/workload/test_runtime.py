@@ -102,15 +102,15 @@ def without(data: dict[str, Any], *path: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ("text", "containers[0] has no mapping status"),
-        (without(inspected(), "status"), "containers[0] has no mapping status"),
-        (without(inspected(), "status", "labels"), "containers[0].status has no mapping labels"),
+        ("text", "containers[0]: has no mapping status"),
+        (without(inspected(), "status"), "containers[0]: has no mapping status"),
+        (without(inspected(), "status", "labels"), "containers[0].status: has no mapping labels"),
         (
             without(inspected(), "status", "labels", "io.kubernetes.container.name"),
-            "containers[0].status.labels has no io.kubernetes.container.name",
+            "containers[0].status.labels: has no io.kubernetes.container.name",
         ),
-        (without(inspected(), "info"), "containers[0] has no mapping info"),
-        (without(inspected(), "info", "runtimeSpec"), "containers[0].info has no mapping runtimeSpec"),
+        (without(inspected(), "info"), "containers[0]: has no mapping info"),
+        (without(inspected(), "info", "runtimeSpec"), "containers[0].info: has no mapping runtimeSpec"),
         (inspected(path="/docker/abc"), "containers[0]: cgroupsPath '/docker/abc' is not below kubepods"),
         (inspected(shares="many"), "containers[0]: the CPU shares are 'many', not a whole number"),
     ],
