@@ -66,10 +66,11 @@ class Order:
 
 
 class Trial:
-    """The tests of an area, in a copy of the checkout."""
+    """The tests of an area, in a copy of the checkout, with a directory for what they write."""
 
-    def __init__(self, checkout: Path, tests: Sequence[str]) -> None:
+    def __init__(self, checkout: Path, tests: Sequence[str], directory: Path) -> None:
         self.checkout = checkout
+        self.directory = directory
         self.tests = tests
         self.costs: dict[tuple[str, ...], Cost] = {}
         self._warm_up()
@@ -116,7 +117,7 @@ class Trial:
                 seconds = int(TIMES * cost.processor + SECONDS)
                 resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
                 resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            order = Order(self.checkout.parent / ("durations-%d" % list(self.costs).index(tests)))
+            order = Order(self.directory / ("durations-%d" % list(self.costs).index(tests)))
             return self._pytest("--exitfirst", "--hypothesis-profile=quick", *tests, plugins=[order])
 
         return _in_child(work, None if cost is None else 2 * TIMES * cost.clock + WAITING)
@@ -128,18 +129,18 @@ class Trial:
         os.dup2(output, 2)
         # The same module of the copy, not of the checkout.
         sys.path[0] = str(self.checkout / "tests")
-        temporary = "--basetemp=%s" % (self.checkout.parent / "pytest")
+        temporary = "--basetemp=%s" % (self.directory / "pytest")
         return int(pytest.main(["-p", "no:cacheprovider", "-q", *_FOR_WARM, temporary, *arguments], plugins))
 
     def _log(self) -> Path:
-        return self.checkout.parent / "output"
+        return self.directory / "output"
 
     def _output(self) -> str:
         return self._log().read_text(encoding="utf-8", errors="replace")
 
     def _warm_up(self) -> None:
         """Import what the tests import, except the collection: it takes longer than most of the tests."""
-        names = self.checkout.parent / "modules"
+        names = self.directory / "modules"
 
         def work() -> int:
             status = self._pytest("--collect-only", *self.tests)
