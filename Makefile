@@ -72,10 +72,15 @@ lint: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the linters: ruff, mypy, ansi
 		&& echo 'The documentation is valid.'
 
 .PHONY: unit
-unit: $(TESTING) ## Run the unit, property, conformance, fault and kernel tests
-	$(call heading,pytest: unit, conformance, faults and kernel)
+unit: $(TESTING) ## Run the unit, property, conformance, fault and kernel tests; STRICT=1 with a floor of coverage
+	$(call heading,pytest: unit and conformance)
 	@rm -rf $(RESULTS)
-	@pytest -n $(JOBS) --junit-xml=$(RESULTS)/unit.xml
+	@$(if $(STRICT),coverage erase && coverage run -m )pytest -n $(JOBS) --junit-xml=$(RESULTS)/unit.xml tests/unit tests/conformance
+ifneq ($(STRICT),)
+	@coverage combine --quiet && coverage report
+endif
+	$(call heading,pytest: faults and kernel)
+	@pytest -n $(JOBS) --junit-xml=$(RESULTS)/faults.xml tests/faults tests/kernel
 
 .PHONY: search
 search: $(TESTING) ## Let hypothesis look for examples that no run has seen
@@ -113,10 +118,11 @@ vm-test: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the scenarios on virtual m
 	@MACHINES=$(MACHINES) pytest --timeout 0 --capture=no $(SCENARIO:%=-k %) tests/scenarios
 
 .PHONY: coverage
-coverage: $(TESTING) ## Say which lines the unit and conformance tests do not reach
+coverage: $(TESTING) ## Say which lines and branches the unit and conformance tests do not reach, and whether too many
 	$(call heading,coverage)
-	@coverage run -m pytest -q
-	@coverage report
+	@coverage erase
+	@coverage run -m pytest -q -n $(JOBS) tests/unit tests/conformance
+	@coverage combine --quiet && coverage report
 
 .PHONY: mutants
 mutants: $(TESTING) ## Count which small changes of the code the unit tests notice; AREA=policy SAMPLE=0 tries all of one area

@@ -54,13 +54,15 @@ AREAS = {
 }
 
 
-def candidates(area: Area, excluded: set[tuple[str, str, str]]) -> tuple[list[Mutant], dict[str, bytes]]:
+def candidates(
+    checkout: Path, area: Area, excluded: set[tuple[str, str, str]]
+) -> tuple[list[Mutant], dict[str, bytes]]:
     """The changes of an area, in order, but the excluded ones, which are taken out of that set; and the sources."""
     found = []
     sources = {}
     for pattern in area.files:
-        for path in sorted((ROOT / CODE).glob(pattern)):
-            name = str(path.relative_to(ROOT / CODE))
+        for path in sorted((checkout / CODE).glob(pattern)):
+            name = str(path.relative_to(checkout / CODE))
             sources[name] = path.read_bytes()
             for mutant in mutants(name, sources[name]):
                 key = (name, *mutant.lines(sources[name]))
@@ -84,10 +86,10 @@ def choose(found: list[Mutant], sources: dict[str, bytes], sample: int, seed: st
     return sorted(chosen)
 
 
-def measure(name: str, chosen: list[Mutant], sources: dict[str, bytes]) -> bool:
+def measure(checkout: Path, name: str, chosen: list[Mutant], sources: dict[str, bytes]) -> bool:
     """Try these changes, and print those that nothing notices. True when enough are noticed."""
-    with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
-        trial = Trial(copy_checkout(Path(directory)), AREAS[name].tests)
+    with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as directory:
+        trial = Trial(checkout, AREAS[name].tests, Path(directory))
         killed = 0
         for mutant in chosen:
             if trial.notices(mutant):
@@ -126,13 +128,15 @@ def main() -> int:
     if unknown:
         parser.error("no such area: %s" % ", ".join(sorted(unknown)))
     excluded = equivalent()
-    found = {name: candidates(area, excluded) for name, area in AREAS.items()}
-    if excluded:
-        sys.exit("%s: there is no such change any more:\n%s" % (EQUIVALENT, "\n".join(map(str, sorted(excluded)))))
     kept = True
-    for name in options.areas or AREAS:
-        chosen = choose(*found[name], options.sample, "%s %s" % (options.seed, name))
-        kept = measure(name, chosen, found[name][1]) and kept
+    with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as directory:
+        checkout = copy_checkout(Path(directory))
+        found = {name: candidates(checkout, area, excluded) for name, area in AREAS.items()}
+        if excluded:
+            sys.exit("%s: there is no such change any more:\n%s" % (EQUIVALENT, "\n".join(map(str, sorted(excluded)))))
+        for name in options.areas or AREAS:
+            chosen = choose(*found[name], options.sample, "%s %s" % (options.seed, name))
+            kept = measure(checkout, name, chosen, found[name][1]) and kept
     return 0 if kept else 1
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import resource
 import select
@@ -20,6 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Callable, NamedTuple, NoReturn, Sequence
 
+import pytest
 from mutants.mutations import Mutant
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -44,11 +46,31 @@ class Cost(NamedTuple):
     clock: float
 
 
-class Trial:
-    """The tests of an area, in a copy of the checkout."""
+class Order:
+    """A plugin of pytest: the quicker a test was, the sooner it runs."""
 
-    def __init__(self, checkout: Path, tests: Sequence[str]) -> None:
+    def __init__(self, durations: Path) -> None:
+        self.durations = durations
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        if self.durations.exists():
+            known = json.loads(self.durations.read_text(encoding="utf-8"))
+            items.sort(key=lambda item: known.get(item.nodeid, 0.0))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self.durations.exists():
+            passed = terminalreporter.stats.get("passed", ())
+            self.durations.write_text(
+                json.dumps({report.nodeid: report.duration for report in passed}), encoding="utf-8"
+            )
+
+
+class Trial:
+    """The tests of an area, in a copy of the checkout, with a directory for what they write."""
+
+    def __init__(self, checkout: Path, tests: Sequence[str], directory: Path) -> None:
         self.checkout = checkout
+        self.directory = directory
         self.tests = tests
         self.costs: dict[tuple[str, ...], Cost] = {}
         self._warm_up()
@@ -58,14 +80,14 @@ class Trial:
         mirror = self._mirror(mutant.file)
         others = [test for test in self.tests if test != mirror]
         stages = [[mirror], [*others, "--deselect", mirror] if others else []] if mirror else [others]
-        return any(self._fails(mutant, stage) for stage in stages if stage)
+        return any(self._fails(mutant, stage) for stage in map(tuple, stages) if stage)
 
     def _mirror(self, file: str) -> str:
         path = UNIT + str(Path(file).with_name("test_" + Path(file).name))
         return path if (self.checkout / path).exists() else ""
 
-    def _fails(self, mutant: Mutant, tests: Sequence[str]) -> bool:
-        cost = self._cost(tuple(tests))
+    def _fails(self, mutant: Mutant, tests: tuple[str, ...]) -> bool:
+        cost = self._cost(tests)
         path = self.checkout / CODE / mutant.file
         source, status = path.read_bytes(), path.stat()
         try:
@@ -79,13 +101,14 @@ class Trial:
     def _cost(self, tests: tuple[str, ...]) -> Cost:
         """Measured once. The tests must pass; what they compile is kept."""
         if tests not in self.costs:
+            self.costs[tests] = Cost(0, 0)
             clock, before = time.monotonic(), _processor_time()
             if self._run(tests, None) != 0:
                 sys.exit("the tests fail without any change: %s\n%s" % (" ".join(tests), self._output()))
             self.costs[tests] = Cost(_processor_time() - before, time.monotonic() - clock)
         return self.costs[tests]
 
-    def _run(self, tests: Sequence[str], cost: Cost | None) -> int:
+    def _run(self, tests: tuple[str, ...], cost: Cost | None) -> int:
         """pytest's status, negative where it was ended."""
 
         def work() -> int:
@@ -94,31 +117,30 @@ class Trial:
                 seconds = int(TIMES * cost.processor + SECONDS)
                 resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
                 resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            return self._pytest("--exitfirst", "--hypothesis-profile=quick", *tests)
+            order = Order(self.directory / ("durations-%d" % list(self.costs).index(tests)))
+            return self._pytest("--exitfirst", "--hypothesis-profile=quick", *tests, plugins=[order])
 
         return _in_child(work, None if cost is None else 2 * TIMES * cost.clock + WAITING)
 
-    def _pytest(self, *arguments: str) -> int:
-        import pytest  # noqa: PLC0415
-
+    def _pytest(self, *arguments: str, plugins: Sequence[object] = ()) -> int:
         os.chdir(self.checkout)
         output = os.open(self._log(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(output, 1)
         os.dup2(output, 2)
         # The same module of the copy, not of the checkout.
         sys.path[0] = str(self.checkout / "tests")
-        temporary = "--basetemp=%s" % (self.checkout.parent / "pytest")
-        return int(pytest.main(["-p", "no:cacheprovider", "-q", *_FOR_WARM, temporary, *arguments]))
+        temporary = "--basetemp=%s" % (self.directory / "pytest")
+        return int(pytest.main(["-p", "no:cacheprovider", "-q", *_FOR_WARM, temporary, *arguments], plugins))
 
     def _log(self) -> Path:
-        return self.checkout.parent / "output"
+        return self.directory / "output"
 
     def _output(self) -> str:
         return self._log().read_text(encoding="utf-8", errors="replace")
 
     def _warm_up(self) -> None:
         """Import what the tests import, except the collection: it takes longer than most of the tests."""
-        names = self.checkout.parent / "modules"
+        names = self.directory / "modules"
 
         def work() -> int:
             status = self._pytest("--collect-only", *self.tests)

@@ -441,6 +441,29 @@ def test_not_a_regular_file(directory: Path, path: Path, make: Callable[[Path], 
     assert os.listdir(directory) == ["config.yaml"]
 
 
+def test_a_link_that_comes_between_two_looks_is_not_followed(
+    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(OLD)
+    real = os.open
+    opened = []
+
+    def open_later(name: str, *arguments: Any) -> int:
+        if name == str(path):
+            path.unlink()
+            path.symlink_to(secret)
+        descriptor = real(name, *arguments)
+        opened.append(os.readlink("/proc/self/fd/%d" % descriptor))
+        return descriptor
+
+    monkeypatch.setattr(os, "open", open_later)
+    with pytest.raises((NodeError, RefusedError)):
+        replace_file(str(path), NEW, 0o600, OLD)
+    assert str(secret) not in opened
+    assert secret.read_bytes() == OLD
+
+
 def test_directory_is_missing(directory: Path) -> None:
     with pytest.raises(NodeError, match="cannot be written: No such file or directory"):
         replace_file(str(directory / "missing" / "config.yaml"), NEW, 0o600)
