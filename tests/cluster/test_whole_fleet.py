@@ -130,3 +130,31 @@ def test_check_mode_says_what_another_run_has_begun(alone: Fleet) -> None:
         assert run.status != 0
         assert "cannot be read as the journal of a change" in run.last(one.node.name)["msg"]
         assert one.state() == found
+
+
+# How many lines a rollout takes for a node that changes, and for one that does not.
+LINES, QUIET = 16, 5
+
+
+def lines_of(run: Run, name: str) -> list[str]:
+    """What the output says of a node, with the task that each line is of."""
+    found, task = [], ""
+    for line in run.output.splitlines():
+        title = re.match(r"TASK \[(.+)\]", line)
+        task = title.group(1) if title else task
+        if re.match(r"(ok|changed|skipping|included|fatal|failed): .*\b%s\b" % name, line):
+            found.append("%s: %s" % (task, line))
+    # Not the task of the test itself.
+    return found[1:]
+
+
+def test_a_rollout_says_little(alone: Fleet, record_property: Any) -> None:
+    for name in ("one", "two"):
+        alone.add(name)
+    for wanted in (LINES, QUIET):
+        run = alone.run(ROLLOUT)
+        assert run.status == 0, run.account()
+        for name in alone.nodes:
+            lines = lines_of(run, name)
+            record_property("lines of " + name, len(lines))
+            assert len(lines) <= wanted, "\n".join(lines)
