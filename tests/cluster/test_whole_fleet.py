@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run
 
-from .bad_days import ABSENT_CPUS, BEFORE, CHANGING, DRAINING, HEALTHY, NO_YAML, BadNode, Day, add_days
+from .bad_days import ABSENT_CPUS, BEFORE, CHANGING, DRAINING, HEALTHY, NO_YAML, STOPPING, BadNode, Day, add_days
 from .fleet import JOURNAL, LAST, ROLLOUT, Fleet
 from .kubelet_node import CHECKPOINT, CONFIG
 from .pods import Pods
@@ -64,6 +64,30 @@ def test_a_node_that_refuses_stops_all(
         # It is in the plan, too, which all see.
         assert re.search("%s:\n(.*\n)*.*cannot be (changed|planned): " % refusing, run.output), run.output
         assert {name: (one.state(), one.node.log()) for name, one in nodes.items()} == found, run.account()
+
+
+@pytest.mark.parametrize(
+    ("playbook", "day"),
+    [(ROLLOUT, Day(HEALTHY)), (ROLLBACK, Day(NO_YAML)), (REPAIR, Day(HEALTHY, STOPPING))],
+    ids=["rollout", "rollback", "repair"],
+)
+def test_a_node_that_cannot_be_written_stops_all(alone: Fleet, playbook: str, day: Day) -> None:
+    nodes = add_days(alone, [Day(HEALTHY), day, Day(HEALTHY, CHANGING, runs=False)])
+    found = {name: (one.state(), one.node.log()) for name, one in nodes.items()}
+    refusing = sorted(nodes)[1]
+    alone.around = read_only("%s/var/lib" % nodes[refusing].node.root)
+    for check in (["--check"], []):
+        run = run_with(alone, {}, playbook, *check)
+        assert run.status != 0
+        message = run.last(refusing)["msg"]
+        assert "Read-only file system" in message, message
+        assert {name: (one.state(), one.node.log()) for name, one in nodes.items()} == found, run.account()
+
+
+def read_only(directory: str) -> tuple[str, ...]:
+    """What to put before a command that is not to write there."""
+    mounts = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@"'
+    return ("unshare", "--mount", "sh", "-ec", mounts, "sh", directory)
 
 
 def test_a_rollback_that_one_node_refuses_stops_all(alone: Fleet) -> None:
