@@ -8,6 +8,9 @@ JOBS ?= 2
 # Of extensions/molecule: all, or one; and which of its machines, quick, all or their names.
 SCENARIO ?=
 MACHINES ?= all
+# Of bad-days: how many nodes that are damaged meet a command that is killed, and the number that chance begins with.
+PAIRS ?= 200
+SEED ?= 17
 # After how many minutes the tests are to have ended: scenarios take part as long as there is time.
 MINUTES ?= 50
 # 1: a test that lacks a tool, Kubernetes or time fails; tool,kubernetes: one that lacks one of these. Else it is skipped.
@@ -106,6 +109,10 @@ cluster: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the tests with a real cont
 	-@python tests/cluster build
 	$(call heading,pytest: cluster)
 	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/cluster.xml tests/cluster
+
+.PHONY: bad-days
+bad-days: $(TESTING) $(LINK) ## Kill commands at random tasks on damaged nodes; PAIRS=200 SEED=7 says how many and which
+	@PAIRS=$(PAIRS) SEED=$(SEED) pytest -n $(JOBS) --timeout 0 -rP tests/cluster/test_bad_days.py
 
 .PHONY: scenario
 scenario: $(TESTING) $(LINK) $(KUBERNETES_CORE)

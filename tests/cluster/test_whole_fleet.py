@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run
 
-from .bad_days import ABSENT_CPUS, BEFORE, CHANGING, DRAINING, HEALTHY, NO_YAML, BadNode, Day, add_days
+from .bad_days import ABSENT_CPUS, BEFORE, CHANGING, DRAINING, HEALTHY, NO_YAML, STOPPING, BadNode, Day, add_days
 from .fleet import JOURNAL, LAST, ROLLOUT, Fleet
 from .kubelet_node import CHECKPOINT, CONFIG
 from .pods import Pods
@@ -64,6 +64,30 @@ def test_a_node_that_refuses_stops_all(
         # It is in the plan, too, which all see.
         assert re.search("%s:\n(.*\n)*.*cannot be (changed|planned): " % refusing, run.output), run.output
         assert {name: (one.state(), one.node.log()) for name, one in nodes.items()} == found, run.account()
+
+
+@pytest.mark.parametrize(
+    ("playbook", "day"),
+    [(ROLLOUT, Day(HEALTHY)), (ROLLBACK, Day(NO_YAML)), (REPAIR, Day(HEALTHY, STOPPING))],
+    ids=["rollout", "rollback", "repair"],
+)
+def test_a_node_that_cannot_be_written_stops_all(alone: Fleet, playbook: str, day: Day) -> None:
+    nodes = add_days(alone, [Day(HEALTHY), day, Day(HEALTHY, CHANGING, runs=False)])
+    found = {name: (one.state(), one.node.log()) for name, one in nodes.items()}
+    refusing = sorted(nodes)[1]
+    alone.around = read_only("%s/var/lib" % nodes[refusing].node.root)
+    for check in (["--check"], []):
+        run = run_with(alone, {}, playbook, *check)
+        assert run.status != 0
+        message = run.last(refusing)["msg"]
+        assert "Read-only file system" in message, message
+        assert {name: (one.state(), one.node.log()) for name, one in nodes.items()} == found, run.account()
+
+
+def read_only(directory: str) -> tuple[str, ...]:
+    """What to put before a command that is not to write there."""
+    mounts = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@"'
+    return ("unshare", "--mount", "sh", "-ec", mounts, "sh", directory)
 
 
 def test_a_rollback_that_one_node_refuses_stops_all(alone: Fleet) -> None:
@@ -130,3 +154,31 @@ def test_check_mode_says_what_another_run_has_begun(alone: Fleet) -> None:
         assert run.status != 0
         assert "cannot be read as the journal of a change" in run.last(one.node.name)["msg"]
         assert one.state() == found
+
+
+# How many lines a rollout takes for a node that changes, and for one that does not.
+LINES, QUIET = 16, 5
+
+
+def lines_of(run: Run, name: str) -> list[str]:
+    """What the output says of a node, with the task that each line is of."""
+    found, task = [], ""
+    for line in run.output.splitlines():
+        title = re.match(r"TASK \[(.+)\]", line)
+        task = title.group(1) if title else task
+        if re.match(r"(ok|changed|skipping|included|fatal|failed): .*\b%s\b" % name, line):
+            found.append("%s: %s" % (task, line))
+    # Not the task of the test itself.
+    return found[1:]
+
+
+def test_a_rollout_says_little(alone: Fleet, record_property: Any) -> None:
+    for name in ("one", "two"):
+        alone.add(name)
+    for wanted in (LINES, QUIET):
+        run = alone.run(ROLLOUT)
+        assert run.status == 0, run.account()
+        for name in alone.nodes:
+            lines = lines_of(run, name)
+            record_property("lines of " + name, len(lines))
+            assert len(lines) <= wanted, "\n".join(lines)

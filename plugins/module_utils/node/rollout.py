@@ -88,7 +88,7 @@ def rollout_report(node: Node, wanted: Mapping[str, Any], terms: Terms) -> dict[
     drain = restarts and needs_drain(plan["actions"], plan["drift"]) and not is_dead
     losses = plan.pop("losses")
     refusals += [] if terms.discard or (drain and terms.drain) else losses
-    if restarts:
+    if restarts or journal is not None:
         # Imported here: a node that stays as it is needs no look at its disk.
         from ..writable import unwritable
 
