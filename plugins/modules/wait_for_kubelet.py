@@ -121,7 +121,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         log_file = parameters["log_file"]
         words = last_words(parameters["service"], watch.passed(), tree.path(log_file) if log_file else "")
         complaint = [answer.complaint, *(["\n".join(words)] if words else [])]
-        raise NodeError("; the kubelet's last words: ".join(complaint), kind="kubelet")
+        raise NodeError(", and the kubelet's last words are: ".join(complaint), kind="kubelet")
     return Outcome({**answer.to_dict(), "waits_for": conditions})
 
 

@@ -91,5 +91,5 @@ def _kubelet_arg_words(tree: Tree, path: str) -> list[tuple[str, list[str]]]:
         return list(zip(map(tree.path, paths), kubelet_args(tree.read_text(file) for file in paths)))
     except ValueError as error:
         raise ConfigurationError(
-            "%s: kubelet-arg cannot be read: %s; write it as a list" % (tree.path(path), error)
+            "kubelet-arg cannot be read: %s" % error, tree.path(path), "write it as a list"
         ) from error

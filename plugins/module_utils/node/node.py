@@ -157,7 +157,7 @@ class Node:
                 kind="no_configuration",
             )
         return NodeError(
-            "no kubelet is found here; looked at %s" % ", ".join(self.where_looked()),
+            "no kubelet is found here, neither by %s" % ", nor by ".join(self.where_looked()),
             where=self.tree.root,
             remedy="take a host that has none, as a bastion or one of etcd alone, out of the hosts of the play"
             " (cpu_manager_hosts of the playbooks); of one that has a kubelet, %s" % remedy,
@@ -273,10 +273,13 @@ def minor_version(version: str) -> int:
     """36 of "v1.36.3" or "1.36". Raises InputError."""
     parts = version.lstrip("v").split(".")
     if len(parts) < 2 or parts[0] != "1" or not parts[1].isdecimal():
-        raise InputError("kubelet_version %r is not a version such as 1.36 or v1.35.6" % version)
+        raise InputError(
+            "%r is not a version" % version, option("kubelet_version"), "write one such as 1.36 or v1.35.6"
+        )
     if int(parts[1]) < OLDEST_MINOR:
         raise InputError(
-            "kubelet_version %r is older than 1.%d, the oldest that is known here; write a version in quotes, as in"
-            ' "1.30", which is 1.3 without' % (version, OLDEST_MINOR)
+            "%r is older than 1.%d, the oldest that is known here" % (version, OLDEST_MINOR),
+            option("kubelet_version"),
+            'write a version in quotes, as in "1.30", which is 1.3 without',
         )
     return int(parts[1])

@@ -15,14 +15,6 @@ import pytest
 
 PLUGINS = Path(__file__).parents[4] / "plugins"
 
-# These have such texts still. A file that has none any more is to be removed from here.
-NOT_YET = {
-    "module_utils/files.py",
-    "module_utils/kubelet/given_flags.py",
-    "module_utils/node/node.py",
-    "modules/wait_for_kubelet.py",
-}
-
 # What may follow a "; ": not what to do, but how things are now.
 STATES = ("nothing was written", "nothing was changed", "the old content is still there", "this link is not followed")
 
@@ -107,8 +99,7 @@ def test_where_and_remedy_are_not_within_the_text() -> None:
     paths = sorted(PLUGINS.rglob("*.py"))
     classes = error_classes(paths)
     found = {str(path.relative_to(PLUGINS)): wrong(tree_of(path), classes) for path in paths}
-    assert {name: lines for name, lines in found.items() if lines and name not in NOT_YET} == {}
-    assert {name for name in NOT_YET if not found.get(name)} == set()
+    assert {name: lines for name, lines in found.items() if lines} == {}
 
 
 def test_all_classes_are_known() -> None:

@@ -96,7 +96,7 @@ def test_no_kubelet(root: Path) -> None:
         node.needed_configuration()
     assert caught.value.kind == "no_kubelet"
     message = str(caught.value)
-    assert message.startswith("%s: no kubelet is found here; looked at the processes (kubelet, kubelite, k3s)," % root)
+    assert message.startswith("%s: no kubelet is found here, neither by the processes (kubelet, kubelite, k3s)," % root)
     for looked in ("/var/lib/kubelet/config.yaml", "/var/lib/rancher/k3s/agent", "/etc/kubernetes/kubelet-config.yaml"):
         assert looked in node.where_looked()
         assert looked in message
@@ -230,7 +230,7 @@ def test_minor_version(version: str, minor: int) -> None:
 def test_no_version(version: str) -> None:
     with pytest.raises(InputError) as caught:
         minor_version(version)
-    assert str(caught.value) == "kubelet_version %r is not a version such as 1.36 or v1.35.6" % version
+    assert str(caught.value) == "kubelet_version: %r is not a version; write one such as 1.36 or v1.35.6" % version
 
 
 def test_a_change_that_did_not_come_to_its_end(root: Path) -> None:
