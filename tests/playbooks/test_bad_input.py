@@ -157,7 +157,7 @@ def checkpoint(policy: str, default: str, **containers: str) -> Change:
 
 NO_ROOT = "no such directory; give the directory that holds the node's /sys and /etc"
 FIFO = "is not a regular file; put it out of the way"
-LINK = "this link is not followed: put what it leads to in its place"
+LINK = "this link is not followed; put what it leads to in its place"
 SAVE_AGAIN = "save the node's files again"
 IS_IT_WHOLE = "is the file whole?"
 OTHER_FILE = "name the file that the kubelet's --config gives in config_path"
@@ -176,7 +176,7 @@ TO_NONE = {"cpu_manager_policy": "none", "reserved_system_cpus": ""}
 BAD: dict[str, Bad] = {
     # --- the root
     "no-root": Bad("drift_info", "root /no/such/root", NO_ROOT, root="/no/such/root", knows_node=False),
-    "relative-root": Bad("checkpoint", "root 'some/where'", "begin it with a /", root="some/where", knows_node=False),
+    "relative-root": Bad("checkpoint", "root: 'some/where'", "begin it with a /", root="some/where", knows_node=False),
     "root-is-a-file": Bad("cpu_topology_info", "root /proc/cpuinfo", NO_ROOT, root="/proc/cpuinfo", knows_node=False),
     "role-no-root": Bad(ROLE, "root /no/such/root", NO_ROOT, root="/no/such/root", knows_node=False),
     # --- what is no file
@@ -577,7 +577,10 @@ def test_one_message_and_nothing_changed(machines: Path, tmp_path: Path) -> None
 
 
 # What programs decide by, when a module fails.
-KINDS = ("input", "kubelet", "node", "refused", "permission", "assignments", "another_run", "kubelet_runs")
+KINDS = (
+    *("input", "kubelet", "node", "refused", "permission", "assignments", "another_run", "kubelet_runs"),
+    *("no_kubelet", "no_configuration"),
+)
 # The text itself says what would be right: these have no remedy beside it.
 NO_REMEDY = ("cpu-list", "found-cpus", "flag-unreadable")
 # The remedy of these is still within the text of what is wrong.
