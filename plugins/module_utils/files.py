@@ -110,7 +110,7 @@ def remove_old_backups(backup: str, keep: int) -> None:
 def cannot_write(path: str, error: OSError, state: str = "nothing was written") -> NodeError:
     """What a failed write of `path` is told as; `state` says what is there now."""
     kind = PERMISSION if isinstance(error, PermissionError) else ""
-    return NodeError("cannot be written: %s (%s)" % (error.strerror, state), path, remedy_for(error), kind)
+    return NodeError("; ".join(["cannot be written: %s" % error.strerror, state]), path, remedy_for(error), kind)
 
 
 def remedy_for(error: OSError) -> str:

@@ -157,7 +157,7 @@ class Node:
                 kind="no_configuration",
             )
         return NodeError(
-            "no kubelet is found here, neither by %s" % ", nor by ".join(self.where_looked()),
+            "no kubelet is found here (looked at %s)" % ", ".join(self.where_looked()),
             where=self.tree.root,
             remedy="take a host that has none, as a bastion or one of etcd alone, out of the hosts of the play"
             " (cpu_manager_hosts of the playbooks); of one that has a kubelet, %s" % remedy,

@@ -96,7 +96,7 @@ def test_no_kubelet(root: Path) -> None:
         node.needed_configuration()
     assert caught.value.kind == "no_kubelet"
     message = str(caught.value)
-    assert message.startswith("%s: no kubelet is found here, neither by the processes (kubelet, kubelite, k3s)," % root)
+    assert message.startswith("%s: no kubelet is found here (looked at the processes (kubelet, kubelite, k3s)," % root)
     for looked in ("/var/lib/kubelet/config.yaml", "/var/lib/rancher/k3s/agent", "/etc/kubernetes/kubelet-config.yaml"):
         assert looked in node.where_looked()
         assert looked in message
