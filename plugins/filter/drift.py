@@ -11,6 +11,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from jinja2 import Environment, StrictUndefined
 
+from ..module_utils.fleet.plan import plan_text
 from ..module_utils.fleet.report import NO_KUBELET, collect, counted, line, view
 from ..module_utils.fleet.table import table
 
@@ -53,8 +54,8 @@ def drift_page(
 
 
 class FilterModule:
-    """The filters of the role drift_report."""
+    """The filters of the role drift_report, and of the plans of the role kubelet."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Their names and functions."""
-        return {"drift_nodes": collect, "drift_table": drift_table, "drift_page": drift_page}
+        return {"drift_nodes": collect, "drift_table": drift_table, "drift_page": drift_page, "plan_text": plan_text}

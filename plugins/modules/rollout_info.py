@@ -256,6 +256,11 @@ drain:
   returned: success
   type: bool
   sample: true
+drains:
+  description: Whether they do, as O(drain) allows it.
+  returned: success
+  type: bool
+  sample: true
 starts:
   description: Whether the kubelet would start after the change.
   returned: success

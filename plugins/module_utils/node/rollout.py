@@ -101,6 +101,7 @@ def rollout_report(node: Node, wanted: Mapping[str, Any], terms: Terms) -> dict[
         **plan,
         "notes": [*plan["notes"], *notes],
         "drain": drain,
+        "drains": drain and terms.drain,
         "refusals": [_refusal(error) for error in refusals],
         "journal": None if journal is None else {**journal.to_dict(), "exclusive_now": exclusive_now},
         "last": None if last is None else last.to_dict(),
@@ -148,7 +149,7 @@ def _resets(actions: Iterable[str]) -> bool:
 
 
 def _refusal(error: CPUManagerError) -> dict[str, str]:
-    return {"kind": error.kind, "where": error.where, "text": error.problem, "remedy": error.remedy}
+    return {"kind": error.kind, "where": error.where, "text": error.what, "remedy": error.remedy}
 
 
 # --- a rollout, or a repair: one without wanted settings ------------------------------------------------------

