@@ -165,12 +165,10 @@ class BadNode:
 
     def is_well(self, period: str) -> bool:
         """Whether its kubelet runs with this, no change is under way, and the pod has its CPUs."""
-        return (self.period(), self.cpus(), self.node.is_active(), self.node.read(JOURNAL)) == (
-            period,
-            CPUS,
-            True,
-            None,
-        )
+        return self._facts() == (period, CPUS, True, None)
+
+    def _facts(self) -> tuple[object, ...]:
+        return self.period(), self.cpus(), self.node.is_active(), self.node.read(JOURNAL)
 
     def account(self) -> str:
         """What a failed test shows of it."""
