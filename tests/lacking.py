@@ -25,6 +25,7 @@ TIME = "time"
 
 # {program that tests use: the Debian package that brings it}
 PACKAGES = {
+    "chromium": "chromium",
     "cpio": "cpio",
     "lscpu": "util-linux",
     "lstopo-no-graphics": "hwloc-nox",

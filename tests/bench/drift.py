@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
@@ -19,8 +18,8 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_t
 from .tasks import PING, ratio, time_tasks
 
 HOSTS = 20
-ROUNDS = 11
-LIMIT = 1.25
+ROUNDS = 7
+LIMIT = 1.2
 
 # A machine of two sockets, and the biggest of the demo.
 SHAPES = ("2s1n12c2t+interleaved", "2s4n2l4c2t")
@@ -76,13 +75,13 @@ def measure() -> bool:
         tasks = {"ping": PING, "this machine": drift(Path("/"))}
         tasks.update((shape, drift(make_node(Path(name), shape))) for shape in SHAPES)
         times = time_tasks(Path(name), tasks, HOSTS, ROUNDS)
-    print("One task on %d local hosts, wall seconds, mean of %d rounds:" % (HOSTS, ROUNDS))
-    print("  %-36s %6.2f" % ("ansible.builtin.ping", mean(times["ping"])))
+    print("One task on %d local hosts, seconds of the processor, best of %d rounds:" % (HOSTS, ROUNDS))
+    print("  %-36s %6.2f" % ("ansible.builtin.ping", min(times["ping"])))
     kept = True
     for what in list(tasks)[1:]:
         times_ping = ratio(times[what], times["ping"])
         kept = kept and times_ping <= LIMIT
         print(
-            "  %-36s %6.2f  %.2f times ping (limit %.2f)" % ("drift_info " + what, mean(times[what]), times_ping, LIMIT)
+            "  %-36s %6.2f  %.2f times ping (limit %.2f)" % ("drift_info " + what, min(times[what]), times_ping, LIMIT)
         )
     return kept

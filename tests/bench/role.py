@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 from .drift import SHAPES, make_node
@@ -42,7 +41,8 @@ def measure() -> bool:
         modules = count_modules(directory, tasks["role"])
         times = {hosts: time_tasks(directory, tasks, hosts, rounds) for hosts, rounds in ROUNDS.items()}
     print(
-        "The role kubelet on nodes that need no change, wall seconds, %d module calls (limit %d):" % (modules, MODULES)
+        "The role kubelet on nodes that need no change, seconds of the processor, %d module calls (limit %d):"
+        % (modules, MODULES)
     )
     kept = modules <= MODULES
     for hosts, found in times.items():
@@ -50,6 +50,6 @@ def measure() -> bool:
         kept = kept and times_ping <= LIMIT
         print(
             "  %3d local hosts: ping %6.2f, role %6.2f  %.2f times ping (limit %.2f)"
-            % (hosts, mean(found["ping"]), mean(found["role"]), times_ping, LIMIT)
+            % (hosts, min(found["ping"]), min(found["role"]), times_ping, LIMIT)
         )
     return kept

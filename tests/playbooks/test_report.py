@@ -27,7 +27,7 @@ from .test_distributions import MACHINE, make_managed_node
 DRIFT_REPORT = "kubenode.cpu_manager.drift_report"
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+in_a_browser = pytest.mark.needs(CHROMIUM or "chromium")
 
 # What a node writes in order to act in the operator's browser, and in the operator's terminal. The page as it is has
 # neither this title nor this id.

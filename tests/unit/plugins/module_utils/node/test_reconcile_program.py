@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -49,11 +50,16 @@ def settings(root: Path, **more: object) -> list[str]:
 def test_a_pass_tells_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = node(tmp_path, "0-7")
     figures = tmp_path / "cpu.prom"
+    begin, began = time.time(), time.monotonic()
     assert main(settings(tmp_path, textfile=str(figures))) == 0
+    duration = time.monotonic() - began
     assert capsys.readouterr().out == "written: pod shop/db-0, container postgres: CPUs 0-7 to 2-3\n"
     assert file.read_text().strip() == "2-3"
     lines = [line for line in figures.read_text().splitlines() if not line.startswith("#")]
     assert lines[0] == "kubenode_cpu_manager_reconcile_success 1"
+    seconds = dict(line.split() for line in lines[1:3])
+    assert begin - 1 <= float(seconds["kubenode_cpu_manager_reconcile_timestamp_seconds"]) <= time.time() + 1
+    assert 0 <= float(seconds["kubenode_cpu_manager_reconcile_duration_seconds"]) <= duration + 0.01
     assert lines[3] == "kubenode_cpu_manager_reconcile_checkpoint 1"
     assert lines[4:] == [
         'kubenode_cpu_manager_reconcile_containers{result="%s"} %d' % row
