@@ -52,8 +52,8 @@ def test_memory_that_containers_would_lose() -> None:
         "remedy": "drain the node and set discard_assignments: true",
     }
     assert str(error) == (
-        "%s: the kubelet would refuse it: %s; these containers would lose their memory: pod uid-1, container db, pod"
-        " uid-1, container log; nothing was written; drain the node and set discard_assignments: true"
+        "%s: the kubelet would refuse it (%s), and these containers would lose their memory: pod uid-1, container db,"
+        " pod uid-1, container log; nothing was written; drain the node and set discard_assignments: true"
     ) % (FILE, OTHER_POLICY)
 
 
