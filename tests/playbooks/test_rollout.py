@@ -365,7 +365,7 @@ def test_hosts_without_a_kubelet(story: Story, tmp_path: Path, skip: bool) -> No
     """A bastion is named, and left out where that is wanted; it is too small for the wanted reservation, too."""
     fleet = Fleet(tmp_path, story.fleet.root, story.fleet.collections)
     bastion = tmp_path / "bastion"
-    write_machine(["1s1c1t", str(bastion)])
+    write_machine(["1s1c", str(bastion)])
     fleet.hosts["bastion"] = {"kubelet_node_root": str(bastion), "kubelet_reservation": {"count": 4}}
     run = fleet.run(ROLLOUT, "run", "-e", json.dumps({"cpu_manager_skip_hosts_without_kubelet": skip}))
     assert (run.status == 0) == skip, run.account()
