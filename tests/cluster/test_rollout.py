@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -241,7 +242,7 @@ def test_a_node_that_was_mended_is_not_taken_back(alone: Fleet) -> None:
         "format": 1,
         "phase": "changing",
         "facts": {"node": "worker", "cordoned": False},
-        "files": {CONFIG: None},
+        "files": {CONFIG: {"content": b64encode(config or b"").decode(), "mode": 0o644, "uid": 0, "gid": 0}},
     }
     node.write(JOURNAL, json.dumps(journal))
     message = failure(alone.run(REPAIR), "worker")

@@ -51,6 +51,9 @@ _HARMLESS = frozenset(("cpu_manager_reconcile_period", "cpu_cfs_quota", "cpu_cfs
 # What the kubelet's managers save is of its time; a rollback puts back the configuration alone.
 _STATES = frozenset((FILE_NAME, MEMORY_FILE_NAME))
 
+# Kinds of refusals that are about the files as they will be.
+_OF_FILES = frozenset((CONFIGURATION, "no_kubelet", "would_not_start"))
+
 
 class Terms(NamedTuple):
     """What the change is, and what it may do."""
@@ -102,7 +105,7 @@ def rollout_report(node: Node, wanted: Mapping[str, Any], terms: Terms) -> dict[
         "notes": [*plan["notes"], *notes],
         "drain": drain,
         "drains": drain and terms.drain,
-        "refusals": [_refusal(error) for error in refusals],
+        "refusals": [_refusal(error, journal) for error in refusals],
         "journal": None if journal is None else {**journal.to_dict(), "exclusive_now": exclusive_now},
         "last": None if last is None else last.to_dict(),
     }
@@ -148,8 +151,12 @@ def _resets(actions: Iterable[str]) -> bool:
     return not {RESET_CHECKPOINT, RESET_MEMORY_STATE}.isdisjoint(actions)
 
 
-def _refusal(error: CPUManagerError) -> dict[str, str]:
-    return {"kind": error.kind, "where": error.where, "text": error.what, "remedy": error.remedy}
+def _refusal(error: CPUManagerError, journal: Journal | None) -> dict[str, str]:
+    remedy = error.remedy
+    if journal is not None and journal.phase == CHANGING and error.kind in _OF_FILES:
+        # What is there now may be better than what is saved: somebody may have corrected it since.
+        remedy += ", or if the node is as it should be now, forget the change with rollout_journal, state: absent"
+    return {"kind": error.kind, "where": error.where, "text": error.problem, "remedy": remedy}
 
 
 # --- a rollout, or a repair: one without wanted settings ------------------------------------------------------

@@ -298,6 +298,15 @@ def test_an_interrupted_change_after_which_no_kubelet_would_start(tree: Tree, ph
     assert (answer["refusals"], answer["actions"]) == ([], ["stop_kubelet", "reset_checkpoint", "start_kubelet"])
 
 
+def test_an_interrupted_change_of_a_node_that_somebody_has_corrected_since(tree: Tree) -> None:
+    """What is saved would be put back: whoever knows better can forget it."""
+    good = (Path(tree.root) / CONFIG[1:]).read_bytes()
+    for bad in (None, SavedFile(b"", 0o644), SavedFile(good.replace(b"0,4", b"0,99"), 0o644)):
+        write_journal(tree, Journal(CHANGING, {CONFIG: bad or SavedFile(None)}, {}))
+        (refusal, *_) = plan(tree)["refusals"]
+        assert refusal["remedy"].endswith("forget the change with rollout_journal, state: absent")
+
+
 def test_no_drain_where_the_kubelet_is_stopped_to_take_a_change_back(tree: Tree) -> None:
     """And cannot be started again before the change that cures it."""
     run_kubelet(tree)
