@@ -93,7 +93,7 @@ def test_each_kind_of_cgroups(tmp_path: Path) -> None:
         database = "uid-db/server" if name == "empty" else "shop/db-0/server"
         assert owners == {database: "1,5", "reserved": "0,4", "shared": "2-3,6-7"}
         if name == "empty":
-            assert (found["status"], found["enforcement"]) == ("clean", None)
+            assert (found["status"], found["enforcement"]) == ("nothing wanted", None)
             continue
         assert found["status"] == "drift"
         assert found["actions"] == ["reconcile"]

@@ -45,7 +45,17 @@ start "$2" /usr/bin/kubelet -c "$wait" --config="$1/config.yaml" --version
 if [ -n "$3" ]; then
     start "$2" /usr/bin/kubelet -c "$wait" --config="$3"
 fi
-sleep 1
+expected=$([ -n "$3" ] && echo 6 || echo 5)
+names='^/usr/\(local/\)\?bin/\(kubelet\|kubelite\|k3s-server\)$'
+for _try in $(seq 300); do
+    found=$(
+        for one in /proc/[0-9]*/cmdline; do
+            head -z -n 1 "$one" 2> /dev/null || :
+        done | tr '\0' '\n' | grep -c "$names" || :
+    )
+    [ "$found" -lt $expected ] || break
+    sleep 0.1
+done
 shift 3
 PATH=$before
 "$@"
@@ -64,8 +74,10 @@ def _namespaces() -> None:
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
     """A directory of another user's, in which everything is as he wants it."""
-    for directory in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        directory.chmod(0o755)
+    # pytest's are for its user alone.
+    for directory in (tmp_path, *tmp_path.parents):
+        if not directory.stat().st_mode & 0o001:
+            directory.chmod(0o755)
     directory = tmp_path / "hostile"
     (directory / "root").mkdir(parents=True)
     (directory / "config.yaml").write_text(CONFIGURATION % "none", encoding="utf-8")
