@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.tests.directories import open_to_all
+
 from .conftest import Run, ansible_playbook, fingerprint, play, task
 
 CONFIGURATION = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncpuManagerPolicy: %s\n"
@@ -74,10 +76,7 @@ def _namespaces() -> None:
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
     """A directory of another user's, in which everything is as he wants it."""
-    # pytest's are for its user alone.
-    for directory in (tmp_path, *tmp_path.parents):
-        if not directory.stat().st_mode & 0o001:
-            directory.chmod(0o755)
+    open_to_all(tmp_path)
     directory = tmp_path / "hostile"
     (directory / "root").mkdir(parents=True)
     (directory / "config.yaml").write_text(CONFIGURATION % "none", encoding="utf-8")

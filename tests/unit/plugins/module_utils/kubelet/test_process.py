@@ -23,6 +23,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.proce
     trusted_users,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.directories import open_to_all
 
 
 def node(root: Path, *command_lines: str) -> Tree:
@@ -238,8 +239,7 @@ def live() -> Iterator[Live]:
 def open_program(program: Path) -> Path:
     """The program, where any user may start it."""
     program.chmod(0o755)
-    for directory in (program.parent, program.parent.parent, program.parent.parent.parent):
-        directory.chmod(0o755)
+    open_to_all(program.parent)
     return program
 
 
