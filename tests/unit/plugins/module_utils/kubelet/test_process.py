@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from contextlib import contextmanager
 from functools import partial
@@ -153,6 +155,14 @@ def test_a_path_that_is_no_text(tmp_path: Path) -> None:
 
 takes_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts processes of other users")
 NOBODY = 65534
+
+
+@pytest.fixture(autouse=True)
+def _alone() -> Iterator[None]:
+    """All see the processes of this machine, so of these tests only one runs at a time, whoever runs them."""
+    with open(Path(tempfile.gettempdir()) / "kubenode-processes.lock", "w", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture
