@@ -135,7 +135,7 @@ def test_a_rollback_where_the_checkpoint_is_what_is_wrong(alone: Fleet) -> None:
     """It has nothing to put back, says so, and a repair takes the interrupted change back."""
     facts = {"rollout": "2026-11-02T09:30:00"}
     nodes = add_days(alone, [Day(OFFLINE, STOPPING, False, facts)])
-    (one,) = nodes.values()
+    one = next(iter(nodes.values()))
     found = one.state()
     run = command(alone, ROLLBACK, nodes)
     assert run.status != 0
@@ -192,7 +192,7 @@ def test_random_pairs(alone: Fleet, number: int, count: Count) -> None:
     print("SEED=%d, batch %d" % (SEED, number))
     choice = random.Random("%d %d" % (SEED, number))
     kind = KINDS[number % len(KINDS)]
-    nodes = add_days(alone, [random_day(choice, kind) for _ in range(min(BATCH, PAIRS - BATCH * number))])
+    nodes = add_days(alone, [random_day(choice, kind) for _each in range(min(BATCH, PAIRS - BATCH * number))])
     found = {name: one.state() for name, one in nodes.items()}
     kill_after = {name: choice.randint(2, kind.tasks) for name in nodes}
     killed = command(alone, kind.playbook, nodes, kill_after=kill_after)

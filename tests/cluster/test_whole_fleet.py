@@ -93,7 +93,7 @@ def read_only(directory: str) -> tuple[str, ...]:
 def test_a_rollback_that_one_node_refuses_stops_all(alone: Fleet) -> None:
     """What it would put back is no configuration; or takes the CPUs of a pod. Both are told at once."""
     nodes = add_days(alone, [Day(HEALTHY), Day(HEALTHY), Day(HEALTHY)])
-    one, unreadable, pinned = nodes.values()
+    one, unreadable, pinned = list(nodes.values())
     spoil_last(unreadable)
     pinned.before = pinned.before.replace(b"cpuManagerPolicy: static", b"cpuManagerPolicy: none")
     pinned.save_last()
@@ -141,7 +141,7 @@ def test_check_mode_says_what_the_run_refuses(alone: Fleet) -> None:
 def test_check_mode_says_what_another_run_has_begun(alone: Fleet) -> None:
     """Its change would be taken back first, or it cannot be told what it has begun."""
     nodes = add_days(alone, [Day(HEALTHY, CHANGING, runs=False)])
-    (one,) = nodes.values()
+    one = next(iter(nodes.values()))
     found = one.state()
     run = alone.run(ROLLOUT, "--check", **PERIOD)
     assert run.status == 0, run.account()

@@ -49,7 +49,7 @@ def test_kind(error: CPUManagerError, kind: str) -> None:
 def test_part_of_something() -> None:
     inner = RefusedError("is 3", "limits.cpu", "write 4", kind="split_core")
     outer = inner.within("pod a")
-    assert type(outer) is RefusedError
+    assert isinstance(outer, RefusedError)
     assert str(outer) == "pod a: limits.cpu: is 3; write 4"
     assert outer.to_dict() == {"kind": "split_core", "where": "pod a", "remedy": "write 4"}
     assert str(inner) == "limits.cpu: is 3; write 4"
@@ -58,7 +58,7 @@ def test_part_of_something() -> None:
 def test_more_about_what_is_wrong() -> None:
     inner = NodeError("cannot be written", "/a", "write it as root", kind="permission")
     outer = inner.adding("everything is as it was before")
-    assert type(outer) is NodeError
+    assert isinstance(outer, NodeError)
     assert str(outer) == "/a: cannot be written; everything is as it was before; write it as root"
     assert outer.to_dict() == {"kind": "permission", "where": "/a", "remedy": "write it as root"}
     assert outer.within("b").to_dict()["remedy"] == "write it as root"

@@ -303,7 +303,7 @@ def test_an_interrupted_change_of_a_node_that_somebody_has_corrected_since(tree:
     good = (Path(tree.root) / CONFIG[1:]).read_bytes()
     for bad in (None, SavedFile(b"", 0o644), SavedFile(good.replace(b"0,4", b"0,99"), 0o644)):
         write_journal(tree, Journal(CHANGING, {CONFIG: bad or SavedFile(None)}, {}))
-        (refusal, *_) = plan(tree)["refusals"]
+        refusal = plan(tree)["refusals"][0]
         assert refusal["remedy"].endswith("forget the change with rollout_journal, state: absent")
 
 
