@@ -143,6 +143,10 @@ class Tree:
         except OSError as error:
             raise self._unreadable(here, error) from error
 
+    def content(self, path: str) -> bytes | None:
+        """The content of a regular file; None where there is nothing. Raises NodeError as read_bytes() does."""
+        return self.read_bytes(path) if self.exists(path, follow=False) else None
+
     def read_text(self, path: str) -> str:
         """The content of a UTF-8 text file. Raises NodeError as read_bytes() does."""
         try:

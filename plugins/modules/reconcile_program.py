@@ -110,7 +110,7 @@ PLACES = "import json, os, sys; print(json.dumps([sys.prefix, sys.base_prefix, o
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     path = parameters["path"]
     place = tree.path(path)
-    old = tree.read_bytes(path) if tree.exists(path, follow=False) else None
+    old = tree.content(path)
     interpreter = parameters["interpreter"] or sys.executable
     new = None
     if parameters["state"] == "present":

@@ -185,7 +185,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
 
 def restored_difference(tree: Tree, path: str, saved: SavedFile) -> dict[str, str]:
     """What putting a file back changes in it."""
-    here = tree.read_bytes(path) if tree.exists(path, follow=False) else b""
+    here = tree.content(path) or b""
     before, after = (content.decode("utf-8", "replace") for content in (here, saved.content or b""))
     return difference(tree.path(path), before, after)
 

@@ -121,7 +121,7 @@ def write_journal(tree: Tree, journal: Journal, path: str = OPEN) -> None:
         raise NodeError(
             "cannot be made: %s; nothing was changed" % error.strerror, where=directory, remedy=remedy_for(error)
         ) from error
-    before = tree.read_bytes(path) if tree.exists(path, follow=False) else None
+    before = tree.content(path)
     replace_file(tree.path(path), _text(journal).encode("utf-8"), _MODE, before, backup=False, keep_mode=False)
 
 
@@ -161,7 +161,7 @@ def restore(tree: Tree, journal: Journal) -> list[str]:
     paths = changed_files(tree, journal)
     for path in paths:
         saved, here = journal.files[path], tree.path(path)
-        before = tree.read_bytes(path) if tree.exists(path, follow=False) else None
+        before = tree.content(path)
         if saved.content is not None:
             if not os.path.isdir(os.path.dirname(here)):
                 raise RefusedError("its directory is gone", where=here, remedy="make it again and run again")

@@ -240,7 +240,7 @@ class Node:
 
     def checkpoint(self) -> bytes | None:
         """The bytes of the CPU manager's checkpoint; None where there is none."""
-        return self._content(self.checkpoint_path)
+        return self.tree.content(self.checkpoint_path)
 
     @property
     def state_paths(self) -> tuple[str, str]:
@@ -249,10 +249,7 @@ class Node:
 
     def memory_state(self) -> bytes | None:
         """The bytes of the memory manager's state; None where there is none."""
-        return self._content(self.memory_state_path)
-
-    def _content(self, path: str) -> bytes | None:
-        return self.tree.read_bytes(path) if self.tree.exists(path, follow=False) else None
+        return self.tree.content(self.memory_state_path)
 
 
 def cgroup_root_of(configuration: Configuration | None) -> str:

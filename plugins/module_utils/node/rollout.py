@@ -273,7 +273,7 @@ def _rollback_plan(
         "elsewhere": node.elsewhere({}),
         "losses": [],
     }
-    changed = [path for path, content in files.items() if content != _content(node.tree, path)]
+    changed = [path for path, content in files.items() if content != node.tree.content(path)]
     if not changed:
         return plan
     after = node.on(OverlaidTree(node.tree, files))
@@ -317,10 +317,6 @@ def _files_to_restore(last: Journal | None, rollback_of: str) -> dict[str, bytes
     if last is None or (rollback_of and last.facts.get("rollout") != rollback_of):
         return {}
     return {path: saved.content for path, saved in last.files.items() if posixpath.basename(path) not in _STATES}
-
-
-def _content(tree: Tree, path: str) -> bytes | None:
-    return tree.read_bytes(path) if tree.exists(path, follow=False) else None
 
 
 def _restored_rows(
