@@ -36,7 +36,8 @@ options:
       - V(present) writes what O(checkpoint), O(source), O(pods) or O(containers) give, if the kubelet would accept it.
         From running pods it makes what the kubelet itself would have written, had it started them with this
         configuration on an empty node. So a node changes to the static policy with its pods in place.
-      - V(format) writes the checkpoint in the format of the version O(kubelet_version).
+      - V(format) writes the checkpoint in the format of the version O(kubelet_version). Before an upgrade that is not
+        needed, as kubelets read the formats before theirs.
       - V(absent) removes it.
     type: str
     choices: [valid, present, format, absent]
@@ -209,11 +210,12 @@ memory_state:
       type: str
       sample: /var/lib/kubelet/memory_manager_state
     verdict:
-      description: C(accepted), C(refused) or C(absent). What is refused is removed.
+      description: C(accepted), C(refused) or C(absent); C(not judged) where the node's files do not tell the memory of
+        its NUMA nodes. What is refused is removed.
       type: str
       sample: refused
     reason:
-      description: Why the kubelet refuses it, in its words.
+      description: Why the kubelet refuses it, in its words; or why it is not judged.
       type: str
       sample: '[memorymanager] configured policy "Static" differs from state checkpoint policy "None"'
     lost:
@@ -230,6 +232,17 @@ refused:
   returned: with O(state=present) and O(pods) or O(containers)
   type: list
   elements: dict
+  sample: []
+notes:
+  description:
+    - What an upgrade or a downgrade of the kubelet makes of the file. Also, whether the kubelet's version is newer or
+      older than those whose answers were replayed, and which one is assumed where it is not known.
+    - Kubernetes 1.37 and later write format C(v4), which older kubelets read as C(v2). So the CPUs of whole pods are
+      lost on the way back, and named here or in RV(lost) before it happens.
+    - What is said of 1.37 is from the threads and KEPs, and was not replayed against a 1.37 kubelet.
+  returned: success
+  type: list
+  elements: str
   sample: []
 backup_file:
   description: Where the old file was kept.
@@ -253,7 +266,7 @@ from ..module_utils.ansible_module import (
 from ..module_utils.errors import InputError, RefusedError, option
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.process import find_kubelet
-from ..module_utils.kubelet.settings import plan_settings
+from ..module_utils.kubelet.settings import plan_settings, version_notes
 from ..module_utils.node.allocation import Question, seed_state
 from ..module_utils.node.checkpoint import (
     Plan,
@@ -263,6 +276,7 @@ from ..module_utils.node.checkpoint import (
     plan_format,
     plan_present,
     plan_valid,
+    with_assumed_version,
 )
 from ..module_utils.node.memory_state import MemoryPlan, memory_loss_error
 from ..module_utils.node.node import Node
@@ -278,8 +292,8 @@ GIVEN = ("checkpoint", "source", "pods", "containers")
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     path = tree.path(node.checkpoint_path)
-    plan, refused = plan_change(node, parameters)
-    result: dict[str, Any] = {"file": path, **plan.to_dict(), **refused}
+    plan, refused, notes = plan_change(node, parameters)
+    result: dict[str, Any] = {"file": path, **plan.to_dict(), **refused, "notes": [*notes, *plan.notes]}
     memory_path, memory = tree.path(node.memory_state_path), MemoryPlan(None, "")
     if parameters["state"] == "valid":
         memory = plan_memory(node, parameters)
@@ -317,30 +331,34 @@ def plan_memory(node: Node, parameters: Mapping[str, Any]) -> MemoryPlan:
     return memory_plan(node, plan.configuration.values)
 
 
-def plan_change(node: Node, parameters: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
-    """What to do, and the pods that the kubelet would refuse where their CPUs are planned."""
+def plan_change(node: Node, parameters: Mapping[str, Any]) -> tuple[Plan, dict[str, Any], list[str]]:
+    """What to do, the pods that the kubelet would refuse where their CPUs are planned, and notes on its version."""
     state = parameters["state"]
     old = node.checkpoint()
     if state == "absent":
-        return plan_absent(old), {}
+        return plan_absent(old), {}, []
     config = planned_config(node, parameters)
+    notes = version_notes(config.minor)
+    if node.version is None:
+        config, notes = with_assumed_version(old, config)
+        notes += version_notes(config.minor)
     containers = read_containers(parameters["containers"] or ())
     pods = live_pods(parameters, containers)
     if state == "format":
-        return plan_format(old, config, container_ids(containers)), {}
+        return plan_format(old, config, container_ids(containers)), {}, notes
     if state == "valid":
         uids = None if pods is None else [pod.uid for pod in pods]
         discard = parameters["discard_assignments"]
-        return plan_valid(old, config, uids, container_ids(containers), discard), {}
+        return plan_valid(old, config, uids, container_ids(containers), discard), {}, notes
     if sum(parameters[name] is not None for name in GIVEN) != 1:
         raise InputError(
             "takes one of %s" % ", ".join(map(option, GIVEN)), where="%s: present" % option("state"), remedy="give one"
         )
     if pods is not None:
-        return seeded(node, parameters, config, pods)
+        return (*seeded(node, parameters, config, pods), notes)
     if parameters["source"] is not None:
-        return plan_present(old, node.tree.read_bytes(parameters["source"]), config), {}
-    return plan_present(old, given_content(parameters["checkpoint"], config), config), {}
+        return plan_present(old, node.tree.read_bytes(parameters["source"]), config), {}, notes
+    return plan_present(old, given_content(parameters["checkpoint"], config), config), {}, notes
 
 
 def live_pods(parameters: Mapping[str, Any], containers: Sequence[RuntimeContainer]) -> Sequence[Pod] | None:

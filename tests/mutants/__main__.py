@@ -47,7 +47,12 @@ AREAS = {
     "cgroup": Area(("cgroup/*.py",), (UNIT + "cgroup",)),
     "kubelet": Area(
         tuple("kubelet/%s.py" % name for name in ("*_check", "amount", "validation", "fields", "settings")),
-        (UNIT + "kubelet", "tests/conformance/test_start_checks.py"),
+        (
+            *(UNIT + "kubelet/test_%s.py" % name for name in ("amount", "effective", "fields", "finding", "flags")),
+            *(UNIT + "kubelet/test_%s.py" % name for name in ("gate_check", "gates", "memory_check", "settings")),
+            *(UNIT + "kubelet/test_%s.py" % name for name in ("start_check", "topology_check", "validation")),
+            "tests/conformance/test_start_checks.py",
+        ),
     ),
     "node": Area(("node/*.py",), (UNIT + "node",)),
     "files": Area(("files.py",), (UNIT + "test_files.py", UNIT + "node/test_journal.py")),

@@ -76,6 +76,15 @@ def rewrite(root: Path, **members: Any) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text()), **members, "checksum": 0}))
 
 
+def with_text(data: dict[str, Any], **members: Any) -> bytes:
+    """A checkpoint of format v4 with more members in its text."""
+    text = json.dumps({**json.loads(data["data"]), **members})
+    total = 2166136261
+    for byte in b"(string)" + text.encode():
+        total = (total ^ byte) * 16777619 % 2**32
+    return json.dumps({**data, "data": text, "dataChecksum": total}).encode()
+
+
 def test_each_state(copy_of: CopyOf, tmp_path: Path) -> None:
     asked: dict[str, tuple[str, dict[str, Any]]] = {
         "repaired": ("epyc", {}),
@@ -198,3 +207,66 @@ def test_another_file_reads_back(copy_of: CopyOf, tmp_path: Path) -> None:
     assert run.status == 0, run.account()
     assert run.last("good")["kubelet_says"] == ""
     assert (other / FILE).read_bytes() == (tmp_path / "expected").read_bytes()
+
+
+def test_to_1_37_and_back_from_the_threads_not_replayed_against_1_37(copy_of: CopyOf, tmp_path: Path) -> None:
+    """Both ways say what they lose before it happens; containers keep their CPUs, whole pods only with 1.36's gate."""
+    asked: dict[str, dict[str, Any]] = {
+        "up": {"kubelet_version": "1.37"},
+        "down": {"kubelet_version": "1.36"},
+        "down-lossy": {"kubelet_version": "1.36"},
+        "forgotten": {},
+        "newer": {"kubelet_version": "1.37"},
+    }
+    roots = {name: copy_of("epyc", name) for name in asked}
+    up = play(task("checkpoint", root="{{ root }}", state="format", kubelet_version="1.37"))
+    hosts = {name: {"root": str(root)} for name, root in roots.items()}
+    plain = (roots["up"] / FILE).read_bytes()
+    before = {name: {"root": str(root)} for name, root in roots.items() if name != "up"}
+    written = ansible_playbook(tmp_path / "write", up, before)
+    assert written.status == 0, written.account()
+    text = (roots["down"] / FILE).read_text()
+    data = json.loads(text)
+    assert list(data) == ["policyName", "defaultCpuSet", "entries", "checksum", "data", "dataChecksum"]
+    assert {name: data[name] for name in list(data)[:4]} == json.loads(plain)
+    # All that a 1.37 kubelet has beside it: the CPUs of postgres as those of a whole pod, and what 1.38 may add.
+    (roots["down-lossy"] / FILE).write_bytes(with_text(data, podEntries={POSTGRES: {"cpuSet": "12-15,76-79"}}))
+    (roots["forgotten"] / FILE).write_bytes(with_text(data, podEntries={POSTGRES: {"cpuSet": "12-15,76-79"}}))
+    (roots["newer"] / FILE).write_bytes(with_text(data, originals={POSTGRES: {"postgres": "12-15,76-79"}}))
+    (roots["newer"] / "sys/devices/system/cpu/online").write_text("0-126\n")
+    plays = [
+        one
+        for name, parameters in asked.items()
+        for one in play(task("checkpoint", root="{{ root }}", **parameters), hosts=name)
+    ]
+    run = ansible_playbook(tmp_path / "run", plays, hosts)
+    assert run.status == 0, run.account()
+    notes = {name: " / ".join(run.last(name)["notes"]) for name in asked}
+    changed = {name: run.last(name)["changed"] for name in asked}
+    assert changed == {**dict.fromkeys(asked, False), "newer": True}
+    assert (roots["up"] / FILE).read_bytes() == plain
+    assert (
+        "of format v2, and writes format v4 in its place; of that, kubelets before 1.37 read the CPUs of" in notes["up"]
+    )
+    assert "only the format v2 beside its member data" in notes["down"]
+    assert "whole pods" not in notes["down"]
+    assert "does not take over the CPUs of whole pods: pod %s: CPUs 12-15,76-79" % POSTGRES in notes["down-lossy"]
+    # The version is not known, but the file tells that it is 1.37 or newer.
+    assert "the version of the kubelet is not known: 1.37 is assumed, the oldest that writes" in notes["forgotten"]
+    assert run.last("forgotten")["checkpoint"]["format"] == "v4"
+    repaired = json.loads(json.loads((roots["newer"] / FILE).read_text())["data"])
+    assert repaired["originals"] == {POSTGRES: {"postgres": "12-15,76-79"}}
+    assert repaired["entries"] == data["entries"]
+    # What 1.36 cannot hold is refused, and what it can is converted back to the byte.
+    back = [
+        one
+        for name in ("down", "down-lossy")
+        for one in play(
+            task("checkpoint", root="{{ root }}", state="format", kubelet_version="1.36", discard_assignments=True),
+            hosts=name,
+        )
+    ]
+    undone = ansible_playbook(tmp_path / "back", back, hosts)
+    assert undone.status == 2
+    assert "cannot hold the CPUs of whole pods" in undone.last("down-lossy")["msg"]
+    assert (roots["down"] / FILE).read_bytes() == plain

@@ -52,6 +52,12 @@ def test_start_check(copy_of: Callable[[str, str], Path], tmp_path: Path) -> Non
     config = ask("unjudged", "epyc") / CONFIG["epyc"]
     config.write_text(config.read_text(encoding="utf-8") + "podCIDR: !net 10.0.0.0/24\n", encoding="utf-8")
 
+    config = ask("huge", "epyc") / CONFIG["epyc"]
+    config.write_text(
+        config.read_text(encoding="utf-8").replace('reservedSystemCPUs: "0-3"', "kubeReserved: {cpu: 1000E}"),
+        encoding="utf-8",
+    )
+
     before = fingerprint(tmp_path / "nodes")
     plays = play({**task("start_check"), "args": "{{ parameters }}"})
     runs = [
@@ -90,6 +96,8 @@ def test_start_check(copy_of: Callable[[str, str], Path], tmp_path: Path) -> Non
     assert fatal(run["new"]) == ["unrecognized feature gate: CPUManager"]
     assert fatal(run["broken"]) == ["failed to decode"]
     assert fatal(run["misspelt"]) == ["[cpumanager] unable to determine reserved CPU resources for static policy"]
+    (huge,) = [finding for finding in run["huge"]["findings"] if finding["fatal"]]
+    assert huge["cause"] == "the static policy is to reserve 1000E CPUs"
     warning = run["misspelt"]["findings"][0]
     assert warning == {
         "text": 'strict decoding error: unknown field "reservedCPUs"',

@@ -25,6 +25,8 @@ _EXPONENT = re.compile("[eE]([-+]?[0-9]{1,3})")
 _BINARY_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL_SUFFIXES = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _POWERS = {suffix: power for power, suffix in _DECIMAL_SUFFIXES.items()}
+# Kubernetes rounds what is finer away from zero, and has no suffix for what is coarser.
+_FINEST, _COARSEST = min(_DECIMAL_SUFFIXES), max(_DECIMAL_SUFFIXES)
 
 
 class Amount(NamedTuple):
@@ -45,16 +47,19 @@ class Amount(NamedTuple):
         sign, whole, fraction, suffix = match.group(1), match.group(2), match.group(3) or "", match.group(4)
         if len(whole) + len(fraction) > MAX_DIGITS:
             raise GoError("a quantity of more than %d digits" % MAX_DIGITS)
-        value = int(whole + fraction) * (-1 if sign == "-" else 1)
+        value, scale = int(whole + fraction), -len(fraction)
         exponent = _EXPONENT.fullmatch(suffix)
-        if suffix and suffix in _BINARY_SUFFIXES:
-            exact = Fraction(value << 10 * _BINARY_SUFFIXES.index(suffix), 10 ** len(fraction))
-            return cls(ceil(exact), 0, BINARY)
         if suffix in _POWERS:
-            return cls(value, _POWERS[suffix] - len(fraction), DECIMAL)
-        if exponent:
-            return cls(value, int(exponent.group(1)) - len(fraction), EXPONENT)
-        raise GoError("unable to parse quantity's suffix")
+            scale, finest, form = scale + _POWERS[suffix], _FINEST, DECIMAL
+        elif suffix in _BINARY_SUFFIXES:
+            value, finest, form = value << 10 * _BINARY_SUFFIXES.index(suffix), 0, BINARY
+        elif exponent:
+            scale, finest, form = scale + int(exponent.group(1)), _FINEST, EXPONENT
+        else:
+            raise GoError("unable to parse quantity's suffix")
+        if scale < finest:
+            value, scale = ceil(Fraction(value, 10 ** (finest - scale))), finest
+        return cls(-value if sign == "-" else value, scale, form)
 
     def plus(self, other: Amount) -> Amount:
         """The sum, as Go adds: nothing and something is in the format of the latter."""
@@ -80,7 +85,7 @@ class Amount(NamedTuple):
                 whole, steps = whole // 1024, steps + 1
             return "%d%s" % (whole, _BINARY_SUFFIXES[steps])
         value, scale = self.value, self.scale
-        while value % 10 == 0:
+        while value % 10 == 0 and (self.format == EXPONENT or scale < _COARSEST):
             value, scale = value // 10, scale + 1
         value, scale = value * 10 ** (scale % 3), scale - scale % 3
         if self.format == EXPONENT:
@@ -95,10 +100,8 @@ class Amount(NamedTuple):
 def duration_text(nanoseconds: int) -> str:
     """A duration as Go prints it: 100ms, 1.5s, 1m30s."""
     sign, rest = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
-    if not rest:
-        return "0s"
     for unit, size in (("ns", 1), ("µs", 10**3), ("ms", 10**6)):
-        if rest < size * 1000:
+        if 0 < rest < size * 1000:
             return "%s%s%s" % (sign, _decimal(rest, size), unit)
     minutes, rest = divmod(rest, 60 * 10**9)
     hours, minutes = divmod(minutes, 60)

@@ -99,18 +99,26 @@ class KubeletConfiguration(Configuration):
         wanted = changed_values(self, changes)
         # Imported here: a module that only reads is faster without it.
         from .editor import edit
+        from .yaml import ReadError
 
         try:
             text = edit(self.text, self.values, wanted)
         except ConfigurationError as error:
             raise error.within(self.source) from error
+        except ReadError as error:  # of a text with some of the changes
+            raise self._not_changed() from error
         try:
             changed = KubeletConfiguration.parse(text, self.source)
         except ConfigurationError as error:
-            raise AssertionError("internal error, nothing was written: %s" % error) from error
+            raise self._not_changed() from error
         if not same(changed.values, wanted):
-            raise AssertionError("internal error, nothing was written: %s would not read as wanted" % self.source)
+            raise self._not_changed()
         return changed
+
+    def _not_changed(self) -> ConfigurationError:
+        """The editor knows the common forms of YAML; in others a changed text could read otherwise than is wanted."""
+        what = "the file is written in a way in which these settings cannot be changed safely"
+        return ConfigurationError(what, self.source, "change it by hand, or write these settings one to a line")
 
 
 def changed_values(configuration: Configuration, changes: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:

@@ -2,80 +2,33 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The text of a configuration, YAML or JSON, as a tree that says what each member is and where it stands."""
+"""The text of a configuration, YAML or JSON, as a tree that says what each member is and where it stands.
+
+Source: k8s.io/apimachinery/pkg/util/yaml (what is JSON), pkg/runtime/serializer/json.
+"""
 
 from __future__ import annotations
 
-import json
-import re
-from typing import Any
-
-from .yaml import FLOW, PLAIN, Member, Node, ReadError, YAMLError, read
+from .yaml import Node, read
 
 
-def read_document(text: str) -> Node:
-    """The root of the text. Raises ReadError, mostly a YAMLError, which has the line and the column."""
-    return _JSONReader(text).document() if is_json(text) else read(text)
+def read_document(content: str | bytes) -> Node:
+    """The root of a text, or of a file as the kubelet reads it: in UTF-8 or UTF-16.
+
+    Raises ReadError, mostly a YAMLError, which has the line and the column.
+    """
+    start = content[:2]
+    # JSON is not looked for in UTF-16.
+    if isinstance(content, bytes) and start not in (b"\xff\xfe", b"\xfe\xff"):
+        content = content.decode("utf-8", "surrogateescape")
+    if isinstance(content, str) and is_json(content):
+        from .json_reader import read_json
+
+        return read_json(content)
+    return read(content)
 
 
 def is_json(text: str) -> bool:
     """What the kubelet reads as JSON, and as nothing else."""
-    return text.lstrip(" \t\r\n").startswith("{")
-
-
-class _JSONReader:
-    """Reads JSON, and where each member stands."""
-
-    _SPACE = re.compile(r"[ \t\r\n]*")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.decoder = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
-
-    def document(self) -> Node:
-        try:
-            self.decoder.decode(self.text)
-        except json.JSONDecodeError as error:
-            raise YAMLError(
-                error.lineno,
-                error.colno,
-                "no JSON, which the leading '{' announces: %s; is the file whole?" % error.msg,
-                is_broken=True,
-            ) from error
-        except RecursionError as error:
-            raise ReadError("too many collections in each other") from error
-        except ReadError:
-            raise
-        except ValueError as error:  # an integer of thousands of digits
-            raise ReadError(str(error)) from error
-        return self._node(self._skip(0))
-
-    def _node(self, start: int) -> Node:
-        value, end = self.decoder.raw_decode(self.text, start)
-        members: dict[str, Member] = {}
-        if isinstance(value, dict):
-            at = self._skip(start + 1)
-            while self.text[at] != "}":
-                key, key_end = self.decoder.raw_decode(self.text, at)
-                colon = self._skip(key_end) + 1
-                members[key] = Member(at, colon, self._node(self._skip(colon)))
-                at = self._skip(members[key].node.end)
-                if self.text[at] == ",":
-                    at = self._skip(at + 1)
-        return Node(value, start, end, FLOW if isinstance(value, (dict, list)) else PLAIN, members)
-
-    def _skip(self, at: int) -> int:
-        space = self._SPACE.match(self.text, at)
-        return space.end() if space else at
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        keys = [key for key, _value in pairs]
-        raise ReadError("the key %r is there twice; remove one of the two" % next(k for k in keys if keys.count(k) > 1))
-    return members
-
-
-def _no_constant(name: str) -> None:
-    raise ReadError("%s is no JSON" % name, is_broken=True)
+    # Go has no space at U+001C to U+001F.
+    return text[:1] in "{ \t\n\v\f\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" and text.lstrip().startswith("{")

@@ -58,6 +58,8 @@ def _edits(
             yield (*path, key), REMOVE
 
 
+# Texts to the kubelet, but numbers to base 60, dates and a special key to other readers of YAML.
+_ANOTHER_TO_SOME = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*|=")
 # What a double-quoted text holds only as an escape.
 _ESCAPES = {code: "\\u%04x" % code for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)}
 
@@ -111,8 +113,6 @@ class _Editor:
 
     def _checked(self, path: Sequence[str], value: Any) -> Anchor | None:
         """The value's own anchor, which no alias repeats. Raises ConfigurationError where others share the place."""
-        if self.json:
-            return None
         name, start, end, node = ".".join(path), self.root.start, self.root.start, self.root
         for depth, key in enumerate(path, 1):
             if node.style == ALIAS:
@@ -126,9 +126,12 @@ class _Editor:
                 start = end = node.start
                 break
             member = node.members[key]
+            if member.is_twice:
+                what = "%s cannot be changed where the key %s is there twice" % (name, key)
+                raise self._refusal(member.start, what, "remove one of the two")
             start, end, node = member.start, member.node.end, member.node
         own = None
-        for anchor in anchors(self.text) if "&" in self.text else ():
+        for anchor in anchors(self.text) if "&" in self.text and not self.json else ():
             is_inside = start <= anchor.start < end
             repeats = [at for at in anchor.aliases if not start <= at < end]
             if repeats and (is_inside or anchor.start <= start <= anchor.end):
@@ -304,6 +307,8 @@ def _is_inline(value: Any) -> bool:
 
 
 def _reads_back(around: str, written: str, value: str) -> bool:
+    if written is value and _ANOTHER_TO_SOME.fullmatch(written):
+        return False
     try:
         return same(load(around % written), [value])
     except YAMLError:

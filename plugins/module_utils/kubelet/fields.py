@@ -106,7 +106,7 @@ _EMPTY: dict[str, Any] = {TEXTS: "", SWITCHES: False, LIST: ""}
 def unknown_fields(values: Mapping[str, Any], minor: int) -> list[Finding]:
     """The fields that the kubelet 1.`minor` ignores."""
     findings = []
-    known: dict[str, Any] = {name: _MEMBERS.get(name) for name in FIELDS if _SINCE.get(name, 0) <= minor}
+    known: dict[str, Any] = {name: _MEMBERS.get(name) for name in FIELDS if _SINCE.get(name, minor) <= minor}
     for path, name, siblings in _unknown(values, known, ""):
         cause = "the kubelet 1.%d knows no such field and ignores it" % minor
         meant = _nearest(name, siblings)
@@ -155,7 +155,7 @@ def decoded(values: Mapping[str, Any], minor: int) -> tuple[dict[str, Any], list
     findings: list[Finding] = []
     for name, value in values.items():
         kind = FIELDS.get(name)
-        if kind is None or value is None or minor < _SINCE.get(name, 0):
+        if kind is None or value is None or minor < _SINCE.get(name, minor):
             continue
         if kind == OTHER:
             found[name] = value
@@ -222,14 +222,13 @@ def _duration(name: str, value: Any, findings: list[Finding]) -> int | None:
 
 def _wrong_type(name: str, kind: str, value: Any, key: str = "") -> Finding:
     text = "failed to decode: json: cannot unmarshal %s into Go struct field KubeletConfiguration.%s of type %s"
-    if kind == TEXT:
-        remedy = 'put it in quotes, as in "%s"' % json.dumps(value) if not isinstance(value, (Mapping, list)) else ""
-    else:
-        remedy = "write true or false" if kind == BOOL else ""
+    remedy = "write true or false" if kind == BOOL else "write a %s" % kind
+    if kind == TEXT and not isinstance(value, (Mapping, list)):
+        remedy = 'put it in quotes, as in "%s"' % json.dumps(value)
     return refused(
         text % (_json_kind(value, kind), name, kind),
         "it is a %s, and the kubelet wants a %s" % (_json_kind(value), kind),
-        remedy or "write a %s" % kind,
+        remedy,
         "%s.%s" % (name, key) if key else name,
     )
 

@@ -56,7 +56,5 @@ def _is_slip(one: str, other: str) -> bool:
         return False
     if one.lower() == other.lower():
         return True
-    if abs(len(one) - len(other)) > 1:
-        return False
     start = next((at for at, (mine, its) in enumerate(zip(one, other)) if mine != its), min(len(one), len(other)))
     return any(one[start + mine :] == other[start + its :] for mine, its in ((1, 1), (0, 1), (1, 0)))

@@ -24,7 +24,6 @@ NONE, STATIC, BEST_EFFORT = "None", "Static", "BestEffort"
 
 _BEST_EFFORT_SINCE = 32
 _DEFAULT_EVICTION = "100Mi"
-_MERGED_EVICTION_SINCE = 33
 _MEMORY = "memory"
 _WHERE = "reservedMemory"
 _PERCENTAGE = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)%")
@@ -89,7 +88,7 @@ class MemoryCheck:
 
     def _eviction(self) -> Amount | None:
         thresholds = self.values.get("evictionHard")
-        merged = self.host.minor >= _MERGED_EVICTION_SINCE and self.values.get("mergeDefaultEvictionSettings", False)
+        merged = self.values.get("mergeDefaultEvictionSettings")
         if thresholds is None or (merged and "memory.available" not in thresholds):
             return Amount.parse(_DEFAULT_EVICTION)
         text = thresholds.get("memory.available")

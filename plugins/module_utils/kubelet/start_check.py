@@ -174,9 +174,6 @@ class _Check:
                     )
                 )
             self.amounts[field] = self._amounts_of(field, written)
-            amounts = self.amounts[field]
-            if self.reserved and field == "systemReserved" and amounts is not None:
-                amounts["cpu"] = Amount(len(self.reserved), 0, "DecimalSI")
 
     def _amounts_of(self, field: str, written: Mapping[str, str]) -> dict[str, Amount] | None:
         amounts: dict[str, Amount] = {}

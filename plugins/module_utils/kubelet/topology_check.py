@@ -30,7 +30,7 @@ _WHERE = "topologyManagerPolicyOptions"
 def topology_manager_findings(values: Mapping[str, Any], gates: Gates, host: Host) -> list[Finding]:
     """What it refuses. A policy that does not exist is refused earlier, by the validation."""
     options: Mapping[str, str] | None = values.get(_WHERE)
-    policy = values.get("topologyManagerPolicy") or NONE
+    policy = values.get("topologyManagerPolicy")
     if not gates.enabled(TOPOLOGY_MANAGER):
         return []
     if options is not None and not gates.enabled(TOPOLOGY_OPTIONS):

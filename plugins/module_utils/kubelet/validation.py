@@ -25,11 +25,11 @@ _PODS, _SYSTEM, _KUBE, _NO_ENFORCEMENT = "pods", "system-reserved", "kube-reserv
 _COMPRESSIBLE = "-compressible"
 _COMPRESSIBLE_SINCE = 32
 
-_CGROUP_V1_SINCE, _CGROUP_V1_FATAL_SINCE, _OOM_KILL_SINCE = 31, 35, 32
+_CGROUP_V1_FATAL_SINCE = 35
 
 
 def validation_findings(values: Mapping[str, Any], gates: Gates, host: Host) -> list[Finding]:
-    """What the kubelet refuses before it looks at the machine; of the reserved CPUs nothing."""
+    """What the kubelet refuses of decoded values before it looks at the machine; of the reserved CPUs nothing."""
     return _Validation(values, gates, host).findings
 
 
@@ -165,7 +165,7 @@ class _Validation:
             )
 
     def _validate_cgroup_version(self) -> None:
-        if not self.host.cgroup_v1 or self.minor < _CGROUP_V1_SINCE:
+        if not self.host.cgroup_v1:
             return
         fatal = self.minor >= _CGROUP_V1_FATAL_SINCE
         if self.values.get("failCgroupV1", fatal):
@@ -177,7 +177,7 @@ class _Validation:
                 "boot the host with cgroup v2, or set failCgroupV1: false",
                 "failCgroupV1",
             )
-        if self.minor >= _OOM_KILL_SINCE and self.values.get("singleProcessOOMKill") is False:
+        if self.values.get("singleProcessOOMKill") is False:
             self._invalid(
                 "singleProcessOOMKill must not be explicitly set to false when using cgroup v1",
                 "the host has cgroup v1",

@@ -280,7 +280,7 @@ def _found_refusal(
 def _reservation_notes(topology: Topology, reserved: CPUSet) -> list[str]:
     siblings = CPUSet()
     for core in topology.cores:
-        if core.cpus & reserved and not core.cpus <= reserved:
+        if core.cpus & reserved:
             siblings |= core.cpus - reserved
     if not siblings:
         return []

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import closing
 from typing import Any, Callable, NamedTuple, Sequence
 
 from ..command import run_command
@@ -150,9 +151,13 @@ def healthz_complaint(configuration: Configuration) -> str:
     if given.startswith("["):
         # It puts an address of IPv6 into brackets itself.
         return "healthzBindAddress: the kubelet cannot listen at %r; write it without brackets" % given
-    complaints = [_healthz_complaint(address, port) for address in _addresses(given)[:1]]
-    complaints += [_healthz_complaint(address, port) for address in _addresses(given)[1:] if complaints[0]]
-    return "" if "" in complaints else complaints[0]
+    first = ""
+    for address in _addresses(given):
+        complaint = _healthz_complaint(address, port)
+        if not complaint:
+            return ""
+        first = first or complaint
+    return first
 
 
 def healthz_urls(configuration: Configuration) -> list[str]:
@@ -181,15 +186,13 @@ def _healthz_complaint(address: str, port: int) -> str:
     # The module of the standard library is big, and not each import of this file needs it.
     from http.client import HTTPConnection, HTTPException
 
-    connection = HTTPConnection(address, port, timeout=_PATIENCE)
     try:
-        connection.request("GET", "/healthz")
-        answer = connection.getresponse()
-        body = answer.read(200).decode("utf-8", "replace").strip()
+        with closing(HTTPConnection(address, port, timeout=_PATIENCE)) as connection:
+            connection.request("GET", "/healthz")
+            answer = connection.getresponse()
+            body = answer.read(200).decode("utf-8", "replace").strip()
     except (OSError, HTTPException) as error:
         return "%s does not answer: %s" % (_url(address, port), error)
-    finally:
-        connection.close()
     return "" if answer.status == 200 else "%s says %d %s" % (_url(address, port), answer.status, body)
 
 

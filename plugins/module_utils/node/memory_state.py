@@ -2,18 +2,31 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is to become of the memory manager's state. Pure: it reads and writes nothing."""
+"""The memory manager's state of a node: what the kubelet makes of it, and what is to become of it."""
 
 from __future__ import annotations
 
+import errno
+import os
+import re
+import stat
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
-from ..errors import RefusedError, option
-from ..state.memory_manager import memory_owners, memory_refusal
+from ..errors import NodeError, RefusedError, option
 
 if TYPE_CHECKING:
-    # What it takes to check a configuration is compiled only where it is checked.
+    # Most nodes have no such state, or one that is not read: what it takes is compiled where it is read.
     from ..kubelet.start_check import Checked
+    from ..state.memory_manager import Amounts, MemoryConfig, MemoryStateError
+    from ..topology.model import Topology
+    from ..tree import Tree
+    from .node import Node
+
+_NODES = "/sys/devices/system/node"
+# As cAdvisor reads them (utils/sysinfo/sysinfo.go).
+_TOTAL = re.compile(r"MemTotal:\s*([0-9]{1,18}) kB")
+_PAGES = re.compile(r"hugepages-([0-9]{1,18})kB")
+_COUNT = re.compile(r"\s*([0-9]{1,18})")
 
 
 class MemoryPlan(NamedTuple):
@@ -24,6 +37,8 @@ class MemoryPlan(NamedTuple):
     reason: str
     # [(pod UID, container)] that lose the memory of their own.
     owners: Sequence[tuple[str, str]] = ()
+    # Why it cannot be told whether the kubelet would refuse it.
+    unknown: str = ""
 
     @property
     def changed(self) -> bool:
@@ -32,10 +47,10 @@ class MemoryPlan(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as modules return it."""
-        verdict = "absent" if self.old is None else "refused" if self.reason else "accepted"
+        verdict = "refused" if self.reason else "not judged" if self.unknown else "accepted"
         return {
-            "verdict": verdict,
-            "reason": self.reason,
+            "verdict": "absent" if self.old is None else verdict,
+            "reason": self.reason or self.unknown,
             "lost": [{"pod": pod, "container": container} for pod, container in self.owners],
         }
 
@@ -54,9 +69,97 @@ def memory_loss_error(path: str, memory: MemoryPlan) -> RefusedError | None:
     )
 
 
-def plan_memory_state(old: bytes | None, checked: Checked) -> MemoryPlan:
-    """Remove a state that the kubelet would refuse with this configuration: it cannot be mended from outside."""
-    if old is None or checked.memory_manager_policy is None:
+def plan_memory_state(old: bytes | None, config: MemoryConfig | None) -> MemoryPlan:
+    """Remove a state that the kubelet would refuse with this configuration: it cannot be mended from outside.
+
+    config: None where the kubelet has no memory manager of a known policy.
+    """
+    if old is None or config is None:
         return MemoryPlan(old, "")
-    reason = memory_refusal(old, checked.memory_manager_policy, checked.reserved_memory)
-    return MemoryPlan(old, reason, memory_owners(old) if reason else ())
+    from ..state.memory_manager import NOT_JUDGED, REFUSED, judge_memory, memory_owners
+
+    verdict, reason, _restored = judge_memory(old, config)
+    if verdict == NOT_JUDGED:
+        return MemoryPlan(old, "", unknown=reason)
+    return MemoryPlan(old, reason, memory_owners(old) if verdict == REFUSED else ())
+
+
+def stored_state(tree: Tree, path: str) -> bytes | MemoryStateError | None:
+    """What the kubelet reads at its start from a state's file; None where it writes a new one; or why it cannot read.
+
+    A link to nothing is taken for no file. Raises NodeError where the file cannot be read here.
+    """
+    try:
+        return tree.content(path)
+    except NodeError:
+        said = _said_of(path, tree.path(path))
+        if said is None:
+            raise
+    if not said:
+        return None
+    from ..state.memory_manager import MemoryStateError
+
+    return MemoryStateError(said)
+
+
+def _said_of(path: str, here: str) -> str | None:
+    """What the kubelet says when it reads this; empty where there is nothing to read; None where it is not known."""
+    try:
+        return "read %s: is a directory" % path if stat.S_ISDIR(os.stat(here).st_mode) else None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            return "open %s: %s" % (path, os.strerror(error.errno).lower())
+        return "" if error.errno == errno.ENOENT else None
+
+
+def memory_config(node: Node, checked: Checked) -> MemoryConfig | None:
+    """What the memory manager starts with; None where there is none of a known policy."""
+    if checked.memory_manager_policy is None:
+        return None
+    from ..state.memory_manager import STATIC, MemoryConfig
+
+    config = MemoryConfig(checked.memory_manager_policy, checked.reserved_memory, node.minor, checked.pod_level)
+    if config.policy != STATIC:
+        return config
+    machine, unknown = machine_memory(node.tree, node.topology)
+    return config._replace(machine=machine, unknown=unknown)
+
+
+def machine_memory(tree: Tree, topology: Topology) -> tuple[Amounts | None, str]:
+    """The memory and huge pages of each NUMA node as the kubelet sees them, in bytes; else None, and why.
+
+    Source: cAdvisor's utils/sysinfo/sysinfo.go.
+    """
+    if not topology.numa:
+        # Then each socket is a NUMA node, and one without memory.
+        return {socket.id: {"memory": 0} for socket in topology.sockets}, ""
+    found = {}
+    for node in topology.numa_nodes:
+        path = "%s/node%d" % (_NODES, node.id)
+        text = tree.read_value(path + "/meminfo")
+        total = _TOTAL.search(text or "")
+        if total is None:
+            return None, "%s/meminfo does not tell the memory of NUMA node %d" % (tree.path(path), node.id)
+        pages = _huge_pages(tree, path + "/hugepages")
+        if pages is None:
+            return None, "%s/hugepages does not tell the huge pages of NUMA node %d" % (tree.path(path), node.id)
+        found[node.id] = {**pages, "memory": int(total.group(1)) * 1024}
+    return found, ""
+
+
+def _huge_pages(tree: Tree, path: str) -> dict[str, int] | None:
+    """{resource: bytes}; none on a kernel without huge pages; None where the files are not as Linux has them."""
+    names = tree.names(path)
+    if not names:
+        return {}
+    from ..kubelet.amount import BINARY, Amount
+
+    found = {}
+    for name in names:
+        size = _PAGES.fullmatch(name)
+        count = _COUNT.match(tree.read_value("%s/%s/nr_hugepages" % (path, name)) or "")
+        if size is None or count is None:
+            return None
+        bytes_each = int(size.group(1)) * 1024
+        found["hugepages-" + str(Amount(bytes_each, 0, BINARY))] = int(count.group(1)) * bytes_each
+    return found

@@ -221,7 +221,7 @@ class _Pass:
             return row._replace(result=SKIPPED, why=ENDED)
         try:
             plan = plan_container(self.hierarchy.version, self.cgroups, one, row.wanted, self.online, self.mems)
-            if self.runtime is not None and self.runtime.serves(one.id):
+            if self.runtime is not None:
                 self.runtime.check()
             if self.act:
                 self._write(one, row, plan)

@@ -88,7 +88,7 @@ def _lines(answer: Answer) -> list[str]:
     could be looked at, or through what nothing can be written.
     """
     lines = ["note: " + note for note in answer.notes]
-    lines += ["widened: %s: %s to %s" % (write.path, write.old or "", write.new) for write in answer.widened]
+    lines += ["widened: %s: %s to %s" % (write.path, write.old, write.new) for write in answer.widened]
     lines += [_line(row) for row in answer.rows if row.result in (WRITTEN, FAILED)]
     return lines
 

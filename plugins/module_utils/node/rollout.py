@@ -96,7 +96,7 @@ def rollout_report(node: Node, wanted: Mapping[str, Any], terms: Terms) -> dict[
         from ..writable import unwritable
 
         refusals += unwritable(node.tree, [*plan["files"], OPEN])
-    if restarts and not terms.manage_service and _resets(plan["actions"]):
+    if not terms.manage_service and _resets(plan["actions"]):
         refusals += _running_kubelet(node)
     if journal is not None and plan["found_refusal"] and not restarts and not refusals:
         refusals.append(_stays_open(node, plan["found_refusal"]))
@@ -182,7 +182,7 @@ def _rollout_plan(node: Node, wanted: Mapping[str, Any], refusals: list[CPUManag
             planned = plan_valid(checkpoint, config, discard=True).new
             losses = _both_losses(node, checkpoint, config, memory)
         # The memory manager's state is gone by then, if it would be refused.
-        findings = start_findings(node, wanted, planned, None if restarts else node.memory_state())
+        findings = start_findings(node, wanted, planned, None)
         notes += [] if restarts or answer["found_refusal"] else _restart_notes(findings)
         is_found = any(row["subject"] == START for row in answer["drift"])
         refusals += _start_refusals(findings, ", or " + BACK if is_found else "")
@@ -278,18 +278,17 @@ def _rollback_plan(
         return plan
     after = node.on(OverlaidTree(node.tree, files))
     configuration, problem = after.found()
-    if configuration is None:
-        text = "no configuration" if problem is None else problem.problem
+    then = report(after.topology, after.machine(), configuration, checkpoint, {}, observed, problem)
+    if then["found"] is None or configuration is None:
         refusals.append(
             RefusedError(
-                "what was there before the last change cannot be read either: %s" % text,
+                "what was there before the last change cannot be read either: %s" % then["found_refusal"],
                 node.tree.path(LAST),
                 "write the kubelet's configuration anew, such as from a backup beside it",
                 CONFIGURATION,
             )
         )
         return plan
-    then = report(after.topology, after.machine(), configuration, checkpoint, {}, observed)
     memory = memory_plan(after, configuration.values)
     then = with_memory_state(then, memory)
     config = _config(after, {})
@@ -324,17 +323,19 @@ def _restored_rows(
 ) -> list[dict[str, Any]]:
     """What a rollback changes: settings where both configurations can be read, else the files."""
     found = now["found"]
-    names: list[str] = []
     if found is not None and before is not None:
         wanted = found_settings(configuration)
-        names = differences(wanted, found)
-    rows = [
-        {"subject": name, "wanted": wanted[name], "found": found[name], "source": before.origin(SETTINGS[name].path)}
-        for name in names
-        if before is not None
-    ]
-    if rows:
-        return rows
+        rows = [
+            {
+                "subject": name,
+                "wanted": wanted[name],
+                "found": found[name],
+                "source": before.origin(SETTINGS[name].path),
+            }
+            for name in differences(wanted, found)
+        ]
+        if rows:
+            return rows
     return [
         *now["drift"],
         *({"subject": path, "wanted": "as before", "found": "changed", "source": path} for path in changed),
@@ -365,9 +366,8 @@ def _both_losses(
     node: Node, checkpoint: bytes | None, config: CPUManagerConfig, memory: MemoryPlan
 ) -> list[CPUManagerError]:
     """What containers that run would lose."""
-    plan = plan_valid(checkpoint, config)
     errors = [
-        loss_error(node.tree.path(node.checkpoint_path), plan) if plan.changed else None,
+        loss_error(node.tree.path(node.checkpoint_path), plan_valid(checkpoint, config)),
         memory_loss_error(node.tree.path(node.memory_state_path), memory),
     ]
     return [error for error in errors if error is not None]

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
 from ..errors import RefusedError
 from ..kubelet.companions import companions
@@ -20,12 +20,14 @@ from ..kubelet.yaml import ReadError
 from ..state.assignments import State
 from ..state.checkpoint import CheckpointError, restore_error
 from ..state.golang import quote
-from ..state.memory_manager import memory_refusal
 from ..state.validation import NONE, CPUManagerConfig, restore_state
 from ..state.verdict import REFUSED, judge
 from ..topology.kubelet_view import CPUTopology
-from .memory_state import MemoryPlan, plan_memory_state
+from .memory_state import MemoryPlan, memory_config, plan_memory_state, stored_state
 from .node import Node
+
+if TYPE_CHECKING:
+    from ..state.memory_manager import MemoryStateError
 
 _CGROUP = "/sys/fs/cgroup"
 _MEMINFO = "/proc/meminfo"
@@ -38,7 +40,7 @@ def start_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises NodeError where there is no configuration, or one of which it cannot be known what the kubelet reads.
     """
-    findings = start_findings(node, wanted, node.checkpoint(), node.memory_state())
+    findings = start_findings(node, wanted, node.checkpoint(), stored_state(node.tree, node.memory_state_path))
     return {
         "starts": not any(finding.fatal for finding in findings),
         "kubelet_version": "1.%d" % node.minor,
@@ -47,9 +49,12 @@ def start_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def start_findings(
-    node: Node, wanted: Mapping[str, Any], checkpoint: bytes | None, memory_state: bytes | None
+    node: Node, wanted: Mapping[str, Any], checkpoint: bytes | None, memory_state: bytes | MemoryStateError | None
 ) -> list[Finding]:
-    """What the kubelet would refuse or suffer from, with `wanted` in its configuration and these states."""
+    """What the kubelet would refuse or suffer from, with `wanted` in its configuration and these states.
+
+    memory_state: an error, where the kubelet cannot read the file.
+    """
     try:
         configuration = node.needed_configuration()
     except ConfigurationError:
@@ -62,7 +67,7 @@ def start_findings(
     return [
         *checked.findings,
         *checkpoint_findings(checkpoint, node.checkpoint_path, checked, host),
-        *memory_state_findings(memory_state, node.memory_state_path, checked),
+        *memory_state_findings(memory_state, node, checked),
     ]
 
 
@@ -77,7 +82,7 @@ def memory_plan(node: Node, values: Mapping[str, Any]) -> MemoryPlan:
     content = node.memory_state()
     if content is None:
         return MemoryPlan(None, "")
-    return plan_memory_state(content, check_start(values, host_of(node)))
+    return plan_memory_state(content, memory_config(node, check_start(values, host_of(node))))
 
 
 def check_change(node: Node, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -211,15 +216,21 @@ def _restart_findings(state: State | None, path: str, checked: Checked, topology
 # --- the memory manager's state -----------------------------------------------------------------------------
 
 
-def memory_state_findings(content: bytes | None, path: str, checked: Checked) -> Iterator[Finding]:
-    """What the memory manager would say of its state; see state/memory_manager.py for how far that is known."""
-    if content is None or checked.memory_manager_policy is None:
+def memory_state_findings(content: bytes | MemoryStateError | None, node: Node, checked: Checked) -> Iterator[Finding]:
+    """What the memory manager would say of its state; where that cannot be told, a finding without a text."""
+    config = None if content is None else memory_config(node, checked)
+    if content is None or config is None:
         return
-    cause = memory_refusal(content, checked.memory_manager_policy, checked.reserved_memory)
-    if cause:
-        text = (
-            "could not restore state from checkpoint: %s, please drain this node and delete the memory manager"
-            " checkpoint file %s before restarting Kubelet" % (cause, quote(path))
-        )
+    # Imported here: most nodes are planned without such a state.
+    from ..state.memory_manager import NOT_JUDGED, judge_memory
+
+    judgement, path = judge_memory(content, config), node.memory_state_path
+    if judgement.verdict == NOT_JUDGED:
+        cause = "it cannot be told whether the kubelet would start with this state: %s" % judgement.reason
+        yield harmful(cause, "give the node's files as they are, with what this names", path)
+    elif judgement.verdict == REFUSED:
+        cause = "the memory manager's state cannot be restored"
+        if judgement.restored:
+            cause = "the memory manager's state does not agree with the configuration and the node's memory"
         remedy = "drain the node, stop the kubelet and take the file out of the way before it starts again"
-        yield refused(text, "the memory manager's state cannot be restored", remedy, path)
+        yield refused(judgement.text(path), cause, remedy, path)

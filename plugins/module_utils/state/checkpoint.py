@@ -7,17 +7,21 @@
     v1  up to Kubernetes 1.17   exclusive CPUs by container id
     v2  1.18 and later          by pod and container name
     v3  1.36                    with CPUs of whole pods, where the gate PodLevelResourceManagers is on
-    v4  1.37                    v3, for older kubelets, and once more as one text with its own checksum
+    v4  1.37                    v2, for older kubelets, and a text with all of v3 and its own checksum
 
 What a kubelet itself wrote is read here at once; decoding.py looks at everything else as closely as Go does.
 
 Source: pkg/kubelet/cm/cpumanager/state (checkpoint.go, state_checkpoint.go) and pkg/kubelet/checkpointmanager.
+Format 4 is from the threads and KEPs, and was not replayed against a 1.37 kubelet: its members, and that its text
+counts, from the pull requests 139102 and 139087 and KEP-5526; the checksum of the text from the tests of pull request
+137820, which sum such a text. Two other forms were proposed: the members of v3 with checksum 0 beside the text (139103,
+closed), and the text alone with its checksum in `checksum` (137820, reverted). Both are read, neither is written.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping, NamedTuple
 
 from ..cpuset import CPUSet
 from ..errors import InputError, option
@@ -38,9 +42,48 @@ ContainerIDs = Mapping[str, "tuple[str, str]"]
 # The name, which no container can have, of one of which only the id is known; that stands in place of the pod's UID.
 NAMELESS = "?"
 
-_V3_ON_REQUEST_IN = 36
-V4_SINCE = 37
-_V1_UNTIL = 17
+
+class Era(NamedTuple):
+    """What the kubelets from 1.`since` on do with the file, until the next era. Formats are told by their numbers."""
+
+    since: int
+    # The formats in the order in which they are tried, and the one that is written.
+    reads: tuple[int, ...]
+    writes: int
+    # The same with the feature gate PodLevelResourceManagers.
+    pod_level_reads: tuple[int, ...]
+    pod_level_writes: int
+    # The complaint about a format 1 whose containers are not known.
+    migration_error: str
+    # Whether the CPUs of whole pods in a format 3 that fails are kept beside what is read as format 2.
+    keeps_left_over: bool = False
+
+    @property
+    def newest(self) -> int:
+        """The newest format that is known: what the kubelet calls it has no number."""
+        return max(self.pod_level_reads)
+
+
+_TO_V2 = "error migrating v1 checkpoint state to v2 checkpoint state: %s"
+_FROM_V1 = "failed to migrate checkpoint from v1 to v2: %s"
+
+# The next version that changes something is one more row.
+ERAS = (
+    Era(0, (1, 2), 1, (1, 2), 1, _TO_V2),
+    Era(18, (1, 2), 2, (1, 2), 2, _TO_V2),
+    Era(36, (2, 1), 2, (3, 2, 1), 3, _FROM_V1, keeps_left_over=True),
+    Era(37, (4, 3, 2, 1), 4, (4, 3, 2, 1), 4, _FROM_V1),
+)
+
+
+def era_of(minor: int) -> Era:
+    """What the kubelet 1.`minor` does with the file."""
+    return next(era for era in reversed(ERAS) if minor >= era.since)
+
+
+def since_of(version: int) -> int:
+    """The minor version of the first kubelet that writes this format."""
+    return next(era.since for era in ERAS if version in (era.writes, era.pod_level_writes))
 
 
 class CheckpointError(Exception):
@@ -90,7 +133,7 @@ class Format1:
 
     def right_checksum(self, struct: str = STRUCT) -> int:
         """The sum over the text that Go's spew makes of the struct, its checksum 0 and its type of any version."""
-        return _fnv(
+        return fnv(
             "(*state.%s){PolicyName:(string)%s DefaultCPUSet:(string)%s Entries:(%s)%s%s Checksum:(checksum.Checksum)0}"
             % (
                 struct,
@@ -119,7 +162,7 @@ class Format1:
     def write(self) -> bytes:
         """The bytes that the kubelet writes."""
         self.checksum = self.right_checksum()
-        return _json({**self._members(), "checksum": self.checksum}).encode("utf-8")
+        return json_text({**self._members(), "checksum": self.checksum}).encode("utf-8")
 
     def _members(self) -> dict[str, Any]:
         members: dict[str, Any] = {"policyName": self.policy_name, "defaultCpuSet": self.default_cpu_set}
@@ -178,26 +221,63 @@ class Format3(Format2):
 
 
 class Format4(Format3):
-    """A text with the members of format 3 and its checksum; the members themselves, for older kubelets, have none."""
+    """A text with the members of format 3 and its checksum; beside it a whole format 2, for older kubelets."""
 
     version = 4
 
     def __init__(self) -> None:
         super().__init__()
+        self.outer = Format2()
         self.data = ""
         self.data_checksum = 0
+        # The members of the text that are not known here, as golang.read_json() gives them: [(name, value)].
+        self.others: list[tuple[str, Any]] = []
 
     def verify(self) -> None:
-        """Raise CheckpointError when the checksum is wrong."""
-        if self.data_checksum != _fnv("(string)" + self.data):
+        """Raise CheckpointError when the checksum of the text is wrong, which is the only one that counts."""
+        if not self.text_is_right:
             raise CheckpointError(CORRUPTED)
+
+    @property
+    def text_is_right(self) -> bool:
+        """Whether the checksum of the text is right."""
+        return self.data_checksum == self.right_data_checksum()
+
+    def right_data_checksum(self) -> int:
+        """The sum over what Go's spew makes of the text."""
+        return fnv("(string)" + self.data)
+
+    def take_outer(self, outer: Format2) -> None:
+        """Take over what stands beside the text."""
+        self.policy_name, self.default_cpu_set, self.entries = outer.policy_name, outer.default_cpu_set, outer.entries
+
+    @property
+    def outer_is_right(self) -> bool:
+        """Whether older kubelets read the same, but for the CPUs of whole pods, with a checksum that they verify."""
+        outer = self.outer
+        same = (outer.policy_name, outer.default_cpu_set) == (self.policy_name, self.default_cpu_set)
+        return same and (outer.entries or {}) == (self.entries or {}) and outer.checksum == outer.right_checksum()
 
     def write(self) -> bytes:
         """The bytes that the kubelet writes."""
-        self.data = _json(self._members())
-        self.data_checksum = _fnv("(string)" + self.data)
-        members = {**self._members(), "checksum": 0, "data": self.data, "dataChecksum": self.data_checksum}
-        return _json(members).encode("utf-8")
+        self.data = json_text(self._members())
+        if self.others:
+            from .decoding import write_json
+
+            members = ("%s:%s" % (json_text(name), write_json(value)) for name, value in self.others)
+            self.data = "%s,%s}" % (self.data[:-1], ",".join(members))
+        self.data_checksum = self.right_data_checksum()
+        outer = Format2()
+        outer.policy_name, outer.default_cpu_set, outer.entries = self.policy_name, self.default_cpu_set, self.entries
+        self.outer, self.checksum = outer, outer.right_checksum()
+        outer.checksum = self.checksum
+        members_of_all = {
+            **outer._members(),
+            "checksum": self.checksum,
+            "data": self.data,
+            "dataChecksum": self.data_checksum,
+        }
+        return json_text(members_of_all).encode("utf-8")
 
 
 Checkpoint = Format1
@@ -210,7 +290,7 @@ FORMATS: tuple[type[Format1], ...] = (Format1, Format2, Format3, Format4)
 def read_checkpoint(
     content: bytes, minor: int, pod_level: bool = False, container_ids: ContainerIDs | None = None
 ) -> Checkpoint:
-    """Read the bytes of a checkpoint as the kubelet 1.`minor` does, 1.18 to 1.37, and no more tolerantly.
+    """Read the bytes of a checkpoint as the kubelet 1.`minor` does, 1.18 and later, and no more tolerantly.
 
     pod_level: the gate PodLevelResourceManagers is on. container_ids: of the containers that run, for format 1.
     Raises CheckpointError.
@@ -220,13 +300,16 @@ def read_checkpoint(
         from .decoding import read_exactly
 
         return read_exactly(content, minor, pod_level, container_ids or {})
+    if isinstance(checkpoint, Format4) and checkpoint.version not in era_of(minor).reads:
+        return checkpoint.outer
     return checkpoint
 
 
 def decode_checkpoint(content: bytes) -> Checkpoint:
     """Read what a checkpoint says whatever its checksum is, to save what a damaged one still says.
 
-    Where more than one format fits, that whose checksum is right. Raises CheckpointError.
+    Where more than one format fits, that whose checksum is right. Of a format 4 whose text is damaged, what stands
+    beside it if that is not, with the CPUs of whole pods as far as they can be read. Raises CheckpointError.
     """
     checkpoint = _read_plain(content)
     if checkpoint is None:
@@ -236,15 +319,57 @@ def decode_checkpoint(content: bytes) -> Checkpoint:
     return checkpoint
 
 
+def other_members(content: bytes | None) -> list[tuple[str, Any]]:
+    """The members of the text of a format 4 that are not known here, such as a newer kubelet's: [(name, value)]."""
+    if content is None:
+        return []
+    try:
+        checkpoint = decode_checkpoint(content)
+    except CheckpointError:
+        return []
+    return checkpoint.others if isinstance(checkpoint, Format4) else []
+
+
 def _read_plain(content: bytes) -> Format2 | None:
-    """A checkpoint that every kubelet since 1.18 reads as format 2, and none otherwise; None where that is not sure."""
+    """A checkpoint as kubelets write it, which no kubelet reads in two ways; None where that is not sure.
+
+    A format 2, which every kubelet since 1.18 reads as that, or a format 4 without CPUs of whole pods.
+    """
     try:
         text = content.decode("ascii")
-        # Go and Python disagree on some escapes.
-        data = None if "\\" in text else json.loads(text, object_pairs_hook=_unique)
+        # Go and Python disagree on some escapes, not on that of a quotation mark.
+        data = None if "\\" in text.replace('\\"', "") else json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(data, dict) or not data.keys() <= {"policyName", "defaultCpuSet", "entries", "checksum"}:
+    if not isinstance(data, dict):
+        return None
+    beside = [data.pop(name) for name in ("data", "dataChecksum") if name in data]
+    checkpoint = _plain_members(data)
+    if checkpoint is None or not checkpoint.checksum or checkpoint.checksum != checkpoint.right_checksum():
+        return None
+    return _read_plain_text(checkpoint, *beside) if len(beside) == 2 else None if beside else checkpoint
+
+
+def _read_plain_text(outer: Format2, text: Any, number: Any) -> Format4 | None:
+    checkpoint = Format4()
+    if not isinstance(text, str) or not isinstance(number, int):
+        return None
+    checkpoint.data, checkpoint.data_checksum = text, number
+    try:
+        data = json.loads(text, object_pairs_hook=_unique)
+    except (ValueError, RecursionError):
+        return None
+    inner = _plain_members(data) if isinstance(data, dict) and "checksum" not in data else None
+    if inner is None or not number or not checkpoint.text_is_right:
+        return None
+    checkpoint.take_outer(inner)
+    checkpoint.outer, checkpoint.checksum = outer, outer.checksum
+    return checkpoint
+
+
+def _plain_members(data: dict[str, Any]) -> Format2 | None:
+    """A format 2 of these members, whatever its checksum; None unless each of them has the type that Go wants."""
+    if not data.keys() <= {"policyName", "defaultCpuSet", "entries", "checksum"}:
         return None
     checkpoint = Format2()
     checkpoint.policy_name, checkpoint.default_cpu_set = data.get("policyName", ""), data.get("defaultCpuSet", "")
@@ -254,8 +379,7 @@ def _read_plain(content: bytes) -> Format2 | None:
         texts += containers.values() if isinstance(containers, dict) else [None]
     if not all(isinstance(text, str) for text in texts) or not isinstance(checkpoint.checksum, int):
         return None
-    is_right = checkpoint.checksum and checkpoint.checksum == checkpoint.right_checksum()
-    return checkpoint if is_right else None
+    return checkpoint
 
 
 def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -300,17 +424,21 @@ def migrated(old: Checkpoint, container_ids: ContainerIDs) -> Checkpoint:
 
 def format_for(minor: int, pod_level: bool = False) -> type[Format1]:
     """The format that the kubelet 1.`minor` writes."""
-    if minor <= _V1_UNTIL:
-        return Format1
-    if minor >= V4_SINCE:
-        return Format4
-    return Format3 if pod_level and minor >= _V3_ON_REQUEST_IN else Format2
+    era = era_of(minor)
+    return FORMATS[(era.pod_level_writes if pod_level else era.writes) - 1]
 
 
 def write_checkpoint(
-    policy_name: str, state: State, kind: type[Format1] = Format2, container_ids: ContainerIDs | None = None
+    policy_name: str,
+    state: State,
+    kind: type[Format1] = Format2,
+    container_ids: ContainerIDs | None = None,
+    others: Iterable[tuple[str, Any]] = (),
 ) -> bytes:
-    """The bytes that the kubelet writes for this state. Raises InputError for what that format cannot hold."""
+    """The bytes that the kubelet writes for this state. Raises InputError for what that format cannot hold.
+
+    others: other_members() of the file before, which format 4 keeps and all others drop.
+    """
     if state.pod_assignments and kind.version < Format3.version:
         raise InputError(
             "format v%d of the checkpoint cannot hold the CPUs of whole pods (%s)"
@@ -321,6 +449,8 @@ def write_checkpoint(
     checkpoint.fill(policy_name, state)
     if kind is Format1:
         checkpoint.entries = _by_container_id(state.assignments, container_ids or {})
+    if isinstance(checkpoint, Format4):
+        checkpoint.others = list(others)
     return checkpoint.write()
 
 
@@ -339,7 +469,8 @@ def _by_container_id(assignments: Assignments, container_ids: ContainerIDs) -> d
     return dict(sorted(entries.items()))
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """The text of a value, as Go writes it."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     # Go escapes these for the sake of browsers.
     for character in "<>&\u2028\u2029":
@@ -357,7 +488,7 @@ def _spew(value: Any) -> str:
     return "map[%s]" % " ".join("%s:%s" % (key, _spew(inner)) for key, inner in items)
 
 
-def _fnv(text: str) -> int:
+def fnv(text: str) -> int:
     """The 32-bit FNV-1a sum."""
     value = 0x811C9DC5
     for byte in text.encode("utf-8"):

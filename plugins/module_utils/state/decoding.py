@@ -9,13 +9,13 @@ Source: pkg/kubelet/cm/cpumanager/state (checkpoint.go, state_checkpoint.go) and
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Any, Callable
 
 from ..cpuset import MAX_CPUS, CPUSet
 from .checkpoint import (
     CORRUPTED,
+    FORMATS,
     STRUCT,
-    V4_SINCE,
     Checkpoint,
     CheckpointError,
     ContainerIDs,
@@ -23,15 +23,11 @@ from .checkpoint import (
     Format2,
     Format3,
     Format4,
+    era_of,
+    json_text,
     migrated,
 )
 from .golang import GoError, Number, Object, read_cpus, read_json
-
-_MIGRATION_ERRORS = {
-    False: "error migrating v1 checkpoint state to v2 checkpoint state: %s",
-    True: "failed to migrate checkpoint from v1 to v2: %s",
-}
-_V2_FIRST_SINCE = 36
 
 
 class _StoppedError(CheckpointError):
@@ -69,8 +65,9 @@ class _Reader1:
         first_error = None
         known = {name.rpartition(".")[2].lower(): (name, reader) for name, reader in self.fields().items()}
         for key, value in data:
-            name, reader = known.get(_folded(key), ("", None))
+            name, reader = known.get(folded(key), ("", None))
             if reader is None:
+                self._keep(key, value)
                 continue
             try:
                 reader(value, "Go struct field %s.%s" % (self.struct, name))
@@ -79,6 +76,9 @@ class _Reader1:
             except CheckpointError as error:
                 first_error = first_error or error
         return first_error
+
+    def _keep(self, key: str, value: Any) -> None:
+        """What becomes of a member that is not known: nothing."""
 
     def _read_policy_name(self, value: Any, where: str) -> None:
         self.checkpoint.policy_name = _text(value, self.checkpoint.policy_name, where)
@@ -121,7 +121,7 @@ class _Reader3(_Reader2):
         if entry is not None and not isinstance(entry, Object):
             raise _StoppedError(str(_wrong_type(entry, where, "state.podEntryJSON")))
         for key, value in entry or ():
-            if _folded(key) == "cpuset":
+            if folded(key) == "cpuset":
                 try:
                     text = _text(value, text, where + ".cpuSet")
                 except CheckpointError as failure:
@@ -148,13 +148,17 @@ class _DataReader(_Reader3):
         del fields["checksum"]
         return fields
 
+    def _keep(self, key: str, value: Any) -> None:
+        self.checkpoint.others.append((key, value))
 
-class _Reader4(_Reader3):
+
+class _Reader4(_Reader1):
     def fields(self) -> dict[str, Callable[[Any, str], None]]:
         """What reads each member of the JSON object, by name."""
-        # Those of format 3 are, in Go, a struct in the struct.
+        outer = _Reader2(self.checkpoint.outer, self.struct).fields()
+        # Those of format 2 are, in Go, a struct in the struct.
         own = {"data": self._read_data, "dataChecksum": self._read_data_checksum}
-        return {**{"%sV3.%s" % (STRUCT, name): reader for name, reader in super().fields().items()}, **own}
+        return {**{"%sV2.%s" % (STRUCT, name): reader for name, reader in outer.items()}, **own}
 
     def _read_data(self, value: Any, where: str) -> None:
         self.checkpoint.data = _text(value, self.checkpoint.data, where)
@@ -164,16 +168,26 @@ class _Reader4(_Reader3):
 
     def read(self, data: Any) -> None:
         """Take over a JSON document: what counts is in its member data. Raises CheckpointError."""
-        error = self._read(data)
+        error = self.read_outer(data)
         if error is not None:
             raise CheckpointError("failed to deserialize cpu manager checkpoint: %s" % error)
-        inner = Format3()
+        self.read_text()
+
+    def read_outer(self, data: Any) -> CheckpointError | None:
+        """Take over the document but for what its member data says: what is wrong with it."""
+        error = self._read(data)
+        self.checkpoint.checksum = self.checkpoint.outer.checksum
+        return error
+
+    def read_text(self) -> None:
+        """Take over what the member data says. Raises CheckpointError."""
+        inner = Format4()
         try:
             _DataReader(inner, STRUCT + "Data").read(read_json(self.checkpoint.data.encode("utf-8")))
         except (GoError, CheckpointError) as failure:
             raise CheckpointError("failed to deserialize cpu manager checkpoint data: %s" % failure) from failure
-        self.checkpoint.policy_name, self.checkpoint.default_cpu_set = inner.policy_name, inner.default_cpu_set
-        self.checkpoint.entries, self.checkpoint.pod_entries = inner.entries, inner.pod_entries
+        self.checkpoint.take_outer(inner)
+        self.checkpoint.pod_entries, self.checkpoint.others = inner.pod_entries, inner.others
 
 
 _READERS = {1: _Reader1, 2: _Reader2, 3: _Reader3, 4: _Reader4}
@@ -194,39 +208,33 @@ def read_exactly(content: bytes, minor: int, pod_level: bool, container_ids: Con
         raise CheckpointError(str(error)) from error
     last_error = CheckpointError(CORRUPTED)
     left_over: Format1 | None = None
-    for kind in _attempts(minor, pod_level):
+    era = era_of(minor)
+    for version in era.pod_level_reads if pod_level else era.reads:
+        kind = FORMATS[version - 1]
         checkpoint = kind()
+        struct = STRUCT + ("" if version == era.newest else "V%d" % version)
         try:
-            _reader(checkpoint, _struct(kind, minor)).read(data)
+            _reader(checkpoint, struct).read(data)
             if _sums_its_name(kind, pod_level):
-                checkpoint.summed_as = _struct(kind, minor)
+                checkpoint.summed_as = struct
             checkpoint.verify()
         except CheckpointError as error:
             if isinstance(checkpoint, Format4) and (checkpoint.data or checkpoint.data_checksum):
                 raise CheckpointError("could not load v4 checkpoint: %s" % error) from error
             last_error = error
-            left_over = checkpoint if kind is Format3 and minor < V4_SINCE else left_over
+            left_over = checkpoint if kind is Format3 and era.keeps_left_over else left_over
             continue
         try:
             return _with_left_over(migrated(checkpoint, container_ids), left_over)
         except CheckpointError as error:
-            raise CheckpointError(_MIGRATION_ERRORS[minor >= _V2_FIRST_SINCE] % error) from error
+            raise CheckpointError(era.migration_error % error) from error
     raise last_error
-
-
-def _attempts(minor: int, pod_level: bool) -> Sequence[type[Format1]]:
-    """The formats in the order in which a kubelet tries them. It tells the failure of the last."""
-    if minor >= V4_SINCE:
-        return Format4, Format3, Format2
-    if minor < _V2_FIRST_SINCE:
-        return Format1, Format2
-    return (Format3, Format2, Format1) if pod_level else (Format2, Format1)
 
 
 def _with_left_over(checkpoint: Checkpoint, left_over: Checkpoint | None) -> Checkpoint:
     """The kubelet 1.36 takes what it reads as format 2 over into what it could not accept as format 3.
 
-    So the CPUs of whole pods in a file of format 4, which has no checksum for it, survive a downgrade.
+    So the CPUs of whole pods survive in a format 3 without the right checksum that may be read as format 2.
     """
     if not isinstance(left_over, Format3) or not left_over.pod_entries:
         return checkpoint
@@ -241,25 +249,19 @@ def _sums_its_name(kind: type[Format1], pod_level: bool) -> bool:
     return kind is Format3 or (kind is Format2 and not pod_level)
 
 
-def _struct(kind: type[Format1], minor: int) -> str:
-    """What that kubelet calls the format: the newest that it knows has no number."""
-    newest = 4 if minor >= V4_SINCE else 3 if minor >= _V2_FIRST_SINCE else 2
-    return STRUCT + ("" if kind.version == newest else "V%d" % kind.version)
-
-
 def decode(content: bytes) -> Checkpoint:
     """See decode_checkpoint()."""
     try:
         data = read_json(content)
     except GoError as error:
         raise CheckpointError(str(error)) from error
-    members = {_folded(key) for key, _value in data} if isinstance(data, Object) else set()
+    members = {folded(key) for key, _value in data} if isinstance(data, Object) else set()
     # Without CPUs of whole pods, a format 3 is a format 2 with another sum; so is a format 1 without entries.
     kinds: tuple[type[Format1], ...] = (Format2, Format3, Format1)
-    if "data" in members:
-        # Older kubelets read what is beside the text, and so do we where the text is damaged.
-        kinds = (Format4, Format3)
-    elif "podentries" in members:
+    newest = _decode_4(data) if not members.isdisjoint({"data", "datachecksum"}) else None
+    if newest is not None:
+        return newest
+    if "podentries" in members:
         kinds = (Format3,)
     last_error = CheckpointError(CORRUPTED)
     readable = None
@@ -277,12 +279,57 @@ def decode(content: bytes) -> Checkpoint:
     return readable
 
 
+def _decode_4(data: Any) -> Format4 | None:
+    """What a format 4 says, as far as it can be believed; None for a file that no kubelet takes for one."""
+    checkpoint = Format4()
+    reader = _Reader4(checkpoint, checkpoint.struct)
+    outer_error = reader.read_outer(data)
+    if not checkpoint.data and not checkpoint.data_checksum:
+        return None
+    outer = checkpoint.outer
+    try:
+        reader.read_text()
+    except CheckpointError:
+        # The members of format 3 are those of format 2 and more.
+        outer = Format3()
+        _reader(outer, outer.struct).read(data)
+        checkpoint.take_outer(outer)
+        checkpoint.pod_entries = outer.pod_entries
+        return checkpoint
+    outer_is_right = outer_error is None and outer.checksum and outer.checksum == outer.right_checksum()
+    if outer_is_right and not checkpoint.text_is_right:
+        checkpoint.take_outer(outer)
+    return checkpoint
+
+
+def write_json(value: Any) -> str:
+    """The text of a value that read_json() has read, as Go writes it. Without recursion, since it may be hostile."""
+    parts: list[str] = []
+    # What is still to be written, the last first, and whether that is a text of JSON already.
+    todo: list[tuple[Any, bool]] = [(value, False)]
+    while todo:
+        item, is_written = todo.pop()
+        if is_written or isinstance(item, Number):
+            parts.append(item)
+        elif isinstance(item, list):
+            is_object = isinstance(item, Object)
+            pieces: list[tuple[Any, bool]] = []
+            for one in item:
+                pieces.append((("," if pieces else "") + (json_text(one[0]) + ":" if is_object else ""), True))
+                pieces.append((one[1] if is_object else one, False))
+            opening, closing = "{}" if is_object else "[]"
+            todo += reversed([(opening, True), *pieces, (closing, True)])
+        else:
+            parts.append(json_text(item))
+    return "".join(parts)
+
+
 # --- the types of Go -------------------------------------------------------------------------------
 
 _LONGEST_SUM = len(str((1 << 64) - 1))
 
 
-def _folded(key: str) -> str:
+def folded(key: str) -> str:
     """The key as Go compares it: in any case, and with the two letters beyond ASCII that are such in other clothes."""
     return key.replace("\u017f", "s").replace("\u212a", "k").lower() if not key.isascii() else key.lower()
 

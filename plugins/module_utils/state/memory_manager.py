@@ -2,44 +2,127 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The memory manager's state as far as a change of its settings touches it: whether it is taken, and whose it is.
+"""The memory manager's state, the file memory_manager_state: would a kubelet start with it, and what does it write?
 
-The kubelet compares all of it with the machine; here it is the policy and what is reserved of each NUMA node.
-Source: pkg/kubelet/cm/memorymanager/policy_static.go, validateState and areMachineStatesEqual.
+    v1  1.21 and later  the machine's memory by NUMA node, and blocks of it by pod and container
+    v2  1.36            with blocks of whole pods, where the gate PodLevelResourceManagers is on
+    v3  1.37            v1 for older kubelets, and v2 once more as one text with its own checksum
+
+What is said of 1.37 comes from its sources alone; the others were compared with kubelets.
+Source: pkg/kubelet/cm/memorymanager (policy_static.go, memory_manager.go, state/checkpoint.go,
+state/state_checkpoint.go, state/state.go).
 """
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
+from .checkpoint import fnv, json_text
 from .golang import GoError, Object, quote, read_json
+from .gotypes import INT, TEXT, UINT64, Field, Map, Place, Pointer, Problems, Slice, Struct, Text, Whole
 
 # {NUMA node: {"memory" or "hugepages-...": bytes}}
-Reserved = Mapping[int, Mapping[str, int]]
+Amounts = Mapping[int, Mapping[str, int]]
 
-_STATIC = "Static"
+NONE, STATIC = "None", "Static"
+MEMORY = "memory"
+
+ACCEPTED, REFUSED, NOT_JUDGED = "accepted", "refused", "not judged"
+
+_V2_ON_REQUEST_IN = 36
+_V3_SINCE = 37
+
+_CORRUPTED = "checkpoint is corrupted"
 _OTHER_MACHINE = "[memorymanager] the expected machine state is different from the real one"
+_NO_MACHINE = "[memorymanager] machine state can not be empty when it has memory assignments"
+_NOT_THERE = "[memorymanager] (pod: %s, container: %s) the memory assignment uses %s that does not exist"
+_PANIC = "runtime error: invalid memory address or nil pointer dereference"
+
+_MOST = (1 << 64) - 1
+
+_RANDOM = "the state has groups of NUMA nodes that overlap, which the kubelet goes through in random order"
 
 
-def memory_refusal(content: bytes, policy: str, reserved: Reserved) -> str:
-    """Why a memory manager with this policy refuses a state; empty where nothing speaks against it."""
-    try:
-        data = read_json(content)
-    except GoError as error:
-        return str(error)
-    if not isinstance(data, Object):
-        return ""
-    name = _member(data, "policyName", "")
-    if isinstance(name, str) and name != policy:
-        return "[memorymanager] configured policy %s differs from state checkpoint policy %s" % (
-            quote(policy),
-            quote(name),
+class MemoryConfig(NamedTuple):
+    """What of the kubelet's configuration and machine decides whether it accepts a state."""
+
+    policy: str
+    # What reservedMemory keeps from pods.
+    reserved: Amounts
+    minor: int
+    # The feature gate PodLevelResourceManagers.
+    pod_level: bool = False
+    # The memory and huge pages of all NUMA nodes; None where that is not known, and why.
+    machine: Amounts | None = None
+    unknown: str = "the memory of the NUMA nodes is not known"
+
+
+class MemoryJudgement(NamedTuple):
+    """Whether a kubelet would start with a state."""
+
+    # NOT_JUDGED where it cannot be told.
+    verdict: str
+    # The kubelet's cause where it refuses the state; why it cannot be told where it is not judged; else empty.
+    reason: str = ""
+    # Whether the kubelet can restore the state, which it does before it looks at the machine.
+    restored: bool = True
+
+    def text(self, path: str) -> str:
+        """All that the kubelet says where it refuses the state in the file `path`."""
+        if self.restored:
+            return self.reason
+        return (
+            "could not restore state from checkpoint: %s, please drain this node and delete the memory manager"
+            " checkpoint file %s before restarting Kubelet" % (self.reason, quote(path))
         )
-    if policy == _STATIC and any(
-        found != reserved.get(node, {}).get(kind, 0) for node, kind, found in _reservations(data)
-    ):
-        return _OTHER_MACHINE
-    return ""
+
+
+class MemoryStateError(Exception):
+    """The kubelet cannot restore its state; the message is the cause that it tells."""
+
+
+class MemoryState(NamedTuple):
+    """What a kubelet restores. Each part is None where the file says null."""
+
+    policy: str
+    # {NUMA node: NUMANodeState}
+    machine: dict[int, Any] | None
+    # {pod UID: {container: [Block]}}
+    entries: dict[str, Any] | None
+    # {pod UID: PodEntry}
+    pod_entries: dict[str, Any] | None
+
+
+def judge_memory(content: bytes | MemoryStateError, config: MemoryConfig) -> MemoryJudgement:
+    """Would a kubelet with this configuration, on this machine, start with this file? An error: it cannot be read."""
+    try:
+        state = restore_memory(content, config)
+    except MemoryStateError as error:
+        return MemoryJudgement(REFUSED, str(error), restored=False)
+    if any(None in (one["memoryMap"] or {}).values() for one in (state.machine or {}).values() if one is not None):
+        return MemoryJudgement(REFUSED, _PANIC)
+    return MemoryJudgement(ACCEPTED) if config.policy != STATIC else _judge_machine(state, config)
+
+
+def memory_state_after(content: bytes | None, config: MemoryConfig) -> bytes | None:
+    """What is in the file after a start with `content`, which the kubelet accepts; None where that is not known.
+
+    None as `content`: there was no file.
+    """
+    state = MemoryState("", {}, {}, {}) if content is None else restore_memory(content, config)
+    if content is not None and (config.policy != STATIC or state.machine):
+        return content
+    machine: dict[int, Any] = {}
+    if config.policy == STATIC:
+        if config.machine is None:
+            return None
+        machine = _first_machine(config.machine, config.reserved)
+    return _write(config, machine, state.pod_entries if config.pod_level else {})
+
+
+def first_memory_state(config: MemoryConfig) -> bytes | None:
+    """What a kubelet writes that finds no state; None where the machine's memory is not known and counts."""
+    return memory_state_after(None, config)
 
 
 def memory_owners(content: bytes) -> list[tuple[str, str]]:
@@ -52,23 +135,288 @@ def memory_owners(content: bytes) -> list[tuple[str, str]]:
     return sorted((pod, container) for pod, blocks in entries for container, _blocks in _pairs(blocks))
 
 
-def _reservations(data: Object) -> Iterator[tuple[int, str, int]]:
-    """(NUMA node, kind of memory, bytes) that the state says are reserved."""
-    for node, state in _members(data, "machineState"):
-        for kind, table in _members(state, "memoryMap"):
-            reserved = _member(table, "systemReserved")
-            if node.isdecimal() and isinstance(reserved, str) and reserved.isdecimal():
-                yield int(node), kind, int(reserved)
-
-
-def _member(data: Any, name: str, default: Any = None) -> Any:
-    """What Go reads for a field: the last of its name, in upper or lower case."""
-    return next((value for key, value in reversed(_pairs(data)) if key.lower() == name.lower()), default)
-
-
 def _members(data: Any, name: str) -> list[tuple[str, Any]]:
-    return _pairs(_member(data, name))
+    """The members of what Go reads for a field: the last of its name, in upper or lower case."""
+    return next((_pairs(value) for key, value in reversed(_pairs(data)) if key.lower() == name.lower()), [])
 
 
 def _pairs(value: Any) -> list[tuple[str, Any]]:
     return value if isinstance(value, Object) else []
+
+
+# --- the formats --------------------------------------------------------------------------------------------
+
+_TABLE = Struct(
+    "state.MemoryTable",
+    [
+        Field("total", "TotalMemSize", UINT64),
+        Field("systemReserved", "SystemReserved", UINT64),
+        Field("allocatable", "Allocatable", UINT64),
+        Field("reserved", "Reserved", UINT64),
+        Field("free", "Free", UINT64),
+    ],
+)
+_NODE = Struct(
+    "state.NUMANodeState",
+    [
+        Field("numberOfAssignments", "NumberOfAssignments", INT),
+        Field("memoryMap", "MemoryMap", Map("map[v1.ResourceName]*state.MemoryTable", Pointer(_TABLE))),
+        Field("cells", "Cells", Slice(INT)),
+    ],
+)
+_BLOCK = Struct(
+    "state.Block",
+    [
+        Field("numaAffinity", "NUMAAffinity", Slice(INT)),
+        Field("type", "Type", Text("v1.ResourceName")),
+        Field("size", "Size", UINT64),
+    ],
+)
+_BLOCKS = Slice(_BLOCK)
+_POD = Struct("state.PodEntry", [Field("memoryBlocks", "MemoryBlocks", _BLOCKS)])
+
+_POLICY = Field("policyName", "PolicyName", TEXT)
+_MACHINE = Field("machineState", "MachineState", Map("state.NUMANodeMap", Pointer(_NODE), INT))
+_CONTAINERS = Map("map[string][]state.Block", _BLOCKS)
+_ENTRIES = Field("entries", "Entries", Map("state.ContainerMemoryAssignments", _CONTAINERS))
+_POD_ENTRIES = Field("podEntries", "PodEntries", Map("state.PodMemoryAssignments", _POD))
+_CHECKSUM = Field("checksum", "Checksum", Whole("checksum.Checksum"))
+
+# What the kubelet calls its newest format, and the older ones, too, where it makes their sums.
+_STRUCT = "MemoryManagerCheckpoint"
+_FORMAT1 = (_POLICY, _MACHINE, _ENTRIES, _CHECKSUM)
+_FORMAT2 = (_POLICY, _MACHINE, _ENTRIES, _POD_ENTRIES, _CHECKSUM)
+_DATA = (_POLICY, _MACHINE, _ENTRIES, _POD_ENTRIES)
+_FORMAT3 = (
+    *(field._replace(below=_STRUCT + "V1") for field in _FORMAT1),
+    Field("data", "Data", TEXT),
+    Field("dataChecksum", "DataChecksum", Whole("checksum.Checksum")),
+)
+
+
+def _decoded(fields: Iterable[Field], name: str, data: Any) -> tuple[dict[str, Any], str]:
+    """What is read into a struct, and what is wrong; maps are there from the start."""
+    struct, problems = Struct("state." + name, tuple(fields)), Problems()
+    first = {field.json: {} if isinstance(field.type, Map) else field.type.zero() for field in struct.fields}
+    return struct.read(data, first, problems, Place()), problems.first
+
+
+def _sum(fields: Iterable[Field], value: Mapping[str, Any], name: str = _STRUCT) -> int:
+    struct = Struct("state." + name, tuple(fields))
+    return fnv("(*%s)%s" % (struct.name, struct.spew({**value, _CHECKSUM.json: 0})))
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def restore_memory(content: bytes | MemoryStateError, config: MemoryConfig) -> MemoryState:
+    """What the kubelet restores of a file, of any format. Raises MemoryStateError."""
+    if isinstance(content, MemoryStateError):
+        raise content
+    try:
+        data = read_json(content)
+    except GoError as error:
+        raise MemoryStateError(str(error)) from error
+    if config.minor >= _V3_SINCE:
+        value = _read_format3(data)
+    elif config.pod_level and config.minor == _V2_ON_REQUEST_IN:
+        value = _read_with_pods(data)
+    else:
+        value = _read_format1(data, config.minor)
+    if value["policyName"] != config.policy:
+        raise MemoryStateError(
+            "[memorymanager] configured policy %s differs from state checkpoint policy %s"
+            % (quote(config.policy), quote(value["policyName"]))
+        )
+    pods = value.get("podEntries") if config.pod_level else {}
+    return MemoryState(value["policyName"], value["machineState"], value["entries"], pods)
+
+
+def _read_format1(data: Any, minor: int, pod_level: bool = False) -> dict[str, Any]:
+    name = _STRUCT if minor < _V2_ON_REQUEST_IN else _STRUCT + "V1"
+    value, wrong = _decoded(_FORMAT1, name, data)
+    if wrong:
+        raise MemoryStateError(wrong)
+    # Since 1.36 a checksum of 0 is as good as the right one.
+    if minor >= _V2_ON_REQUEST_IN and not value["checksum"]:
+        return value
+    # 1.36.0 wrote the sum of this name.
+    names = {_STRUCT, name} if minor == _V2_ON_REQUEST_IN and not pod_level else {_STRUCT}
+    if all(value["checksum"] != _sum(_FORMAT1, value, one) for one in sorted(names)):
+        raise MemoryStateError(_CORRUPTED)
+    return value
+
+
+def _read_format2(data: Any, name: str) -> tuple[dict[str, Any], bool]:
+    """What is read, and whether all of it is right."""
+    value, wrong = _decoded(_FORMAT2, name, data)
+    return value, not wrong and value["checksum"] == _sum(_FORMAT2, value)
+
+
+def _read_with_pods(data: Any) -> dict[str, Any]:
+    """As the kubelet 1.36 with the gate: what it reads as format 1 is added to what it could not take as format 2."""
+    value, is_right = _read_format2(data, _STRUCT)
+    if is_right:
+        return value
+    old = _read_format1(data, _V2_ON_REQUEST_IN, pod_level=True)
+    return {**old, "podEntries": value["podEntries"]}
+
+
+def _read_format3(data: Any) -> dict[str, Any]:
+    value, wrong = _decoded(_FORMAT3, _STRUCT, data)
+    if wrong:
+        wrong = "failed to deserialize memory manager checkpoint: " + wrong
+    else:
+        inner, wrong = _read_data(value["data"])
+        if not wrong and value["dataChecksum"] == fnv("(string)" + value["data"]):
+            return inner
+    if value["data"] or value["dataChecksum"]:
+        # Then it is no older format.
+        raise MemoryStateError("could not load v3 checkpoint: " + (wrong or _CORRUPTED))
+    value, is_right = _read_format2(data, _STRUCT + "V2")
+    return value if is_right else _read_format1(data, _V3_SINCE)
+
+
+def _read_data(text: str) -> tuple[dict[str, Any], str]:
+    """What the member data says, and what is wrong with it."""
+    try:
+        inner, wrong = _decoded(_DATA, _STRUCT + "Data", read_json(text.encode("utf-8")))
+    except GoError as error:
+        inner, wrong = {}, str(error)
+    return inner, "failed to deserialize memory manager checkpoint data: " + wrong if wrong else ""
+
+
+# --- writing ------------------------------------------------------------------------------------------------
+
+
+def _write(config: MemoryConfig, machine: dict[int, Any], pod_entries: dict[str, Any] | None) -> bytes:
+    """The bytes of a state in which no container has memory of its own."""
+    value = {"policyName": config.policy, "machineState": machine, "entries": {}, "podEntries": pod_entries}
+    # In the order of their names as texts.
+    shown: dict[str, Any] = {"policyName": config.policy}
+    shown["machineState"] = {str(node): machine[node] for node in sorted(machine, key=str)}
+    pods = {"podEntries": dict(sorted(pod_entries.items()))} if pod_entries else {}
+    if config.minor >= _V3_SINCE:
+        data = json_text({**shown, **pods})
+        sums = {"checksum": _sum(_FORMAT1, value), "data": data, "dataChecksum": fnv("(string)" + data)}
+        return json_text({**shown, **sums}).encode("utf-8")
+    if config.pod_level and config.minor == _V2_ON_REQUEST_IN:
+        return json_text({**shown, **pods, "checksum": _sum(_FORMAT2, value)}).encode("utf-8")
+    return json_text({**shown, "checksum": _sum(_FORMAT1, value)}).encode("utf-8")
+
+
+# --- the machine --------------------------------------------------------------------------------------------
+
+
+class _Owned(NamedTuple):
+    """The blocks of a container, or without a container's name those of a pod."""
+
+    pod: str
+    container: str
+    blocks: Sequence[Mapping[str, Any]]
+
+
+def _first_machine(machine: Amounts, reserved: Amounts) -> dict[int, Any]:
+    """The memory of which no pod has any: {NUMA node: NUMANodeState}."""
+    found: dict[int, Any] = {}
+    for node, totals in machine.items():
+        # Go counts and subtracts with 64 bits without a sign.
+        kept = {kind: amount & _MOST for kind, amount in reserved.get(node, {}).items()}
+        pages = sum(total for kind, total in totals.items() if kind != MEMORY)
+        tables = {}
+        for kind, total in sorted(totals.items()):
+            free = total - kept.get(kind, 0) - (pages if kind == MEMORY else 0) & _MOST
+            rest = {"allocatable": free, "reserved": 0, "free": free}
+            tables[kind] = {"total": total, "systemReserved": kept.get(kind, 0), **rest}
+        found[node] = {"numberOfAssignments": 0, "memoryMap": tables, "cells": [node]}
+    return found
+
+
+def _judge_machine(state: MemoryState, config: MemoryConfig) -> MemoryJudgement:
+    """Whether the state is what the kubelet expects of the machine, its settings and the containers' blocks."""
+    if not state.machine:
+        return MemoryJudgement(REFUSED, _NO_MACHINE) if state.entries else MemoryJudgement(ACCEPTED)
+    # Where the machine is not known: on any other machine than the state's the state is refused.
+    machine = _machine_of(state.machine) if config.machine is None else config.machine
+    owned = list(_owned(state))
+    orders = (owned, owned[::-1]) if len(owned) > 1 else (owned,)
+    reasons = {_refusal(state.machine, machine, config.reserved, containers) for containers in orders}
+    if "" not in reasons:
+        return MemoryJudgement(REFUSED, min(reasons))
+    if len(reasons) > 1:
+        return MemoryJudgement(NOT_JUDGED, _RANDOM)
+    return MemoryJudgement(ACCEPTED) if config.machine is not None else MemoryJudgement(NOT_JUDGED, config.unknown)
+
+
+def _machine_of(state: Mapping[int, Any]) -> Amounts:
+    """The machine on which this state can have been written."""
+    return {
+        node: {MEMORY: 0, **{kind: table["total"] for kind, table in (one["memoryMap"] or {}).items()}}
+        for node, one in state.items()
+        if one is not None
+    }
+
+
+def _owned(state: MemoryState) -> Iterable[_Owned]:
+    """Of a pod that has blocks as a whole only these count."""
+    for pod, containers in sorted((state.entries or {}).items()):
+        whole = (state.pod_entries or {}).get(pod, {}).get("memoryBlocks")
+        for name, blocks in [("", whole)] if whole else sorted((containers or {}).items()):
+            yield _Owned(pod, name, blocks or ())
+
+
+def _refusal(found: Mapping[int, Any], machine: Amounts, reserved: Amounts, owned: Iterable[_Owned]) -> str:
+    """Why the kubelet refuses the state of the NUMA nodes; empty where it is as expected."""
+    expected = _first_machine(machine, reserved)
+    for pod, container, blocks in owned:
+        for block in blocks:
+            wrong = _take(expected, block)
+            if wrong:
+                return _NOT_THERE % (pod, container, wrong)
+    if found.keys() != expected.keys():
+        return _OTHER_MACHINE
+    if None in found.values():
+        return _PANIC
+    return "" if all(_is_equal(found, expected, node) for node in found) else _OTHER_MACHINE
+
+
+def _take(machine: Mapping[int, Any], block: Mapping[str, Any]) -> str:
+    """Take a block from its NUMA nodes, in their order; what of it there is not."""
+    wanted = block["size"]
+    for node in block["numaAffinity"] or ():
+        if node not in machine:
+            return "the NUMA"
+        machine[node]["numberOfAssignments"] += 1
+        machine[node]["cells"] = block["numaAffinity"]
+        table = machine[node]["memoryMap"].get(block["type"])
+        if table is None:
+            return "memory resource"
+        taken = min(wanted, table["free"])
+        wanted -= taken
+        table["reserved"] += taken
+        table["free"] -= taken
+    return ""
+
+
+def _is_equal(found: Mapping[int, Any], expected: Mapping[int, Any], node: int) -> bool:
+    one, other = found[node], expected[node]
+    cells, tables = one["cells"] or [], one["memoryMap"] or {}
+    if one["numberOfAssignments"] != other["numberOfAssignments"] or sorted(cells) != sorted(other["cells"]):
+        return False
+    if tables.keys() != other["memoryMap"].keys():
+        return False
+    for kind, table in tables.items():
+        if any(table[name] != other["memoryMap"][kind][name] for name in ("total", "systemReserved", "allocatable")):
+            return False
+        # How much of a group's memory is whose is counted over the group, without overflow.
+        for name in ("free", "reserved"):
+            totals = [_total(machine, cells, kind, name) for machine in (found, expected)]
+            if None in totals or totals[0] != totals[1]:
+                return False
+    return True
+
+
+def _total(machine: Mapping[int, Any], cells: Iterable[int], kind: str, name: str) -> int | None:
+    """The sum of a group's memory of one kind, as 64 bits hold it; None where a node of the group has none."""
+    tables = [(machine[node]["memoryMap"] or {}).get(kind) for node in cells]
+    return None if None in tables else sum(table[name] for table in tables) & _MOST  # type: ignore[index]

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 NONE = "none"
 STATIC = "static"
 
-# The newest Kubernetes whose rules are known here: taken where nobody says which version the node has.
+# The newest Kubernetes whose answers were replayed: taken where nobody says which version the node has.
 NEWEST_MINOR = 36
+# The oldest that is accepted as a node's version.
 OLDEST_MINOR = 20
 
 

@@ -17,6 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.capacit
     Room,
     cpu_request,
     shortage,
+    static_hosts,
     unplaced,
 )
 
@@ -101,7 +102,7 @@ def test_a_container_that_is_resized_counts_with_the_larger_amount(allocated: st
 
 def test_a_pod_that_cannot_be_read() -> None:
     with pytest.raises(InputError, match="shop/bad"):
-        short([node("b")], [pod("bad", "b", "many")])
+        short([node("a"), node("b")], [pod("bad", "b", "many")])
 
 
 # --- rooms -------------------------------------------------------------------------------------------
@@ -267,3 +268,44 @@ def test_the_order_of_the_pods_does_not_count(claims: list[Claim], rooms: list[R
 @given(CLAIMS, ROOMS)
 def test_a_node_more_with_room_for_all_takes_all(claims: list[Claim], rooms: list[Room]) -> None:
     assert unplaced(claims, [*rooms, Room("last", sum(claim.cpu for claim in claims), True)]) == []
+
+
+@pytest.mark.parametrize("drained", [["c"], ["a", "c"]])
+def test_a_drained_node_that_the_cluster_does_not_have(drained: list[str]) -> None:
+    """Nothing can be counted of it: its name here is not what the cluster calls it."""
+    with pytest.raises(InputError, match=r"this name: c; set kubelet_node_name"):
+        short([node("a"), node("b")], [pod("web", "a", "1")], drained)
+
+
+# --- the nodes with CPUs for pods alone ----------------------------------------------------------------
+
+
+def plan(found: str | None, wanted: str = "") -> dict[str, Any]:
+    rows = [
+        {"subject": "cpu_manager_reconcile_period", "wanted": "static", "found": "5s"},
+        *([{"subject": "cpu_manager_policy", "wanted": wanted, "found": found}] if wanted else []),
+    ]
+    return {"found": found and {"cpu_manager_policy": found}, "drift": rows}
+
+
+PLANS = {
+    "stays static": plan("static"),
+    "stays none": plan("none"),
+    "becomes static": plan("none", "static"),
+    "goes back to none": plan("static", "none"),
+    "unreadable": plan(None),
+    "unreachable": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "static"),
+    [
+        ([], ["stays static", "goes back to none"]),
+        (list(PLANS), ["stays static", "becomes static"]),
+        (["becomes static"], ["stays static", "becomes static", "goes back to none"]),
+        (["goes back to none"], ["stays static"]),
+    ],
+)
+def test_static_hosts(changed: list[str], static: list[str]) -> None:
+    assert static_hosts(PLANS, changed) == static

@@ -35,6 +35,16 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.golang 
         ("0.5Ki", 512, "{{512 0} {<nil>}  BinarySI}", "512"),
         ("500M", 5 * 10**8, "{{500 6} {<nil>}  DecimalSI}", "500M"),
         ("1E", 10**18, "{{1 18} {<nil>}  DecimalSI}", "1E"),
+        ("1000E", 10**21, "{{1000 18} {<nil>}  DecimalSI}", "1000E"),
+        ("1e21", 10**21, "{{1 21} {<nil>}  DecimalExponent}", "1e21"),
+        ("-1.5Ki", -1536, "{{-1536 0} {<nil>}  BinarySI}", "-1536"),
+        ("-2Ki", -2048, "{{-2048 0} {<nil>}  BinarySI}", "-2Ki"),
+        # What is finer than a billionth, or than a byte, is rounded away from zero.
+        ("1n", Fraction(1, 10**9), "{{1 -9} {<nil>}  DecimalSI}", "1n"),
+        ("0.1n", Fraction(1, 10**9), "{{1 -9} {<nil>}  DecimalSI}", "1n"),
+        ("-1.1n", Fraction(-2, 10**9), "{{-2 -9} {<nil>}  DecimalSI}", "-2n"),
+        ("0.0000000001e-2", Fraction(1, 10**9), "{{1 -9} {<nil>}  DecimalExponent}", "1e-9"),
+        ("0.0001Ki", 1, "{{1 0} {<nil>}  BinarySI}", "1"),
     ],
 )
 def test_amounts(text: str, exact: Fraction, printed: str, shown: str) -> None:
@@ -42,6 +52,34 @@ def test_amounts(text: str, exact: Fraction, printed: str, shown: str) -> None:
     assert amount.exact() == exact
     assert amount.printed() == printed
     assert str(amount) == shown
+
+
+@pytest.mark.parametrize(
+    ("suffix", "factor"),
+    [
+        ("n", Fraction(1, 10**9)),
+        ("u", Fraction(1, 10**6)),
+        ("m", Fraction(1, 10**3)),
+        ("", 1),
+        ("k", 10**3),
+        ("M", 10**6),
+        ("G", 10**9),
+        ("T", 10**12),
+        ("P", 10**15),
+        ("E", 10**18),
+        ("Ki", 1 << 10),
+        ("Mi", 1 << 20),
+        ("Gi", 1 << 30),
+        ("Ti", 1 << 40),
+        ("Pi", 1 << 50),
+        ("Ei", 1 << 60),
+    ],
+)
+def test_suffixes(suffix: str, factor: Fraction) -> None:
+    for number in (1, 7):
+        amount = Amount.parse("%d%s" % (number, suffix))
+        assert amount.exact() == number * factor
+        assert str(amount) == "%d%s" % (number, suffix)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +108,7 @@ def test_no_amounts(text: str, error: str) -> None:
         ("1Gi", "1G", "2073741824"),  # in the format of the first
         ("1G", "24k", "1000024k"),
         ("1", "500m", "1500m"),
+        ("0.5Ki", "500m", "512500m"),
     ],
 )
 def test_sums(one: str, other: str, total: str) -> None:

@@ -64,6 +64,61 @@ def test_known_fields() -> None:
     assert unknown_fields(nested, 36) == []
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "authentication.anonymous.enabled",
+        "authentication.webhook.enabled",
+        "authentication.webhook.cacheTTL",
+        "authentication.x509.clientCAFile",
+        "authorization.mode",
+        "authorization.webhook.cacheAuthorizedTTL",
+        "authorization.webhook.cacheUnauthorizedTTL",
+        "crashLoopBackOff.maxContainerRestartPeriod",
+        "memorySwap.swapBehavior",
+        "reservedMemory.numaNode",
+        "reservedMemory.limits",
+        "shutdownGracePeriodByPodPriority.priority",
+        "shutdownGracePeriodByPodPriority.shutdownGracePeriodSeconds",
+        "userNamespaces.idsPerPod",
+    ],
+)
+def test_members(path: str) -> None:
+    def found(path: str) -> list[str]:
+        value: Any = None
+        for name in reversed(path.split(".")):
+            value = {name: value}
+        return [finding.where for finding in unknown_fields(value, 36)]
+
+    assert found(path) == []
+    assert found(path + "s") == [path + "s"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "since"),
+    [
+        ("containerRuntimeEndpoint", "unix:///run/x.sock", 27),
+        ("cpuManagerPolicyOptions", {"full-pcpus-only": "true"}, 22),
+        ("failCgroupV1", True, 31),
+        ("memoryManagerPolicy", "Static", 21),
+        ("memoryReservationPolicy", "None", 36),
+        ("mergeDefaultEvictionSettings", True, 33),
+        ("reservedMemory", [{"numaNode": 0}], 21),
+        ("singleProcessOOMKill", True, 32),
+        ("tlsCurvePreferences", [1], 36),
+        ("topologyManagerPolicyOptions", {"prefer-closest-numa-nodes": "true"}, 26),
+    ],
+)
+def test_a_field_counts_from_its_version_on(name: str, value: object, since: int) -> None:
+    values = {name: value}
+    assert unknown_fields(values, since) == []
+    assert decoded(values, since) == (values, [])
+    (finding,) = unknown_fields(values, since - 1)
+    assert finding.where == name
+    assert finding.remedy == "remove it, or upgrade to Kubernetes 1.%d" % since
+    assert decoded(values, since - 1) == ({}, [])
+
+
 STRUCT = "failed to decode: json: cannot unmarshal %s into Go struct field KubeletConfiguration.%s of type %s"
 
 
@@ -82,6 +137,7 @@ STRUCT = "failed to decode: json: cannot unmarshal %s into Go struct field Kubel
             {"kubeReserved": {"cpu": "0.5"}},
         ),
         ({"kubeReserved": {"cpu": {}}}, STRUCT % ("object", "kubeReserved", "string"), {"kubeReserved": {}}),
+        ({"kubeReserved": True}, STRUCT % ("bool", "kubeReserved", "map[string]string"), {}),
         ({"kubeReserved": []}, STRUCT % ("array", "kubeReserved", "map[string]string"), {}),
         ({"featureGates": {"A": "true"}}, STRUCT % ("string", "featureGates", "bool"), {"featureGates": {"A": True}}),
         ({"featureGates": {"A": 1}}, STRUCT % ("number", "featureGates", "bool"), {"featureGates": {}}),
@@ -91,7 +147,11 @@ STRUCT = "failed to decode: json: cannot unmarshal %s into Go struct field Kubel
         ({"maxPods": 110.0}, STRUCT % ("number 110.0", "maxPods", "int32"), {}),
         ({"maxPods": 1.5}, STRUCT % ("number 1.5", "maxPods", "int32"), {}),
         ({"maxPods": 1 << 31}, STRUCT % ("number 2147483648", "maxPods", "int32"), {}),
+        ({"maxPods": -(1 << 31) - 1}, STRUCT % ("number -2147483649", "maxPods", "int32"), {}),
+        ({"podPidsLimit": 1 << 63}, STRUCT % ("number 9223372036854775808", "podPidsLimit", "int64"), {}),
         ({"maxPods": "110"}, STRUCT % ("string", "maxPods", "int32"), {}),
+        ({"maxPods": {}}, STRUCT % ("object", "maxPods", "int32"), {}),
+        ({"clusterDNS": {"10.0.0.10": True}}, STRUCT % ("object", "clusterDNS", "[]string"), {}),
         ({"maxPods": True}, STRUCT % ("bool", "maxPods", "int32"), {}),
         (
             {"enforceNodeAllocatable": "pods"},
@@ -145,12 +205,13 @@ def test_wrong_types(values: dict[str, Any], text: str, kept: dict[str, Any]) ->
 @pytest.mark.parametrize(
     ("values", "found"),
     [
-        ({"apiVersion": "v", "what": "ever", "cpuManagerPolicy": None}, {"apiVersion": "v"}),
+        ({"what": "ever", "cpuManagerPolicy": None, "apiVersion": "v"}, {"apiVersion": "v"}),
         ({"cpuCFSQuotaPeriod": "5ms"}, {"cpuCFSQuotaPeriod": 5_000_000}),
         ({"featureGates": {"A": None}}, {"featureGates": {"A": False}}),
         ({"kubeReserved": {"cpu": None}}, {"kubeReserved": {"cpu": ""}}),
         ({"enforceNodeAllocatable": [None]}, {"enforceNodeAllocatable": [""]}),
-        ({"podPidsLimit": 1 << 40, "maxPods": -1}, {"podPidsLimit": 1 << 40, "maxPods": -1}),
+        ({"podPidsLimit": (1 << 63) - 1}, {"podPidsLimit": (1 << 63) - 1}),
+        ({"maxPods": (1 << 31) - 1, "port": -(1 << 31)}, {"maxPods": (1 << 31) - 1, "port": -(1 << 31)}),
         ({"memorySwap": {"swapBehavior": 1}}, {"memorySwap": {"swapBehavior": 1}}),
     ],
 )
@@ -158,13 +219,21 @@ def test_decoded(values: dict[str, Any], found: dict[str, Any]) -> None:
     assert decoded(values, 36) == (found, [])
 
 
-def test_fields_that_are_too_new_do_not_count() -> None:
-    values = {"topologyManagerPolicyOptions": {"a": "b"}}
-    assert decoded(values, 26) == (values, [])
-    assert decoded(values, 25) == ({}, [])
-
-
-def test_a_remedy_shows_the_quotes() -> None:
-    _found, (finding,) = decoded({"cpuManagerPolicyOptions": {"full-pcpus-only": True}}, 36)
-    assert finding.remedy == 'put it in quotes, as in "true"'
-    assert finding.where == "cpuManagerPolicyOptions.full-pcpus-only"
+@pytest.mark.parametrize(
+    ("values", "where", "remedy"),
+    [
+        (
+            {"cpuManagerPolicyOptions": {"full-pcpus-only": True}},
+            "cpuManagerPolicyOptions.full-pcpus-only",
+            'put it in quotes, as in "true"',
+        ),
+        ({"kubeReserved": {"cpu": ["1"]}}, "kubeReserved.cpu", "write a string"),
+        ({"kubeReserved": {"cpu": {"is": "1"}}}, "kubeReserved.cpu", "write a string"),
+        ({"featureGates": {"A": "true"}}, "featureGates.A", "write true or false"),
+        ({"maxPods": "110"}, "maxPods", "write a int32"),
+    ],
+)
+def test_a_remedy_says_what_to_write(values: dict[str, Any], where: str, remedy: str) -> None:
+    _found, (finding,) = decoded(values, 36)
+    assert finding.where == where
+    assert finding.remedy == remedy

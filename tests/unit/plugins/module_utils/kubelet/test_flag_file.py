@@ -166,7 +166,7 @@ def test_kubelet_args(texts: list[str], lists: list[list[str]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("kubelet-arg: !x [a]\n", "tag"), ('{"kubelet-arg": ["a"\n', "is the file whole")]
+    ("text", "message"), [("kubelet-arg: *x\n", "alias"), ('{"kubelet-arg": ["a"\n', "is the file whole")]
 )
 def test_kubelet_args_that_cannot_be_read(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -46,6 +46,15 @@ CFS = "CustomCPUCFSQuotaPeriod"
         ("allAlpha", True, 36, "unrecognized feature gate: allAlpha"),
         ("NodeSwop", True, 36, "unrecognized feature gate: NodeSwop"),
         ("NodeSwaps", True, 36, "unrecognized feature gate: NodeSwaps"),
+        ("NodeSwapss", True, 36, ""),
+        ("NodeSwa", True, 36, "unrecognized feature gate: NodeSwa"),
+        ("NodeSw", True, 36, ""),
+        ("odeSwap", True, 36, "unrecognized feature gate: odeSwap"),
+        ("deSwap", True, 36, ""),
+        ("TheNodeSwap", True, 36, ""),
+        ("NodeXSwap", True, 36, "unrecognized feature gate: NodeXSwap"),
+        ("NodeXXSwap", True, 36, ""),
+        ("NodeSxxp", True, 36, ""),
     ],
 )
 def test_findings(name: str, value: bool, minor: int, text: str) -> None:

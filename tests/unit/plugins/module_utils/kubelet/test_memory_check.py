@@ -37,12 +37,20 @@ FINE: list[dict[str, Any]] = [
     {**STATIC, "reservedMemory": [{"limits": {"memory": "512Mi"}}, {"numaNode": 1, "limits": {"memory": "536870912"}}]},
     {"memoryManagerPolicy": "Static", "reservedMemory": [{"limits": {"memory": "100Mi"}}]},
     {**STATIC, "evictionHard": {}, "reservedMemory": [{"limits": {"memory": "924Mi"}}]},
+    {**STATIC, "evictionHard": {"memory.available": "100Mi"}, "reservedMemory": EQUAL},
+    {**STATIC, "evictionHard": {"memory.available": "100%"}, "reservedMemory": [{"limits": {"memory": "924Mi"}}]},
     {**STATIC, "evictionHard": {"memory.available": "0%"}, "reservedMemory": [{"limits": {"memory": "924Mi"}}]},
     {
         **STATIC,
         "evictionHard": {"nodefs.available": "10%"},
         "mergeDefaultEvictionSettings": True,
         "reservedMemory": EQUAL,
+    },
+    {
+        **STATIC,
+        "evictionHard": {"memory.available": "612Mi"},
+        "mergeDefaultEvictionSettings": True,
+        "reservedMemory": [{"limits": {"memory": "1536Mi"}}],
     },
     {
         "memoryManagerPolicy": "Static",
@@ -91,6 +99,13 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
         ["the reserved memory configuration references a NUMA node 2 that does not exist on this machine"],
     ),
     (
+        {**STATIC, "reservedMemory": [{"numaNode": node} for node in (9, 2)]},
+        [
+            "the reserved memory configuration references a NUMA node 2 that does not exist on this machine",
+            "the reserved memory configuration references a NUMA node 9 that does not exist on this machine",
+        ],
+    ),
+    (
         {**STATIC, "reservedMemory": [{"limits": {"memory": "1Gi", "cpu": "1"}}]},
         [
             (
@@ -110,6 +125,10 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
         {**STATIC, "reservedMemory": [{"limits": {"memory": "1Gi", "hugepages-2Mi": "4Mi"}}]},
         [unequal("4Mi", "0", "hugepages-2Mi")],
     ),
+    (
+        {**STATIC, "reservedMemory": [{"limits": {"hugepages-2Mi": "4Mi", "hugepages-1Gi": "1Gi"}}]},
+        [unequal("1Gi", "0", "hugepages-1Gi"), unequal("4Mi", "0", "hugepages-2Mi"), unequal("0", "1Gi")],
+    ),
     ({"memoryManagerPolicy": "static"}, ['unknown policy: "static"']),
     ({"memoryManagerPolicy": "BestEffort"}, ['policy "BestEffort" is not available for platform "linux"']),
 ]
@@ -118,6 +137,23 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
 @pytest.mark.parametrize(("values", "found"), REFUSED)
 def test_refused(values: dict[str, Any], found: list[str]) -> None:
     assert refusals(check(values, "2s1n2c").findings) == found
+
+
+@pytest.mark.parametrize(
+    ("values", "where"),
+    [
+        ({"reservedMemory": [{}, {"limits": {"cpu": "1"}}]}, "reservedMemory[1].limits.cpu"),
+        ({"reservedMemory": [{}, {"limits": {"memory": "0"}}]}, "reservedMemory[1].limits.memory"),
+        ({"reservedMemory": [*EQUAL, *EQUAL]}, "reservedMemory[1].limits.memory"),
+        ({"reservedMemory": [{}, {"limits": {"memory": "much"}}]}, "reservedMemory[1].limits.memory"),
+        ({**STATIC, "reservedMemory": [{"numaNode": 2}]}, "reservedMemory"),
+        (STATIC, "reservedMemory"),
+        ({"memoryManagerPolicy": "Static", "evictionHard": {}}, "reservedMemory"),
+        ({"memoryManagerPolicy": "static"}, "memoryManagerPolicy"),
+    ],
+)
+def test_where(values: dict[str, Any], where: str) -> None:
+    assert [finding.where for finding in check(values, "2s1n2c").findings] == [where]
 
 
 def test_what_is_not_known_is_not_judged() -> None:
@@ -136,8 +172,40 @@ def test_older_versions() -> None:
     assert check(off, minor=31).findings == []
     assert len(check({**off, "reservedMemory": [{"limits": {"cpu": "1"}}]}, minor=31).findings) == 1
     assert refusals(check({"memoryManagerPolicy": "BestEffort"}, minor=31).findings) == ['unknown policy: "BestEffort"']
+    assert refusals(check({"memoryManagerPolicy": "BestEffort"}, minor=32).findings) == [
+        'policy "BestEffort" is not available for platform "linux"'
+    ]
     # Fields that it does not have yet are ignored.
     assert refusals(check({"memoryManagerPolicy": "Static"}, minor=20).findings) == []
+    merged = {**STATIC, "evictionHard": {}, "mergeDefaultEvictionSettings": True, "reservedMemory": EQUAL}
+    assert refusals(check(merged, "2s1n2c", 33).findings) == []
+    assert refusals(check(merged, "2s1n2c", 32).findings) == [unequal("1Gi", "924Mi")]
+
+
+def memory_check(values: dict[str, Any], minor: int = 36) -> MemoryCheck:
+    return MemoryCheck(values, Gates({}, minor), host("2s1n2c", minor), {})
+
+
+def test_the_policy() -> None:
+    assert memory_check({}).policy_name() == "None"
+    assert memory_check({"memoryManagerPolicy": ""}).policy_name() == "None"
+    assert memory_check({"memoryManagerPolicy": "Static"}).policy_name() == "Static"
+    assert memory_check({"memoryManagerPolicy": "static"}).policy_name() is None
+    assert memory_check({"memoryManagerPolicy": "Static"}, 21).policy_name() is None  # its gate is off
+
+
+def test_what_is_reserved() -> None:
+    reserved = [
+        {"limits": {"memory": "1Gi"}},
+        {"numaNode": 1, "limits": {"memory": "1500m", "hugepages-2Mi": "4Mi"}},
+        {"numaNode": 0, "limits": {"hugepages-1Gi": "1Gi", "memory": "?"}},
+        "1Gi",
+    ]
+    assert memory_check({"reservedMemory": reserved}).reserved() == {
+        0: {"memory": GIB, "hugepages-1Gi": GIB},
+        1: {"memory": 2, "hugepages-2Mi": 4 << 20},
+    }
+    assert memory_check({"reservedMemory": "1Gi"}).reserved() == {}
 
 
 def test_the_reservation_of_memory() -> None:

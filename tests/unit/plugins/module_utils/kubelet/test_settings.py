@@ -211,6 +211,7 @@ UNREADABLE = [
         "reservedMemory: [{'numaNode': 0}] is not a list of mappings with numaNode and limits",
     ),
     ("reservedMemory:\n- {numaNode: '0', limits: {}}\n", "reservedMemory: numaNode '0' is not a number"),
+    ("reservedMemory:\n- {numaNode: true, limits: {}}\n", "reservedMemory: numaNode True is not a number"),
     ("reservedMemory:\n- {limits: {memory: x}}\n", "reservedMemory: quantity 'x': a number is missing"),
     (
         "systemReserved:\n  cpu: true\n",
@@ -253,6 +254,8 @@ def test_check_settings() -> None:
     check_settings(DEFAULTS)
     check_settings(OTHERS)
     check_settings({"cpu_manager_reconcile_period": "0"})
+    check_settings({"cpu_cfs_quota_period": "1ms"})
+    check_settings({"cpu_cfs_quota_period": "1s"})
 
 
 BAD = [
@@ -298,8 +301,11 @@ BAD = [
     ("kube_reserved_cpu", "-1", "'-1' is negative; write 0 or more"),
     ("system_reserved_cpu", "-1m", "'-1m' is negative; write 0 or more"),
     ("kube_reserved_memory", "-1Gi", "'-1Gi' is negative; write 0 or more"),
+    ("system_reserved_memory", "-1Gi", "'-1Gi' is negative; write 0 or more"),
     ("cpu_cfs_quota_period", "2s", "'2s' is out of range; write 1ms to 1s"),
     ("cpu_cfs_quota_period", "0", "'0' is out of range; write 1ms to 1s"),
+    ("cpu_cfs_quota_period", "999us", "'999us' is out of range; write 1ms to 1s"),
+    ("cpu_cfs_quota_period", "1000001us", "'1000001us' is out of range; write 1ms to 1s"),
     ("cpu_cfs_quota", "yes", "'yes' is neither true nor false"),
     ("memory_manager_policy", "BestEffort", "'BestEffort' is not one of None, Static"),
 ]
@@ -760,6 +766,8 @@ def test_the_usual_fields_are_those_of_which_nothing_is_ignored() -> None:
     for minor in range(settings_module._USUAL_SINCE, NEWEST_MINOR + 2):
         assert unknown_fields(usual, minor) == []
     assert {"cpuManagerPolicyOptions", "containerRuntimeEndpoint", "memorySwap", "reservedMemory"} <= set(usual)
+    assert ignored_key_notes(Configuration(usual, "/x"), NEWEST_MINOR) == []
+    assert len(ignored_key_notes(Configuration({**usual, "unusual": 1}, "/x"), NEWEST_MINOR)) == 1
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,25 @@ FINE: list[tuple[dict[str, Any], str, int]] = [
     ({"cpuManagerPolicy": None, "kubeReserved": None, "featureGates": None}, "1s4c2t", 36),
     ({"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "1"}, "systemReserved": {"cpu": "1"}}, "1s4c2t", 36),
     ({"kubeReserved": {"cpu": "7", "memory": "1Gi", "pid": "100", "ephemeral-storage": "1Gi"}}, "1s4c2t", 36),
+    ({"reservedSystemCPUs": "0-4"}, "1s4c2t", 36),
+    (
+        {**STATIC, "reservedSystemCPUs": "1,5", "cpuManagerPolicyOptions": {"full-pcpus-only": "true"}},
+        "1s4c2t",
+        36,
+    ),
+    ({"reservedSystemCPUs": ""}, "1s4c2t", 20),
+    ({"kubeReserved": {"cpu": "8"}}, "1s4c2t", 36),
+    # Before 1.23 options had no levels.
+    (
+        {
+            **STATIC,
+            **NO_QUOTA,
+            "featureGates": {"CPUManagerPolicyOptions": True},
+            "cpuManagerPolicyOptions": {"full-pcpus-only": "true"},
+        },
+        "1s4c2t",
+        22,
+    ),
     ({**STATIC, **ALPHA, "cpuManagerPolicyOptions": {"align-by-socket": "true"}}, "1s4c2t", 36),
     (
         {**STATIC, "featureGates": {"AllAlpha": True}, "cpuManagerPolicyOptions": {"align-by-socket": "true"}},
@@ -136,6 +155,7 @@ REFUSED: list[tuple[dict[str, Any], str, int, list[str]]] = [
         20,
         ['Invalid cpuset "3,7" specified by --reserved-cpus'],
     ),
+    ({"reservedSystemCPUs": "3,7"}, "1s4c2t+offline5", 21, []),
     # --- kubeReserved, systemReserved
     ({"kubeReserved": {"gpu": "1"}}, "1s4c2t", 36, ['cannot reserve "gpu" resource']),
     (
@@ -180,6 +200,19 @@ REFUSED: list[tuple[dict[str, Any], str, int, list[str]]] = [
                 'invalid Node Allocatable configuration. Resource "memory" has a reservation of'
                 " {{17284726784 0} {<nil>}  BinarySI} but capacity of {{17179869184 0} {<nil>}  BinarySI}."
                 " Expected capacity >= reservation."
+            )
+        ],
+    ),
+    # Without a CPU manager its policy counts no CPUs.
+    (
+        {"cpuManagerPolicy": "static", "featureGates": {"CPUManager": False}, "kubeReserved": {"cpu": "9"}},
+        "1s4c2t",
+        25,
+        [
+            (
+                'invalid Node Allocatable configuration. Resource "cpu" has a reservation of'
+                " {{9 0} {<nil>}  DecimalSI}"
+                " but capacity of {{8000 -3} {<nil>}  DecimalSI}. Expected capacity >= reservation."
             )
         ],
     ),
@@ -241,6 +274,17 @@ REFUSED: list[tuple[dict[str, Any], str, int, list[str]]] = [
             (
                 "new static policy error: CPU Manager Policy Alpha-level Options not enabled, but option"
                 ' "strict-cpu-reservation" provided'
+            )
+        ],
+    ),
+    (
+        {**STATIC, "cpuManagerPolicyOptions": {"distribute-cpus-across-numa": "true"}},
+        "1s4c2t",
+        23,
+        [
+            (
+                "new static policy error: CPU Manager Policy Alpha-level Options not enabled, but option"
+                ' "distribute-cpus-across-numa" provided'
             )
         ],
     ),
@@ -348,6 +392,52 @@ def test_refused(values: dict[str, Any], machine: str, minor: int, texts: list[s
     assert sorted(refusals(check(values, machine, minor).findings)) == sorted(texts)
 
 
+OPTIONS = "cpuManagerPolicyOptions"
+
+
+@pytest.mark.parametrize(
+    ("values", "where"),
+    [
+        ({"reservedSystemCPUs": "0", "kubeReservedCgroup": "/runtime"}, ["reservedSystemCPUs"]),
+        ({"reservedSystemCPUs": "0", "systemReservedCgroup": "/system"}, ["reservedSystemCPUs"]),
+        ({"reservedSystemCPUs": "?"}, ["reservedSystemCPUs"]),
+        ({"reservedSystemCPUs": "8"}, ["reservedSystemCPUs"]),
+        (
+            {"kubeReserved": {"gpu": "1", "nic": "1", "pid": "?"}},
+            ["kubeReserved.gpu", "kubeReserved.nic", "kubeReserved.pid"],
+        ),
+        (
+            {"systemReserved": {"cpu": "?", "memory": "-1", "pid": "?"}},
+            ["systemReserved.cpu", "systemReserved.memory", "systemReserved.pid"],
+        ),
+        ({"kubeReserved": {"cpu": "9", "memory": "17Gi"}}, ["memory", "cpu"]),  # of several fields together
+        ({"cpuManagerPolicy": "static"}, ["reservedSystemCPUs"]),
+        ({"cpuManagerPolicy": "dynamic"}, ["cpuManagerPolicy"]),
+        ({OPTIONS: {"full-pcpus-only": "true"}}, [OPTIONS]),
+        ({**STATIC, OPTIONS: {"a": "1", "full-pcpus-only": "?"}}, [OPTIONS + ".a", OPTIONS + ".full-pcpus-only"]),
+        (
+            {
+                **STATIC,
+                **ALPHA,
+                OPTIONS: {"distribute-cpus-across-cores": "true", "full-pcpus-only": "true"},
+            },
+            [OPTIONS],
+        ),
+        (
+            {
+                **STATIC,
+                **ALPHA,
+                OPTIONS: {"align-by-socket": "true"},
+                "topologyManagerPolicy": "single-numa-node",
+            },
+            [OPTIONS + ".align-by-socket"],
+        ),
+    ],
+)
+def test_where(values: dict[str, Any], where: list[str]) -> None:
+    assert [finding.where for finding in check(values).findings if finding.fatal] == where
+
+
 def test_all_is_told_at_once() -> None:
     """Of each part of the kubelet something."""
     values = {
@@ -380,11 +470,26 @@ def test_what_depends_on_something_refused_is_left_out() -> None:
         {"reservedSystemCPUs": "0-"},
         {"reservedSystemCPUs": "64"},
         {"kubeReserved": {"cpu": "?"}},
+        {"kubeReserved": {"cpu": "-1", "memory": "1Gi"}},
+        {"reservedSystemCPUs": "0,4", "systemReserved": {"memory": "?"}},
     ):
         checked = check({"cpuManagerPolicy": "static", **values})
         assert len(checked.findings) == 1
         assert checked.cpu_manager is None
         assert checked.cpu_manager_policy == "static"
+    # A CPU that is online, of a number that this kubelet does not take.
+    old = check({**STATIC, **NO_QUOTA, "reservedSystemCPUs": "3,7"}, "1s4c2t+offline5", 20)
+    assert len(old.findings) == 1
+    assert old.cpu_manager is None
+
+
+def test_options_that_go_together_are_checked_beside_those_that_do_not() -> None:
+    excluded = {"full-pcpus-only": "true", "distribute-cpus-across-cores": "true"}
+    values = {**STATIC, **ALPHA, "topologyManagerPolicy": "single-numa-node"}
+    assert [finding.where for finding in check({**values, OPTIONS: excluded}).findings] == [OPTIONS]
+    both = check({**values, OPTIONS: {**excluded, "align-by-socket": "true"}})
+    assert [finding.where for finding in both.findings] == [OPTIONS, OPTIONS + ".align-by-socket"]
+    assert both.cpu_manager is None
 
 
 HARMFUL: list[tuple[dict[str, Any], str, list[tuple[str, str]]]] = [
@@ -502,7 +607,16 @@ def test_what_the_managers_start_with() -> None:
     assert checked.cpu_manager_policy == "static"
     assert checked.memory_manager_policy == "None"
     assert check({}).cpu_manager == CPUManagerConfig("none", all_cpus)
-    assert check({"featureGates": {"PodLevelResourceManagers": True}}).pod_level
+    for policy in ({}, STATIC):
+        assert not check(policy).pod_level
+        pod_level = check({**policy, "featureGates": {"PodLevelResourceManagers": True}})
+        assert pod_level.pod_level
+        assert pod_level.cpu_manager is not None
+        assert pod_level.cpu_manager.pod_level
+    # So little as no thousandth of a CPU is rounded up to the next CPU.
+    rounded = check({"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "1000001u"}}).cpu_manager
+    assert rounded is not None
+    assert rounded.reserved == reserved
     off = check({"featureGates": {"CPUManager": False}}, minor=20)
     assert off.cpu_manager_policy is None
     assert off.cpu_manager is None

@@ -33,6 +33,8 @@ def texts(values: dict[str, Any], minor: int = 36, machine: Host | None = None) 
     [
         ({}, 36),
         ({"topologyManagerPolicy": "none", OPTIONS: {"what": "ever"}}, 36),
+        ({OPTIONS: {"what": "ever"}}, 36),
+        ({"topologyManagerPolicy": "", OPTIONS: {"what": "ever"}}, 36),
         ({"topologyManagerPolicy": "unknown", OPTIONS: {"what": "ever"}}, 36),  # the validation says it
         ({**RESTRICTED, OPTIONS: {"prefer-closest-numa-nodes": "true"}}, 28),
         ({**RESTRICTED, OPTIONS: {"max-allowable-numa-nodes": "16"}}, 31),
@@ -98,6 +100,15 @@ def test_options(options: dict[str, str], minor: int, found: list[str]) -> None:
         (
             {},
             "prefer-closest-numa-nodes",
+            27,
+            (
+                "topology manager policy options map[prefer-closest-numa-nodes:true] require feature gates"
+                ' "TopologyManagerPolicyOptions" enabled'
+            ),
+        ),
+        (
+            {},
+            "prefer-closest-numa-nodes",
             26,
             (
                 "topology manager policy options map[prefer-closest-numa-nodes:true] require feature gates"
@@ -121,3 +132,49 @@ def test_the_machine() -> None:
     assert texts({**RESTRICTED, OPTIONS: {"prefer-closest-numa-nodes": "true"}}, machine=unknown) == [
         "cannot discover NUMA topology: error getting NUMA distances from cadvisor"
     ]
+
+
+@pytest.mark.parametrize(
+    ("values", "where"),
+    [
+        (
+            {OPTIONS: {"a": "1", "prefer-closest-numa-nodes": "?"}},
+            [OPTIONS + ".a", OPTIONS + ".prefer-closest-numa-nodes"],
+        ),
+        ({OPTIONS: {"max-allowable-numa-nodes": "4"}}, [OPTIONS + ".max-allowable-numa-nodes"]),
+        ({"featureGates": {"TopologyManagerPolicyOptions": False}, OPTIONS: {}}, [OPTIONS]),
+        ({}, ["topologyManagerPolicy"]),
+    ],
+)
+def test_where(values: dict[str, Any], where: list[str]) -> None:
+    values = {**RESTRICTED, **values}
+    gates = Gates(values.get("featureGates", {}), 31)
+    found = topology_manager_findings(values, gates, host("2s5n1c", 31))
+    assert [finding.where for finding in found] == where
+
+
+@pytest.mark.parametrize(
+    ("machine", "values", "minor", "remedy"),
+    [
+        ("2s5n1c", {}, 30, "set topologyManagerPolicy: none"),
+        ("2s5n1c", {}, 31, "set topologyManagerPolicy: none, or max-allowable-numa-nodes in " + OPTIONS),
+        ("2s1n1c", {OPTIONS: {"max-allowable-numa-nodes": "9"}}, 30, "remove it, or upgrade to Kubernetes 1.31"),
+        ("2s1n1c", {OPTIONS: {"prefer-closest-numa-nodes": "?"}}, 31, 'write "true" or "false"'),
+        (
+            "2s1n1c",
+            {OPTIONS: {"prefer-closest-numa-nodes": "true"}, "featureGates": {"TopologyManagerPolicyOptions": True}},
+            27,
+            "set featureGates.TopologyManagerPolicyAlphaOptions: true",
+        ),
+    ],
+)
+def test_the_remedy(machine: str, values: dict[str, Any], minor: int, remedy: str) -> None:
+    gates = Gates(values.get("featureGates", {}), minor)
+    (finding,) = topology_manager_findings({**RESTRICTED, **values}, gates, host(machine, minor))
+    assert finding.remedy == remedy
+
+
+def test_the_remedy_where_no_distances_are_known() -> None:
+    values = {**RESTRICTED, OPTIONS: {"prefer-closest-numa-nodes": "true"}}
+    (finding,) = topology_manager_findings(values, Gates({}, 36), host("2s1n2c")._replace(distances={}))
+    assert finding.remedy == "remove prefer-closest-numa-nodes"

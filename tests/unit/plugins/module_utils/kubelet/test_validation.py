@@ -68,6 +68,11 @@ REFUSED: list[tuple[dict[str, Any], int, list[str]]] = [
         ["cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {100µs} must be between 1ms and 1sec, inclusive"],
     ),
     (
+        {"cpuCFSQuotaPeriod": "1000001us"},
+        36,
+        ["cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {1.000001s} must be between 1ms and 1sec, inclusive"],
+    ),
+    (
         {**ON, "cpuCFSQuotaPeriod": "1m"},
         33,
         ["cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {1m0s} must be between 1ms and 1sec, inclusive"],
@@ -107,6 +112,17 @@ REFUSED: list[tuple[dict[str, Any], int, list[str]]] = [
         {"enforceNodeAllocatable": ["kube-reserved"]},
         31,
         ['kubeReservedCgroup (--kube-reserved-cgroup) must be specified when "kube-reserved" contained in ' + FLAG],
+    ),
+    (
+        {
+            "enforceNodeAllocatable": ["system-reserved", "system-reserved-compressible"],
+            "systemReservedCgroup": "/system",
+        },
+        31,
+        [
+            'option "system-reserved-compressible" specified for ' + FLAG + '. Valid options are "pods",'
+            ' "system-reserved", "kube-reserved" or "none"'
+        ],
     ),
     (
         {
@@ -167,7 +183,10 @@ OOM_KILL = "invalid configuration: singleProcessOOMKill must not be explicitly s
         ({}, 34, []),
         ({"failCgroupV1": False}, 36, []),
         ({"failCgroupV1": True}, 34, [MAINTENANCE]),
+        ({"failCgroupV1": True}, 31, [MAINTENANCE]),
         ({"failCgroupV1": True}, 30, []),
+        ({"singleProcessOOMKill": False}, 32, [OOM_KILL]),
+        ({"singleProcessOOMKill": False}, 31, []),
         ({"failCgroupV1": False, "singleProcessOOMKill": False}, 36, [OOM_KILL]),
         ({"failCgroupV1": False, "singleProcessOOMKill": True}, 36, []),
     ],

@@ -81,7 +81,7 @@ def test_a_thread_whose_sibling_is_taken_is_stranded_with_whole_cores_only() -> 
 def test_policy_none_gives_nothing() -> None:
     plan = ask(manifest("a", 4), cpu_manager_policy="none")
     assert [row["exclusive"] for row in plan["containers"]] == [False]
-    assert plan["allocatable"] == {}
+    assert (plan["allocatable"], plan["stranded"], plan["notes"]) == ({}, "", [])
 
 
 def test_a_checkpoint_that_is_refused_is_noted() -> None:

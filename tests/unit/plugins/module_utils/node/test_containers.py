@@ -73,6 +73,7 @@ def test_what_nobody_names_is_no_container() -> None:
     row = decide([sandbox], "static", STATE, ONLINE, all_named=True)[0]
     assert row.result == SKIPPED
     assert "neither the runtime nor a log names it" in row.why
+    assert decide([one("0-7")], "static", STATE, ONLINE, all_named=True)[0].result == WRITE
 
 
 def test_a_row_is_plain_data() -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, Mapping
 
 import pytest
@@ -23,6 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.setti
     plan_settings,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import describe_drift, report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.observation import Observed, observe
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import Format3, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import (
@@ -32,6 +34,15 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validat
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import Judgement, judge
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
+    SYSTEMD,
+    V1,
+    Files,
+    container_files,
+    pod_path,
+    write_cgroups,
+)
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
 
@@ -165,6 +176,14 @@ def test_a_configuration_that_cannot_be_read_is_reported() -> None:
     assert found["found_refusal"] == "/var/lib/kubelet/config.yaml: line 1: is never closed"
     # The checkpoint is read all the same.
     assert found["cpus"]["exclusive"] == "1,5"
+
+
+def test_what_is_wrong_without_a_place_or_a_remedy_is_cured_by_what_was_there_before() -> None:
+    topology = parse_name("1s4c2t").topology()
+    found = report(topology, Machine(kubelet_view(topology)), None, None, {}, None, NodeError("is strange"))
+    (row,) = found["drift"]
+    assert (row["found"], row["source"]) == ("is strange", None)
+    assert row["remedy"].endswith("with the playbook rollback")
 
 
 def test_a_value_that_cannot_be_read_is_reported() -> None:
@@ -311,6 +330,58 @@ def test_reserved_cpus_of_a_kubelet_that_would_not_start() -> None:
     found = told({"reserved_system_cpus": "", "kube_reserved_cpu": "1"}, text)
     assert found["cpus"]["reserved"] == "0,4"
     assert found["cpus"]["reserved_wanted"] == "0"
+
+
+# --- what runs there --------------------------------------------------------------------------------
+
+OWN = "a" * 64
+
+
+def observed(root: Path, cpus: str) -> Observed:
+    """A node whose one container has these CPUs."""
+    pod = pod_path(SYSTEMD, "uid-a", "Guaranteed")
+    files = container_files(SYSTEMD, "containerd", pod, OWN, cpus)
+    whole = Files("0-7", "0")
+    write_cgroups(root, V1, {"kubepods.slice": whole, pod: whole, "system.slice": Files("0", "0"), **files}, nodes="0")
+    logs = root / "var/log/containers"
+    logs.mkdir(parents=True)
+    (logs / ("db-0_shop_a-%s.log" % OWN)).touch()
+    found, _notes = observe(Tree(str(root)), "")
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("held", "pool", "actions"), [("1,5", "0,2-4,6-7", []), ("1", "0,2-4,6-7", ["reconcile"])])
+def test_the_cpus_of_containers(tmp_path: Path, held: str, pool: str, actions: list[str]) -> None:
+    topology = parse_name("1s4c2t").topology()
+    seen = observed(tmp_path, held)
+    found = report(topology, Machine(kubelet_view(topology)), file(STATIC), state(pool, a="1,5"), SETTINGS, seen)
+    assert (found["status"], found["actions"]) == ("drift" if actions else "clean", actions)
+    assert [row["subject"] for row in found["drift"]] == ["container shop/db-0/a"] * len(actions)
+    assert found["owners"][0] == {"use": "exclusive", "owner": "shop/db-0/a", "cpus": "1,5"}
+    assert found["enforcement"]["containers"] == {"kept": 1 - len(actions), "different": len(actions), "skipped": 0}
+    assert found["notes"] == []
+
+
+def test_the_cpus_of_containers_come_after_a_reset(tmp_path: Path) -> None:
+    """It gives them out anew."""
+    topology = parse_name("1s4c2t").topology()
+    machine = Machine(kubelet_view(topology))
+    seen = observed(tmp_path, "1")
+    found = report(topology, machine, file(STATIC), state("0,2-4,6", a="1,5"), SETTINGS, seen)
+    assert found["actions"] == ["stop_kubelet", "reset_checkpoint", "start_kubelet"]
+    assert found["enforcement"]["containers"]["skipped"] == 1
+    # Where nothing can be compared, the pods have their names all the same.
+    found = report(topology, machine, None, state("0,2-4,6-7", a="1,5"), SETTINGS, seen, NodeError("is damaged"))
+    assert found["owners"][0]["owner"] == "shop/db-0/a"
+
+
+@pytest.mark.parametrize("shape", ["+isolated1-7", "+nohz1-7"])
+def test_reserved_cpus_that_are_isolated(shape: str) -> None:
+    found = told(SETTINGS, STATIC, state("0-7"), "1s4c2t" + shape)
+    assert found["status"] == "drift"
+    assert [row["wanted"] for row in found["drift"]] == ["1-3,5-7"]
+    assert any("over which the kernel balances no load" in note for note in found["notes"]) == ("isolated" in shape)
 
 
 # --- notes ------------------------------------------------------------------------------------------

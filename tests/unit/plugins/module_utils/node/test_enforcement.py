@@ -143,6 +143,12 @@ def test_a_container_whose_own_cpus_nobody_tells() -> None:
     assert rows(compared(observed({**NODE, SHARED: "4-7"}), whole)) == []
 
 
+def test_a_container_that_nobody_names_is_called_by_its_pod_and_id() -> None:
+    unknown = running(parent_of(SHARED) + "/d", "uid-web", "", None)
+    found = observed({**NODE, unknown.cgroup: "3"}, containers=(*CONTAINERS, unknown))._replace(all_named=False)
+    assert rows(compared(found)) == ["container uid-web/dddddddddddd: 3, not 0-1,4-7"]
+
+
 def test_a_shared_pool_without_cpus() -> None:
     told = compared(observed({**NODE, SHARED: "0-7"}), State(CPUSet(), {"uid-db": {"server": cpus("2-3")}}))
     assert rows(told) == ["container shop/web-1/app: 0-7, not 0-1,4-7"]
@@ -225,6 +231,12 @@ def test_what_another_policy_has_left() -> None:
     assert len(told.notes) == 1
     assert "although the policy gives none out: 2 (shop/db-0/server: 2-3, ...)" in told.notes[0]
     assert compared(observed(dict.fromkeys(NODE, "")), State(CPUSet(), {}), "none").notes == []
+    # Neither a sandbox nor a container that has ended, and one is one.
+    sandbox = running(parent_of(SHARED) + "/d", "uid-web", "", None)
+    ended = running(parent_of(SHARED) + "/e", "uid-web", "", "ended")
+    sets = {**NODE, SHARED: "", sandbox.cgroup: "0"}
+    (note,) = compared(observed(sets, containers=(*CONTAINERS, sandbox, ended)), State(CPUSet(), {}), "none").notes
+    assert "gives none out: 1 (shop/db-0/server: 2-3);" in note
 
 
 # --- laws ---------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -72,6 +73,45 @@ def test_a_journal_replaces_the_one_before(tree: Tree) -> None:
     assert os.listdir(os.path.dirname(tree.path(OPEN))) == []
 
 
+def test_a_journal_of_a_run_without_a_name(tree: Tree) -> None:
+    write_journal(tree, Journal(DRAINING, {}, {}, "one"))
+    journal = read_journal(tree)
+    assert journal is not None
+    assert journal.to_dict() == {"phase": "draining", "files": [], "facts": {}, "run": "one"}
+    put(tree, OPEN, b'{"format": 1, "phase": "changing", "facts": {}, "files": {}}')
+    assert read_journal(tree) == Journal(CHANGING, {}, {}, "")
+
+
+@pytest.mark.parametrize("use", [read_journal, remove_journal])
+def test_a_journal_that_is_a_link_to_nothing_is_not_none(tree: Tree, use: Callable[[Tree], object]) -> None:
+    journal = Path(tree.path(OPEN))
+    journal.parent.mkdir()
+    journal.symlink_to("nothing")
+    with pytest.raises(NodeError, match=r"change\.json: cannot be read"):
+        use(tree)
+
+
+def test_a_journal_without_a_place(tree: Tree) -> None:
+    directory = Path(tree.path(OPEN)).parent
+    directory.touch()
+    with pytest.raises(NodeError) as caught:
+        write_journal(tree, Journal(DRAINING, {}, {}))
+    assert (caught.value.where, "nothing was changed" in caught.value.problem) == (str(directory), True)
+    assert caught.value.remedy
+
+
+def test_what_cannot_be_saved(tree: Tree) -> None:
+    config = Path(tree.path(CONFIG))
+    config.symlink_to("missing.yaml")
+    with pytest.raises(NodeError, match=r"config\.yaml: is a link to nothing, .*/missing\.yaml, and") as caught:
+        save_files(tree, [CONFIG])
+    assert caught.value.remedy
+    config.unlink()
+    config.symlink_to("config.yaml")
+    with pytest.raises(NodeError, match=r"config\.yaml"):
+        save_files(tree, [CONFIG])
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -99,7 +139,7 @@ def test_a_damaged_journal(tree: Tree, content: bytes) -> None:
 
 
 def test_a_path_that_is_not_absolute(tree: Tree) -> None:
-    with pytest.raises(InputError, match=r"files: 'config\.yaml' is not an absolute path on the node"):
+    with pytest.raises(InputError, match=r"^files: 'config\.yaml' is not an absolute path on the node"):
         save_files(tree, ["config.yaml"])
 
 

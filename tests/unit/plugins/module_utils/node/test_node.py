@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import PERMISSION, InputError, NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import (
     ConfigurationError,
     KubeletConfiguration,
@@ -21,7 +21,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node imp
     node_name,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import NEWEST_MINOR
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import STYLES, Files, Style, write_cgroups
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
@@ -65,6 +65,35 @@ def test_no_machine(tmp_path: Path) -> None:
         _topology = Node(Tree(str(tmp_path))).topology
 
 
+def test_another_machine_in_its_place(root: Path) -> None:
+    node = Node(Tree(str(root)))
+    node.topology = parse_name("1s4c2t").topology()
+    assert str(node.machine().topology.all_cpus()) == "0-7"
+
+
+def test_the_same_node_with_other_files(root: Path) -> None:
+    file = write(root, "etc/kubelet.yaml", CONFIG.encode())
+    node = Node(Tree(str(root)), "/etc/kubelet.yaml", "/data", 33, ["/usr/bin/kubelet", "--cpu-cfs-quota=false"])
+    other = node.on(OverlaidTree(node.tree, {"/data/cpu_manager_state": b"{}"}))
+    assert (other.config_path, other.checkpoint(), other.minor) == ("/etc/kubelet.yaml", b"{}", 33)
+    assert other.needed_configuration().values["cpuCFSQuota"] is False
+    file.unlink()
+    assert other.configuration() is None
+    assert node.checkpoint() is None
+
+
+def test_where_containers_are_looked_for(root: Path) -> None:
+    """On a node without pods nothing is, and nothing is said of it."""
+    write(root, "var/lib/kubelet/config.yaml", CONFIG.encode())
+    node = Node(Tree(str(root)))
+    assert node.observed(node.configuration()) == (None, [])
+    write_cgroups(root, STYLES["v2"], {"kubepods": Files("0-6", "0")})
+    assert node.observed(None) == (None, [])
+    observed, notes = node.observed(node.configuration())
+    assert observed is not None
+    assert (observed.kubelets, notes) == (["kubepods"], [])
+
+
 @pytest.mark.parametrize("style", list(STYLES.values()), ids=list(STYLES))
 @pytest.mark.parametrize("name", ["kubepods.slice", "kubepods"])
 def test_whether_pods_run(root: Path, style: Style, name: str) -> None:
@@ -105,6 +134,9 @@ def test_no_kubelet(root: Path) -> None:
     assert message.endswith("name the file that the kubelet's --config gives in config_path")
     # A report does not fail for it, and says it.
     assert node.own_notes() == [message]
+    assert node.kubelet(None) is None
+    assert node.elsewhere({}) is None
+    assert node.found() == (None, None)
 
 
 def test_a_configuration_that_is_missing(root: Path) -> None:
@@ -118,6 +150,82 @@ def test_a_configuration_that_is_missing(root: Path) -> None:
     with pytest.raises(NodeError) as caught:
         node.needed_configuration()
     assert (str(caught.value), caught.value.kind) == (note, "no_configuration")
+    assert node.kubelet(None) is None
+    assert node.found() == (None, None)
+
+
+def run(root: Path, *arguments: str) -> Node:
+    """A node whose kubelet was started with these."""
+    write(root, "proc/7/cmdline", "".join(one + "\0" for one in ("/usr/bin/kubelet", *arguments)).encode())
+    return Node(Tree(str(root)))
+
+
+def test_a_kubelet_whose_file_is_gone(root: Path) -> None:
+    """It runs still, and would not start again."""
+    node = run(root, "--config=/etc/kubelet.yaml")
+    # What is found wrong is not said a second time.
+    assert node.own_notes() == []
+    configuration, problem = node.found()
+    assert configuration is None
+    assert problem is not None
+    assert problem.where == "%s/etc/kubelet.yaml" % root
+    assert "the kubelet was started with it" in problem.problem
+    assert "rollback" in problem.remedy
+    write(root, "etc/kubelet.yaml", CONFIG.encode())
+    configuration, problem = node.found()
+    assert configuration is not None
+    assert problem is None
+
+
+def test_a_configuration_that_was_there_before_the_last_change(root: Path) -> None:
+    journal = write(root, "var/lib/kubenode-cpu-manager/last-change.json", b"{}")
+    configuration, problem = Node(Tree(str(root))).found()
+    assert configuration is None
+    assert problem is not None
+    assert (problem.where, "rollback" in problem.remedy) == (str(journal), True)
+    write(root, "var/lib/kubelet/config.yaml", CONFIG.encode())
+    configuration, problem = Node(Tree(str(root))).found()
+    assert configuration is not None
+    assert problem is None
+
+
+def test_files_that_take_more_rights_are_no_finding(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be read with these rights may be in order."""
+    write(root, "var/lib/kubelet/config.yaml", CONFIG.encode())
+    node = Node(Tree(str(root)))
+
+    def read_text(path: str) -> str:
+        raise NodeError("cannot be read: Permission denied", path, "run as root", PERMISSION)
+
+    # Root, who may run these tests, reads everything.
+    monkeypatch.setattr(node.tree, "read_text", read_text)
+    with pytest.raises(NodeError, match="Permission denied"):
+        node.found()
+
+
+def test_a_kubelet_without_a_file(root: Path) -> None:
+    """Flags alone, or nothing at all, which leaves the defaults."""
+    node = run(root)
+    assert node.config_path is None
+    configuration = node.configuration()
+    assert configuration is not None
+    assert configuration.values.get("cpuManagerPolicy") is None
+    assert (node.configuration_paths(), node.own_notes()) == ([], [])
+    assert node.where_looked()[0] == "the processes (kubelet, kubelite, k3s)"
+    assert run(root, "--cpu-manager-policy=static").needed_configuration().values["cpuManagerPolicy"] == "static"
+
+
+def test_drop_ins(root: Path) -> None:
+    for name, text in (("20-b.conf", "maxPods: 2\n"), ("10-a.conf", "maxPods: 1\n"), ("README", "no YAML: [")):
+        write(root, "etc/kubelet.d/" + name, (CONFIG + text).encode())
+    paths = ["/etc/kubelet.d/10-a.conf", "/etc/kubelet.d/20-b.conf"]
+    node = run(root, "--config-dir=/etc/kubelet.d")
+    assert node.configuration_paths() == paths
+    assert [file.values["maxPods"] for file in node.drop_ins()] == [1, 2]
+    write(root, "etc/kubelet.yaml", CONFIG.encode())
+    node = run(root, "--config=/etc/kubelet.yaml", "--config-dir=/etc/kubelet.d")
+    assert node.configuration_paths() == ["/etc/kubelet.yaml", *paths]
+    assert node.needed_configuration().values["maxPods"] == 2
 
 
 def test_notes_on_the_kubelet(root: Path) -> None:
@@ -151,6 +259,18 @@ def test_configuration_elsewhere(root: Path) -> None:
     assert missing.configuration() is None
     with pytest.raises(NodeError, match=r"/opt/missing\.yaml: no kubelet configuration there"):
         missing.needed_configuration()
+
+
+def test_a_distribution_with_drop_ins_and_settings_elsewhere(root: Path) -> None:
+    """Which is seen by its files, without any flag."""
+    (root / "etc/machine-config-daemon").mkdir(parents=True)
+    write(root, "etc/kubernetes/kubelet.conf", (CONFIG + "maxPods: 1\n").encode())
+    write(root, "etc/openshift/kubelet.conf.d/10-a.conf", (CONFIG + "maxPods: 2\n").encode())
+    node = Node(Tree(str(root)))
+    assert node.needed_configuration().values["maxPods"] == 2
+    elsewhere = node.elsewhere({"cpu_manager_policy": "static"})
+    assert elsewhere is not None
+    assert elsewhere["name"] == "OpenShift"
 
 
 @pytest.mark.parametrize(
@@ -191,6 +311,11 @@ def test_checkpoint_elsewhere(root: Path, kubelet_root: str) -> None:
     write(root, "data/kubelet/cpu_manager_state", b"{}")
     node = Node(Tree(str(root)), kubelet_root=kubelet_root)
     assert node.checkpoint_path == "/data/kubelet/cpu_manager_state"
+    assert node.memory_state_path == "/data/kubelet/memory_manager_state"
+    assert node.state_paths == (node.checkpoint_path, node.memory_state_path)
+    assert node.memory_state() is None
+    write(root, "data/kubelet/memory_manager_state", b"{ }")
+    assert node.memory_state() == b"{ }"
     assert node.checkpoint() == b"{}"
 
 
@@ -218,7 +343,15 @@ def test_name_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("version", "minor"),
-    [("1.36", 36), ("v1.36", 36), ("v1.36.3", 36), ("1.33.13", 33), ("v1.32.4+k3s1", 32), ("v1.31.5-eks-5d632ec", 31)],
+    [
+        ("1.36", 36),
+        ("v1.36", 36),
+        ("v1.36.3", 36),
+        ("1.33.13", 33),
+        ("v1.32.4+k3s1", 32),
+        ("1.20", 20),
+        ("v1.31.5-eks-5d632ec", 31),
+    ],
 )
 def test_minor_version(version: str, minor: int) -> None:
     assert minor_version(version) == minor
@@ -267,7 +400,10 @@ def test_the_endpoint_of_a_distribution(root: Path, socket: str, endpoint: bool)
 
 
 def test_a_version_without_quotes() -> None:
-    with pytest.raises(InputError, match=r"older than 1\.20, the oldest that is known here; write a version in quotes"):
+    with pytest.raises(
+        InputError,
+        match=r"^kubelet_version: '1\.3' is older than 1\.20, the oldest that is known here; write a version in quotes",
+    ):
         minor_version("1.3")
 
 

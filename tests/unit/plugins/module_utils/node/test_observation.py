@@ -109,9 +109,21 @@ def test_what_a_process_may_use(tmp_path: Path, status: str) -> None:
     process = tmp_path / "proc" / str(int(OWN[:6], 16))
     process.mkdir()
     (process / "status").write_text(status)
+    # A sandbox only sleeps.
+    sandbox = tmp_path / "proc" / str(int(SANDBOX[:6], 16))
+    sandbox.mkdir()
+    (sandbox / "status").write_text("Cpus_allowed_list:\t1\n")
     found, _notes = observe(Tree(str(tmp_path)), "")
     assert found is not None
     assert found.affinities == ({OWN: cpus("3")} if status.endswith("3\n") else {})
+
+
+def test_containers_that_nobody_names(tmp_path: Path) -> None:
+    make_node(tmp_path, V1)
+    next((tmp_path / "var/log/containers").iterdir()).unlink()
+    found, _notes = observe(Tree(str(tmp_path)), "")
+    assert found is not None
+    assert ({one.name for one in found.running}, found.all_named, found.pod_names()) == ({None}, False, {})
 
 
 def test_a_node_without_cpusets(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Cgroup, parent_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import CPUS, Cgroup, parent_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.plan import Write
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.containers import KEPT, Running, decide
@@ -131,6 +132,23 @@ def test_what_the_kernel_does_not_give_is_not_written_again() -> None:
         plan_container(2, found, running(), cpus("1"), ONLINE, MEMS)
 
 
+@pytest.mark.parametrize(
+    ("version", "effective"),
+    [
+        (1, {"k": "0-5", "k/p": "0-1", "k/p/c": "0", "k/q": "", "kk": "0-3"}),
+        # What has no CPUs of its own, or none of those above, has all of them.
+        (2, {"k": "0-5", "k/p": "0-1", "k/p/c": "0", "k/q": "0-5", "kk": "0-3"}),
+    ],
+)
+def test_what_writes_make_effective_below(version: int, effective: Mapping[str, str]) -> None:
+    found = cgroups(version, {**TREE, "k/q": "", "kk": "0-3"})
+    found["k/q"] = found["k/q"]._replace(cpus=CPUSet() if version == 1 else None)
+    after = after_writes(version, found, [Write("k", CPUS, cpus("0-3"), cpus("0-5"))])
+    assert {path: str(after[path].effective_cpus) for path in effective} == effective
+    assert after["k"].cpus == cpus("0-5")
+    assert found["k"].cpus == cpus("0-3")
+
+
 subsets = st.frozensets(st.integers(0, 7)).map(CPUSet)
 some = st.frozensets(st.integers(0, 7), min_size=1).map(CPUSet)
 
@@ -234,12 +252,24 @@ def test_who_cannot_keep_its_cpus_gets_others() -> None:
 @pytest.mark.parametrize(
     ("listed", "reserved", "options", "error", "message"),
     [
-        ([Listed("a", "b", "c", 7)], "0,4", PLAIN, RefusedError, "pod a, container b: not enough cpus available"),
+        ([Listed("a", "b", "c", 7)], "0,4", PLAIN, RefusedError, "^pod a, container b: not enough cpus available"),
         ([Listed("a", "b", "c", 3)], "0,4", WHOLE_CORES, RefusedError, "SMT Alignment Error"),
         ([Listed("a", "b", "c", 8)], "", PLAIN, RefusedError, "no CPU would be left for the shared pool"),
-        ([], "7-8", PLAIN, InputError, "reserved_system_cpus: the node has no CPUs 8 online"),
-        ([Listed("a", "b", "c", -1)], "", PLAIN, InputError, "-1 CPUs are fewer than none"),
-        ([Listed("a", "b", "c", 1), Listed("a", "b", "d", 1)], "", PLAIN, InputError, "two containers named b"),
+        ([], "7-8", PLAIN, InputError, "^reserved_system_cpus: the node has no CPUs 8 online"),
+        (
+            [Listed("a", "b", "c", -1)],
+            "",
+            PLAIN,
+            InputError,
+            "^containers: pod a, container b: -1 CPUs are fewer than none",
+        ),
+        (
+            [Listed("a", "b", "c", 1), Listed("a", "b", "d", 1)],
+            "",
+            PLAIN,
+            InputError,
+            "^containers: pod a has two containers named b",
+        ),
     ],
 )
 def test_what_cannot_be_given_is_refused(

@@ -64,16 +64,24 @@ STATE = State(CPUSet.parse("0-3,6-7"), {"uid-db": {"server": CPUSet.parse("4-5")
 
 
 def make_node(
-    root: Path, sets: Mapping[str, str], style: Style = V1, above: str = "0-7", driver: str = SYSTEMD
+    root: Path,
+    sets: Mapping[str, str],
+    style: Style = V1,
+    above: str = "0-7",
+    driver: str = SYSTEMD,
+    top: str | None = None,
 ) -> Path:
-    """A saved node with these containers, named by their ids, and their CPUs."""
+    """A saved node with these containers, named by their ids, and their CPUs.
+
+    above: the CPUs of the cgroups above them; top: of the topmost of these, if it has others.
+    """
     cgroups = {}
     for container, cpus in sets.items():
         qos = "Guaranteed" if UIDS[container] == "uid-db" else "Burstable"
         pod = pod_path(driver, UIDS[container], qos)
         path = pod
         while path:
-            cgroups[path] = Files(above, "0")
+            cgroups[path] = Files(above if top is None or parent_of(path) else top, "0")
             path = parent_of(path)
         cgroups.update(container_files(driver, "containerd", pod, container, cpus))
         if container in NAMES:
@@ -160,6 +168,17 @@ def test_a_narrowed_parent_is_widened(tmp_path: Path, style: Style) -> None:
     top = tmp_path / style.mount[1:] / "kubepods.slice"
     assert (top / "cpuset.cpus").read_text() == "0-7\n"
     assert (top / "kubepods-poduid_db.slice/cpuset.cpus").read_text() == "0,4-5\n"
+
+
+def test_what_is_widened_for_one_container_is_not_for_another(tmp_path: Path) -> None:
+    """On v2 a container without a set of its own gets what is written above it."""
+    make_node(tmp_path, {OWN: "0", SHARED: ""}, V2, above="", top="0-3,6-7")
+    check = reconcile_pods(node(tmp_path), None, act=False)
+    assert results(check) == {"server": "written", "app": "written"}
+    run = reconcile_pods(node(tmp_path), None, act=True)
+    assert told(check) == told(run)
+    assert (held(tmp_path, OWN, V2), held(tmp_path, SHARED, V2)) == ("4-5", "0-3,6-7")
+    assert [write.to_dict()["path"] for write in run.widened] == ["kubepods.slice"]
 
 
 def test_a_sandbox_of_a_pod_with_exclusive_cpus_is_left_alone(tmp_path: Path) -> None:
@@ -271,6 +290,8 @@ def test_the_failure_of_one_does_not_stop_the_others(tmp_path: Path) -> None:
     assert told(check) == told(run)
     assert results(run) == {"server": "failed", "app": "written", "job": "written"}
     assert "its child" in whys(run)["server"]
+    lines = ["shop/batch-2/job: 0-3,6-7", "shop/db-0/server: 0-7", "shop/web-1/app: 0-3,6-7"]
+    assert sorted(run.after().splitlines()) == lines
 
 
 def test_a_write_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,6 +335,7 @@ def test_a_kernel_that_gives_something_else(tmp_path: Path, monkeypatch: pytest.
 def test_a_node_without_cgroups_or_checkpoint_is_an_answer(tmp_path: Path) -> None:
     answer = reconcile_pods(node(tmp_path), None, act=True)
     assert (answer.rows, answer.changed, len(answer.notes)) == ((), False, 1)
+    assert (answer.to_dict()["shared_pool"], answer.before(), answer.after()) == ("", "", "")
     assert "no cpuset controller" in answer.notes[0]
     assert reconcile_listed(node(tmp_path), [], StaticOptions(), CPUSet(), act=True).notes == answer.notes
     make_node(tmp_path, EVERYBODY)

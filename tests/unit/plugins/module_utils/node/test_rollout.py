@@ -19,19 +19,29 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.journal 
     STOPPING,
     Journal,
     SavedFile,
+    remove_journal,
     save_files,
     write_journal,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.memory_state import MemoryPlan
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, minor_version
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.rollout import ROLLBACK, Terms, rollout_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.rollout import (
+    Terms,
+    rollout_report,
+    with_memory_state,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.sources import read_sources
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
+    MemoryConfig,
+    first_memory_state,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import NODE_MEMORY, write_tree
 
 HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 STATIC = "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n"
@@ -73,6 +83,8 @@ def run_kubelet(tree: Tree) -> None:
         ({}, [], False),
         ({"cpu_manager_policy": "static"}, [], False),
         ({"cpu_manager_reconcile_period": "5s"}, NO_RESET, False),
+        ({"cpu_cfs_quota": False}, NO_RESET, False),
+        ({"cpu_cfs_quota_period": "100ms"}, [], False),
         ({"cpu_manager_policy": "none"}, WHOLE, True),
         ({"cpu_manager_policy_options": {"full-pcpus-only": "true"}}, NO_RESET, True),
         ({"cpu_manager_policy_options": {"strict-cpu-reservation": "true"}}, WHOLE, True),
@@ -85,6 +97,8 @@ def run_kubelet(tree: Tree) -> None:
 def test_what_each_change_takes(tree: Tree, wanted: dict[str, Any], actions: list[str], drain: bool) -> None:
     answer = plan(tree, **wanted)
     assert (answer["actions"], answer["drain"], answer["starts"]) == (actions, drain, True)
+    assert rollout_report(Node(tree), wanted, Terms("rollout", drain=False, discard=True))["drains"] is False
+    assert (answer["drains"], answer["refusals"], answer["elsewhere"]) == (drain, [], None)
     assert answer["files"] == [CONFIG, CHECKPOINT, MEMORY]
     assert [finding for finding in answer["findings"] if finding["fatal"]] == []
 
@@ -102,11 +116,49 @@ def test_cpus_that_are_gone(tree: Tree) -> None:
     assert plan(tree)["drain"]
 
 
+def test_pods_that_cannot_be_drained_lose_cpus_only_when_allowed(tree: Tree) -> None:
+    """No kubelet ends them, and none can be started with the checkpoint as it is."""
+    configure(Path(tree.root), "cpuManagerPolicy: static\nreservedSystemCPUs: 0,1\n")
+    (Path(tree.root) / CHECKPOINT[1:]).write_bytes(
+        write_checkpoint("static", State(CPUSet.parse("0,2-4,6-7"), {"pod": {"app": CPUSet.parse("1,5")}}))
+    )
+    answer = plan(tree)
+    assert (answer["drain"], [refusal["kind"] for refusal in answer["refusals"]]) == (False, ["assignments"])
+    assert rollout_report(Node(tree), {}, Terms(discard=True))["refusals"] == []
+    run_kubelet(tree)
+    answer = plan(tree)
+    assert (answer["drain"], answer["refusals"]) == (True, [])
+
+
 def test_a_change_with_which_the_kubelet_would_not_start(tree: Tree) -> None:
     configure(Path(tree.root), STATIC + "topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: '4'\n")
     answer = plan(tree, topology_manager_policy="best-effort")
     assert not answer["starts"]
     assert any(finding["fatal"] and "max-allowable-numa-nodes" in finding["text"] for finding in answer["findings"])
+    # It is what is wanted, not what is found.
+    assert [note for note in answer["notes"] if "would not start again" in note] == []
+    assert answer["refusals"]
+    for refusal in answer["refusals"]:
+        assert refusal["kind"] == "would_not_start"
+        assert refusal["remedy"] in [finding["remedy"] for finding in answer["findings"]]
+
+
+def test_a_finding_with_which_the_kubelet_starts_refuses_nothing(tree: Tree) -> None:
+    configure(Path(tree.root), STATIC + "reservedCPUs: 0\n")
+    answer = plan(tree)
+    assert [finding["fatal"] for finding in answer["findings"]] == [False]
+    assert (answer["starts"], answer["refusals"], answer["actions"]) == (True, [], [])
+    assert [note for note in answer["notes"] if "would not start" in note] == []
+
+
+def test_where_the_settings_of_others_have_to_be(tree: Tree) -> None:
+    (Path(tree.root) / "etc").mkdir()
+    (Path(tree.root) / "etc/os-release").write_text("ID=bottlerocket\n", encoding="ascii")
+    (Path(tree.root) / "etc/kubernetes/kubelet").mkdir(parents=True)
+    (Path(tree.root) / CONFIG[1:]).rename(Path(tree.root) / "etc/kubernetes/kubelet/config")
+    elsewhere = plan(tree, cpu_manager_policy="static")["elsewhere"]
+    assert elsewhere["name"] == "Bottlerocket"
+    assert 'cpu-manager-policy = "static"' in elsewhere["snippet"]
 
 
 def test_a_change_that_was_interrupted(tree: Tree) -> None:
@@ -138,12 +190,45 @@ def test_a_plan_is_made_for_the_node_as_it_will_be_when_the_change_is_taken_back
     assert answer["cpus"]["exclusive"] == "1,5"
 
 
+@pytest.mark.parametrize("phase", [DRAINING, STOPPING])
+def test_files_that_were_not_changed_yet_count_as_they_are(tree: Tree, phase: str) -> None:
+    write_journal(tree, Journal(phase, {CONFIG: SavedFile((HEADER + "maxPods: [\n").encode("ascii"), 0o644)}, {}))
+    answer = plan(tree, cpu_manager_policy="static")
+    assert (answer["status"], answer["actions"], answer["refusals"]) == ("clean", [], [])
+
+
+def test_files_that_cannot_be_written_are_refusals_where_any_is_written(tree: Tree) -> None:
+    """As those of an interrupted change are, and the journal in which a change is noted."""
+    directory = Path(tree.root) / "var/lib/kubenode-cpu-manager"
+    directory.touch()
+    assert plan(tree)["refusals"] == []
+    (refusal,) = plan(tree, cpu_manager_reconcile_period="5s")["refusals"]
+    assert refusal["where"] == str(directory / "change.json")
+    directory.unlink()
+    (Path(tree.root) / "etc").touch()
+    saved = {CONFIG: save_files(tree, [CONFIG])[CONFIG], "/etc/kubelet.yaml": SavedFile(None)}
+    write_journal(tree, Journal(CHANGING, saved, {}), LAST)
+    assert rollout_report(Node(tree), {}, BACK)["refusals"] == []
+    write_journal(tree, Journal(STOPPING, {}, {}))
+    (refusal,) = rollout_report(Node(tree), {}, BACK)["refusals"]
+    assert refusal["where"] == tree.path("/etc/kubelet.yaml")
+
+
 def test_a_damaged_journal_is_a_refusal(tree: Tree) -> None:
     journal = Path(tree.root) / "var/lib/kubenode-cpu-manager/change.json"
     journal.parent.mkdir(parents=True)
     journal.write_text("{", encoding="ascii")
     (refusal,) = plan(tree)["refusals"]
     assert "cannot be read as the journal of a change" in refusal["text"]
+
+
+def test_a_damaged_journal_of_the_last_change_is_a_refusal_of_a_rollback(tree: Tree) -> None:
+    had(tree, STATIC)
+    (Path(tree.root) / LAST[1:]).write_text("{", encoding="ascii")
+    answer = plan(tree, cpu_manager_reconcile_period="5s")
+    assert (answer["refusals"], answer["last"]) == ([], None)
+    (refusal,) = rollout_report(Node(tree), {}, BACK)["refusals"]
+    assert refusal["where"].endswith("last-change.json")
 
 
 # --- what cannot be changed -------------------------------------------------------------------------------
@@ -153,7 +238,7 @@ def test_a_damaged_journal_is_a_refusal(tree: Tree) -> None:
     ("text", "part"),
     [
         ("", "the file is empty"),
-        ("cpuManagerPolicy: [", "line 1"),
+        ("cpuManagerPolicy: [", "line 2"),
         (HEADER[:30], "expected 'apiVersion"),
         (HEADER + "cpuManagerPolicy: dynamic\n", "cpuManagerPolicy"),
     ],
@@ -165,6 +250,9 @@ def test_a_configuration_that_cannot_be_read_is_a_refusal(tree: Tree, text: str,
     assert part in refusal["text"]
     assert refusal["remedy"]
     assert (answer["starts"], answer["actions"], answer["status"]) == (False, [], "drift")
+    # Nothing is done, so no pod has to leave.
+    run_kubelet(tree)
+    assert plan(tree, cpu_manager_reconcile_period="5s")["drain"] is False
 
 
 def test_a_found_reservation_with_which_no_kubelet_starts_is_a_refusal_unless_it_is_replaced(tree: Tree) -> None:
@@ -173,6 +261,8 @@ def test_a_found_reservation_with_which_no_kubelet_starts_is_a_refusal_unless_it
         kinds = [refusal["kind"] for refusal in plan(tree, **wanted)["refusals"]]
         assert set(kinds) == {"would_not_start"}
         assert "rollback" in plan(tree, **wanted)["refusals"][0]["remedy"]
+        # In the report of the node once, and not again with the findings.
+        assert [note for note in plan(tree, **wanted)["notes"] if "would not start again" in note] == []
     cured = plan(tree, reserved_system_cpus="0,4")
     assert (cured["refusals"], cured["actions"]) == ([], NO_RESET)
 
@@ -193,16 +283,20 @@ def test_exclusive_cpus_are_lost_only_with_a_drain_or_when_allowed(tree: Tree) -
 
 
 def test_a_checkpoint_under_a_running_kubelet_is_a_refusal(tree: Tree) -> None:
-    run_kubelet(tree)
     terms = Terms(manage_service=False)
-    for wanted, kinds in (({"cpu_manager_policy": "none"}, ["kubelet_runs"]), ({}, [])):
+    none, period = {"cpu_manager_policy": "none"}, {"cpu_manager_reconcile_period": "5s"}
+    assert rollout_report(Node(tree), none, terms)["refusals"] == []
+    run_kubelet(tree)
+    for wanted, kinds in ((none, ["kubelet_runs"]), (period, []), ({}, [])):
         answer = rollout_report(Node(tree), wanted, terms)
         assert [refusal["kind"] for refusal in answer["refusals"]] == kinds
+        assert ["manage_service" in refusal["remedy"] for refusal in answer["refusals"]] == [True] * len(kinds)
+        assert plan(tree, **wanted)["refusals"] == []
 
 
 # --- back to what was before --------------------------------------------------------------------------------
 
-BACK = Terms(ROLLBACK)
+BACK = Terms("rollback")
 
 
 def had(tree: Tree, text: str | None, rollout: str = "one") -> None:
@@ -228,9 +322,63 @@ def test_what_a_rollback_takes(tree: Tree, before: str, actions: list[str], drai
     assert (answer["status"] == "drift") == bool(actions)
     assert bool(answer["drift"]) == bool(actions)
     assert answer["files"] == [CONFIG, CHECKPOINT, MEMORY]
+    assert (answer["starts"], answer["findings"], answer["elsewhere"]) == (True, [], None)
+    assert answer["kubelet"]["config_path"] == CONFIG
 
 
-@pytest.mark.parametrize("damage", ["", "cpuManagerPolicy: [", HEADER + "reservedSystemCPUs: 0,99\n", None])
+def test_a_rollback_tells_what_it_changes(tree: Tree) -> None:
+    """Settings, and the states that go with them; other parts of a file by its name alone."""
+    had(tree, STATIC + "maxPods: 20\n")
+    row = {"subject": CONFIG, "wanted": "as before", "found": "changed", "source": CONFIG}
+    assert rollout_report(Node(tree), {}, BACK)["drift"] == [row]
+    had(tree, "")
+    (Path(tree.root) / MEMORY[1:]).write_text(memory_state("Static"), encoding="ascii")
+    answer = rollout_report(Node(tree), {}, BACK)
+    assert [row["subject"] for row in answer["drift"]] == [
+        "cpu_manager_policy",
+        "reserved_system_cpus",
+        "checkpoint",
+        "memory_state",
+    ]
+    assert answer["drift"][0]["source"] == tree.path(CONFIG)
+    assert answer["actions"][2:4] == ["reset_checkpoint", "reset_memory_state"]
+    assert (answer["checkpoint"]["verdict"], answer["cpus"]["reserved"]) == ("refused", "0,4")
+    assert answer["cpus"]["reserved_wanted"] == ""
+    had(tree, "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\n")
+    assert rollout_report(Node(tree), {}, BACK)["cpus"]["reserved_wanted"] == "0-1"
+
+
+def test_a_rollback_loses_exclusive_cpus_only_with_a_drain_or_when_allowed(tree: Tree) -> None:
+    had(tree, "")
+    for terms, kinds in (
+        (BACK, []),
+        (BACK._replace(discard=True, drain=False), []),
+        (BACK._replace(drain=False), ["assignments"]),
+    ):
+        answer = rollout_report(Node(tree), {}, terms)
+        assert [refusal["kind"] for refusal in answer["refusals"]] == kinds
+
+
+def test_a_rollback_from_what_cannot_be_read_takes_a_drain(tree: Tree) -> None:
+    """It may have been anything."""
+    had(tree, STATIC)
+    run_kubelet(tree)
+    (Path(tree.root) / CONFIG[1:]).write_text("cpuManagerPolicy: [", encoding="utf-8")
+    answer = rollout_report(Node(tree), {}, BACK)
+    assert (answer["drain"], answer["drains"], answer["refusals"]) == (True, True, [])
+    assert rollout_report(Node(tree), {}, BACK._replace(drain=False))["drains"] is False
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "",
+        "cpuManagerPolicy: [",
+        HEADER + "cpuManagerPolicy: dynamic\n",
+        HEADER + "reservedSystemCPUs: 0,99\n",
+        None,
+    ],
+)
 def test_a_rollback_cures_a_configuration_with_which_no_kubelet_starts(tree: Tree, damage: str | None) -> None:
     had(tree, STATIC)
     damaged = Path(tree.root) / CONFIG[1:]
@@ -258,6 +406,15 @@ def test_a_rollback_to_what_does_not_start_is_a_refusal(tree: Tree) -> None:
     had(tree, "cpuManagerPolicy: static\nreservedSystemCPUs: 0,99\n")
     answer = rollout_report(Node(tree), {}, BACK)
     assert {refusal["kind"] for refusal in answer["refusals"]} == {"would_not_start"}
+    assert not answer["starts"]
+    assert any(finding["fatal"] for finding in answer["findings"])
+    for text, part in (("cpuManagerPolicy: [\n", "line 4"), ("cpuManagerPolicy: dynamic\n", "cpuManagerPolicy")):
+        had(tree, text)
+        answer = rollout_report(Node(tree), {}, BACK)
+        (refusal,) = answer["refusals"]
+        assert (refusal["kind"], refusal["where"].endswith("last-change.json")) == ("configuration", True)
+        assert part in refusal["text"]
+        assert answer["actions"] == []
     had(tree, None)
     (refusal,) = rollout_report(Node(tree), {}, BACK)["refusals"]
     assert (refusal["kind"], refusal["where"].endswith("last-change.json")) == ("configuration", True)
@@ -274,13 +431,22 @@ def test_a_rollback_after_an_interrupted_change(tree: Tree) -> None:
     assert (row["subject"], row["found"], row["wanted"]) == ("cpu_manager_policy", "static", "none")
 
 
-def test_a_rollback_of_an_interrupted_rollout_that_had_saved_nothing(tree: Tree) -> None:
+@pytest.mark.parametrize(
+    "damage", ["cpuManagerPolicy: dynamic\n", "cpuManagerPolicy: static\nreservedSystemCPUs: 0,99\n"]
+)
+def test_a_rollback_of_an_interrupted_rollout_that_had_saved_nothing(tree: Tree, damage: str) -> None:
     """Without it the kubelet would not start either: what was before the rollout before cures that."""
-    had(tree, STATIC, "one")
-    write_journal(tree, Journal(STOPPING, {}, {"rollout": "two"}))
+    had(tree, STATIC + "cpuManagerReconcilePeriod: 5s\n", "one")
     terms = BACK._replace(rollback_of="two")
+    journal = Journal(STOPPING, {}, {"rollout": "two"})
+    write_journal(tree, journal)
     assert rollout_report(Node(tree), {}, terms)["actions"] == []
-    configure(Path(tree.root), "cpuManagerPolicy: static\nreservedSystemCPUs: 0,99\n")
+    configure(Path(tree.root), damage)
+    # What is wrong is not of the rollout to go back from: that one has never begun here.
+    remove_journal(tree)
+    answer = rollout_report(Node(tree), {}, terms)
+    assert (answer["actions"], answer["refusals"], answer["starts"]) == ([], [], False)
+    write_journal(tree, journal)
     answer = rollout_report(Node(tree), {}, terms)
     assert (answer["refusals"], answer["starts"]) == ([], True)
     assert answer["actions"] == ["stop_kubelet", "restore_configuration", "start_kubelet"]
@@ -294,6 +460,8 @@ def test_an_interrupted_change_after_which_no_kubelet_would_start(tree: Tree, ph
     (refusal,) = rollout_report(Node(tree), {}, BACK)["refusals"]
     assert (refusal["kind"], refusal["where"].endswith("/change.json")) == ("would_not_start", True)
     assert "run the playbook repair" in refusal["remedy"]
+    # Nothing is put back that somebody may have corrected, but where files were changed.
+    assert ("forget the change" in refusal["remedy"]) == (phase == CHANGING)
     answer = plan(tree)
     assert (answer["refusals"], answer["actions"]) == ([], ["stop_kubelet", "reset_checkpoint", "start_kubelet"])
 
@@ -305,6 +473,12 @@ def test_an_interrupted_change_of_a_node_that_somebody_has_corrected_since(tree:
         write_journal(tree, Journal(CHANGING, {CONFIG: bad or SavedFile(None)}, {}))
         refusal = plan(tree)["refusals"][0]
         assert refusal["remedy"].endswith("forget the change with rollout_journal, state: absent")
+        # That it would stay open is said where nothing else is.
+        assert not any("a change of this node was interrupted" in one["text"] for one in plan(tree)["refusals"])
+    # What pods lose does not change with what is forgotten.
+    write_journal(tree, Journal(CHANGING, {}, {}))
+    (refusal,) = rollout_report(Node(tree), {"cpu_manager_policy": "none"}, Terms(drain=False))["refusals"]
+    assert (refusal["kind"], "forget" in refusal["remedy"]) == ("assignments", False)
 
 
 def test_no_drain_where_the_kubelet_is_stopped_to_take_a_change_back(tree: Tree) -> None:
@@ -368,10 +542,11 @@ MEMORY_STATIC = (
 )
 
 
-def memory_state(policy: str, reserved: int = 0, entries: str = "{}") -> str:
-    table = '"0":{"memoryMap":{"memory":{"total":4000000000,"systemReserved":%d}},"cells":[0]}' % reserved
-    machine = table if policy == "Static" else ""
-    return '{"policyName":"%s","machineState":{%s},"entries":%s,"checksum":1}' % (policy, machine, entries)
+def memory_state(policy: str, reserved: int = 0) -> str:
+    """A first state, as the kubelet writes it."""
+    machine = {0: {"memory": NODE_MEMORY * 1024}}
+    state = first_memory_state(MemoryConfig(policy, {0: {"memory": reserved}}, 36, machine=machine))
+    return (state or b"").decode("ascii")
 
 
 @pytest.mark.parametrize(
@@ -428,6 +603,29 @@ def test_both_states_are_reset_before_the_configuration(tree: Tree) -> None:
     (Path(tree.root) / MEMORY[1:]).write_text(memory_state("Static"), encoding="ascii")
     actions = plan(tree, cpu_manager_policy="none")["actions"]
     assert actions == [*WHOLE[:2], "reset_memory_state", *WHOLE[2:]]
+
+
+def test_what_has_to_go_of_the_memory_manager_comes_with_a_restart_before_all_else() -> None:
+    report = {"status": "clean", "drift": [], "actions": ["reconcile"], "notes": []}
+    assert with_memory_state(report, MemoryPlan(b"{", "")) == report
+    assert with_memory_state(report, MemoryPlan(b"{", "it is damaged")) == {
+        "status": "drift",
+        "drift": [{"subject": "memory_state", "wanted": "accepted", "found": "refused: it is damaged", "source": None}],
+        "actions": ["stop_kubelet", "reset_memory_state", "start_kubelet", "reconcile"],
+        "notes": [],
+    }
+
+
+def test_memory_of_containers_is_lost_only_with_a_drain_or_when_allowed(tree: Tree) -> None:
+    entries = '"entries":{"pod":{"app":[{"numaAffinity":[0],"type":"memory","size":1024}]}},'
+    text = '{"policyName":"Static","machineState":{},%s"checksum":0}' % entries
+    (Path(tree.root) / MEMORY[1:]).write_text(text, encoding="ascii")
+    for terms, kinds in ((Terms(), []), (Terms(drain=False, discard=True), []), (Terms(drain=False), ["assignments"])):
+        answer = rollout_report(Node(tree), {}, terms)
+        assert [refusal["kind"] for refusal in answer["refusals"]] == kinds
+    (refusal,) = answer["refusals"]
+    assert refusal["where"] == tree.path(MEMORY)
+    assert "pod pod, container app" in refusal["text"]
 
 
 def test_a_change_that_would_have_no_effect(tree: Tree) -> None:

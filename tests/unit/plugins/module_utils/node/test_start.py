@@ -10,20 +10,29 @@ from typing import Any, Mapping
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.finding import Finding, Host
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start_check import check_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.memory_state import (
+    MemoryPlan,
+    memory_config,
+    stored_state,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start import (
+    check_change,
     checkpoint_findings,
     host_of,
+    memory_plan,
     memory_state_findings,
     planned_changes,
+    planned_values,
     start_findings,
     start_report,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
@@ -151,6 +160,10 @@ def test_running_pods_that_would_be_refused() -> None:
         "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = 2, requested CPUs = 4,"
         " CPUs per core = 2"
     )
+    # Each fits by itself, to the last CPU.
+    assert said(state("0,4,1,5", app="2,6", web="3,7"), cpuManagerPolicyOptions=whole_cores) == []
+    # Without the reservation it is not known what is free.
+    assert said(state("0-6", app="7"), cpuManagerPolicyOptions=whole_cores, reservedSystemCPUs="64") == []
 
 
 # --- the memory manager's state ---------------------------------------------------------------------------
@@ -160,27 +173,81 @@ def test_running_pods_that_would_be_refused() -> None:
     ("content", "text"),
     [
         (None, ""),
-        (b'{"policyName":"None","machineState":{},"checksum":1}', ""),
-        (b'{"policyName":null}', ""),
-        (b"null", ""),
+        (b'{"policyName":"None","machineState":{},"checksum":4236770233}', ""),
+        (b'{"policyName":"None"}', ""),
+        (b'{"policyName":"None","machineState":{},"checksum":1}', RESTORE_MEMORY % "checkpoint is corrupted"),
         (
-            b'{"policyName":"Static","checksum":1}',
+            b'{"policyName":"Static"}',
             RESTORE_MEMORY % '[memorymanager] configured policy "None" differs from state checkpoint policy "Static"',
         ),
-        (
-            b'{"checksum":1}',
-            RESTORE_MEMORY % '[memorymanager] configured policy "None" differs from state checkpoint policy ""',
-        ),
         (b'{"policyName":"None",', RESTORE_MEMORY % "unexpected end of JSON input"),
-        (b"policy", RESTORE_MEMORY % "invalid character 'p' looking for beginning of value"),
     ],
 )
-def test_memory_state(content: bytes | None, text: str) -> None:
-    findings = list(memory_state_findings(content, MEMORY, check_start({}, host())))
+def test_memory_state(root: Path, content: bytes | None, text: str) -> None:
+    findings = list(memory_state_findings(content, node(root), check_start({}, host())))
     assert texts(findings) == ([text] if text else [])
     assert all(one.fatal and one.cause and one.remedy and one.where == MEMORY for one in findings)
     unknown = check_start({"memoryManagerPolicy": "unknown"}, host())
-    assert list(memory_state_findings(content, MEMORY, unknown)) == []
+    assert list(memory_state_findings(content, node(root), unknown)) == []
+
+
+MEMORY_STATIC = (
+    "memoryManagerPolicy: Static\nsystemReserved: {memory: 924Mi}\n"
+    "reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]\n"
+)
+
+
+def first_memory(root: Path) -> bytes:
+    """What a kubelet of this node writes first."""
+    one = node(root)
+    config = memory_config(one, check_start(planned_values(one, {}, one.needed_configuration()), host_of(one)))
+    assert config is not None
+    return first_memory_state(config) or b""
+
+
+def test_memory_of_another_machine(root: Path) -> None:
+    """The text of the policy stands alone: the state itself can be restored."""
+    write(root, CONFIG, HEADER + STATIC + MEMORY_STATIC)
+    write(root, MEMORY, first_memory(root))
+    assert texts(start_findings_now(root)) == []
+    meminfo = root / "sys/devices/system/node/node0/meminfo"
+    meminfo.write_text("Node 0 MemTotal:       67108860 kB\n", encoding="ascii")
+    assert texts(start_findings_now(root)) == [
+        "[memorymanager] the expected machine state is different from the real one"
+    ]
+
+
+def test_memory_that_the_files_do_not_tell(root: Path) -> None:
+    """No guess, and no refusal: what cannot be told is named."""
+    write(root, CONFIG, HEADER + STATIC + MEMORY_STATIC)
+    write(root, MEMORY, first_memory(root))
+    (root / "sys/devices/system/node/node0/meminfo").unlink()
+    (finding,) = start_findings_now(root)
+    assert (finding.fatal, finding.text, finding.where) == (False, "", MEMORY)
+    assert "node0/meminfo does not tell the memory of NUMA node 0" in finding.cause
+    # What is certain on any machine is told all the same.
+    write(root, CONFIG, HEADER + STATIC + MEMORY_STATIC.replace("924Mi", "925Mi").replace("1Gi", "1025Mi"))
+    assert [finding.fatal for finding in start_findings_now(root)] == [True]
+
+
+def start_findings_now(root: Path) -> list[Finding]:
+    one = node(root)
+    state = stored_state(one.tree, one.memory_state_path)
+    return [finding for finding in start_findings(one, {}, None, state) if finding.where == MEMORY]
+
+
+def test_a_directory_in_place_of_the_memory_managers_state(root: Path) -> None:
+    (root / MEMORY[1:]).mkdir()
+    report = start_report(node(root), {})
+    assert not report["starts"]
+    assert RESTORE_MEMORY % "read /var/lib/kubelet/memory_manager_state: is a directory" in [
+        finding["text"] for finding in report["findings"]
+    ]
+
+
+def test_a_link_to_nothing_is_no_memory_state(root: Path) -> None:
+    (root / MEMORY[1:]).symlink_to("nothing")
+    assert start_report(node(root), {})["starts"]
 
 
 # --- a node -----------------------------------------------------------------------------------------------
@@ -188,7 +255,7 @@ def test_memory_state(content: bytes | None, text: str) -> None:
 
 def test_a_good_node(root: Path) -> None:
     write(root, CHECKPOINT, state("0-7"))
-    write(root, MEMORY, b'{"policyName":"None","checksum":1}')
+    write(root, MEMORY, b'{"policyName":"None","machineState":{},"checksum":4236770233}')
     assert start_report(node(root), {}) == {"starts": True, "kubelet_version": "1.36", "findings": []}
 
 
@@ -211,6 +278,13 @@ def test_all_parts_of_a_node_are_looked_at(root: Path) -> None:
     assert older["kubelet_version"] == "1.34"
 
 
+def test_what_becomes_of_the_memory_managers_state(root: Path) -> None:
+    assert memory_plan(node(root), {}) == MemoryPlan(None, "")
+    write(root, MEMORY, b'{"policyName":"None","machineState":{},"checksum":4236770233}')
+    assert not memory_plan(node(root), {}).changed
+    assert "differs from state checkpoint policy" in memory_plan(node(root), {"memoryManagerPolicy": "Static"}).reason
+
+
 def test_a_planned_configuration(root: Path) -> None:
     before = (root / CONFIG).read_bytes()
     wanted = {"cpu_manager_policy_options": {"no-such-option": "true"}, "reserved_system_cpus": "0-7"}
@@ -226,6 +300,30 @@ def test_to_the_policy_none_without_options(root: Path) -> None:
     assert findings_of(root, {"cpu_manager_policy": "none"}) == []
     assert len(findings_of(root, {"cpu_manager_policy": "none", "cpu_manager_policy_options": {"a": "b"}})) == 1
     assert len(planned_changes({"cpu_manager_policy": "static"})) == 1
+
+
+def test_a_change_with_which_the_kubelet_would_not_start_is_refused(root: Path) -> None:
+    """Unless it would not start before either, for the same reason."""
+    before = {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0,4"}
+    check_change(node(root), before, {**before, "reservedSystemCPUs": "0"})
+    # A key that the kubelet ignores is no obstacle.
+    check_change(node(root), before, {**before, "reservedCPUs": "0"})
+    bad = {**before, "cpuManagerPolicy": "dynamic"}
+    with pytest.raises(RefusedError) as caught:
+        check_change(node(root), before, bad)
+    (finding,) = [one for one in check_start(bad, host_of(node(root))).findings if one.fatal]
+    assert (caught.value.where, caught.value.remedy) == (finding.where, finding.remedy)
+    assert finding.text in str(caught.value)
+    check_change(node(root), bad, {**bad, "cpuManagerReconcilePeriod": "5s"})
+    other = {**bad, "topologyManagerPolicy": "unknown"}
+    with pytest.raises(RefusedError, match="topologyManagerPolicy"):
+        check_change(node(root), bad, other)
+
+
+def test_what_does_not_change_is_not_checked(tmp_path: Path) -> None:
+    """Nor does it take a machine that can be read."""
+    values = {"cpuManagerPolicy": "dynamic"}
+    check_change(node(tmp_path), values, values)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +354,7 @@ def test_a_file_that_cannot_be_decoded(root: Path, content: str, text: str) -> N
     assert finding.where == "/" + CONFIG
 
 
-@pytest.mark.parametrize("content", [HEADER + "a: !!str b\n", HEADER + "maxPods: 1\nmaxPods: 2\n"])
+@pytest.mark.parametrize("content", [HEADER + "a: !!timestamp 2026-01-01\n", HEADER + "a: {1: b, '1': c}\n"])
 def test_what_the_kubelet_may_well_read_is_not_judged(root: Path, content: str) -> None:
     write(root, CONFIG, content)
     with pytest.raises(NodeError, match=r"line [34], column"):
@@ -276,6 +374,7 @@ def test_without_a_configuration(root: Path) -> None:
         ("MemTotal:       16384 kB\nMemFree: 1 kB\n", 16 << 20),
         ("MemFree: 1 kB\n", None),
         ("MemTotal:\n", None),
+        ("MemTotal: unknown\n", None),
     ],
 )
 def test_the_host(root: Path, meminfo: str | None, memory: int | None) -> None:

@@ -37,8 +37,6 @@ Entries = Dict[str, Dict[str, str]]
 
 # Every way of a kubelet to read a checkpoint: minor version, gate PodLevelResourceManagers.
 KUBELETS = [(18, False), (33, False), (35, True), (36, False), (36, True), (37, False), (37, True)]
-# Those that read the format v1.
-WITH_V1 = [(minor, gate) for minor, gate in KUBELETS if minor < 37]
 
 
 def cpus(text: str) -> CPUSet:
@@ -94,7 +92,7 @@ def test_another_checksum(policy: str, default: str, entries: Entries, expected:
         content = json.dumps({**data, "checksum": wrong}).encode()
         for minor, gate in KUBELETS:
             # As format 1, which is the last that the kubelet 1.36 tries, the entries are of the wrong type.
-            wrong_type = minor == 36 and entries
+            wrong_type = minor >= 36 and entries
             assert refusal(content, minor, gate) == (
                 "json: cannot unmarshal object into Go struct field CPUManagerCheckpointV1.entries of type string"
                 if wrong_type
@@ -120,15 +118,15 @@ V1_CHECKSUMS: list[tuple[str, str, dict[str, str], int]] = [
 
 @pytest.mark.parametrize(("policy", "default", "entries", "number"), V1_CHECKSUMS)
 def test_checksum_of_format_1(policy: str, default: str, entries: dict[str, str], number: int) -> None:
-    """Of Kubernetes before 1.18, read by all to 1.36: only the sum is another."""
+    """Of Kubernetes before 1.18, read by all since: only the sum is another."""
     data: dict[str, Any] = {"policyName": policy, "defaultCpuSet": default, "checksum": number}
-    for minor, gate in WITH_V1:
+    for minor, gate in KUBELETS:
         assert said(read_checkpoint(json.dumps(data).encode(), minor, gate)) == (policy, default, entries)
-    assert refusal(json.dumps(data).encode(), 37) == CORRUPTED
     # With entries of the format 2, the sum of v1 is wrong.
     mixed = json.dumps({**data, "entries": {"pod": {}}}).encode()
     assert refusal(mixed, 33) == CORRUPTED
-    assert refusal(mixed, 36).startswith("json: cannot unmarshal object")
+    for minor in (36, 37):
+        assert refusal(mixed, minor).startswith("json: cannot unmarshal object")
 
 
 SPEW = "(*state.%s){PolicyName:(string)%s DefaultCPUSet:(string)%s Entries:(%s)%s Checksum:(checksum.Checksum)0}"
@@ -199,7 +197,8 @@ def test_sum_with_its_own_name(
             assert refusal(content, minor, gate) == CORRUPTED
 
 
-# The text in a checkpoint of format 4, and its sum.
+# The text in a checkpoint of format 4, and its sum: of the tests of Kubernetes' pull request 137820, where it was the
+# member checksum of a file with the text alone.
 DATA_CHECKSUMS = [
     ('{"policyName":"none","defaultCPUSet":"4-6"}', 657950972, ("none", "4-6", {})),
     (
@@ -207,11 +206,22 @@ DATA_CHECKSUMS = [
         1420829534,
         ("static", "7-9", {"pod": {"container1": "4-6", "container2": "1-3"}}),
     ),
+    (
+        (
+            '{"policyName":"static","defaultCPUSet":"1-3","entries":{"pod":{"container1":"4-6","container2":"7-9"}},'
+            '"podEntries":{"pod":{"cpuSet":"4-10"}}}'
+        ),
+        2328898362,
+        ("static", "1-3", {"pod": {"container1": "4-6", "container2": "7-9"}}),
+    ),
+    ('{"policyName":"none","defaultCPUSet":"4-6","unknownField":"value"}', 3492408555, ("none", "4-6", {})),
 ]
 
 
 @pytest.mark.parametrize(("text", "number", "expected"), DATA_CHECKSUMS)
-def test_checksum_of_format_4(text: str, number: int, expected: tuple[str, str, Any]) -> None:
+def test_checksum_of_format_4_from_the_threads_not_replayed_against_1_37(
+    text: str, number: int, expected: tuple[str, str, Any]
+) -> None:
     assert fnv("(string)" + text) == number
     content = json.dumps({"data": text, "dataChecksum": number}).encode()
     checkpoint = read_checkpoint(content, 37)
@@ -262,15 +272,14 @@ def test_format_that_is_written_is_read(minor: int, gate: bool) -> None:
 
 
 # Which formats each kubelet reads, of those without CPUs of whole pods: the class, or the refusal.
-V1_ENTRIES = "json: cannot unmarshal string into Go struct field CPUManagerCheckpoint%s.entries of type %s"
 V2_ENTRIES = "json: cannot unmarshal object into Go struct field CPUManagerCheckpointV1.entries of type string"
 READERS: list[tuple[int, bool, dict[type[Format1], Any]]] = [
     (18, False, {Format1: Format2, Format2: Format2, Format3: CORRUPTED, Format4: Format2}),
     (35, True, {Format1: Format2, Format2: Format2, Format3: CORRUPTED, Format4: Format2}),
     (36, False, {Format1: Format2, Format2: Format2, Format3: V2_ENTRIES, Format4: Format2}),
     (36, True, {Format1: Format2, Format2: Format2, Format3: Format3, Format4: Format2}),
-    (37, False, {Format1: V1_ENTRIES % ("V2", V2_MAP[11:]), Format2: Format2, Format3: Format3, Format4: Format4}),
-    (37, True, {Format1: V1_ENTRIES % ("V2", V2_MAP[11:]), Format2: Format2, Format3: Format3, Format4: Format4}),
+    (37, False, {Format1: Format2, Format2: Format2, Format3: Format3, Format4: Format4}),
+    (37, True, {Format1: Format2, Format2: Format2, Format3: Format3, Format4: Format4}),
 ]
 
 
@@ -291,8 +300,8 @@ def test_cpus_of_whole_pods() -> None:
             assert read_checkpoint(POD_FILES[Format3], minor, gate).state() == POD_STATE
         else:
             assert refusal(POD_FILES[Format3], minor, gate) == (V2_ENTRIES if minor == 36 else CORRUPTED)
-        # Of what it cannot accept as format 3, the kubelet 1.36 keeps the CPUs of whole pods.
-        expected = POD_STATE if minor == 37 or (minor, gate) == (36, True) else STATE
+        # The kubelet 1.36 reads the format 2 in it, also with the gate.
+        expected = POD_STATE if minor == 37 else STATE
         assert read_checkpoint(POD_FILES[Format4], minor, gate).state() == expected
 
 
@@ -318,12 +327,12 @@ TOLD = [
     (33, False, '{"entries":1}', "number into Go struct field CPUManagerCheckpoint.entries of type " + V2_MAP),
     (36, False, '{"entries":1}', "number into Go struct field CPUManagerCheckpointV1.entries of type " + V1_MAP),
     (36, True, '{"entries":1}', "number into Go struct field CPUManagerCheckpointV1.entries of type " + V1_MAP),
-    (37, False, '{"entries":1}', "number into Go struct field CPUManagerCheckpointV2.entries of type " + V2_MAP),
-    (37, True, '{"entries":1}', "number into Go struct field CPUManagerCheckpointV2.entries of type " + V2_MAP),
+    (37, False, '{"entries":1}', "number into Go struct field CPUManagerCheckpointV1.entries of type " + V1_MAP),
+    (37, True, '{"entries":1}', "number into Go struct field CPUManagerCheckpointV1.entries of type " + V1_MAP),
     (33, False, "[]", "array into Go value of type state.CPUManagerCheckpoint"),
     (36, False, '""', "string into Go value of type state.CPUManagerCheckpointV1"),
-    (37, False, "0.5", "number into Go value of type state.CPUManagerCheckpointV2"),
-    (37, False, "true", "bool into Go value of type state.CPUManagerCheckpointV2"),
+    (37, False, "0.5", "number into Go value of type state.CPUManagerCheckpointV1"),
+    (37, False, "true", "bool into Go value of type state.CPUManagerCheckpointV1"),
 ]
 
 
@@ -334,7 +343,7 @@ def test_complaint_of_the_last_format(minor: int, gate: bool, text: str, message
 
 DESERIALIZE = "could not load v4 checkpoint: failed to deserialize cpu manager checkpoint"
 UNMARSHAL = ": json: cannot unmarshal "
-V3_STRUCT = "Go struct field CPUManagerCheckpoint.CPUManagerCheckpointV3."
+V2_STRUCT = "Go struct field CPUManagerCheckpoint.CPUManagerCheckpointV2."
 DATA_STRUCT = "Go struct field CPUManagerCheckpointData."
 
 # A format 4 that is damaged is not tried as another, though it would do.
@@ -355,16 +364,16 @@ DAMAGED_V4 = [
     # Its sum is beside the text, so that in the text is nobody's.
     ('{"data":"{\\"checksum\\":true}"}', "could not load v4 checkpoint: checkpoint is corrupted"),
     # the members for older kubelets, which are in a struct in the struct
-    ('{"policyName":1,"data":"{}"}', DESERIALIZE + UNMARSHAL + "number into " + V3_STRUCT
+    ('{"policyName":1,"data":"{}"}', DESERIALIZE + UNMARSHAL + "number into " + V2_STRUCT
      + "policyName of type string"),
-    ('{"data":"{}","checksum":"1"}', DESERIALIZE + UNMARSHAL + "string into " + V3_STRUCT
+    ('{"data":"{}","checksum":"1"}', DESERIALIZE + UNMARSHAL + "string into " + V2_STRUCT
      + "checksum of type checksum.Checksum"),
-    ('{"data":"{}","entries":{"p":1}}', DESERIALIZE + UNMARSHAL + "number into " + V3_STRUCT
+    ('{"data":"{}","entries":{"p":1}}', DESERIALIZE + UNMARSHAL + "number into " + V2_STRUCT
      + "entries of type map[string]string"),
-    ('{"data":"{}","podEntries":{"p":{"cpuSet":1}}}', DESERIALIZE + UNMARSHAL + "number into " + V3_STRUCT
-     + "podEntries.cpuSet of type string"),
-    ('{"data":"{}","podEntries":{"p":{"cpuSet":"x"}}}', DESERIALIZE
-     + ': failed to parse cpuset: strconv.Atoi: parsing "x": invalid syntax'),
+    # There are no CPUs of whole pods beside the text, so nobody reads them.
+    ('{"data":"{}","podEntries":{"p":{"cpuSet":1}}}', "could not load v4 checkpoint: checkpoint is corrupted"),
+    ('{"data":"{\\"podEntries\\":{\\"p\\":{\\"cpuSet\\":\\"x\\"}}}"}', DESERIALIZE
+     + ' data: failed to parse cpuset: strconv.Atoi: parsing "x": invalid syntax'),
     ('{"dataChecksum":1,"data":1}', DESERIALIZE + UNMARSHAL + "number into Go struct field"
      " CPUManagerCheckpoint.data of type string"),
     ('{"data":"{}","dataChecksum":"1"}', DESERIALIZE + UNMARSHAL + "string into Go struct field"
@@ -375,7 +384,7 @@ DAMAGED_V4 = [
 
 
 @pytest.mark.parametrize(("text", "message"), DAMAGED_V4)
-def test_damaged_format_4(text: str, message: str) -> None:
+def test_damaged_format_4_from_the_threads_not_replayed_against_1_37(text: str, message: str) -> None:
     assert refusal(text.encode(), 37) == message
     assert refusal(text.encode(), 37, True) == message
 
@@ -384,15 +393,17 @@ def test_damaged_format_4(text: str, message: str) -> None:
     "text", ['{"data":""}', '{"data":null,"dataChecksum":0}', '{"data":1}', '{"dataChecksum":"1"}', "{}", "null"]
 )
 def test_no_format_4(text: str) -> None:
-    """Without a text and a sum it is tried as format 3 and 2."""
+    """Without a text and a sum it is tried as format 3, 2 and 1."""
     assert read_checkpoint(text.encode(), 37).__class__ is Format2
 
 
 def test_where_go_stops_reading() -> None:
-    """Behind a bad entry of a pod nothing is read, so whether this is a format 4 depends on the order."""
+    """Behind a bad entry of a pod nothing is read, which a format 4 has only in its text."""
     bad, data = '"podEntries":{"p":{"cpuSet":"x"}}', '"data":"{}"'
-    assert refusal(("{%s,%s}" % (data, bad)).encode(), 37).startswith(DESERIALIZE + ": failed to parse cpuset")
-    assert read_checkpoint(("{%s,%s}" % (bad, data)).encode(), 37).__class__ is Format2
+    for members in ((data, bad), (bad, data)):
+        content = ("{%s,%s}" % members).encode()
+        assert refusal(content, 37) == "could not load v4 checkpoint: checkpoint is corrupted"
+        assert read_checkpoint(content, 36, True).__class__ is Format2
 
 
 # --- format 1 ---------------------------------------------------------------------------------------
@@ -401,7 +412,7 @@ V1_FILE = b'{"policyName":"static","defaultCpuSet":"0,3","entries":{"b":"1-2","a
 V1_IDS = {"a": ("p", "x"), "b": ("p", "y"), "other": ("q", "z")}
 
 
-@pytest.mark.parametrize(("minor", "gate"), WITH_V1)
+@pytest.mark.parametrize(("minor", "gate"), KUBELETS)
 def test_migration(minor: int, gate: bool) -> None:
     checkpoint = read_checkpoint(V1_FILE, minor, gate, V1_IDS)
     assert checkpoint.__class__ is Format2
@@ -416,6 +427,8 @@ def test_migration(minor: int, gate: bool) -> None:
         (35, True, "error migrating v1 checkpoint state to v2 checkpoint state: "),
         (36, False, "failed to migrate checkpoint from v1 to v2: "),
         (36, True, "failed to migrate checkpoint from v1 to v2: "),
+        (37, False, "failed to migrate checkpoint from v1 to v2: "),
+        (37, True, "failed to migrate checkpoint from v1 to v2: "),
     ],
 )
 def test_migration_without_the_container(minor: int, gate: bool, message: str) -> None:
@@ -423,10 +436,6 @@ def test_migration_without_the_container(minor: int, gate: bool, message: str) -
         with pytest.raises(CheckpointError) as caught:
             read_checkpoint(V1_FILE, minor, gate, ids)
         assert str(caught.value) == message + "containerID '%s' not found in initial containers list" % unknown
-
-
-def test_format_1_is_read_no_more() -> None:
-    assert refusal(V1_FILE, 37) == V1_ENTRIES % ("V2", "map[string]string")
 
 
 def test_format_1_as_it_is() -> None:
@@ -493,16 +502,18 @@ def test_write_format_3() -> None:
     )
 
 
-def test_write_format_4() -> None:
+def test_write_format_4_from_the_threads_not_replayed_against_1_37() -> None:
     text = '{"policyName":"none","defaultCpuSet":""}'
+    # Without its last two members, it is what the kubelets 1.18 to 1.36 write.
     assert write_checkpoint("none", State(cpus(""), {}), Format4) == (
-        b'{"policyName":"none","defaultCpuSet":"","checksum":0,'
+        b'{"policyName":"none","defaultCpuSet":"","checksum":1353318690,'
         b'"data":"{\\"policyName\\":\\"none\\",\\"defaultCpuSet\\":\\"\\"}","dataChecksum":%d}' % fnv("(string)" + text)
     )
-    content = write_checkpoint("static", State(cpus("0"), {"p": {"<": cpus("1")}}, {"q": cpus("2")}), Format4)
+    state = State(cpus("0"), {"p": {"<": cpus("1")}}, {"q": cpus("2")})
+    content = write_checkpoint("static", state, Format4)
     data = json.loads(content)
-    assert list(data) == ["policyName", "defaultCpuSet", "entries", "podEntries", "checksum", "data", "dataChecksum"]
-    assert data["checksum"] == 0
+    assert list(data) == ["policyName", "defaultCpuSet", "entries", "checksum", "data", "dataChecksum"]
+    assert data["checksum"] == json.loads(write_checkpoint("static", state._replace(pod_assignments={})))["checksum"]
     # Escaped for the text, and once more in it.
     assert rb"{\"p\":{\"\\u003c\":\"1\"}}" in content
     inner = '"entries":{"p":{"\\u003c":"1"}},"podEntries":{"q":{"cpuSet":"2"}}}'
@@ -536,9 +547,10 @@ def test_keys_are_sorted_by_their_bytes(kind: type[Format1]) -> None:
     entries = {name: {other: cpus("1") for other in names} for name in names}
     pods = {name: cpus("2") for name in names} if kind.version > 2 else {}
     data = json.loads(write_checkpoint("static", State(cpus("0"), entries, pods), kind))
-    assert list(data["entries"]) == ordered
-    assert all(list(containers) == ordered for containers in data["entries"].values())
-    assert list(data.get("podEntries", ordered)) == ordered
+    for part in (data, json.loads(data.get("data", "{}")) or data):
+        assert list(part["entries"]) == ordered
+        assert all(list(containers) == ordered for containers in part["entries"].values())
+        assert list(part.get("podEntries", ordered)) == ordered
 
 
 def test_what_a_format_cannot_hold() -> None:
@@ -565,10 +577,10 @@ pod_states = st.builds(State, cpusets(), assignments, st.dictionaries(names, cpu
 
 # Who reads a format, without and with CPUs of whole pods.
 ROUND_TRIPS = [
-    (Format1, WITH_V1, []),
+    (Format1, KUBELETS, []),
     (Format2, KUBELETS, []),
     (Format3, [(36, True), (37, False), (37, True)], [(36, True), (37, False), (37, True)]),
-    (Format4, KUBELETS, [(36, True), (37, False), (37, True)]),
+    (Format4, KUBELETS, [(37, False), (37, True)]),
 ]
 
 
@@ -814,8 +826,8 @@ STRUCTS = [
     ("CPUManagerCheckpoint", 2, (35, True)),
     ("CPUManagerCheckpointV1", 1, (36, False)),
     ("CPUManagerCheckpointV1", 1, (36, True)),
-    ("CPUManagerCheckpointV2", 2, (37, False)),
-    ("CPUManagerCheckpointV2", 2, (37, True)),
+    ("CPUManagerCheckpointV1", 1, (37, False)),
+    ("CPUManagerCheckpointV1", 1, (37, True)),
 ]
 
 
@@ -872,8 +884,14 @@ def test_restore_error() -> None:
         (FILES[Format4], Format4),
         (POD_FILES[Format4], Format4),
         # Where the text of format 4 is damaged, what is beside it is read.
-        (FILES[Format4].replace(b'"data":"{', b'"data":"'), Format3),
-        (b'{"policyName":"static","defaultCpuSet":"0-3","entries":{"p":{"c":"4-5"}},"data":7}', Format3),
+        (FILES[Format4].replace(b'"data":"{', b'"data":"'), Format4),
+        (FILES[Format4].replace(b'{\\"policyName\\":\\"static', b'{\\"policyName\\":\\"statis'), Format4),
+        (
+            b'{"policyName":"static","defaultCpuSet":"0-3","entries":{"p":{"c":"4-5"}},"data":7,"dataChecksum":1}',
+            Format4,
+        ),
+        # No kubelet takes this for a format 4.
+        (b'{"policyName":"static","defaultCpuSet":"0-3","entries":{"p":{"c":"4-5"}},"data":7}', Format2),
     ],
 )
 def test_decode(content: bytes, kind: type[Format1]) -> None:

@@ -20,6 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpo
     Checkpoint,
     CheckpointError,
     Format2,
+    Format4,
     decode_checkpoint,
     read_checkpoint,
     write_checkpoint,
@@ -33,7 +34,12 @@ def outcome(read: Callable[..., Checkpoint], *arguments: Any) -> Any:
     """What is read, or the complaint."""
     try:
         found = read(*arguments)
-        return found.version, found.policy_name, found.default_cpu_set, found.entries, found.checksum, found.state()
+        said = (found.version, found.policy_name, found.default_cpu_set, found.entries, found.checksum, found.state())
+        if not isinstance(found, Format4):
+            return said
+        outer = found.outer
+        beside = (outer.policy_name, outer.default_cpu_set, outer.entries, outer.checksum)
+        return said, beside, found.data, found.data_checksum, found.others
     except CheckpointError as error:
         return str(error)
 
@@ -71,6 +77,31 @@ def test_quick_and_close_look_agree(
     check_agreement(text.encode("utf-8", "replace"))
 
 
+@given(names, sets, entries, entries, st.sampled_from([None, 1]), st.permutations(range(6)), st.booleans())
+def test_quick_and_close_look_agree_on_format_4(
+    policy: str, default: str, outer: Any, inner: Any, indent: int | None, order: list[int], same: bool
+) -> None:
+    checkpoint = Format4()
+    checkpoint.policy_name, checkpoint.default_cpu_set = policy, default
+    checkpoint.entries = outer
+    checkpoint.data = json.dumps(
+        {"policyName": policy, "defaultCpuSet": default, "entries": outer if same else inner}, indent=indent
+    )
+    try:
+        number = Format2.right_checksum(checkpoint)
+    except (AttributeError, TypeError, UnicodeEncodeError):
+        number = 1
+    items = [
+        ("policyName", policy),
+        ("defaultCpuSet", default),
+        ("entries", outer),
+        ("checksum", number),
+        ("data", checkpoint.data),
+        ("dataChecksum", checkpoint.right_data_checksum()),
+    ]
+    check_agreement(json.dumps(dict(items[at] for at in order), indent=indent).encode("utf-8", "replace"))
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -101,9 +132,49 @@ def test_variants_of_a_good_file(change: tuple[str, str]) -> None:
     check_agreement(text.replace(*change, 1).encode())
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        ('"data":', '"data":null,"data":'),
+        ('"data":', '"Data":'),
+        ('"data":"{', '"data":7,"other":"{'),
+        ('"data":"{', '"data":"{ '),
+        ('"data":"{', '"data":"['),
+        ('"data":"{', '"data":"{\\"checksum\\":1,'),
+        ('"data":"{', '"data":"{\\"other\\":1,'),
+        ('"data":"{', '"data":"{\\"podEntries\\":{},'),
+        ('"data":"{', '"data":"{\\u0020'),
+        ('"data":"{', '"data":"{\\\\'),
+        ('"dataChecksum":', '"dataChecksum":0,"other":'),
+        ('"dataChecksum":', '"dataChecksum":true,"other":'),
+        ('"dataChecksum":', '"dataChecksum":1.0,"other":'),
+        ('"dataChecksum":', '"other":'),
+        ('"checksum":', '"checksum":0,"other":'),
+        ('"checksum":', '"podEntries":{},"checksum":'),
+        ('"app":', '"other":'),
+        ('\\"app\\":', '\\"other\\":'),
+    ],
+)
+def test_variants_of_a_good_file_of_format_4(change: tuple[str, str]) -> None:
+    state = State(CPUSet.parse("0-1,4-7"), {"pod": {"app": CPUSet.parse("2-3")}})
+    text = write_checkpoint("static", state, Format4).decode()
+    assert change[0] in text
+    changed = text.replace(*change, 1)
+    check_agreement(changed.encode())
+    # The same with the right sum over the text, so that more than the sum is looked at.
+    data = json.loads(changed)
+    if isinstance(data.get("data"), str):
+        checkpoint = Format4()
+        checkpoint.data = data["data"]
+        check_agreement(json.dumps({**data, "dataChecksum": checkpoint.right_data_checksum()}).encode())
+
+
 def test_the_close_look_is_not_needed_for_what_a_kubelet_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(decoding, "read_exactly")
     monkeypatch.delattr(decoding, "decode")
     state = State(CPUSet.parse("0-1,4-7"), {"pod": {"app": CPUSet.parse("2-3")}})
     content = write_checkpoint("static", state)
     assert read_checkpoint(content, 36).state() == decode_checkpoint(content).state() == state
+    newest = write_checkpoint("static", state, Format4)
+    for minor in (33, 36, 37):
+        assert read_checkpoint(newest, minor).state() == decode_checkpoint(newest).state() == state

@@ -188,7 +188,9 @@ def test_cpus_of_whole_pods_are_restored_where_the_gate_is_on() -> None:
     found = state("0,4", a="1-3")._replace(pod_assignments={"uid-b": cpus("5-7")})
     for kind, minor in ((Format3, 36), (Format4, 36), (Format3, 37), (Format4, 37)):
         content = write_checkpoint(STATIC, found, kind)
-        assert restore_state(content, STATIC, minor, pod_level=True) == found
+        # Of format 4, the kubelet 1.36 reads the format 2 in it.
+        pods = {} if (kind, minor) == (Format4, 36) else found.pod_assignments
+        assert restore_state(content, STATIC, minor, pod_level=True) == found._replace(pod_assignments=pods)
         if minor == 37 or kind is Format4:
             assert restore_state(content, STATIC, minor) == found._replace(pod_assignments={})
 
