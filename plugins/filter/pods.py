@@ -11,7 +11,7 @@ from typing import Any, Callable, Mapping, Sequence
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.errors import InputError
-from ..module_utils.fleet.capacity import shortage
+from ..module_utils.fleet.capacity import shortage, static_hosts
 from ..module_utils.fleet.pods import identities, judge_drain
 
 
@@ -43,5 +43,6 @@ class FilterModule:
             "drain_verdict": lambda pods, **options: judge_drain(pods, **options).to_dict(),
             "pod_identities": identities,
             "cpu_shortage": _cpu_shortage,
+            "static_hosts": static_hosts,
         }
         return {name: _reporting(function) for name, function in filters.items()}

@@ -13,7 +13,9 @@ from __future__ import annotations
 import json
 import os
 import random
-from typing import Mapping, NamedTuple
+from collections import Counter
+from pathlib import Path
+from typing import Mapping, NamedTuple, Sequence
 
 import pytest
 
@@ -51,14 +53,19 @@ def command(
     nodes: Mapping[str, BadNode],
     *arguments: str,
     kill_after: Mapping[str, int] | None = None,
+    begun: Path | None = None,
 ) -> Run:
-    """Run a playbook on these nodes alone, all at once; it ends for each of `kill_after` at that task."""
+    """Run a playbook on these nodes alone, all at once; it ends for each of `kill_after` at that task.
+
+    begun: a file that gets the node's name for each task that begins.
+    """
     hosts = {name: fleet.variables(name, kubelet_cpu_manager_reconcile_period=NEXT) for name in nodes}
     environment = {}
     if kill_after is not None:
         killed = fleet.directory / "killed"
         killed.unlink(missing_ok=True)
         environment = {"KILL_AFTER": json.dumps(kill_after), "KILLED": str(killed), "ANSIBLE_STRATEGY": "mortal"}
+        environment.update({"BEGUN": str(begun)} if begun is not None else {})
     return fleet.run_on(hosts, playbook, "-e", ALL_AT_ONCE, *arguments, environment=environment)
 
 
@@ -149,8 +156,6 @@ def test_a_rollback_where_the_checkpoint_is_what_is_wrong(alone: Fleet) -> None:
 # --- random damage, and a command that is killed at a random task ---------------------------------------------
 
 PAIRS, SEED, BATCH = int(os.environ.get("PAIRS", "8")), int(os.environ.get("SEED", "17")), 8
-# How many tasks a run begins on a node, with those that are skipped: of a report, of a refusal, and of a change.
-REPORT_TASKS, PLAN_TASKS, TASKS = 6, 10, 42
 
 
 class Kind(NamedTuple):
@@ -159,20 +164,21 @@ class Kind(NamedTuple):
     playbook: str
     # Whether the configuration of its nodes can be read.
     readable: bool
-    tasks: int
     # What it brings; None where it refuses or changes nothing.
     period: str | None
 
 
 KINDS = (
-    Kind(ROLLOUT, True, TASKS, NEXT),
-    Kind(ROLLBACK, False, TASKS, BEFORE),
-    Kind(REPAIR, True, TASKS, AFTER),
-    Kind(ROLLOUT, False, PLAN_TASKS, None),
-    Kind(ROLLBACK, True, TASKS, BEFORE),
-    Kind(REPAIR, False, PLAN_TASKS, None),
-    Kind(REPORT, False, REPORT_TASKS, None),
+    Kind(ROLLOUT, True, NEXT),
+    Kind(ROLLBACK, False, BEFORE),
+    Kind(REPAIR, True, AFTER),
+    Kind(ROLLOUT, False, None),
+    Kind(ROLLBACK, True, BEFORE),
+    Kind(REPAIR, False, None),
+    Kind(REPORT, False, None),
 )
+# {kind, the day's name: how many tasks a run begins on such a node, with those that are skipped}
+TASKS: dict[tuple[Kind, str], int] = {}
 
 
 def random_day(choice: random.Random, kind: Kind) -> Day:
@@ -186,15 +192,30 @@ def random_day(choice: random.Random, kind: Kind) -> Day:
             return day
 
 
+def count_tasks(fleet: Fleet, kind: Kind, days: Sequence[Day]) -> None:
+    """Run the command to its end on nodes of their own."""
+    new = {day.name: day for day in days if (kind, day.name) not in TASKS}
+    if not new:
+        return
+    twins = add_days(fleet, list(new.values()), "twin-")
+    begun = fleet.directory / "begun"
+    command(fleet, kind.playbook, twins, kill_after={}, begun=begun)
+    names = Counter(begun.read_text(encoding="utf-8").splitlines())
+    TASKS.update({(kind, twin.day.name): names[name] for name, twin in twins.items()})
+
+
 @pytest.mark.parametrize("number", range((PAIRS + BATCH - 1) // BATCH))
 def test_random_pairs(alone: Fleet, number: int, count: Count) -> None:
     """Afterwards the configuration is whole, old or new, the pod has its CPUs, and the next run finishes."""
     print("SEED=%d, batch %d" % (SEED, number))
     choice = random.Random("%d %d" % (SEED, number))
     kind = KINDS[number % len(KINDS)]
-    nodes = add_days(alone, [random_day(choice, kind) for _each in range(min(BATCH, PAIRS - BATCH * number))])
+    days = [random_day(choice, kind) for _each in range(min(BATCH, PAIRS - BATCH * number))]
+    count_tasks(alone, kind, days)
+    nodes = add_days(alone, days)
     found = {name: one.state() for name, one in nodes.items()}
-    kill_after = {name: choice.randint(2, kind.tasks) for name in nodes}
+    # The first makes services of the nodes, for this test alone.
+    kill_after = {name: choice.randint(2, TASKS[kind, one.day.name]) for name, one in nodes.items()}
     killed = command(alone, kind.playbook, nodes, kill_after=kill_after)
     told = (alone.directory / "killed").read_text(encoding="utf-8").splitlines()
     print("\n".join(told))

@@ -17,6 +17,11 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import format_for, write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
+    MemoryConfig,
+    first_memory_state,
+)
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import NODE_MEMORY
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run, ansible_playbook, play
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import SERVICE_MANAGER, private_init
 
@@ -45,6 +50,13 @@ CORRUPT = "could not restore state from checkpoint: checkpoint is corrupted"
 MEMORY_REFUSED = "start memory manager error: could not restore state from checkpoint: [memorymanager] "
 
 
+def first_memory(policy: str, reserved: int = 0) -> str:
+    """A first state, as the kubelet writes it."""
+    machine = {0: {"memory": NODE_MEMORY * 1024}}
+    state = first_memory_state(MemoryConfig(policy, {0: {"memory": reserved}}, 36, machine=machine))
+    return (state or b"").decode("ascii")
+
+
 class Case(NamedTuple):
     """A node, how its configuration changes, and what its kubelet says when it is restarted with that."""
 
@@ -54,17 +66,12 @@ class Case(NamedTuple):
     # Empty where it starts.
     said: str = ""
     machine: str = MACHINE
-    memory_state: str = '{"policyName":"None","machineState":{},"entries":{}}'
+    memory_state: str = first_memory("None")
 
 
 def text(default: str, entries: str = "{}") -> bytes:
     """A checkpoint of the static policy whose checksum nobody looks at."""
     return ('{"policyName":"static","defaultCpuSet":"%s","entries":%s,"checksum":0}' % (default, entries)).encode()
-
-
-def memory_state(reserved: int) -> str:
-    table = '{"total":17179869184,"systemReserved":%d}' % reserved
-    return '{"policyName":"Static","machineState":{"0":{"memoryMap":{"memory":%s},"cells":[0]}},"entries":{}}' % table
 
 
 # What needs the checkpoint out of the way, and what does not.
@@ -142,14 +149,14 @@ CHANGES = {
         {"memoryManagerPolicy": "None"},
         FRESH,
         MEMORY_REFUSED + 'configured policy "None" differs from state checkpoint policy "Static"',
-        memory_state=memory_state(1 << 30),
+        memory_state=first_memory("Static", 1 << 30),
     ),
     "more memory reserved": Case(
         {**STATIC, **MEMORY_STATIC},
         MORE_MEMORY,
         FRESH,
-        MEMORY_REFUSED + "the expected machine state is different from the real one",
-        memory_state=memory_state(1 << 30),
+        "start memory manager error: [memorymanager] the expected machine state is different from the real one",
+        memory_state=first_memory("Static", 1 << 30),
     ),
 }
 # What else it refuses of a checkpoint, by the words with which it does.

@@ -22,7 +22,7 @@ from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Ru
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import SERVICE_MANAGER
 
 from .fleet import JOURNAL, ROLLOUT, Fleet
-from .kubelet_node import CONFIG, STARTED, KubeletNode, wait_until
+from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode, wait_until
 from .pods import Pods
 
 # --- a run that is killed ---------------------------------------------------------------------------------
@@ -122,6 +122,30 @@ def test_a_run_that_another_one_overtakes(fleet: Fleet, step: str) -> None:
     assert (node.read(CONFIG), node.is_active()) == (after, True)
     assert (node.log() == words) == (step != "Stop the kubelet")
     assert (fleet.policy("worker"), fleet.is_open("worker"), node.read(JOURNAL)) == ("static", True, None)
+
+
+def test_an_operator_who_finishes_an_interrupted_change(alone: Fleet) -> None:
+    """The restart that was planned is not needed any more, and the change is closed all the same."""
+    node = alone.add("worker")
+    assert kill_at(alone, "Stop the kubelet", "worker")
+    held = alone.directory / "held"
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(begin, alone, "Take the change over", held)
+        try:
+            wait_for_file(held)
+            assert node.read(JOURNAL)
+            node.stop()
+            settings = b"cpuManagerPolicy: static\ncpuManagerReconcilePeriod: 1s"
+            text = (node.read(CONFIG) or b"").replace(b"cpuManagerPolicy: none", settings)
+            node.write(CONFIG, text.replace(b"cpuManagerReconcilePeriod: 500ms\n", b"").decode())
+            (node.root / CHECKPOINT.lstrip("/")).unlink()
+            node.start()
+            node.wait_for(STARTED)
+        finally:
+            held.unlink()
+    assert run.result().status == 0, run.result().account()
+    assert "Stop the kubelet" not in [result["task"].rpartition(" : ")[2] for result in run.result().results["worker"]]
+    assert (alone.policy("worker"), node.read(JOURNAL), node.is_active()) == ("static", None, True)
 
 
 def begin(fleet: Fleet, step: str, held: Path) -> Run:

@@ -209,7 +209,11 @@ BAD: dict[str, Bad] = {
     ),
     "tab": Bad("kubelet_config", CONFIG + ": line 6", "use spaces", change=added("kubeReserved:\n\tcpu: 1\n")),
     "twice": Bad(
-        "kubelet_config", "'cpuManagerPolicy'", "remove one of the two", change=added("cpuManagerPolicy: none\n")
+        "kubelet_config",
+        "cpuManagerPolicy",
+        "remove one of the two",
+        {"cpu_manager_policy": "static"},
+        added("cpuManagerPolicy: none\n"),
     ),
     "empty": Bad("checkpoint_info", CONFIG, OTHER_FILE, change=text(CONFIG, "")),
     "list": Bad("kubelet_config", CONFIG, OTHER_FILE, change=text(CONFIG, "- cpuManagerPolicy\n")),
@@ -516,7 +520,7 @@ def ask(asked: str, host_names: Sequence[str]) -> list[dict[str, Any]]:
 
 # What is found wrong: who only reads reports it.
 FOUND = (
-    *("config-directory", "config-fifo", "truncated-yaml", "truncated-json", "tab", "twice", "empty", "list", "kind"),
+    *("config-directory", "config-fifo", "truncated-yaml", "truncated-json", "tab", "empty", "list", "kind"),
     *("no-kind", "latin", "found-policy", "found-cpus", "found-option", "found-quantity", "found-period"),
     *("flag-unreadable", "cgroup"),
 )
@@ -585,7 +589,7 @@ KINDS = (
 NO_REMEDY = ("cpu-list", "found-cpus", "flag-unreadable")
 # The remedy of these is still within the text of what is wrong.
 REMEDY_WITHIN = (
-    *("truncated-yaml", "truncated-json", "tab", "twice", "list", "kind", "no-kind", "no-mapping", "no-kubelet"),
+    *("truncated-yaml", "truncated-json", "tab", "list", "kind", "no-kind", "no-mapping", "no-kubelet"),
     *("found-policy", "found-option", "found-quantity", "found-period", "no-kubelet-there", "option", "option-value"),
     *("option-none", "option-alpha", "socket-in-one-node", "half-a-node", "many-nodes", "duration", "duration-word"),
     *("quantity", "cpu-missing", "cpu-offline", "reserved-all", "reserved-none", "cgroup"),

@@ -360,6 +360,16 @@ def test_a_mistyped_variable_ends_it(trouble: Fleet) -> None:
     assert fingerprint(trouble.root) == before
 
 
+def test_a_host_that_fails_before_it_is_planned_does_not_hide_the_others(trouble: Fleet) -> None:
+    trouble.hosts["xeon"].update(ansible_connection="local", kubelet_cpu_manager_polcy="none")
+    scope = ["-e", "cpu_manager_hosts=edge:xeon", "-e", "cpu_manager_max_fail_percentage=100"]
+    run = trouble.run(ROLLOUT, "beside", "--check", *scope)
+    assert run.last("xeon")["msg"].startswith("xeon: kubelet_cpu_manager_polcy is no variable")
+    assert not [result for result in run.results["edge"] if result["outcome"] == "failed"], run.account()
+    (told,) = [result for result in run.results["edge"] if result["task"].endswith("Show the plan")]
+    assert "edge" in str(told["msg"])
+
+
 @pytest.mark.parametrize("skip", [True, False])
 def test_hosts_without_a_kubelet(story: Story, tmp_path: Path, skip: bool) -> None:
     """A bastion is named, and left out where that is wanted; it is too small for the wanted reservation, too."""

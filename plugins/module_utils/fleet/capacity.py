@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
+from ..errors import InputError
 from ..quantity import millis
 from ..workload.pods import INIT, Pod, pod_from_manifest
 from .pods import ENDED, Manifest, controller_of, name_of, stays
@@ -57,15 +58,38 @@ class Room(NamedTuple):
         )
 
 
+def static_hosts(plans: Mapping[str, Any], changed: Iterable[str]) -> list[str]:
+    """The hosts whose kubelets give pods CPUs of their own.
+
+    plans: of each host, what rollout_info gave before its change, or None. changed: the hosts that have had theirs.
+    """
+    changed = frozenset(changed)
+    return [host for host, plan in plans.items() if _policy(plan or {}, host in changed) == "static"]
+
+
+def _policy(plan: Mapping[str, Any], is_changed: bool) -> str:
+    found = (plan.get("found") or {}).get("cpu_manager_policy", "")
+    rows = plan.get("drift") or () if is_changed else ()
+    wanted = [row["wanted"] for row in rows if row["subject"] == "cpu_manager_policy"]
+    return str(wanted[0] if wanted else found)
+
+
 def shortage(
     nodes: Sequence[Manifest], pods: Sequence[Manifest], drained: Iterable[str], static: Iterable[str]
 ) -> list[Claim]:
     """The pods of the drained nodes for which the other nodes have no CPUs; empty where all find room.
 
     nodes, pods: all of the cluster. drained, static: names of nodes, those that are drained at the same time, and those
-    whose kubelets give pods CPUs of their own. Raises InputError for a pod or an amount that cannot be read.
+    whose kubelets give pods CPUs of their own. Raises InputError for a pod or an amount that cannot be read, and for a
+    drained node that the cluster does not have.
     """
     drained, static = frozenset(drained), frozenset(static)
+    unknown = drained.difference(_metadata(node).get("name") for node in nodes)
+    if unknown:
+        raise InputError(
+            "no node of the cluster has this name: %s" % ", ".join(sorted(unknown)),
+            remedy="set kubelet_node_name to what the cluster calls the node, in the inventory or with --extra-vars",
+        )
     others = [node for node in nodes if _metadata(node).get("name") not in drained]
     # A pod that goes with no other node, whatever CPUs these have, waits for its own to come back.
     asked = [

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, Mapping
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start_check import Checked, check_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.memory_state import memory_config
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start import (
     checkpoint_findings,
@@ -27,6 +27,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.policy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import StaticPolicy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.quantity import millis
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import format_for, write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import (
     STATIC,
     CPUManagerConfig,
@@ -66,10 +67,10 @@ class Managers(PodHandler):
     def start(self) -> None:
         """Restore the checkpoint, or write a first one. Raises StartError."""
         content = self.node.checkpoint()
-        memory_path, memory_state = self.node.memory_state_path, self.node.memory_state()
+        memory_state = self.node.memory_state()
         for kind, findings in (
             ("cpu", checkpoint_findings(content, self.node.checkpoint_path, self.checked, self.host)),
-            ("memory", memory_state_findings(memory_state, memory_path, self.checked)),
+            ("memory", memory_state_findings(memory_state, self.node, self.checked)),
         ):
             for finding in findings:
                 if finding.fatal:
@@ -87,21 +88,10 @@ class Managers(PodHandler):
         # The policy none changes nothing, and yet there is a file.
         self._manager.state.stored |= content is None
         self._write()
-        if memory_state is None and self.checked.memory_manager_policy is not None:
-            self._replace(memory_path, json.dumps(self._memory_state()).encode("ascii"))
-
-    def _memory_state(self) -> dict[str, Any]:
-        """The first state of the memory manager, without a checksum; no pod ever has memory of its own."""
-        policy, reserved = self.checked.memory_manager_policy, self.checked.reserved_memory
-        machine = {}
-        if policy == "Static":
-            total = (self.host.memory or MEMORY) // len(self.host.numa_nodes)
-            for node in self.host.numa_nodes:
-                kept = reserved.get(node, {}).get("memory", 0)
-                rest = {"allocatable": total - kept, "reserved": 0, "free": total - kept}
-                table = {"total": total, "systemReserved": kept, **rest}
-                machine[str(node)] = {"numberOfAssignments": 0, "memoryMap": {"memory": table}, "cells": [node]}
-        return {"policyName": policy, "machineState": machine, "entries": {}}
+        memory = memory_config(self.node, self.checked)
+        first = first_memory_state(memory) if memory_state is None and memory is not None else None
+        if first is not None:
+            self._replace(self.node.memory_state_path, first)
 
     def _policy(self) -> Policy:
         if self.config.policy_name != STATIC:

@@ -4,9 +4,10 @@
 
 """Ends the run for each host when its N-th task begins, and kills the whole run when it has ended for all hosts.
 
-KILL_AFTER is {host: N}, as JSON. Nothing more of the run reaches a host for which it has ended, as after a kill; the
-other hosts do not notice. So one run shows what many runs leave that are killed at tasks of their own. The file KILLED
-gets a line "HOST TASK" for each host.
+KILL_AFTER is {host: N}, as JSON. Tasks that one host does for all do not count. Nothing more of the run reaches a host
+for which it has ended, as after a kill; the other hosts do not notice. So one run shows what many runs leave that are
+killed at tasks of their own. The file KILLED gets a line "HOST TASK" for each host, and the file BEGUN, if there is to
+be one, the host's name for each task.
 """
 
 from __future__ import annotations
@@ -36,7 +37,14 @@ class StrategyModule(Linear):  # type: ignore[misc]  # Ansible is untyped
 
     def _queue_task(self, host: Any, task: Any, task_vars: Any, play_context: Any) -> None:
         name = host.get_name()
+        if task.run_once:
+            # Another host may do it in the next run.
+            super()._queue_task(host, task, task_vars, play_context)
+            return
         _BEGUN[name] += 1
+        if "BEGUN" in os.environ:
+            with open(os.environ["BEGUN"], "a", encoding="utf-8") as file:
+                file.write(name + "\n")
         if _BEGUN[name] < _LEFT.get(name, _BEGUN[name] + 1):
             super()._queue_task(host, task, task_vars, play_context)
             return

@@ -13,6 +13,8 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.kubenode.cpu_manager.plugins.filter.pods import FilterModule
 
 FILTERS = FilterModule().filters()
+# What else they take.
+MORE: dict[str, list[list[Any]]] = {"cpu_shortage": [[1], ["a"]], "static_hosts": [[]]}
 WEB: dict[str, Any] = {
     "metadata": {
         "name": "web",
@@ -35,17 +37,23 @@ def test_identities() -> None:
 
 
 def test_shortage() -> None:
-    assert FILTERS["cpu_shortage"]([], [WEB], ["b"]) == []
-    node = {"metadata": {"name": "b"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-    assert FILTERS["cpu_shortage"]([node], [WEB], ["a"]) == [
+    nodes = [
+        {"metadata": {"name": name}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}} for name in "ab"
+    ]
+    assert FILTERS["cpu_shortage"](nodes, [WEB], ["b"]) == []
+    assert FILTERS["cpu_shortage"](nodes, [WEB], ["a"]) == [
         {"pod": "shop/web", "cpus": 1.5, "exclusive": 0, "text": "shop/web: 1.5 CPUs"}
     ]
+
+
+def test_static_hosts() -> None:
+    assert FILTERS["static_hosts"]({"a": {"found": {"cpu_manager_policy": "static"}}, "b": None}, []) == ["a"]
 
 
 @pytest.mark.parametrize("name", FILTERS)
 def test_what_are_no_pods(name: str) -> None:
     with pytest.raises(AnsibleFilterError):
-        FILTERS[name]([1], *([[1], ["a"]] if name == "cpu_shortage" else []))
+        FILTERS[name]([1], *MORE.get(name, []))
 
 
 def test_each_is_documented() -> None:
