@@ -11,6 +11,8 @@ MACHINES ?= all
 # Of bad-days: how many nodes that are damaged meet a command that is killed, and the number that chance begins with.
 PAIRS ?= 200
 SEED ?= 17
+# Of hostile: how many nodes with damaged files.
+HOSTILE ?= 100000
 # After how many minutes the tests are to have ended: scenarios take part as long as there is time.
 MINUTES ?= 50
 # 1: a test that lacks a tool, Kubernetes or time fails; tool,kubernetes: one that lacks one of these. Else it is skipped.
@@ -113,6 +115,10 @@ cluster: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the tests with a real cont
 .PHONY: bad-days
 bad-days: $(TESTING) $(LINK) ## Kill commands at random tasks on damaged nodes; PAIRS=200 SEED=7 says how many and which
 	@PAIRS=$(PAIRS) SEED=$(SEED) pytest -n $(JOBS) --timeout 0 -rP tests/cluster/test_bad_days.py
+
+.PHONY: hostile
+hostile: $(TESTING) ## Predict the start of kubelets with damaged files and flags; HOSTILE=100000 SEED=1 says how many and which
+	@HOSTILE=$(HOSTILE) SEED=$(SEED) pytest --timeout 0 -rP tests/conformance/test_hostile_starts.py
 
 .PHONY: scenario
 scenario: $(TESTING) $(LINK) $(KUBERNETES_CORE)

@@ -20,7 +20,7 @@ from .kubelet.settings import (
     TOPOLOGY_MANAGER_POLICIES,
     TOPOLOGY_MANAGER_SCOPES,
     check_settings,
-    manager_config,
+    needed_config,
     plan_settings,
 )
 from .node.node import Node, minor_version, node_name
@@ -182,8 +182,12 @@ def wanted_settings(node: Node, parameters: Mapping[str, Any], needs_kubelet: bo
 
 def planned_config(node: Node, parameters: Mapping[str, Any]) -> CPUManagerConfig:
     """What the CPU manager would start with, once the settings that were asked for are in the kubelet's file."""
-    plan = plan_settings(wanted_settings(node, parameters), node.needed_configuration(), node.minor)
-    return manager_config(plan.settings, plan.configuration, node.machine())
+    wanted = wanted_settings(node, parameters)
+    plan_settings(wanted, node.needed_configuration(), node.minor)
+    # Imported here: hardly any module needs it.
+    from .node.prediction import predict_configuration
+
+    return needed_config(predict_configuration(node, wanted))
 
 
 def texts_of_options(options: Mapping[str, Any]) -> dict[str, str]:

@@ -81,6 +81,14 @@ class RefusedError(CPUManagerError):
     kind = "refused"
 
 
+class GoError(ValueError):
+    """Go does not read a text; the message is its own."""
+
+
+class BeyondError(GoError):
+    """Go reads a text, and its CPUs have higher numbers than are possible."""
+
+
 def call_options(names: Mapping[str, str]) -> None:
     """From now on, messages use these names for options: {the module's name: the caller's name}."""
     _OPTION_NAMES.update(names)

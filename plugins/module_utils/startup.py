@@ -19,6 +19,9 @@ import zipimport
 from functools import lru_cache
 from typing import Any
 
+# As many new objects as a module makes while it is imported, and more.
+_OBJECTS = 100000
+
 
 def keep_compiled(importer: Any = zipimport) -> None:
     """Let `importer` compile each file once; a Python that works in another way is left as it is."""
@@ -32,6 +35,9 @@ def spare_collector(collector: Any = gc) -> None:
     freeze = getattr(collector, "freeze", None)
     if freeze is not None:
         freeze()
+    raise_threshold = getattr(collector, "set_threshold", None)
+    if raise_threshold is not None:
+        raise_threshold(_OBJECTS)
 
 
 keep_compiled()

@@ -16,6 +16,8 @@ from .errors import PERMISSION, InputError, NodeError, RefusedError, option
 _SAVE_AGAIN = "save the node's files again"
 # What a path that leads to nothing is answered with. Any other error says nothing of what is there.
 _NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ESRCH, errno.ENODEV, errno.ENXIO)
+# Linux takes no longer path, wherever it leads.
+_LONGEST_PATH = 4096
 # O_NONBLOCK: the open of a FIFO in a regular file's place must not wait for a writer.
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -62,7 +64,7 @@ class Tree:
             return path
         here = self.root + os.path.normpath("/" + path.lstrip("/"))
         directory = os.path.dirname(here)
-        if directory not in self._inside:
+        if directory not in self._inside and len(here) < _LONGEST_PATH:
             self._check_directory(directory)
         return here
 
@@ -71,11 +73,13 @@ class Tree:
         return here if self._live else here[len(self.root) :]
 
     def _check_directory(self, here: str) -> None:
-        parent = os.path.dirname(here)
-        if parent not in self._inside:
-            self._check_directory(parent)
-        self._check_link(here)
-        self._inside.add(here)
+        unknown = []
+        while here not in self._inside:
+            unknown.append(here)
+            here = os.path.dirname(here)
+        for directory in reversed(unknown):
+            self._check_link(directory)
+            self._inside.add(directory)
 
     def _check_link(self, here: str) -> None:
         """What is in a directory of this tree is in it, too, unless it is a link."""
@@ -189,12 +193,16 @@ class Tree:
         found: list[str] = []
         for name in self.names(path):
             inner = "%s/%s" % (path.rstrip("/"), name)
-            here = self.path(inner)
-            if os.path.isdir(here) and not os.path.islink(here):
+            if self._is_directory(inner):
                 found += self.files_below(inner)
             else:
                 found.append(inner)
         return found
+
+    def _is_directory(self, path: str) -> bool:
+        """Whether there is a directory, and no link to one."""
+        here = self.path(path)
+        return os.path.isdir(here) and not os.path.islink(here)
 
     def numbered(self, path: str, prefix: str) -> list[int]:
         """The numbers N, ascending, of the entries `prefix`N in a directory."""
@@ -238,8 +246,21 @@ class OverlaidTree(Tree):
     def names(self, path: str) -> list[str]:
         here = os.path.normpath(path)
         found = set(super().names(path))
-        found.update(os.path.basename(one) for one in self.contents if os.path.dirname(one) == here)
-        return sorted(name for name in found if self.contents.get("%s/%s" % (here, name), b"") is not None)
+        inside = here.rstrip("/") + "/"
+        found.update(
+            one[len(inside) :].partition("/")[0]
+            for one, content in self.contents.items()
+            if content is not None and one.startswith(inside)
+        )
+        return sorted(name for name in found if self.contents.get(inside + name, b"") is not None)
+
+    def _is_directory(self, path: str) -> bool:
+        here = os.path.normpath(path)
+        if here in self.contents:
+            return False
+        inside = here.rstrip("/") + "/"
+        is_made = any(content is not None and one.startswith(inside) for one, content in self.contents.items())
+        return is_made or super()._is_directory(path)
 
 
 def _check_text(path: str) -> None:

@@ -266,7 +266,7 @@ from ..module_utils.ansible_module import (
 from ..module_utils.errors import InputError, RefusedError, option
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.process import find_kubelet
-from ..module_utils.kubelet.settings import plan_settings, version_notes
+from ..module_utils.kubelet.settings import version_notes
 from ..module_utils.node.allocation import Question, seed_state
 from ..module_utils.node.checkpoint import (
     Plan,
@@ -325,10 +325,10 @@ def plan_memory(node: Node, parameters: Mapping[str, Any]) -> MemoryPlan:
     if node.memory_state() is None:
         return MemoryPlan(None, "")
     # Imported here: it checks a whole configuration.
+    from ..module_utils.node.prediction import predict_configuration
     from ..module_utils.node.start import memory_plan
 
-    plan = plan_settings(wanted_settings(node, parameters), node.needed_configuration(), node.minor)
-    return memory_plan(node, plan.configuration.values)
+    return memory_plan(node, predict_configuration(node, wanted_settings(node, parameters)))
 
 
 def plan_change(node: Node, parameters: Mapping[str, Any]) -> tuple[Plan, dict[str, Any], list[str]]:

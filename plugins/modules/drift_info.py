@@ -17,8 +17,11 @@ description:
   - Reads a node's CPU topology, its kubelet's configuration and its checkpoint in one call, and compares them with
     the wanted settings. The configuration is what the kubelet runs with, that is its file, drop-in files and flags
     together.
-  - Without any setting, tells whether the node agrees with itself, so that its kubelet would start again with its CPU
-    manager. M(kubenode.cpu_manager.rollout_info) looks at all else that stops a kubelet, too.
+  - Without any setting, tells whether the node agrees with itself, so that its kubelet would start again, as
+    M(kubenode.cpu_manager.start_check) predicts it of flags, files, machine and checkpoint.
+    M(kubenode.cpu_manager.rollout_info) looks at the memory manager's state, too.
+  - It fails where the kubelet would start as the node was found, and not with the wanted settings. A kubelet that would
+    not start as the node was found is reported, in RV(found_refusal) and as RV(drift) of C(start).
   - Where pods run, also compares the CPUs that the checkpoint gives to each container with those that its cgroup has
     and that the kernel enforces, of both versions of cgroups. What differs is what
     M(kubenode.cpu_manager.reconcile) would write; the kubelet itself never looks at it again. While the shared pool
@@ -34,6 +37,7 @@ extends_documentation_fragment:
 seealso:
   - module: kubenode.cpu_manager.kubelet_config
   - module: kubenode.cpu_manager.checkpoint
+  - module: kubenode.cpu_manager.start_check
 """
 
 EXAMPLES = r"""
@@ -251,7 +255,9 @@ elsewhere:
       type: str
       sample: "kubelet_cpu_manager_policy: static\n"
 notes:
-  description: What is no drift and yet does harm, such as a reservation that splits cores.
+  description:
+    - What is no drift and yet does harm, such as a reservation that splits cores; and on what it depends whether the
+      kubelet starts, where that cannot be told.
   returned: success
   type: list
   elements: str
@@ -271,7 +277,13 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     configuration, problem = node.found()
     observed, notes = node.observed(configuration)
     # Not before the containers: the kubelet writes a container's CPUs down before it starts the container.
-    result = report(node.topology, node.machine(), configuration, node.checkpoint(), wanted, observed, problem)
+    starts = None
+    if configuration is not None:
+        # Imported here: a machine without a kubelet needs no prediction.
+        from ..module_utils.node.prediction import predicted_starts
+
+        starts = predicted_starts(node, wanted, configuration, only_refusals=True)
+    result = report(node.topology, node.machine(), configuration, node.checkpoint(), wanted, observed, problem, starts)
     notes = [*result["notes"], *notes, *node.own_notes()]
     return Outcome(
         {**result, "notes": notes, "kubelet": node.kubelet(configuration), "elsewhere": node.elsewhere(wanted)}

@@ -19,9 +19,11 @@ description:
     C(50-kubenode-cpu-manager.conf) in the directory of drop-in files, where there is one, as with k3s and RKE2 from
     1.32 on; C(kubelet-arg) in C(config.yaml.d/90-kubenode-cpu-manager.yaml) with older ones of these two; and
     C(args/kubelet) with MicroK8s.
-  - Before anything is written, checks that the kubelet would start on this machine with the result, that it would
-    have the settings, and that the files can be written. It refuses where a flag or another drop-in file counts before
-    what it would write, and names it.
+  - Before anything is written, checks that the kubelet would start on this machine with the result, as
+    M(kubenode.cpu_manager.start_check) predicts it, that it would have the settings, and that the files can be written.
+    What the kubelet would refuse is refused in its words, under the name of the setting. What it would refuse without
+    the change, too, keeps nothing from being written, as long as it is certain with what the CPU manager would start.
+  - It refuses where a flag or another drop-in file counts before what it would write, and names it.
   - It refuses where the nodes are managed by other means, and tells by which, as with OpenShift, Talos, Bottlerocket,
     GKE, AKS and k0s.
   - Several files are written all or none. Where one fails, those before it are put back.
@@ -61,6 +63,7 @@ options:
 seealso:
   - module: kubenode.cpu_manager.checkpoint
   - module: kubenode.cpu_manager.drift_info
+  - module: kubenode.cpu_manager.start_check
 """
 
 EXAMPLES = r"""
@@ -162,10 +165,11 @@ from ..module_utils.ansible_module import (
 )
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.placement import main_file, plan_files
-from ..module_utils.kubelet.settings import manager_config, plan_settings
+from ..module_utils.kubelet.settings import plan_settings
 from ..module_utils.node.drift import describe_drift
+from ..module_utils.node.prediction import config_after, predicted_starts
 from ..module_utils.node.sources import read_sources
-from ..module_utils.node.start import check_change, memory_plan
+from ..module_utils.node.start import memory_plan
 from ..module_utils.state.verdict import judge
 from ..module_utils.tree import Tree
 
@@ -177,8 +181,8 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     configuration = node.needed_configuration()
     wanted = wanted_settings(node, parameters)
     plan = plan_settings(wanted, configuration, node.minor)
-    config = manager_config(plan.settings, plan.configuration, node.machine())
-    check_change(node, configuration.values, plan.configuration.values)
+    starts = predicted_starts(node, wanted)
+    config = config_after(starts)
     sources = read_sources(node, parameters["kubeadm_patches"])
     files = plan_files(sources, plan, wanted, node.minor)
     main = main_file(sources, node.minor)
@@ -188,7 +192,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         "settings": plan.settings,
         "drift": describe_drift(plan, configuration),
         "checkpoint": judge(node.checkpoint(), config).to_dict(),
-        "memory_state": memory_plan(node, plan.configuration.values).to_dict(),
+        "memory_state": memory_plan(node, starts.planned).to_dict(),
         "notes": [sources.installation.distribution.pointer] if sources.installation.distribution.pointer else [],
     }
     changes = [FileChange(file.path, encoded(file.before), encoded(file.after), MODE) for file in files]

@@ -56,6 +56,11 @@ options:
         checkpoint, and a change of it is refused.
     type: bool
     default: true
+  upgrade_to:
+    description:
+      - A version of Kubernetes, such as V(1.37). RV(upgrade) then says whether the node's kubelet could become one of
+        that version with the node's files as they are now, and come back.
+    type: str
 seealso:
   - module: kubenode.cpu_manager.drift_info
   - module: kubenode.cpu_manager.start_check
@@ -74,6 +79,16 @@ EXAMPLES = r"""
   ansible.builtin.assert:
     that: plan.starts
     fail_msg: "{{ plan.findings }}"
+
+- name: Read whether the nodes can go to Kubernetes 1.37 and come back
+  kubenode.cpu_manager.rollout_info:
+    upgrade_to: "1.37"
+  register: plan
+
+- name: Stop where one cannot
+  ansible.builtin.assert:
+    that: plan.upgrade.starts is true and plan.upgrade.back.starts is true
+    fail_msg: "{{ plan.upgrade }}"
 """
 
 RETURN = r"""
@@ -245,7 +260,9 @@ elsewhere:
       type: str
       sample: "kubelet_cpu_manager_policy: static\n"
 notes:
-  description: What is no drift and yet does harm, such as a reservation that splits cores.
+  description:
+    - What is no drift and yet does harm, such as a reservation that splits cores; and on what it depends whether the
+      kubelet starts, where that cannot be told.
   returned: success
   type: list
   elements: str
@@ -262,12 +279,58 @@ drains:
   type: bool
   sample: true
 starts:
-  description: Whether the kubelet would start after the change.
+  description:
+    - Whether the kubelet would start after the change, as far as that can be told. RV(unknown) says what cannot, which
+      does not keep the node from being changed.
   returned: success
   type: bool
   sample: true
 findings:
-  description: What it would refuse, or suffer from; see M(kubenode.cpu_manager.start_check).
+  description:
+    - What it would refuse, or suffer from, each with C(text), C(cause), C(remedy), C(fatal), C(where) and C(context);
+      see M(kubenode.cpu_manager.start_check).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+upgrade:
+  description:
+    - Whether the kubelet of the version O(upgrade_to) would start with the node's files as they are, and what is lost.
+    - RV(upgrade.back) says the same of today's kubelet, with the checkpoint that the other one writes.
+  returned: with O(upgrade_to)
+  type: dict
+  contains:
+    kubelet_version:
+      description: The version.
+      type: str
+      sample: "1.37"
+    starts:
+      description: Whether it would start; none where that cannot be told.
+      type: bool
+      sample: true
+    findings:
+      description: As RV(findings).
+      type: list
+      elements: dict
+      sample: []
+    unknown:
+      description: As RV(unknown).
+      type: list
+      elements: dict
+      sample: []
+    back:
+      description: The way back, with C(kubelet_version), C(starts), C(findings) and C(unknown).
+      type: dict
+      sample: {"kubelet_version": "1.36", "starts": true, "findings": [], "unknown": []}
+    notes:
+      description: What is lost on the way, and how far the rules of these versions are known.
+      type: list
+      elements: str
+      sample: ["the kubelet 1.37 reads this file, of format v2, and writes format v4 in its place"]
+unknown:
+  description:
+    - What it also depends on whether the kubelet starts, and cannot be seen, each with C(reason) and C(where); see
+      M(kubenode.cpu_manager.start_check).
   returned: success
   type: list
   elements: dict
@@ -306,6 +369,7 @@ kubelet:
 from typing import Any, Mapping
 
 from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, run, wanted_settings
+from ..module_utils.node.node import minor_version
 from ..module_utils.node.rollout import ROLLBACK, ROLLOUT, Terms, rollout_report
 from ..module_utils.tree import Tree
 
@@ -320,7 +384,14 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         parameters["discard_assignments"],
         parameters["manage_service"],
     )
-    return Outcome(rollout_report(node, wanted, terms))
+    report = rollout_report(node, wanted, terms)
+    if parameters["upgrade_to"]:
+        # Imported here: every import costs time on every node.
+        from ..module_utils.node.upgrade import upgrade_report
+
+        minor = minor_version(parameters["upgrade_to"], "upgrade_to")
+        report["upgrade"] = upgrade_report(node, minor) if node.installation is not None else None
+    return Outcome(report)
 
 
 def main() -> None:
@@ -334,6 +405,7 @@ def main() -> None:
             "drain": {"type": "bool", "default": True},
             "discard_assignments": {"type": "bool", "default": False},
             "manage_service": {"type": "bool", "default": True},
+            "upgrade_to": {"type": "str"},
         },
         mutually_exclusive=[("reserved_system_cpus", "reservation")],
     )

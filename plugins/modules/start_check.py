@@ -14,17 +14,22 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Checks the kubelet's configuration, as it is or with the settings that are asked for, against the node's CPUs, NUMA
-    nodes and cgroups, against the CPU manager's checkpoint and against the memory manager's state, as a kubelet of
-    the given version does when it starts.
-  - Tells everything that is wrong at once, where the kubelet stops at the first, and also what does not keep the
-    kubelet from starting and yet does harm, such as a misspelt key.
+  - Predicts whether a kubelet of the given version would start on this node with its configuration, as it is or with
+    the settings that are asked for. It reads what the kubelet reads, in the kubelet's order. That is the flags, the
+    configuration file, the drop-in files, the feature gates, the values of all fields, the node's CPUs, NUMA nodes,
+    memory, swap and cgroups, the CPU manager's checkpoint and the memory manager's state.
+  - What a kubelet refuses before its configuration is whole, such as an unknown flag, a feature gate that is gone, or a
+    file that cannot be decoded, is the only finding, as nothing behind it can be judged. Of what comes later everything
+    is told at once, where the kubelet stops at the first, and also what does not keep the kubelet from starting and yet
+    does harm, such as a misspelt key.
+  - Where it depends on something that the node's files do not tell, such as a cgroup of a saved node without
+    C(/sys/fs/cgroup), RV(starts) is none, and RV(unknown) says on what.
   - It does not fail where the kubelet would not start; use M(ansible.builtin.assert) for that. It fails where there is
-    no configuration, and where it cannot be known what the kubelet makes of the file, as with YAML tags.
-  - Looks at what concerns CPUs, NUMA nodes, their memory and cgroups, in the configuration file, the drop-in files and
-    the flags together.
-  - The rules and messages are those of Kubernetes 1.33 to 1.36, and of 1.20 to 1.32 as far as the differences are
-    known.
+    no kubelet.
+  - Leaves out what the kubelet learns elsewhere, such as whether its certificates are good, whether its container
+    runtime and the API server answer, and whether its ports are free.
+  - The rules and messages of Kubernetes 1.33 to 1.36 are tested against kubelets of these versions. Those of 1.37 are
+    known as far as its sources tell, and those of 1.20 to 1.32 as far as the differences are known.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -45,8 +50,10 @@ EXAMPLES = r"""
 
 - name: Stop where it would not
   ansible.builtin.assert:
-    that: upgrade.starts
-    fail_msg: "{{ upgrade.findings | selectattr('fatal') | map(attribute='text') | join(' and ') }}"
+    that: upgrade.starts is true
+    fail_msg: >-
+      {{ upgrade.findings | selectattr('fatal') | map(attribute='text') | join(' and ') }}
+      {{ upgrade.unknown | map(attribute='reason') | join(' and ') }}
 
 - name: Ask whether it would start with the static policy
   kubenode.cpu_manager.start_check:
@@ -64,7 +71,9 @@ node:
   type: str
   sample: worker-3
 starts:
-  description: Whether the kubelet would start, as far as it depends on what is checked.
+  description:
+    - Whether the kubelet would start, as far as it depends on what is checked. None where that cannot be told; see
+      RV(unknown).
   returned: success
   type: bool
   sample: false
@@ -81,7 +90,7 @@ findings:
   contains:
     text:
       description:
-        - What the kubelet says, without what it puts around it. Of a file that it cannot parse only the beginning.
+        - What the kubelet says, without what it puts around it.
         - Empty where something does harm and the kubelet says nothing.
       type: str
       sample: "unrecognized feature gate: CPUManager"
@@ -98,9 +107,29 @@ findings:
       type: bool
       sample: true
     where:
-      description: The field of the configuration, the resource or the file.
+      description: The field of the configuration, the flag, the resource or the file.
       type: str
       sample: featureGates.CPUManager
+    context:
+      description:
+        - What the kubelet prints right before the text, so that the line of its journal can be found. Empty where it
+          prints nothing before it, or where that is not known.
+      type: str
+      sample: "failed to parse kubelet flag: "
+unknown:
+  description: What also decides whether the kubelet starts, and cannot be seen. Empty where all can.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    reason:
+      description: What it is, and why it cannot be seen.
+      type: str
+      sample: "whether there is a cgroup /podruntime cannot be seen: the node's files have no /sys/fs/cgroup"
+    where:
+      description: The field of the configuration, the flag or the file that it is about.
+      type: str
+      sample: kubeReservedCgroup
 """
 
 from typing import Any, Mapping

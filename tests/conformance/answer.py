@@ -13,6 +13,8 @@ answer.py take        {"cpus": [[id, core, socket, numa, uncore], ...], and a ta
 answer.py policy      {"cpus": as above, "version": VERSION, and a life} -> what the kubelet says and does
 answer.py checkpoint  {"content": TEXT, "policy": NAME, "version": VERSION}
                       -> default, assignments, file_after; or {"error": TEXT, "file_after": TEXT}
+answer.py start       {"case": {"config": TEXT, "machine": SHAPE, "flags": ..., ...}, "version": VERSION}
+                      -> {"starts": true|false|null, "text": TEXT}; vectors/README.md has the members of a case
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.mode
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.conformance.policy_case import CHECKPOINT, PolicyCase
+from ansible_collections.kubenode.cpu_manager.tests.conformance.start_case import StartCase
 
 
 def describe(topology: Topology) -> dict[str, Any]:
@@ -104,12 +107,18 @@ def answer_policy(case: Mapping[str, Any]) -> dict[str, Any]:
     return PolicyCase(case).answer()
 
 
+def answer_start(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Whether a kubelet starts with the files, flags and machine of a case, and what it says."""
+    return StartCase(line["case"], line["version"]).answer()
+
+
 KINDS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "topology": answer_topology,
     "reserve": answer_reserve,
     "take": answer_take,
     "policy": answer_policy,
     "checkpoint": answer_checkpoint,
+    "start": answer_start,
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any, Mapping
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.finding import Host
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start_check import check_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict_values
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import minor_version
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start import checkpoint_findings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import CPUTopology
@@ -46,10 +46,12 @@ def configuration_of(case: Mapping[str, Any]) -> dict[str, Any]:
 def refusals(case: Mapping[str, Any], version: str) -> list[str]:
     topology = CPUTopology(TOPOLOGIES[case["topology"]])
     host = Host(topology, minor_version(version), tuple(topology.numa_nodes), {})
-    checked = check_start(configuration_of(case), host)
-    state = case.get("state")
-    content = None if state is None else state.encode("utf-8")
-    findings = [*checked.findings, *checkpoint_findings(content, CHECKPOINT, checked, host)]
+    prediction = predict_values(configuration_of(case), host)
+    findings, checked = list(prediction.findings), prediction.checked
+    if checked is not None:
+        state = case.get("state")
+        content = None if state is None else state.encode("utf-8")
+        findings += checkpoint_findings(content, CHECKPOINT, checked, host)
     assert all(finding.cause and finding.remedy and finding.where for finding in findings)
     return [finding.text for finding in findings if finding.fatal]
 

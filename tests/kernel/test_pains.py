@@ -18,11 +18,10 @@ from typing import Iterator
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start_check import check_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict_values
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile_pass import reconcile_pods
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reserve import reserve
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start import host_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 from .cgroups import Cgroups
@@ -105,9 +104,14 @@ def test_11_pinned_pods_are_throttled(cgroups: Cgroups, quota: Path) -> None:
     assert throttled(quota) > 0
     # Up to 1.32 a kubelet gives such a quota to containers that have their CPUs to themselves, and says nothing.
     node = Node(Tree())
-    static = {"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "1"}}
+    static = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "cpuManagerPolicy": "static",
+        "kubeReserved": {"cpu": "1"},
+    }
     for minor, wheres in ((32, ["cpuCFSQuota"]), (33, [])):
-        findings = check_start(static, host_of(node)._replace(minor=minor)).findings
+        findings = predict_values(static, node.machine()._replace(minor=minor)).findings
         assert [finding.where for finding in findings if "throttled" in finding.cause] == wheres
 
 

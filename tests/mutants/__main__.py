@@ -46,9 +46,9 @@ AREAS = {
     "state": Area(("state/*.py",), (UNIT + "state",)),
     "cgroup": Area(("cgroup/*.py",), (UNIT + "cgroup",)),
     "kubelet": Area(
-        tuple("kubelet/%s.py" % name for name in ("*_check", "amount", "validation", "fields", "settings")),
+        tuple("kubelet/%s.py" % name for name in ("*_check", "amount", "validation", "settings")),
         (
-            *(UNIT + "kubelet/test_%s.py" % name for name in ("amount", "effective", "fields", "finding", "flags")),
+            *(UNIT + "kubelet/test_%s.py" % name for name in ("amount", "effective", "finding", "flags")),
             *(UNIT + "kubelet/test_%s.py" % name for name in ("gate_check", "gates", "memory_check", "settings")),
             *(UNIT + "kubelet/test_%s.py" % name for name in ("start_check", "topology_check", "validation")),
             "tests/conformance/test_start_checks.py",

@@ -341,7 +341,7 @@ BAD: dict[str, Bad] = {
     "option-none": Bad(
         "kubelet_config",
         OPTIONS,
-        "leave them away, or set cpu_manager_policy: static",
+        "remove cpuManagerPolicyOptions, or set cpuManagerPolicy: static",
         {**TO_NONE, OPTIONS: {"full-pcpus-only": "true"}},
     ),
     "option-excluded": Bad(
@@ -400,7 +400,7 @@ BAD: dict[str, Bad] = {
     ),
     "memory-static": Bad(
         "kubelet_config",
-        "reservedMemory: the kubelet would not start",
+        "reserved_memory: the kubelet would not start",
         "over all NUMA nodes",
         {"memory_manager_policy": "Static"},
     ),
@@ -423,7 +423,7 @@ BAD: dict[str, Bad] = {
     "many-nodes": Bad(
         "kubelet_config",
         "topology_manager_policy",
-        "set none, or max-allowable-numa-nodes",
+        "set topologyManagerPolicy: none, or max-allowable-numa-nodes",
         {"topology_manager_policy": "restricted"},
         machine="2s5n1c2t",
     ),
@@ -435,7 +435,7 @@ BAD: dict[str, Bad] = {
     # --- reserved CPUs
     "cpu-list": Bad("kubelet_config", RESERVED, "position 3: expected a CPU id", {RESERVED: "0,,4"}),
     "cpu-stride": Bad("drift_info", RESERVED, "write '0,4'", {RESERVED: "0-7:1/4"}),
-    "cpu-missing": Bad("kubelet_config", RESERVED, "CPUs 8 are missing; take others", {RESERVED: "0,8"}),
+    "cpu-missing": Bad("kubelet_config", RESERVED, "no CPUs 8, or they are offline); take others", {RESERVED: "0,8"}),
     "cpu-offline": Bad("checkpoint", RESERVED, "or switch them on", {RESERVED: "0,5"}, machine=MACHINE + "+offline5"),
     "reserved-all": Bad("kubelet_config", "CPUs 0-7", FEWER, {RESERVED: "0-7"}),
     "all-by-quantity": Bad("drift_info", "CPUs 0-7", FEWER, {RESERVED: "", "kube_reserved_cpu": "8"}),
@@ -458,8 +458,8 @@ BAD: dict[str, Bad] = {
     ),
     "cgroup": Bad(
         "kubelet_config",
-        "systemReservedCgroup",
-        "remove it from the file",
+        "(systemReservedCgroup is set)",
+        "remove systemReservedCgroup",
         change=added("systemReservedCgroup: /system.slice\nenforceNodeAllocatable: [pods, system-reserved]\n"),
     ),
     # --- a checkpoint in use
@@ -583,7 +583,7 @@ def test_one_message_and_nothing_changed(machines: Path, tmp_path: Path) -> None
 # What programs decide by, when a module fails.
 KINDS = (
     *("input", "kubelet", "node", "refused", "permission", "assignments", "another_run", "kubelet_runs"),
-    *("no_kubelet", "no_configuration"),
+    *("no_kubelet", "no_configuration", "would_not_start"),
 )
 # The text itself says what would be right: these have no remedy beside it.
 NO_REMEDY = ("cpu-list", "found-cpus", "flag-unreadable")

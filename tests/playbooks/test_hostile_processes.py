@@ -46,6 +46,7 @@ start /bin/sh /usr/bin/kubelet -c "$wait" --config="$1/config.yaml" --root-dir="
 start "$2" /usr/bin/kubelet -c "$wait" --config="$1/config.yaml" --version
 if [ -n "$3" ]; then
     start "$2" /usr/bin/kubelet -c "$wait" --config="$3"
+    real=$!
 fi
 expected=$([ -n "$3" ] && echo 6 || echo 5)
 names='^/usr/\(local/\)\?bin/\(kubelet\|kubelite\|k3s-server\)$'
@@ -58,6 +59,11 @@ for _try in $(seq 300); do
     [ "$found" -lt $expected ] || break
     sleep 0.1
 done
+if [ -n "$3" ]; then
+    # A kubelet does not have the flags of a shell.
+    printf '/usr/bin/kubelet\0--config=%s\0' "$3" > /var/lib/command_line
+    mount --bind /var/lib/command_line "/proc/$real/cmdline"
+fi
 shift 3
 PATH=$before
 "$@"

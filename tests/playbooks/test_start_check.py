@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
-from .conftest import ansible_playbook, fingerprint, play, task
+from .conftest import CopyOf, ansible_playbook, fingerprint, play, task
 
 CONFIG = {
     "xeon": "var/lib/kubelet/config.yaml",
@@ -24,7 +24,7 @@ WANTED: dict[str, Any] = {
 }
 
 
-def test_start_check(copy_of: Callable[[str, str], Path], tmp_path: Path) -> None:
+def test_start_check(copy_of: CopyOf, tmp_path: Path) -> None:
     hosts: dict[str, dict[str, Any]] = {}
 
     def ask(name: str, node: str, **parameters: Any) -> Path:
@@ -49,7 +49,7 @@ def test_start_check(copy_of: Callable[[str, str], Path], tmp_path: Path) -> Non
     config.write_text(
         config.read_text(encoding="utf-8").replace("reservedSystemCPUs", "reservedCPUs"), encoding="utf-8"
     )
-    config = ask("unjudged", "epyc") / CONFIG["epyc"]
+    config = ask("tagged", "epyc") / CONFIG["epyc"]
     config.write_text(config.read_text(encoding="utf-8") + "podCIDR: !net 10.0.0.0/24\n", encoding="utf-8")
 
     config = ask("huge", "epyc") / CONFIG["epyc"]
@@ -68,8 +68,8 @@ def test_start_check(copy_of: Callable[[str, str], Path], tmp_path: Path) -> Non
     assert fingerprint(tmp_path / "nodes") == before
     check, run, again = ({host: one.last(host) for host in hosts} for one in runs)
     assert check == run == again
-    assert [one.status for one in runs] == [2, 2, 2], runs[0].account()
-    assert "found a tag, which this reader does not know" in run["unjudged"]["msg"]
+    assert [one.status for one in runs] == [0, 0, 0], runs[0].account()
+    assert run["tagged"]["findings"] == run["epyc"]["findings"]  # a tag that YAML does not have makes a text
 
     # Of an earlier life: the policy none, and a checkpoint of the policy static.
     assert fatal(run["xeon"]) == [
@@ -94,7 +94,7 @@ def test_start_check(copy_of: Callable[[str, str], Path], tmp_path: Path) -> Non
     assert run["old"]["starts"]
     assert run["old"]["kubelet_version"] == "1.32"
     assert fatal(run["new"]) == ["unrecognized feature gate: CPUManager"]
-    assert fatal(run["broken"]) == ["failed to decode"]
+    assert fatal(run["broken"]) == ["failed to decode: yaml: line 23: did not find expected ',' or ']'"]
     assert fatal(run["misspelt"]) == ["[cpumanager] unable to determine reserved CPU resources for static policy"]
     (huge,) = [finding for finding in run["huge"]["findings"] if finding["fatal"]]
     assert huge["cause"] == "the static policy is to reserve 1000E CPUs"
@@ -105,10 +105,68 @@ def test_start_check(copy_of: Callable[[str, str], Path], tmp_path: Path) -> Non
         "remedy": "write reservedSystemCPUs",
         "fatal": False,
         "where": "reservedCPUs",
+        "context": "",
     }
+
+
+def test_what_decides_beside_the_file(copy_of: CopyOf, tmp_path: Path) -> None:
+    """Cgroups that are not saved, a flag that is gone, a drop-in file without head."""
+    hosts: dict[str, dict[str, Any]] = {}
+
+    def stateless(name: str, node: str, **parameters: Any) -> Path:
+        """A node whose kubelet has not written down a state yet."""
+        root = copy_of(node, name)
+        hosts[name] = {"parameters": {"root": str(root), **parameters}}
+        (root / "var/lib/kubelet/cpu_manager_state").unlink()
+        return root
+
+    # Its files have no /sys/fs/cgroup.
+    root = stateless("unseen", "xeon")
+    enforced = "enforceNodeAllocatable: [pods, kube-reserved]\nkubeReservedCgroup: /podruntime\n"
+    config = root / CONFIG["xeon"]
+    config.write_text(config.read_text(encoding="utf-8") + enforced, encoding="utf-8")
+    root = stateless("flag", "xeon", kubelet_version="1.36")
+    (root / "var/lib/kubelet/kubeadm-flags.env").write_text(
+        'KUBELET_KUBEADM_ARGS="--pod-infra-container-image=registry.k8s.io/pause:3.10"\n', encoding="utf-8"
+    )
+    drop_in = stateless("headless", "edge") / "etc/kubernetes/kubelet/config.json.d/10-cpus.conf"
+    drop_in.parent.mkdir()
+    drop_in.write_text('reservedSystemCPUs: "0"\n', encoding="utf-8")
+
+    run = ansible_playbook(tmp_path / "run", play({**task("start_check"), "args": "{{ parameters }}"}), hosts)
+    assert run.status == 0, run.account()
+    unseen, flag, headless = (run.last(host) for host in hosts)
+    assert unseen["starts"] is None
+    assert unseen["findings"] == []
+    assert unseen["unknown"] == [
+        {
+            "reason": "whether there is a cgroup /podruntime cannot be seen: the node's files have no /sys/fs/cgroup",
+            "where": "kubeReservedCgroup",
+        }
+    ]
+    assert fatal(flag) == ["unknown flag: --pod-infra-container-image"]
+    assert flag["findings"] == [
+        {
+            "text": "unknown flag: --pod-infra-container-image",
+            "cause": "Kubernetes 1.35 removed this flag",
+            "remedy": "remove it",
+            "fatal": True,
+            "where": "--pod-infra-container-image",
+            "context": "failed to parse kubelet flag: ",
+        }
+    ]
+    assert fatal(headless) == ["Object 'Kind' is missing in 'reservedSystemCPUs: \"0\"\n'"]
+    directory = "/etc/kubernetes/kubelet/config.json.d"
+    (finding,) = headless["findings"]
+    assert finding["where"] == directory + "/10-cpus.conf"
+    assert finding["context"] == (
+        'failed to merge kubelet configs: failed to walk through kubelet dropin directory "%s": failed to load kubelet'
+        " dropin file, path: %s/10-cpus.conf, error: " % (directory, directory)
+    )
 
 
 def fatal(result: dict[str, Any]) -> list[str]:
     assert not result["changed"]
-    assert result["starts"] == (not any(finding["fatal"] for finding in result["findings"]))
+    assert result["unknown"] == []
+    assert result["starts"] is not any(finding["fatal"] for finding in result["findings"])
     return [finding["text"] for finding in result["findings"] if finding["fatal"]]

@@ -52,13 +52,17 @@ class Configuration:
 
 
 class KubeletConfiguration(Configuration):
-    """One file: its `text` as it is, and its values."""
+    """One file: its `text` as it is, and its values.
 
-    __slots__ = ("text",)
+    `is_plain`: it is in YAML, in ASCII, and has no key twice.
+    """
 
-    def __init__(self, text: str, values: dict[str, Any], source: str) -> None:
+    __slots__ = ("is_plain", "text")
+
+    def __init__(self, text: str, values: dict[str, Any], source: str, is_plain: bool = False) -> None:
         super().__init__(values, source)
         self.text = text
+        self.is_plain = is_plain
 
     @classmethod
     def parse(cls, text: str, source: str = "kubelet configuration") -> KubeletConfiguration:
@@ -67,13 +71,14 @@ class KubeletConfiguration(Configuration):
         Raises ConfigurationError when the text is broken, not understood for sure, or no KubeletConfiguration.
         """
         # Imported here: a node without a kubelet needs no reader of YAML, and every import costs time on every node.
-        from .document import read_document
+        from .document import is_json, read_document
         from .yaml import ReadError
 
         try:
-            values = read_document(text).value
+            root = read_document(text)
         except ReadError as error:
             raise ConfigurationError(str(error), source) from error
+        values = root.value
         if values is None:
             raise ConfigurationError("the file is empty, expected a KubeletConfiguration", source, _OTHER_FILE)
         if not isinstance(values, dict):
@@ -85,7 +90,7 @@ class KubeletConfiguration(Configuration):
                 if key not in values:
                     what = "'%s' is missing, expected '%s: %s'" % (key, key, expected)
                 raise ConfigurationError(what, source, _OTHER_FILE)
-        return cls(text, values, source)
+        return cls(text, values, source, not root.duplicates and text.isascii() and not is_json(text))
 
     def with_changes(self, changes: Mapping[tuple[str, ...], Any]) -> KubeletConfiguration:
         """The configuration with each path set to its value, or gone when the value is REMOVE.

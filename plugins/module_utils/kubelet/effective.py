@@ -14,17 +14,10 @@ from typing import Any, Mapping, NamedTuple, Sequence
 from ..errors import InputError
 from .configuration import API_VERSION, KIND, Configuration, ConfigurationError
 from .flags import FEATURE_GATES, FLAGS, NAMES, Given, values_of
+from .start.defaults import EVICTION_HARD
 
 # Filled in where the --config file has none, before anything is merged into it.
-_EVICTION = {
-    "evictionHard": {
-        "memory.available": "100Mi",
-        "nodefs.available": "10%",
-        "nodefs.inodesFree": "5%",
-        "imagefs.available": "15%",
-        "imagefs.inodesFree": "5%",
-    }
-}
+_EVICTION = {"evictionHard": dict(EVICTION_HARD)}
 
 
 class Layer(NamedTuple):

@@ -24,6 +24,8 @@ _KUBELET_ARG_HEADER = "# The kubelet's CPU settings, written by kubenode.cpu_man
 # Signs that systemd takes for space, for the end of a line, and that a backslash keeps between double quotes.
 _SPACE, _NEWLINE, _KEPT = " \t\n\r", "\n\r", '"\\`$'
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+# How the names of variables with flags end, as in KUBELET_EXTRA_ARGS.
+_OF_FLAGS = ("ARGS", "FLAGS", "OPTIONS", "OPTS")
 # Control characters but tabs and ends of lines.
 _NO_VALUE = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -151,8 +153,15 @@ def _quoted(text: str, position: int, quote: str) -> tuple[str, int]:
 
 
 def environment_words(text: str) -> list[str]:
-    """The words of all variables of an environment file."""
-    return [word for value in read_environment(text).values() for word in split_words(value)]
+    """The words of those variables of an environment file that give a program flags, as far as that can be seen."""
+    given = ((name, split_words(value)) for name, value in read_environment(text).items())
+    return [
+        word
+        for name, words in given
+        # Others are for the program's environment, such as HOME and PATH.
+        if words and (words[0].startswith("-") or name.endswith(_OF_FLAGS))
+        for word in words
+    ]
 
 
 def line_words(text: str) -> list[str]:

@@ -35,7 +35,7 @@ FLAGS: dict[str, Flag] = {
     "--cpu-manager-reconcile-period": Flag("cpuManagerReconcilePeriod"),
     "--topology-manager-policy": Flag("topologyManagerPolicy"),
     "--topology-manager-scope": Flag("topologyManagerScope"),
-    "--topology-manager-policy-options": Flag("topologyManagerPolicyOptions", MAP),
+    "--topology-manager-policy-options": Flag("topologyManagerPolicyOptions", PAIR),
     "--memory-manager-policy": Flag("memoryManagerPolicy"),
     "--reserved-memory": Flag("reservedMemory", MEMORY),
     "--kube-reserved": Flag("kubeReserved", MAP),

@@ -2,76 +2,87 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The feature gates that a node's start depends on, by version of Kubernetes.
+"""The feature gates of a configuration, and which of them are on.
 
-Source: pkg/features/kube_features.go and k8s.io/component-base/featuregate.
+Source: pkg/features/kube_features.go and k8s.io/component-base/featuregate (feature_gate.go).
 """
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple
+from functools import lru_cache
+from typing import Any, Iterator, Mapping, NamedTuple
 
-from ..policy.options import ALPHA_GATE, BETA_GATE, MANAGER_ALPHA_GATE, MANAGER_BETA_GATE
-
-_NEVER = 1000
+from ..policy.options import ALPHA_GATE, BETA_GATE, MANAGER_BETA_GATE
+from .start.gate_lives import ALPHA, BETA, NEVER, OWN_LIVES, Life, read_life
 
 ALL_ALPHA = "AllAlpha"
 ALL_BETA = "AllBeta"
-
-
-class Gate(NamedTuple):
-    """The minor version from which a gate is alpha, beta, on, generally available, locked, and gone."""
-
-    alpha: int
-    beta: int = _NEVER
-    on: int = _NEVER
-    general: int = _NEVER
-    locked: int = _NEVER
-    removed: int = _NEVER
-
 
 CPU_MANAGER = "CPUManager"
 CPU_OPTIONS = "CPUManagerPolicyOptions"
 CPU_ALPHA_OPTIONS, CPU_BETA_OPTIONS = ALPHA_GATE, BETA_GATE
 TOPOLOGY_MANAGER = "TopologyManager"
 TOPOLOGY_OPTIONS = "TopologyManagerPolicyOptions"
-TOPOLOGY_ALPHA_OPTIONS, TOPOLOGY_BETA_OPTIONS = MANAGER_ALPHA_GATE, MANAGER_BETA_GATE
+TOPOLOGY_BETA_OPTIONS = MANAGER_BETA_GATE
 MEMORY_MANAGER = "MemoryManager"
 CFS_QUOTA_PERIOD = "CustomCPUCFSQuotaPeriod"
 POD_LEVEL_MANAGERS = "PodLevelResourceManagers"
 NO_EXCLUSIVE_QUOTA = "DisableCPUQuotaWithExclusiveCPUs"
 
-# Only gates whose whole life is known for sure. Of other names nothing is said.
-GATES: dict[str, Gate] = {
-    CPU_MANAGER: Gate(8, 10, 10, 26, 26, 33),
-    CPU_OPTIONS: Gate(22, 23, 23, 33, 33),
-    CPU_ALPHA_OPTIONS: Gate(23),
-    CPU_BETA_OPTIONS: Gate(23, 23, 23),
-    TOPOLOGY_MANAGER: Gate(16, 18, 18, 27, 27, 29),
-    TOPOLOGY_OPTIONS: Gate(26, 28, 28, 32),
-    TOPOLOGY_ALPHA_OPTIONS: Gate(26),
-    TOPOLOGY_BETA_OPTIONS: Gate(26, 26, 28),
-    MEMORY_MANAGER: Gate(21, 22, 22, 32, 32, 36),
-    CFS_QUOTA_PERIOD: Gate(12, _NEVER, 36, 36),
-    POD_LEVEL_MANAGERS: Gate(36),
-    NO_EXCLUSIVE_QUOTA: Gate(33, 33, 33),
-    "DynamicResourceAllocation": Gate(26, 32, 34, 34, 35),
-    "ExecProbeTimeout": Gate(20, 20, 20, 20, 35),
-    "ImageMaximumGCAge": Gate(29, 30, 30, 35, 35),
-    "InPlacePodVerticalScaling": Gate(27, 33, 33, 35, 35),
-    "InPlacePodVerticalScalingExclusiveCPUs": Gate(32),
-    "InPlacePodVerticalScalingExclusiveMemory": Gate(34),
-    "KubeletCgroupDriverFromCRI": Gate(28, 31, 31, 34, 34),
-    "KubeletCrashLoopBackOffMax": Gate(32, 35, 35),
-    "KubeletEnsureSecretPulledImages": Gate(33, 35, 35),
-    "KubeletFineGrainedAuthz": Gate(32, 33, 33, 36),
-    "KubeletPSI": Gate(33, 34, 34, 36),
-    "KubeletPodResourcesDynamicResources": Gate(27, 34, 34),
-    "KubeletPodResourcesGet": Gate(27, 34, 34),
-    "KubeletTracing": Gate(25, 27, 27, 34, 34),
-    "NodeSwap": Gate(22, 28, 30, 34, 34),
-    "PodLevelResources": Gate(32, 34, 34),
-}
+
+class Gate(NamedTuple):
+    """A gate, and the minor version from which it is there, on by default, locked, and gone."""
+
+    life: Life
+    alpha: int
+    on: int
+    locked: int
+    removed: int
+
+    @classmethod
+    def of(cls, life: Life) -> Gate:
+        """What its phases say. The first version counts as alpha."""
+        phases = life.phases
+        return cls(
+            life,
+            life.since,
+            next((phase.since for phase in phases if phase.default), NEVER),
+            next((phase.since for phase in phases if phase.locked), NEVER),
+            life.removed,
+        )
+
+
+@lru_cache(maxsize=None)
+def _gate(name: str) -> Gate | None:
+    if name in OWN_LIVES:
+        return Gate.of(read_life(OWN_LIVES[name]))
+    # Imported here: most nodes have no gates of their own, and every import costs time on every node.
+    from .start.gate_table import life_of
+
+    life = life_of(name)
+    return None if life is None else Gate.of(life)
+
+
+class _AllGates(Mapping[str, Gate]):
+    """All gates by their names, each read when it is first needed."""
+
+    def __getitem__(self, name: str) -> Gate:
+        gate = _gate(name)
+        if gate is None:
+            raise KeyError(name)
+        return gate
+
+    def __iter__(self) -> Iterator[str]:
+        from .start.gate_table import LIVES
+
+        return iter(LIVES)
+
+    def __len__(self) -> int:
+        return sum(1 for _name in self)
+
+
+# The whole life of each gate that a kubelet from 1.33 on has had, and of a few older ones.
+GATES = _AllGates()
 
 
 class Gates:
@@ -88,16 +99,16 @@ class Gates:
         return cls(gates if isinstance(gates, Mapping) else {}, minor)
 
     def enabled(self, name: str) -> bool:
-        """Whether one of GATES is on. One that is gone is on for ever."""
-        gate = GATES[name]
-        if self.minor >= min(gate.locked, gate.removed):
-            return True
-        if self.minor < gate.alpha:
+        """Whether one of GATES is on. One that is locked or gone is as it was in the end."""
+        life = GATES[name].life
+        phase = life.phase(self.minor)
+        if phase is None:
             return False
+        if phase.locked or self.minor >= life.removed:
+            return phase.default
         if name in self.values:
             return self.values[name] is True
-        if self.minor < gate.general:
-            every = ALL_BETA if self.minor >= gate.beta else ALL_ALPHA
-            if every in self.values:
-                return self.values[every] is True
-        return self.minor >= gate.on
+        every = ALL_ALPHA if phase.stage == ALPHA else ALL_BETA if phase.stage == BETA else None
+        if every is not None and every in self.values:
+            return self.values[every] is True
+        return phase.default

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import posixpath
-from typing import Sequence
+from typing import Container, Sequence
 
 from ..tree import Tree
 from .configuration import ConfigurationError
@@ -50,6 +50,43 @@ def find_flags(tree: Tree, known: Distribution, arguments: Sequence[str], pid: i
     return [one._replace(source=sources.get((one.name, one.value), one.source)) for one in read_flags(arguments, told)]
 
 
+def find_words(tree: Tree, known: Distribution, arguments: Sequence[str]) -> list[str]:
+    """All words that follow the program on the command line of a distribution's kubelet, as far as they can be seen.
+
+    arguments: what it was started with. Raises NodeError for a file that cannot be read.
+    """
+    is_in_files = known.place == FLAGS or known.has_kubelet_args
+    if not is_in_files:
+        arguments = arguments or unit_command(tree, service_of(tree, known))
+        if _is_kubelet(arguments):
+            return list(arguments[1:])
+    words = [
+        word
+        for file in known.flag_files
+        if file.form == KUBELET_ARG or tree.exists(file.path)
+        for _source, some in _words_of_file(tree, file.path, file.form)
+        for word in some
+    ]
+    if known.has_kubelet_args:
+        words += _kubelet_args_of(unit_command(tree, service_of(tree, known)) or arguments)
+    if is_in_files and _is_kubelet(arguments):
+        # What else a running kubelet has it will be given again.
+        words = _without(arguments[1:], {word.partition("=")[0] for word in words}) + words
+    return words
+
+
+def _without(words: Sequence[str], names: Container[str]) -> list[str]:
+    """The words without the flags of these names, and without their values."""
+    kept = []
+    is_left_out = False
+    for word in words:
+        if word.startswith("-"):
+            is_left_out = word.partition("=")[0] in names
+        if not is_left_out:
+            kept.append(word)
+    return kept
+
+
 def _unit(service: str) -> str:
     return "the unit %s.service" % service
 
@@ -72,10 +109,15 @@ def _kubelet_args_of(arguments: Sequence[str]) -> list[str]:
 
 
 def _file_flags(tree: Tree, path: str, form: str) -> list[Given]:
+    return [one for file, words in _words_of_file(tree, path, form) for one in read_flags(words, file)]
+
+
+def _words_of_file(tree: Tree, path: str, form: str) -> list[tuple[str, list[str]]]:
+    """The words in a file, and in those beside it: [(path here, words)]."""
     if form == KUBELET_ARG:
-        return [one for file, words in _kubelet_arg_words(tree, path) for one in read_flags(words, file)]
+        return _kubelet_arg_words(tree, path)
     words = {ENVIRONMENT: environment_words, LINES: line_words}[form]
-    return read_flags(words(tree.read_text(path)), tree.path(path))
+    return [(tree.path(path), list(words(tree.read_text(path))))]
 
 
 def kubelet_arg_paths(tree: Tree, path: str) -> list[str]:

@@ -72,7 +72,7 @@ def find_installation(
     flags: list[Given] = []
     named_path = config_dir = root = None
     pid = None if process is None else process.pid
-    if arguments or _may_give_flags(tree, known):
+    if arguments or may_give_flags(tree, known):
         # Imported here: a node that neither runs a kubelet nor gives it flags is read faster without.
         from .flags import CONFIG, CONFIG_DIR, ROOT_DIR, path_of
         from .given_flags import find_flags
@@ -94,7 +94,7 @@ def find_installation(
     )
 
 
-def _may_give_flags(tree: Tree, known: Distribution) -> bool:
+def may_give_flags(tree: Tree, known: Distribution) -> bool:
     """Whether there is a file that may give flags to a kubelet that does not run."""
     places = [place for file in known.flag_files for place in (file.path, file.path + ".d")]
     return any(tree.exists(place) for place in places) or has_unit(tree, service_of(tree, known))

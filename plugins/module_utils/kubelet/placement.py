@@ -13,7 +13,7 @@ from __future__ import annotations
 import posixpath
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
-from ..errors import RefusedError, option
+from ..errors import InputError, RefusedError, option
 from ..state.validation import NONE
 from .configuration import API_VERSION, KIND, Configuration, KubeletConfiguration
 from .distributions import DROP_IN, DROP_IN_SINCE, FILE, FLAGS, NOWHERE, PATCHES_SINCE
@@ -263,4 +263,8 @@ def _means(path: tuple[str, ...], value: Any, found: Any) -> bool:
     if setting is None:
         return bool(value == found)
     value, found = (setting.default if one is None else one for one in (value, found))
-    return bool(setting.meaning(value) == setting.meaning(found))
+    meaning = setting.meaning(value)
+    try:
+        return bool(meaning == setting.meaning(found))
+    except InputError:  # no kubelet takes what is there
+        return False

@@ -11,28 +11,28 @@ Source: k8s.io/kubelet/config/v1beta1/types.go and pkg/kubelet/apis/config/valid
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Container, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Container, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet
 from ..errors import InputError, RefusedError, option
-from ..policy.options import StaticOptions, check_machine, parse_static_options
-from ..policy.reservation import kubelet_reservation
 from ..quantity import millis, nanoseconds
 from ..state.validation import NEWEST_MINOR, NONE, STATIC, CPUManagerConfig
-from ..topology.kubelet_view import CPUTopology
 from .configuration import Configuration, ConfigurationError, changed_values
-from .gates import CPU_ALPHA_OPTIONS, CPU_BETA_OPTIONS, POD_LEVEL_MANAGERS, Gates
 from .values import REMOVE, value_at
 
 if TYPE_CHECKING:
     from ..topology.model import Topology
+    from .finding import Finding, Host
+    from .start.engine import Prediction
+
+# The kind of an error where no kubelet would start.
+WOULD_NOT_START = "would_not_start"
 
 CPU_MANAGER_POLICIES = (NONE, STATIC)
 TOPOLOGY_MANAGER_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 TOPOLOGY_MANAGER_SCOPES = ("container", "pod")
 MEMORY_MANAGER_POLICIES = ("None", "Static")
 
-_MAX_NUMA_NODES = 8
 _NANOSECONDS_PER_SECOND = 10**9
 _SHORTEST_QUOTA_PERIOD, _LONGEST_QUOTA_PERIOD = 10**6, _NANOSECONDS_PER_SECOND
 
@@ -259,155 +259,73 @@ def plan_settings(wanted: Mapping[str, Any], configuration: Configuration, minor
     )
 
 
-class Machine(NamedTuple):
-    """What of a node decides, beside the settings, whether its kubelet starts."""
+def manager_config(configuration: Configuration, host: Host) -> CPUManagerConfig:
+    """What the CPU manager would start with. Raises RefusedError where the kubelet would not start, or should not."""
+    # Imported here: every import costs time on every node.
+    from .start.engine import predict_values
 
-    topology: CPUTopology
-    minor: int = NEWEST_MINOR
-
-
-def _gates(configuration: Configuration, minor: int) -> Gates:
-    return Gates.of(configuration.values, minor)
+    return needed_config(predict_values(configuration.values, host, configuration.source))
 
 
-def static_options(settings: Mapping[str, Any], configuration: Configuration, minor: int) -> StaticOptions:
-    """The policy's options under the feature gates of the file. Raises InputError."""
-    options = settings["cpu_manager_policy_options"]
-    if settings["cpu_manager_policy"] != STATIC:
-        if options:
-            raise InputError(
-                "the kubelet does not start with the policy none and options (%s)" % ", ".join(sorted(options)),
-                option("cpu_manager_policy_options"),
-                "leave them away, or set %s: static" % option("cpu_manager_policy"),
-            )
-        return StaticOptions()
-    gates = _gates(configuration, minor)
-    try:
-        return parse_static_options(
-            options,
-            minor,
-            alpha_enabled=gates.enabled(CPU_ALPHA_OPTIONS),
-            beta_enabled=gates.enabled(CPU_BETA_OPTIONS),
-        )
-    except InputError as error:
-        raise error.within(option("cpu_manager_policy_options")) from error
-
-
-def manager_config(settings: Mapping[str, Any], configuration: Configuration, machine: Machine) -> CPUManagerConfig:
-    """What the CPU manager would start with. Raises InputError or RefusedError where the kubelet would not start."""
-    topology = machine.topology
-    options = static_options(settings, configuration, machine.minor)
-    reserved = CPUSet.parse(settings["reserved_system_cpus"])
-    if not reserved <= topology.all_cpus():
-        raise InputError(
-            "%s is not a subset of the node's online CPUs %s: CPUs %s are missing"
-            % (reserved, topology.all_cpus(), reserved - topology.all_cpus()),
-            option("reserved_system_cpus"),
-            "take others, or switch them on",
-        )
-    _check_combinations(settings, configuration, options, topology, reserved)
-    pod_level = _gates(configuration, machine.minor).enabled(POD_LEVEL_MANAGERS)
-    if settings["cpu_manager_policy"] != STATIC:
-        return CPUManagerConfig(
-            settings["cpu_manager_policy"], topology.all_cpus(), minor=machine.minor, pod_level=pod_level
-        )
-    millicores = millis(settings["kube_reserved_cpu"]) + millis(settings["system_reserved_cpu"])
-    try:
-        reserved = kubelet_reservation(topology, millicores, options, reserved)
-    except InputError as error:
-        raise error.within("the static policy would not start") from error
-    if reserved == topology.all_cpus():
-        names = tuple(map(option, ("reserved_system_cpus", "kube_reserved_cpu", "system_reserved_cpu")))
+def needed_config(prediction: Prediction) -> CPUManagerConfig:
+    """What the CPU manager starts with, where the kubelet is to start. Raises RefusedError where it does not."""
+    refusal = prediction.refusal
+    if refusal is not None:
+        raise start_error(refusal)
+    config = None if prediction.checked is None else prediction.checked.cpu_manager
+    if config is None:
+        reasons = "; ".join(one.reason for one in prediction.unknown) or "the CPU manager is off"
         raise RefusedError(
-            "reserving all of the CPUs %s leaves none for any pod under the static policy" % reserved,
-            remedy="reserve fewer with %s, or %s and %s" % names,
+            "it cannot be told with what the CPU manager would start: %s" % reasons, kind=WOULD_NOT_START
         )
-    return CPUManagerConfig(
-        STATIC, topology.all_cpus(), reserved, options.strict_cpu_reservation, machine.minor, pod_level
+    check_wishes(config)
+    return config
+
+
+def start_error(refusal: Finding) -> RefusedError:
+    """The refusal of a kubelet, under the names of the settings."""
+    return RefusedError(
+        "the kubelet would not start: %s%s (%s)" % (refusal.context, refusal.text, refusal.cause),
+        _setting_at(refusal.where),
+        refusal.remedy,
+        WOULD_NOT_START,
     )
 
 
-def _check_combinations(
-    settings: Mapping[str, Any],
-    configuration: Configuration,
-    options: StaticOptions,
-    topology: CPUTopology,
-    reserved: CPUSet,
-) -> None:
-    """What the kubelet refuses together."""
-    values = configuration.values
-    cgroups = [key for key in ("systemReservedCgroup", "kubeReservedCgroup") if values.get(key)]
-    if reserved and cgroups:
+def _setting_at(where: str) -> str:
+    """The name of the setting at a place of a configuration; else the place."""
+    for name, setting in SETTINGS.items():
+        path = ".".join(setting.path)
+        if where == path or where.startswith((path + ".", path + "[")):
+            return option(name) + where[len(path) :]
+    return where
+
+
+def check_wishes(config: CPUManagerConfig) -> None:
+    """What the kubelet would take, and nobody can want. Raises RefusedError."""
+    if config.policy_name == STATIC and config.reserved == config.all_cpus:
+        names = tuple(map(option, ("reserved_system_cpus", "kube_reserved_cpu", "system_reserved_cpu")))
         raise RefusedError(
-            "%s cannot be used with %s, which the file has: the kubelet would not start"
-            % (option("reserved_system_cpus"), " and ".join(cgroups)),
-            remedy="remove it from the file, or reserve with %s and %s"
-            % (option("kube_reserved_cpu"), option("system_reserved_cpu")),
-        )
-    try:
-        check_machine(options, topology, settings["topology_manager_policy"])
-    except InputError as error:
-        raise error.within(option("cpu_manager_policy_options")) from error
-    allowed = settings["topology_manager_policy_options"].get("max-allowable-numa-nodes", "")
-    most = max(_MAX_NUMA_NODES, int(allowed) if allowed.isdecimal() else 0)
-    if settings["topology_manager_policy"] != "none" and topology.num_numa_nodes > most:
-        raise InputError(
-            "%s is unsupported on a node with %d NUMA nodes, more than %d"
-            % (settings["topology_manager_policy"], topology.num_numa_nodes, most),
-            option("topology_manager_policy"),
-            "set none, or max-allowable-numa-nodes in %s" % option("topology_manager_policy_options"),
+            "reserving all of the CPUs %s leaves none for any pod under the static policy" % config.reserved,
+            remedy="reserve fewer with %s, or %s and %s" % names,
         )
 
 
 # --- notes: what is no failure, and better known before a change ------------------------------------------------------
 
-# The fields that kubelets from 1.27 on have, without those that few files have: a file with no others is in order.
-_USUAL_FIELDS = (
-    "address allowedUnsafeSysctls apiVersion authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS"
-    " clusterDNS clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles containerLogMaxSize"
-    " containerLogMaxWorkers containerLogMonitorInterval containerRuntimeEndpoint contentType cpuCFSQuota"
-    " cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod crashLoopBackOff"
-    " enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler enableDebuggingHandlers"
-    " enableProfilingHandler enableServer enableSystemLogHandler enableSystemLogQuery enforceNodeAllocatable"
-    " eventBurst eventRecordQPS evictionHard evictionMaxPodGracePeriod evictionMinimumReclaim"
-    " evictionPressureTransitionPeriod evictionSoft evictionSoftGracePeriod failSwapOn featureGates fileCheckFrequency"
-    " hairpinMode healthzBindAddress healthzPort httpCheckFrequency imageGCHighThresholdPercent"
-    " imageGCLowThresholdPercent imageMaximumGCAge imageMinimumGCAge imagePullCredentialsVerificationPolicy"
-    " imageServiceEndpoint iptablesDropBit iptablesMasqueradeBit kernelMemcgNotification kind kubeAPIBurst kubeAPIQPS"
-    " kubeReserved kubeReservedCgroup kubeletCgroups localStorageCapacityIsolation logging makeIPTablesUtilChains"
-    " maxOpenFiles maxParallelImagePulls maxPods memoryManagerPolicy memorySwap memoryThrottlingFactor"
-    " nodeLeaseDurationSeconds nodeStatusMaxImages nodeStatusReportFrequency nodeStatusUpdateFrequency oomScoreAdj"
-    " podCIDR podLogsDir podPidsLimit podsPerCore port preloadedImagesVerificationAllowlist protectKernelDefaults"
-    " providerID qosReserved readOnlyPort registerNode registerWithTaints registryBurst registryPullQPS reservedMemory"
-    " reservedSystemCPUs resolvConf rotateCertificates runOnce runtimeRequestTimeout seccompDefault"
-    " serializeImagePulls serverTLSBootstrap showHiddenMetricsForVersion shutdownGracePeriod"
-    " shutdownGracePeriodByPodPriority shutdownGracePeriodCriticalPods staticPodPath staticPodURL staticPodURLHeader"
-    " streamingConnectionIdleTimeout syncFrequency systemCgroups systemReserved systemReservedCgroup tlsCertFile"
-    " tlsCipherSuites tlsMinVersion tlsPrivateKeyFile topologyManagerPolicy topologyManagerPolicyOptions"
-    " topologyManagerScope tracing userNamespaces volumePluginDir volumeStatsAggPeriod"
-)
-_USUAL_SINCE = 27
-
 # Of these versions the rules are tested against the kubelets themselves.
 _OLDEST_TESTED, _NEWEST_TESTED = 33, NEWEST_MINOR
 
 
-def ignored_key_notes(configuration: Configuration, minor: int) -> list[str]:
-    """The fields at the top of a configuration that the kubelet 1.`minor` ignores, each with the one that was meant."""
-    if minor >= _USUAL_SINCE and configuration.values.keys() <= set(_USUAL_FIELDS.split()):
-        return []
-    # Imported here: nearly all configurations are spelled right, and every import costs time on every node.
-    from .fields import FIELDS, unknown_fields
-
-    in_any_case = {name.lower() for name in FIELDS}
+def ignored_key_notes(ignored: Sequence[Finding], configuration: Configuration) -> list[str]:
+    """The fields of a configuration that its kubelet ignores, each with the one that was meant."""
     notes = []
-    for finding in unknown_fields(configuration.values, minor):
-        source = configuration.origin((finding.where,))
-        # In drop-in files upper and lower case do not count.
-        is_taken = source != configuration.source and finding.where.lower() in in_any_case
-        if source is not None and not is_taken:
+    for finding in ignored:
+        path = finding.where.partition("[")[0].split(".")
+        source = configuration.origin((finding.where,)) or configuration.origin(path)
+        if source is not None:
             notes.append("%s: %s: %s; %s" % (source, finding.where, finding.cause, finding.remedy))
-    return notes
+    return list(dict.fromkeys(notes))
 
 
 def wanted_reservation_notes(topology: Topology, wanted: CPUSet, found: CPUSet) -> list[str]:

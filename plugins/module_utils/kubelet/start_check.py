@@ -13,238 +13,200 @@ Source: pkg/kubelet/apis/config/validation, cmd/kubelet/app/server.go, pkg/kubel
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping
 
 from ..cpuset import CPUSet, count_bits
 from ..errors import KubeletError
 from ..policy.options import StaticOptions, check_machine, parse_static_options
 from ..policy.reservation import kubelet_reservation
-from ..state.golang import GoError, quote, read_cpus
 from ..state.validation import NONE, STATIC, CPUManagerConfig
-from .amount import Amount, map_text
-from .fields import decoded, unknown_fields
-from .finding import Finding, Host, harmful, refused, refused_by
-from .gate_check import check_gates
+from .amount import map_text
+from .finding import Finding, Host, Unknown, harmful, refused, refused_by
 from .gates import (
     CPU_ALPHA_OPTIONS,
     CPU_BETA_OPTIONS,
     CPU_MANAGER,
     CPU_OPTIONS,
     GATES,
+    MEMORY_MANAGER,
     NO_EXCLUSIVE_QUOTA,
     POD_LEVEL_MANAGERS,
     Gates,
 )
-from .memory_check import MemoryCheck
-from .topology_check import topology_manager_findings
-from .validation import validation_findings
+from .start.checked import Checked
+from .start.reservations import Reservations
 
-_RESERVABLE = ("cpu", "memory", "ephemeral-storage", "pid")
+if TYPE_CHECKING:
+    from .memory_check import MemoryCheck
 
-# Until this minor version the kubelet asks only whether a reserved CPU's number is below how many there are
-# (kubernetes/kubernetes#98121).
-_COUNTS_CPUS_UNTIL = 20
+_NODE_SWAP = "NodeSwap"
+
+# What of the configuration each step looks at. The step is imported where something of it is given, as every import
+# costs time on every node.
+_VALIDATED = frozenset(
+    (
+        "cgroupsPerQOS",
+        "cpuCFSQuotaPeriod",
+        "enforceNodeAllocatable",
+        "kubeReservedCgroup",
+        "systemReservedCgroup",
+        "topologyManagerPolicy",
+        "topologyManagerScope",
+    )
+)
+_OF_TOPOLOGY_MANAGER = frozenset(("topologyManagerPolicy", "topologyManagerPolicyOptions", "topologyManagerScope"))
+_OF_MEMORY_MANAGER = frozenset(("memoryManagerPolicy", "reservedMemory"))
+_OF_SURROUNDINGS = frozenset(("cgroupRoot", "memorySwap"))
+_OF_NODE = frozenset(("protectKernelDefaults", "systemCgroups"))
+_OF_SERVING = frozenset(("address", "tlsCipherSuites", "tlsMinVersion"))
+# What counts when the kubelet is made, after its managers.
+_MADE_LATER = frozenset(
+    (
+        "allowedUnsafeSysctls",
+        "containerLogMaxSize",
+        "evictionMinimumReclaim",
+        "evictionSoft",
+        "evictionSoftGracePeriod",
+    )
+)
+
+# Before this minor version options had no levels.
+_LEVELS_SINCE = 23
 
 _SET_CPUS = "set reservedSystemCPUs, or less cpu in kubeReserved and systemReserved"
 
 
-class Checked(NamedTuple):
-    """What is found, and what the managers would start with as far as that is certain."""
+def check_decoded(
+    values: Mapping[str, Any],
+    gates: Gates,
+    host: Host,
+    emptied: frozenset[str] = frozenset(),
+    is_plain: bool = False,
+) -> Checked:
+    """Check what a kubelet has decoded of its files and flags.
 
-    findings: list[Finding]
-    # None where the kubelet has no CPU manager of a known policy.
-    cpu_manager_policy: str | None
-    # None where something it depends on is refused.
-    cpu_manager: CPUManagerConfig | None
-    options: StaticOptions
-    pod_level: bool
-    memory_manager_policy: str | None
-    # {NUMA node: {kind of memory: bytes}} that the memory manager keeps from pods.
-    reserved_memory: Mapping[int, Mapping[str, int]]
-
-
-def check_start(values: Mapping[str, Any], host: Host) -> Checked:
-    """Check a configuration: what a KubeletConfiguration's `values` are."""
-    return _Check(values, host).checked()
+    emptied: the fields that a flag gives an empty value, in whose place no default comes. is_plain: they come from
+    plain_values(), so that only the fields that are judged here have to be looked at.
+    """
+    return _Check(values, gates, host, emptied, is_plain).checked()
 
 
 class _Check:
     """One check: each method adds what it finds."""
 
-    def __init__(self, values: Mapping[str, Any], host: Host) -> None:
+    def __init__(
+        self, values: Mapping[str, Any], gates: Gates, host: Host, emptied: frozenset[str], is_plain: bool
+    ) -> None:
+        self.values = values
+        self.gates = gates
         self.host = host
         self.topology = host.topology
         self.minor = host.minor
-        self.values, undecodable = decoded(values, host.minor)
-        self.findings = [*unknown_fields(values, host.minor), *undecodable]
-        self.gates = Gates(self.values.get("featureGates", {}), host.minor)
-        # The CPUs that reservedSystemCPUs names; None where it names none that can be reserved.
-        self.reserved: CPUSet | None = CPUSet()
-        # What systemReserved and kubeReserved say; None where that is refused.
-        self.amounts: dict[str, dict[str, Amount] | None] = {}
+        self.emptied = emptied
+        self.findings: list[Finding] = []
+        if not is_plain or host.cgroup_v1 or not _VALIDATED.isdisjoint(values):
+            from .validation import validation_findings
+
+            self.findings += validation_findings(values, gates, host, emptied)
+        self.reservations = Reservations(values, host)
         self.options = StaticOptions()
 
     def checked(self) -> Checked:
-        self.findings += check_gates(self.gates)
-        self.findings += validation_findings(self.values, self.gates, self.host)
-        self._read_reserved_cpus()
-        self._read_reservations()
-        self.findings += topology_manager_findings(self.values, self.gates, self.host)
+        host = self.host
+        unknown: list[Unknown] = []
+        memory = self._memory_check()
+        self.findings += [] if memory is None else memory.invalid()
+        is_serving_given = not _OF_SERVING.isdisjoint(self.values)
+        if is_serving_given:
+            from .start.serving import address_findings, serving_findings
+
+            self.findings += serving_findings(self.values)
+        self.findings += self.reservations.findings
         policy, config = self._text("cpuManagerPolicy", NONE), None
+        self.findings += self._option_gates()
+        has_topology_manager = not _OF_TOPOLOGY_MANAGER.isdisjoint(self.values)
+        if has_topology_manager:
+            from .topology_check import topology_manager_findings, topology_option_gates
+
+            self.findings += topology_option_gates(self.values, self.gates, host)
+        if host.swap_on or not _OF_SURROUNDINGS.isdisjoint(self.values):
+            from .start.surroundings import cgroup_root_findings, swap_findings
+
+            self.findings += swap_findings(self.values, self.gates.enabled(_NODE_SWAP), host)
+            _sort(cgroup_root_findings(self.values, host), self.findings, unknown)
+        if has_topology_manager:
+            self.findings += topology_manager_findings(self.values, self.gates, host)
         if self.gates.enabled(CPU_MANAGER):
             config = self._check_cpu_manager(policy)
-        memory = MemoryCheck(self.values, self.gates, self.host, self.amounts)
-        self.findings += memory.findings()
-        self._check_node_allocatable(policy, memory.reservation())
+        self.findings += [] if memory is None else memory.findings()
+        if not _MADE_LATER.isdisjoint(self.values):
+            from .start.creation import creation_findings
+
+            self.findings += creation_findings(self.values, host)
+        after: list[Finding] = []
+        # The static policy, if it is to start, has found too few CPUs already.
+        with_cpus = policy != STATIC or not self.gates.enabled(CPU_MANAGER)
+        _sort(self.reservations.node_allocatable(with_cpus), after, unknown)
+        if self._looks_at_node():
+            from .start.surroundings import node_findings
+
+            _sort(node_findings(self.values, host), after, unknown)
+        if is_serving_given:
+            after += address_findings(self.values)
         known = policy in (NONE, STATIC) and self.gates.enabled(CPU_MANAGER)
         return Checked(
             self.findings,
+            after,
+            unknown,
             policy if known else None,
             config,
             self.options,
             self.gates.enabled(POD_LEVEL_MANAGERS),
-            memory.policy_name(),
-            memory.reserved(),
+            "None" if memory is None else memory.policy_name(),
+            {} if memory is None else memory.reserved(),
         )
 
+    def _memory_check(self) -> MemoryCheck | None:
+        """None where nothing of the memory manager is given, and it has nothing to refuse."""
+        if _OF_MEMORY_MANAGER.isdisjoint(self.values) and self.gates.enabled(MEMORY_MANAGER):
+            return None
+        from .memory_check import MemoryCheck
+
+        policy = self._text("memoryManagerPolicy", "None")
+        return MemoryCheck(self.values, self.gates, self.host, self.reservations, policy)
+
+    def _looks_at_node(self) -> bool:
+        """Whether there is something to find when the kubelet sets up the node."""
+        enforced = self.values.get("enforceNodeAllocatable") or ("pods",)
+        is_enforcing = not {"pods", "none"}.issuperset(enforced)
+        return is_enforcing or self.host.has_systemd is False or not _OF_NODE.isdisjoint(self.values)
+
     def _text(self, name: str, default: str) -> str:
-        """A text, whose empty value means the default."""
-        return self.values.get(name) or default
+        """A text, whose empty value means the default where no flag gives it."""
+        return self.values.get(name) or ("" if name in self.emptied else default)
 
     def _refuse(self, text: str, cause: str, remedy: str, where: str) -> None:
         self.findings.append(refused(text, cause, remedy, where))
 
-    # --- what is reserved -------------------------------------------------------------------------------
-
-    def _read_reserved_cpus(self) -> None:
-        where = "reservedSystemCPUs"
-        text = self.values.get(where, "")
-        cgroups = [key for key in ("systemReservedCgroup", "kubeReservedCgroup") if self.values.get(key)]
-        if text and cgroups:
-            self._refuse(
-                "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup"
-                " (--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)",
-                "%s is set" % " and ".join(cgroups),
-                "remove %s, or reserve with kubeReserved and systemReserved" % " and ".join(cgroups),
-                where,
-            )
-        try:
-            self.reserved = read_cpus(text)
-        except GoError as error:
-            self.reserved = None
-            self._refuse(
-                "invalid configuration: unable to parse reservedSystemCPUs (--reserved-cpus) %s, error: %s"
-                % (text, error),
-                "it is no CPU list",
-                "write it as 0-1,32-33, without spaces",
-                where,
-            )
-            return
-        online = self.topology.all_cpus()
-        missing = self.reserved - online
-        if self.minor <= _COUNTS_CPUS_UNTIL and self.reserved and max(self.reserved) >= len(online):
-            self.reserved = None
-            self._refuse(
-                "Invalid cpuset %s specified by --reserved-cpus" % quote(text),
-                "this kubelet takes no CPU from %d, the number of CPUs online, on" % len(online),
-                "take CPUs of lower numbers, or set kubeReserved.cpu instead",
-                where,
-            )
-        elif missing:
-            self.reserved = None
-            self._refuse(
-                "reserved-cpus: %s is not a subset of online-cpus: %s" % (text, online),
-                "the node has no CPUs %s, or they are offline" % missing,
-                "take others, or switch them on",
-                where,
-            )
-
-    def _read_reservations(self) -> None:
-        """kubeReserved and systemReserved, whose cpu a reservedSystemCPUs replaces."""
-        for field in ("systemReserved", "kubeReserved"):
-            written = dict(self.values.get(field, {}))
-            if self.reserved and written.pop("cpu", None) is not None:
-                self.findings.append(
-                    harmful(
-                        "reservedSystemCPUs is set, so the cpu here does not count",
-                        "remove it",
-                        field + ".cpu",
-                        "Option --reserved-cpus is specified, it will overwrite the cpu setting in KubeReserved and"
-                        " SystemReserved",
-                    )
-                )
-            self.amounts[field] = self._amounts_of(field, written)
-
-    def _amounts_of(self, field: str, written: Mapping[str, str]) -> dict[str, Amount] | None:
-        amounts: dict[str, Amount] = {}
-        for name, text in sorted(written.items()):
-            where = "%s.%s" % (field, name)
-            if name not in _RESERVABLE:
-                self._refuse(
-                    "cannot reserve %s resource" % quote(name),
-                    "only %s can be reserved" % ", ".join(_RESERVABLE),
-                    "remove it",
-                    where,
-                )
-                continue
-            try:
-                amounts[name] = Amount.parse(text)
-            except GoError as error:
-                self._refuse(
-                    "failed to parse quantity %s for %s resource: %s" % (quote(text), quote(name), error),
-                    "it is no quantity",
-                    "write CPUs as 2 or 500m, memory as 1Gi",
-                    where,
-                )
-                continue
-            if amounts[name].value < 0:
-                self._refuse(
-                    "resource quantity for %s cannot be negative: %s" % (quote(name), text),
-                    "it is negative",
-                    "write 0 or more",
-                    where,
-                )
-        right = len(amounts) == len(written) and all(amount.value >= 0 for amount in amounts.values())
-        return amounts if right else None
-
-    def _reserved_cpu(self) -> Amount | None:
-        """How much cpu is reserved; None where that is refused."""
-        total = Amount(0)
-        for amounts in self.amounts.values():
-            if amounts is None or self.reserved is None:
-                return None
-            total = total.plus(amounts.get("cpu", Amount(0)))
-        return total
-
-    def _check_node_allocatable(self, policy: str, memory: Amount | None) -> None:
-        capacities = [("memory", memory, self.host.memory, Amount(self.host.memory or 0, 0, "BinarySI"))]
-        # The static policy, if it is to start, has found too few CPUs already.
-        if policy != STATIC or not self.gates.enabled(CPU_MANAGER):
-            cpus = self.topology.num_cpus
-            capacities.append(("cpu", self._reserved_cpu(), cpus, Amount(cpus * 1000, -3, "DecimalSI")))
-        for name, reserved, capacity, shown in capacities:
-            if reserved is not None and capacity is not None and reserved.exact() > capacity:
-                self._refuse(
-                    'invalid Node Allocatable configuration. Resource "%s" has a reservation of %s but capacity of %s.'
-                    " Expected capacity >= reservation." % (name, reserved.printed(), shown.printed()),
-                    "more is reserved than the node has: %s of %s" % (reserved, shown),
-                    "reserve less with kubeReserved and systemReserved",
-                    name,
-                )
-
     # --- the CPU manager ----------------------------------------------------------------------------------
 
-    def _check_cpu_manager(self, policy: str) -> CPUManagerConfig | None:
+    def _option_gates(self) -> Iterator[Finding]:
+        """Whether the policy's options need a gate that is off."""
         where = "cpuManagerPolicyOptions"
         options = self.values.get(where)
-        if options is not None and not self.gates.enabled(CPU_OPTIONS):
-            self._refuse(
+        if options is not None and self.gates.enabled(CPU_MANAGER) and not self.gates.enabled(CPU_OPTIONS):
+            yield refused(
                 'CPU Manager policy options %s require feature gates "%s", "%s" enabled'
                 % (map_text(options), CPU_MANAGER, CPU_OPTIONS),
                 "the gate %s is off" % CPU_OPTIONS,
                 "remove the options, or set the gate to true",
                 where,
             )
+
+    def _check_cpu_manager(self, policy: str) -> CPUManagerConfig | None:
+        where = "cpuManagerPolicyOptions"
+        options = self.values.get(where)
+        if options is not None and not self.gates.enabled(CPU_OPTIONS):
             return None
         if policy == NONE:
             if options:
@@ -258,7 +220,7 @@ class _Check:
             return CPUManagerConfig(NONE, self.topology.all_cpus(), minor=self.minor, pod_level=pod_level)
         if policy != STATIC:
             self._refuse(
-                "unknown policy: %s" % quote(policy),
+                'unknown policy: "%s"' % policy,
                 "there is no such CPU manager policy; upper and lower case count",
                 "write none or static",
                 "cpuManagerPolicy",
@@ -283,8 +245,7 @@ class _Check:
         found: list[Finding] = []
 
         def try_options(some: Mapping[str, str], cause: str, place: str) -> bool:
-            # Before 1.23 there were no levels.
-            alpha = self.minor < 23 or self.gates.enabled(CPU_ALPHA_OPTIONS)
+            alpha = self.minor < _LEVELS_SINCE or self.gates.enabled(CPU_ALPHA_OPTIONS)
             try:
                 self.options = parse_static_options(some, self.minor, alpha, self.gates.enabled(CPU_BETA_OPTIONS))
             except KubeletError as error:
@@ -316,17 +277,16 @@ class _Check:
 
     def _static_reservation(self) -> CPUSet | None:
         """What the static policy reserves; None where that is refused."""
-        amount = self._reserved_cpu()
-        if amount is None or self.reserved is None:
+        amount, named = self.reservations.amount("cpu"), self.reservations.cpus
+        if amount is None or named is None:
             return None
-        millicores = -(-amount.exact() * 1000 // 1)
         try:
-            reserved = kubelet_reservation(self.topology, int(millicores), self.options, self.reserved)
+            reserved = kubelet_reservation(self.topology, amount.millis(), self.options, named)
         except KubeletError as error:
             # Without any reservation the policy is not even tried.
             prefix = "" if amount.value <= 0 else "new static policy error: "
             finding = refused_by(
-                error, "the static policy is to reserve %s CPUs" % (amount,), "reservedSystemCPUs", prefix
+                error, "the static policy is to reserve %s CPUs" % amount.for_people(), "reservedSystemCPUs", prefix
             )
             self.findings.append(finding)
             return None
@@ -344,7 +304,7 @@ class _Check:
             who = "no pod can have" if self.options.full_pcpus_only else "pods get"
             cause = "the reservation %s splits cores: %s their other threads, CPUs %s" % (reserved, who, split)
             self.findings.append(harmful(cause, "name whole cores in reservedSystemCPUs", where))
-        if not self.reserved and self.options != StaticOptions():
+        if not self.reservations.cpus and self.options != StaticOptions():
             plain = kubelet_reservation(self.topology, len(reserved) * 1000, StaticOptions())
             if plain != reserved:
                 cause = "the policy's options decide which CPUs are reserved: %s, without them %s" % (reserved, plain)
@@ -366,3 +326,11 @@ class _Check:
             if self.minor >= since:
                 remedy = "set featureGates.%s: true" % NO_EXCLUSIVE_QUOTA
             self.findings.append(harmful(cause, remedy, "cpuCFSQuota"))
+
+
+def _sort(found: Iterable[Finding | Unknown], findings: list[Finding], unknown: list[Unknown]) -> None:
+    for one in found:
+        if isinstance(one, Unknown):
+            unknown.append(one)
+        else:
+            findings.append(one)

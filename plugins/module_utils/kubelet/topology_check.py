@@ -24,22 +24,31 @@ _REMEDIES = {PREFER_CLOSEST: 'write "true" or "false"', MAX_NUMA_NODES: 'write a
 # Before it, the message names the gate of the topology manager, too.
 _ONE_GATE_SINCE = 27
 
+# Before it, the message about a level has capitals.
+_LOWER_CASE_SINCE = 33
+
 _WHERE = "topologyManagerPolicyOptions"
+
+
+def topology_option_gates(values: Mapping[str, Any], gates: Gates, host: Host) -> list[Finding]:
+    """Whether the policy's options need a gate that is off."""
+    options: Mapping[str, str] | None = values.get(_WHERE)
+    if options is None or gates.enabled(TOPOLOGY_OPTIONS) or not gates.enabled(TOPOLOGY_MANAGER):
+        return []
+    needed = quote(TOPOLOGY_OPTIONS)
+    if host.minor < _ONE_GATE_SINCE:
+        needed = "%s, %s" % (quote(TOPOLOGY_MANAGER), needed)
+    text = "topology manager policy options %s require feature gates %s enabled" % (map_text(options), needed)
+    remedy = "remove the options, or set featureGates.%s: true" % TOPOLOGY_OPTIONS
+    return [refused(text, "the gate %s is off" % TOPOLOGY_OPTIONS, remedy, _WHERE)]
 
 
 def topology_manager_findings(values: Mapping[str, Any], gates: Gates, host: Host) -> list[Finding]:
     """What it refuses. A policy that does not exist is refused earlier, by the validation."""
     options: Mapping[str, str] | None = values.get(_WHERE)
     policy = values.get("topologyManagerPolicy")
-    if not gates.enabled(TOPOLOGY_MANAGER):
+    if not gates.enabled(TOPOLOGY_MANAGER) or (options is not None and not gates.enabled(TOPOLOGY_OPTIONS)):
         return []
-    if options is not None and not gates.enabled(TOPOLOGY_OPTIONS):
-        needed = quote(TOPOLOGY_OPTIONS)
-        if host.minor < _ONE_GATE_SINCE:
-            needed = "%s, %s" % (quote(TOPOLOGY_MANAGER), needed)
-        text = "topology manager policy options %s require feature gates %s enabled" % (map_text(options), needed)
-        remedy = "remove the options, or set featureGates.%s: true" % TOPOLOGY_OPTIONS
-        return [refused(text, "the gate %s is off" % TOPOLOGY_OPTIONS, remedy, _WHERE)]
     # With the policy none the kubelet does not even look at the options.
     if policy not in POLICIES or policy == NONE:
         return []
@@ -69,17 +78,18 @@ def _check_level(name: str, gates: Gates, minor: int) -> None:
     gate = manager_option_gate(name, minor)
     if gate is not None and not gates.enabled(gate):
         level = "Beta" if gate == TOPOLOGY_BETA_OPTIONS else "Alpha"
+        what = "Topology Manager Policy %s-level Options not enabled" % level
         raise KubeletError(
-            "Topology Manager Policy %s-level Options not enabled, but option %s provided" % (level, quote(name)),
+            "%s, but option %s provided" % (what.lower() if minor >= _LOWER_CASE_SINCE else what, quote(name)),
             "set featureGates.%s: true" % gate,
         )
 
 
 def _machine_findings(policy: str, options: Mapping[str, str], host: Host) -> list[Finding]:
     try:
-        TopologyManager(policy, SCOPES[0], host.numa_nodes, options, host.distances)
+        TopologyManager(policy, SCOPES[0], host.nodes(), options, host.distances)
     except KubeletError as error:
-        finding = refused_by(error, "the node has %d NUMA nodes" % len(host.numa_nodes), "topologyManagerPolicy")
+        finding = refused_by(error, "the node has %d NUMA nodes" % len(host.nodes()), "topologyManagerPolicy")
         if isinstance(error, TooManyNodesError):
             remedy = "set topologyManagerPolicy: none"
             if host.minor >= MANAGER_SINCE[MAX_NUMA_NODES][0]:

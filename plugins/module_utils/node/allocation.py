@@ -10,7 +10,9 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet
 from ..kubelet.configuration import API_VERSION, KIND, Configuration
-from ..kubelet.settings import Machine, manager_config, plan_settings, static_options
+from ..kubelet.finding import Host
+from ..kubelet.settings import needed_config, plan_settings
+from ..kubelet.start.engine import predict_values
 from ..policy.assignment import EndlessDistributionError
 from ..policy.hints import TopologyManager
 from ..policy.manager import Admission, CPUManager
@@ -35,7 +37,7 @@ class Question(NamedTuple):
     """A node as it is asked about."""
 
     topology: Topology
-    machine: Machine
+    machine: Host
     configuration: Configuration
     wanted: Mapping[str, Any]
     checkpoint: bytes | None
@@ -96,7 +98,9 @@ def _planned(question: Question) -> tuple[Question, dict[str, Any]]:
 
 
 def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) -> CPUManager:
-    config = manager_config(settings, question.configuration, question.machine)
+    configuration = question.configuration
+    prediction = predict_values(configuration.values, question.machine, configuration.source)
+    config = needed_config(prediction)
     state = None
     if question.checkpoint is not None:
         try:
@@ -104,8 +108,8 @@ def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) ->
         except (CheckpointError, StateError) as error:
             notes.append("the kubelet would refuse the checkpoint (%s); this plan begins with an empty node" % error)
     policy: Policy = NonePolicy()
-    if config.policy_name == STATIC:
-        options = static_options(settings, question.configuration, question.machine.minor)
+    if config.policy_name == STATIC and prediction.checked is not None:
+        options = prediction.checked.options
         policy = StaticPolicy(question.machine.topology, options, config.reserved, question.machine.minor)
     topology_manager = TopologyManager(
         settings["topology_manager_policy"],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
-from ..errors import InputError, RefusedError, option
+from ..errors import GoError, InputError, RefusedError, option
 from ..state.assignments import State
 from ..state.checkpoint import (
     Checkpoint,
@@ -26,7 +26,7 @@ from ..state.checkpoint import (
     since_of,
     write_checkpoint,
 )
-from ..state.golang import GoError, read_cpus
+from ..state.golang import read_cpus
 from ..state.repair import Loss, Pin, pins_of, repair
 from ..state.validation import CPUManagerConfig
 from ..state.verdict import ACCEPTED, Judgement, judge, readable

@@ -6,18 +6,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 
 from ..cpuset import CPUSet
 from ..errors import CPUManagerError, InputError, NodeError, RefusedError
 from ..kubelet.configuration import Configuration, ConfigurationError
 from ..kubelet.settings import (
     SETTINGS,
-    Machine,
     Plan,
     differences,
     ignored_key_notes,
-    manager_config,
+    needed_config,
     plan_settings,
     version_notes,
     wanted_reservation_notes,
@@ -29,6 +28,9 @@ from ..state.verdict import ABSENT, ACCEPTED, REFUSED, Judgement, judge, readabl
 from ..topology.model import Topology
 
 if TYPE_CHECKING:
+    from ..kubelet.finding import Host
+    from ..kubelet.start.engine import Prediction
+
     # What the cgroups need is compiled only on nodes with pods.
     from .observation import Observed
 
@@ -58,19 +60,21 @@ RECONCILE = "reconcile"
 
 def report(
     topology: Topology,
-    machine: Machine,
+    machine: Host,
     configuration: Configuration | None,
     checkpoint: bytes | None,
     wanted: Mapping[str, Any],
     observed: Observed | None = None,
     problem: NodeError | None = None,
+    starts: Starts | None = None,
 ) -> dict[str, Any]:
     """Wanted against found, as plain data; see the module drift_info for its shape.
 
     observed: what runs on the node; None where no pods do.
     problem: why the configuration cannot be read, where there is one that cannot.
-    Raises InputError or RefusedError where the kubelet would not start with what is wanted. What is found wrong is
-    reported, and no error.
+    starts: what is predicted of the node's files; without it, the configuration alone decides.
+    Raises RefusedError where the kubelet would not start with what is wanted. What is found wrong is reported, and no
+    error.
     """
     notes = _machine_notes(topology, machine)
     result: dict[str, Any] = {"topology": _shown(topology), "wanted": dict(wanted)}
@@ -96,7 +100,8 @@ def report(
             "notes": notes,
         }
     found = plan.found
-    config, refusal = _start(plan, configuration, machine, wanted)
+    starts = starts or _starts_of(plan, configuration, machine)
+    config, refusal = _start(starts, wanted)
     judgement = readable(checkpoint) if config is None else judge(checkpoint, config)
     drift = describe_drift(plan, configuration)
     actions = [WRITE_CONFIGURATION] if drift else []
@@ -116,17 +121,18 @@ def report(
         actions.insert(0, RESET_CHECKPOINT)
     if actions:
         actions = [STOP_KUBELET, *actions, START_KUBELET]
-    reserved = _found_reservation(found, configuration, machine)
+    reserved = _found_reservation(found, starts.found)
     reserved_wanted = CPUSet.parse(plan.settings["reserved_system_cpus"]) if config is None else config.reserved
     cpus = _pools(topology, reserved, judgement.state)
-    found_refusal = _found_refusal(found, configuration, machine, checkpoint)
+    found_refusal = _found_refusal(starts.found, checkpoint)
     if found_refusal and refusal is None:
         notes.append("%s: %s" % (NO_RESTART, found_refusal))
     notes += [
         *_reservation_notes(topology, reserved),
         *wanted_reservation_notes(topology, reserved_wanted, reserved),
-        *ignored_key_notes(configuration, machine.minor),
+        *ignored_key_notes(starts.found.ignored, configuration),
         *version_notes(machine.minor),
+        *("whether the kubelet starts cannot be told: %s" % one.reason for one in starts.planned.unknown),
     ]
     if topology.isolated or topology.nohz_full:
         from .isolation import isolation_drift, isolation_notes
@@ -158,23 +164,43 @@ def report(
     }
 
 
-def _start(
-    plan: Plan, configuration: Configuration, machine: Machine, wanted: Mapping[str, Any]
-) -> tuple[CPUManagerConfig | None, CPUManagerError | None]:
+class Starts(NamedTuple):
+    """What is predicted of a start: of the node as it is found, its managers' states aside, and with what is wanted."""
+
+    found: Prediction
+    planned: Prediction
+
+
+def _starts_of(plan: Plan, configuration: Configuration, machine: Host) -> Starts:
+    # Imported here: a node has files, of which this is predicted.
+    from ..kubelet.start.engine import predict_values
+
+    found = predict_values(configuration.values, machine, configuration.source)
+    if not plan.changes:
+        return Starts(found, found)
+    return Starts(found, predict_values(plan.configuration.values, machine, configuration.source))
+
+
+def _start(starts: Starts, wanted: Mapping[str, Any]) -> tuple[CPUManagerConfig | None, CPUManagerError | None]:
     """What the CPU manager would start with after the change, or why it would not start as the node was found.
 
-    Raises InputError or RefusedError where only what is wanted is wrong.
+    Raises RefusedError where only what is wanted is wrong.
     """
     try:
-        return manager_config(plan.settings, plan.configuration, machine), None
-    except (InputError, RefusedError) as error:
-        if not wanted:
-            return None, error
-        try:
-            manager_config(plan.found, configuration, machine)
-        except (InputError, RefusedError):
-            return None, error
-        raise
+        return needed_config(starts.planned), None
+    except RefusedError as error:
+        # Imported here: nearly all kubelets would start.
+        from .prediction import config_if_certain
+
+        if wanted:
+            try:
+                needed_config(starts.found)
+            except RefusedError:
+                pass
+            else:
+                raise
+        # The checkpoint, and what the containers have, are judged all the same.
+        return config_if_certain(starts.planned), error
 
 
 def _problem_row(subject: str, wanted: str, found: str, error: CPUManagerError) -> dict[str, Any]:
@@ -212,12 +238,11 @@ def describe_drift(plan: Plan, configuration: Configuration) -> list[dict[str, A
     return drift
 
 
-def _found_reservation(found: Mapping[str, Any], configuration: Configuration, machine: Machine) -> CPUSet:
+def _found_reservation(found: Mapping[str, Any], prediction: Prediction) -> CPUSet:
     """The CPUs that the kubelet reserves now, as far as it would start at all."""
-    try:
-        return manager_config(found, configuration, machine).reserved or CPUSet.parse(found["reserved_system_cpus"])
-    except (InputError, RefusedError):
-        pass
+    config = None if prediction.checked is None else prediction.checked.cpu_manager
+    if config is not None and config.reserved:
+        return config.reserved
     try:
         return CPUSet.parse(found["reserved_system_cpus"])
     except InputError:  # what is wanted takes its place
@@ -253,7 +278,7 @@ def _owners(
     return [owner for owner in owners if owner["cpus"]]
 
 
-def _machine_notes(topology: Topology, machine: Machine) -> list[str]:
+def _machine_notes(topology: Topology, machine: Host) -> list[str]:
     notes = list(topology.problems)
     unseen = topology.online - machine.topology.all_cpus()
     if unseen:
@@ -267,14 +292,13 @@ def _machine_notes(topology: Topology, machine: Machine) -> list[str]:
     return notes
 
 
-def _found_refusal(
-    found: Mapping[str, Any], configuration: Configuration, machine: Machine, checkpoint: bytes | None
-) -> str:
+def _found_refusal(prediction: Prediction, checkpoint: bytes | None) -> str:
     """Why the kubelet would not start again as the node was found; empty where nothing is against it."""
-    try:
-        return judge(checkpoint, manager_config(found, configuration, machine)).reason
-    except (InputError, RefusedError) as error:
-        return str(error)
+    refusal = prediction.refusal
+    if refusal is not None:
+        return "%s: %s%s (%s)" % (refusal.where, refusal.context, refusal.text, refusal.cause)
+    config = None if prediction.checked is None else prediction.checked.cpu_manager
+    return "" if config is None else judge(checkpoint, config).reason
 
 
 def _reservation_notes(topology: Topology, reserved: CPUSet) -> list[str]:

@@ -16,7 +16,7 @@ from ..errors import NodeError, RefusedError, option
 
 if TYPE_CHECKING:
     # Most nodes have no such state, or one that is not read: what it takes is compiled where it is read.
-    from ..kubelet.start_check import Checked
+    from ..kubelet.start.checked import Checked
     from ..state.memory_manager import Amounts, MemoryConfig, MemoryStateError
     from ..topology.model import Topology
     from ..tree import Tree

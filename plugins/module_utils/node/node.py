@@ -14,15 +14,14 @@ from ..kubelet.configuration import Configuration, KubeletConfiguration
 from ..kubelet.distributions import CONTAINERD, DISTRIBUTIONS, DROP_IN_SUFFIX, KUBELET_ROOT, marks_of
 from ..kubelet.installation import Installation, find_installation
 from ..kubelet.process import Search, search_kubelet
-from ..kubelet.settings import Machine
 from ..state.validation import FILE_NAME, MEMORY_FILE_NAME, NEWEST_MINOR, OLDEST_MINOR
-from ..topology.kubelet_view import kubelet_view
 from ..topology.model import Topology
 from ..topology.sysfs import read_sysfs
 from ..tree import Tree
 from .places import LAST, OPEN
 
 if TYPE_CHECKING:
+    from ..kubelet.finding import Host
     from .observation import Observed
 
 # Of both drivers, in both versions of cgroups, where these usually are.
@@ -57,10 +56,16 @@ class Node:
         self.version = self._running_version() if minor is None else "1.%d" % minor
         self.minor = NEWEST_MINOR if self.version is None else minor_version(self.version)
         self._topology: Topology | None = None
+        self._host: Host | None = None
 
     def on(self, tree: Tree) -> Node:
         """The same node with other files."""
         return Node(tree, *self._given)
+
+    def of_version(self, minor: int) -> Node:
+        """The same node with a kubelet 1.`minor`."""
+        config_path, kubelet_root, _minor, command_line = self._given
+        return Node(self.tree, config_path, kubelet_root, minor, command_line)
 
     @property
     def topology(self) -> Topology:
@@ -71,12 +76,18 @@ class Node:
 
     @topology.setter
     def topology(self, topology: Topology) -> None:
-        """Ask about another machine in this node's place."""
-        self._topology = topology
+        """Ask about another machine in this node's place, of which nothing else is known."""
+        from .host import other_host
 
-    def machine(self) -> Machine:
+        self._topology, self._host = topology, other_host(topology, self.minor)
+
+    def machine(self) -> Host:
         """What the kubelet makes of the machine."""
-        return Machine(kubelet_view(self.topology), self.minor)
+        if self._host is None:
+            from .host import host_of
+
+            self._host = host_of(self)
+        return self._host
 
     def file(self) -> KubeletConfiguration | None:
         """The kubelet's configuration file; None where there is none. Raises NodeError for a file that is no such."""
@@ -266,17 +277,15 @@ def node_name(tree: Tree) -> str:
     return name or (os.uname().nodename if tree.live else os.path.basename(tree.root))
 
 
-def minor_version(version: str) -> int:
-    """36 of "v1.36.3" or "1.36". Raises InputError."""
+def minor_version(version: str, name: str = "kubelet_version") -> int:
+    """36 of "v1.36.3" or "1.36". Raises InputError. name: of the option that gives it."""
     parts = version.lstrip("v").split(".")
     if len(parts) < 2 or parts[0] != "1" or not parts[1].isdecimal():
-        raise InputError(
-            "%r is not a version" % version, option("kubelet_version"), "write one such as 1.36 or v1.35.6"
-        )
+        raise InputError("%r is not a version" % version, option(name), "write one such as 1.36 or v1.35.6")
     if int(parts[1]) < OLDEST_MINOR:
         raise InputError(
             "%r is older than 1.%d, the oldest that is known here" % (version, OLDEST_MINOR),
-            option("kubelet_version"),
+            option(name),
             'write a version in quotes, as in "1.30", which is 1.3 without',
         )
     return int(parts[1])

@@ -14,11 +14,12 @@ import posixpath
 from typing import Any, Iterable, Mapping, NamedTuple
 
 from ..cpuset import CPUSet
-from ..errors import CPUManagerError, InputError, NodeError, RefusedError, option
+from ..errors import CPUManagerError, NodeError, RefusedError, option
 from ..kubelet.configuration import Configuration
-from ..kubelet.finding import Finding
+from ..kubelet.finding import Finding, Unknown
 from ..kubelet.placement import plan_files, touched_files
-from ..kubelet.settings import SETTINGS, differences, found_settings, manager_config, plan_settings
+from ..kubelet.settings import SETTINGS, differences, found_settings, needed_config, plan_settings
+from ..kubelet.start.engine import Prediction
 from ..state.validation import FILE_NAME, MEMORY_FILE_NAME, CPUManagerConfig
 from ..state.verdict import ACCEPTED, readable
 from ..tree import OverlaidTree, Tree
@@ -28,7 +29,6 @@ from .drift import (
     CONFIGURATION,
     DRIFT,
     NO_KUBELET,
-    NO_RESTART,
     RESET_CHECKPOINT,
     RESET_MEMORY_STATE,
     START,
@@ -40,8 +40,9 @@ from .journal import CHANGING, Journal, read_journal
 from .memory_state import MemoryPlan, memory_loss_error
 from .node import Node
 from .places import LAST, OPEN
+from .prediction import predicted_starts
 from .sources import read_sources
-from .start import memory_plan, planned_values, start_findings
+from .start import memory_plan, with_states
 
 ROLLOUT, ROLLBACK = "rollout", "rollback"
 RESTORE_CONFIGURATION = "restore_configuration"
@@ -166,24 +167,26 @@ def _rollout_plan(node: Node, wanted: Mapping[str, Any], refusals: list[CPUManag
     configuration, problem = node.found()
     observed, notes = node.observed(configuration)
     checkpoint = node.checkpoint()
-    answer = report(node.topology, node.machine(), configuration, checkpoint, wanted, observed, problem)
+    starts = None if configuration is None else predicted_starts(node, wanted)
+    answer = report(node.topology, node.machine(), configuration, checkpoint, wanted, observed, problem, starts)
     findings: list[Finding] = []
     losses: list[CPUManagerError] = []
     files: list[str] = []
-    if answer["found"] is None or configuration is None:
+    unknown: list[Unknown] = []
+    if answer["found"] is None or starts is None:
         refusals.append(_unreadable(node, answer))
     else:
-        memory = memory_plan(node, planned_values(node, wanted, configuration))
+        memory = memory_plan(node, starts.planned)
         answer = with_memory_state(answer, memory)
         restarts = START_KUBELET in answer["actions"]
-        config = _config(node, wanted)
+        config = _config(starts.planned)
         planned = checkpoint
         if restarts and config is not None:
             planned = plan_valid(checkpoint, config, discard=True).new
             losses = _both_losses(node, checkpoint, config, memory)
         # The memory manager's state is gone by then, if it would be refused.
-        findings = start_findings(node, wanted, planned, None)
-        notes += [] if restarts or answer["found_refusal"] else _restart_notes(findings)
+        prediction = with_states(node, starts.planned, planned, None)
+        findings, unknown = list(prediction.findings), list(prediction.unknown)
         is_found = any(row["subject"] == START for row in answer["drift"])
         refusals += _start_refusals(findings, ", or " + BACK if is_found else "")
         try:
@@ -195,6 +198,7 @@ def _rollout_plan(node: Node, wanted: Mapping[str, Any], refusals: list[CPUManag
         "notes": [*answer["notes"], *notes],
         "starts": answer["found"] is not None and not any(finding.fatal for finding in findings),
         "findings": [finding.to_dict() for finding in findings],
+        "unknown": [one.to_dict() for one in unknown],
         "files": files,
         "kubelet": node.kubelet(configuration),
         "elsewhere": node.elsewhere(wanted),
@@ -210,32 +214,22 @@ def _unreadable(node: Node, answer: Mapping[str, Any]) -> CPUManagerError:
     return NodeError(row["found"], remedy=row["remedy"], kind=CONFIGURATION)
 
 
-def _config(node: Node, wanted: Mapping[str, Any]) -> CPUManagerConfig | None:
+def _config(prediction: Prediction) -> CPUManagerConfig | None:
     """What the CPU manager would start with after the change; None where it would not start."""
-    plan = plan_settings(wanted, node.needed_configuration(), node.minor)
     try:
-        return manager_config(plan.settings, plan.configuration, node.machine())
-    except (InputError, RefusedError):
+        return needed_config(prediction)
+    except RefusedError:
         return None
 
 
 def _start_refusals(findings: Iterable[Finding], more: str = "") -> list[CPUManagerError]:
     return [
         RefusedError(
-            "the kubelet would not start: %s (%s)" % (finding.text, finding.cause),
+            "the kubelet would not start: %s%s (%s)" % (finding.context, finding.text, finding.cause),
             finding.where,
             finding.remedy + more,
             "would_not_start",
         )
-        for finding in findings
-        if finding.fatal
-    ]
-
-
-def _restart_notes(findings: Iterable[Finding]) -> list[str]:
-    """Why the kubelet of a node that is as wanted would not start again."""
-    return [
-        "%s: %s: %s (%s); %s" % (NO_RESTART, finding.where, finding.text, finding.cause, finding.remedy)
         for finding in findings
         if finding.fatal
     ]
@@ -257,7 +251,8 @@ def _rollback_plan(
     before, problem = node.found()
     observed, notes = node.observed(before)
     checkpoint = node.checkpoint()
-    now = report(node.topology, node.machine(), before, checkpoint, {}, observed, problem)
+    starts = None if before is None else predicted_starts(node, {})
+    now = report(node.topology, node.machine(), before, checkpoint, {}, observed, problem, starts)
     # The interrupted change is what to go back from. If the kubelet would not start then, one change more is.
     is_broken = now["found"] is None or any(row["subject"] == START for row in now["drift"])
     rollback_of = "" if journal is not None and is_broken else terms.rollback_of
@@ -268,6 +263,7 @@ def _rollback_plan(
         "actions": [],
         "starts": not now["found_refusal"],
         "findings": [],
+        "unknown": [],
         "files": [*files, *node.state_paths],
         "kubelet": node.kubelet(before),
         "elsewhere": node.elsewhere({}),
@@ -278,8 +274,9 @@ def _rollback_plan(
         return plan
     after = node.on(OverlaidTree(node.tree, files))
     configuration, problem = after.found()
-    then = report(after.topology, after.machine(), configuration, checkpoint, {}, observed, problem)
-    if then["found"] is None or configuration is None:
+    starts = None if configuration is None else predicted_starts(after, {})
+    then = report(after.topology, after.machine(), configuration, checkpoint, {}, observed, problem, starts)
+    if then["found"] is None or configuration is None or starts is None:
         refusals.append(
             RefusedError(
                 "what was there before the last change cannot be read either: %s" % then["found_refusal"],
@@ -289,11 +286,12 @@ def _rollback_plan(
             )
         )
         return plan
-    memory = memory_plan(after, configuration.values)
+    memory = memory_plan(after, starts.planned)
     then = with_memory_state(then, memory)
-    config = _config(after, {})
+    config = _config(starts.planned)
     planned = checkpoint if config is None else plan_valid(checkpoint, config, discard=True).new
-    findings = start_findings(after, {}, planned, None)
+    prediction = with_states(after, starts.planned, planned, None)
+    findings = prediction.findings
     refusals += _start_refusals(findings)
     resets = [action for action in then["actions"] if action in (RESET_CHECKPOINT, RESET_MEMORY_STATE)]
     return {
@@ -305,6 +303,7 @@ def _rollback_plan(
         "actions": [STOP_KUBELET, RESTORE_CONFIGURATION, *resets, START_KUBELET],
         "starts": not any(finding.fatal for finding in findings),
         "findings": [finding.to_dict() for finding in findings],
+        "unknown": [one.to_dict() for one in prediction.unknown],
         "kubelet": plan["kubelet"] or after.kubelet(configuration),
         "elsewhere": after.elsewhere(found_settings(configuration)),
         "losses": [] if config is None else _both_losses(after, checkpoint, config, memory),

@@ -2,177 +2,112 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Would the kubelet of this node start: its configuration, its checkpoint and its memory manager's state together."""
+"""Would the kubelet of this node start: its configuration, its machine and its managers' states together."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
-from ..errors import RefusedError
-from ..kubelet.companions import companions
-from ..kubelet.configuration import API_VERSION, KIND, Configuration, ConfigurationError, changed_values
-from ..kubelet.document import read_document
-from ..kubelet.finding import Finding, Host, harmful, refused
-from ..kubelet.settings import SETTINGS, written
-from ..kubelet.start_check import Checked, check_start
-from ..kubelet.values import REMOVE
-from ..kubelet.yaml import ReadError
+from ..kubelet.finding import Finding, Host, Unknown, harmful, refused
+from ..kubelet.start.checked import Checked
+from ..kubelet.start.engine import Prediction
 from ..state.assignments import State
 from ..state.checkpoint import CheckpointError, restore_error
-from ..state.golang import quote
-from ..state.validation import NONE, CPUManagerConfig, restore_state
+from ..state.validation import CPUManagerConfig, checkpoint_after, restore_state
 from ..state.verdict import REFUSED, judge
 from ..topology.kubelet_view import CPUTopology
 from .memory_state import MemoryPlan, memory_config, plan_memory_state, stored_state
 from .node import Node
+from .prediction import predict_configuration
 
 if TYPE_CHECKING:
     from ..state.memory_manager import MemoryStateError
 
-_CGROUP = "/sys/fs/cgroup"
-_MEMINFO = "/proc/meminfo"
-
-_HEADER = "begin it with apiVersion: %s and kind: %s" % (API_VERSION, KIND)
-
 
 def start_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """All that is found, as plain data; see the module start_check for its shape.
+    """What is predicted of a start with `wanted` in the configuration, as plain data; see the module start_check.
 
-    Raises NodeError where there is no configuration, or one of which it cannot be known what the kubelet reads.
+    Raises NodeError where there is no kubelet.
     """
-    findings = start_findings(node, wanted, node.checkpoint(), stored_state(node.tree, node.memory_state_path))
+    prediction = predict_start(node, wanted)
     return {
-        "starts": not any(finding.fatal for finding in findings),
+        "starts": prediction.starts,
         "kubelet_version": "1.%d" % node.minor,
-        "findings": [finding.to_dict() for finding in findings],
+        "findings": [finding.to_dict() for finding in prediction.findings],
+        "unknown": [one.to_dict() for one in prediction.unknown],
     }
 
 
-def start_findings(
-    node: Node, wanted: Mapping[str, Any], checkpoint: bytes | None, memory_state: bytes | MemoryStateError | None
-) -> list[Finding]:
-    """What the kubelet would refuse or suffer from, with `wanted` in its configuration and these states.
+def predict_start(node: Node, wanted: Mapping[str, Any] = {}) -> Prediction:
+    """Would the kubelet of this node start with its states as they are, and `wanted` in its configuration?"""
+    return with_states(node, predict_configuration(node, wanted), *_stored_states(node))
 
-    memory_state: an error, where the kubelet cannot read the file.
-    """
-    try:
-        configuration = node.needed_configuration()
-    except ConfigurationError:
-        finding = _unreadable(node)
-        if finding is None:
-            raise
-        return [finding]
-    host = host_of(node)
-    checked = check_start(planned_values(node, wanted, configuration), host)
-    return [
-        *checked.findings,
-        *checkpoint_findings(checkpoint, node.checkpoint_path, checked, host),
+
+def with_states(
+    node: Node,
+    prediction: Prediction,
+    checkpoint: bytes | CheckpointError | None,
+    memory_state: bytes | MemoryStateError | None,
+) -> Prediction:
+    """The prediction with what the managers make of these states. An error: the kubelet cannot read the file."""
+    checked = prediction.checked
+    if checked is None:
+        return prediction
+    found = [
+        *checkpoint_findings(checkpoint, node.checkpoint_path, checked, node.machine()),
         *memory_state_findings(memory_state, node, checked),
     ]
-
-
-def planned_values(node: Node, wanted: Mapping[str, Any], configuration: Configuration) -> dict[str, Any]:
-    """What the kubelet's configuration is to say."""
-    changes = {**planned_changes(wanted), **companions(wanted, configuration, node.minor)}
-    return changed_values(configuration, changes)
-
-
-def memory_plan(node: Node, values: Mapping[str, Any]) -> MemoryPlan:
-    """What becomes of the memory manager's state when the configuration says this."""
-    content = node.memory_state()
-    if content is None:
-        return MemoryPlan(None, "")
-    return plan_memory_state(content, memory_config(node, check_start(values, host_of(node))))
-
-
-def check_change(node: Node, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """Raise RefusedError where the kubelet would refuse what is after a change, and not what was before it.
-
-    Of the managers' states nothing is said: they are reset with the change.
-    """
-    if after is before:
-        return
-    known = {(finding.where, finding.text) for finding in _findings_of(node, before)}
-    for finding in _findings_of(node, after):
-        if finding.fatal and (finding.where, finding.text) not in known:
-            what = "the kubelet would not start: %s (%s)" % (finding.text, finding.cause)
-            raise RefusedError(what, where=finding.where, remedy=finding.remedy)
-
-
-def _findings_of(node: Node, values: Mapping[str, Any]) -> list[Finding]:
-    return check_start(values, host_of(node)).findings
-
-
-def planned_changes(wanted: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
-    """What the wanted settings change in a file, whatever it has there."""
-    changes = {SETTINGS[name].path: written(name, value) for name, value in wanted.items()}
-    # As complete() does: the policy none starts with no options.
-    if wanted.get("cpu_manager_policy") == NONE and "cpu_manager_policy_options" not in wanted:
-        changes[SETTINGS["cpu_manager_policy_options"].path] = REMOVE
-    return changes
-
-
-def host_of(node: Node) -> Host:
-    """What of the node's files decides whether its kubelet starts."""
-    topology = node.topology
-    machine = node.machine()
-    cgroup_v1 = node.tree.exists(_CGROUP) and not node.tree.exists(_CGROUP + "/cgroup.controllers")
-    return Host(
-        machine.topology,
-        machine.minor,
-        tuple(group.id for group in topology.numa_nodes),
-        topology.numa_distances,
-        _memory_of(node),
-        cgroup_v1,
+    findings = [one for one in found if isinstance(one, Finding)]
+    unknown = [one for one in found if isinstance(one, Unknown)]
+    return prediction._replace(
+        findings=[*checked.before, *findings, *checked.after], unknown=[*prediction.unknown, *unknown]
     )
 
 
-def _memory_of(node: Node) -> int | None:
-    """The machine's memory in bytes, if its files tell."""
-    if not node.tree.exists(_MEMINFO):
-        return None
-    for line in node.tree.read_text(_MEMINFO).splitlines():
-        name, _colon, rest = line.partition(":")
-        if name == "MemTotal":
-            size = rest.split()
-            return int(size[0]) * 1024 if size and size[0].isdecimal() else None
-    return None
+def states_after(node: Node) -> dict[str, bytes | None]:
+    """{path: content} of the managers' states after a start that comes up. Raises AssertionError for any other."""
+    checked = predict_start(node).checked
+    config = None if checked is None else checked.cpu_manager
+    if checked is None or config is None:
+        raise AssertionError("a kubelet that does not start")
+    from ..state.memory_manager import memory_state_after
+
+    memory, (checkpoint, memory_state) = memory_config(node, checked), _stored_states(node)
+    return {
+        node.checkpoint_path: checkpoint_after(_bytes(checkpoint), config),
+        node.memory_state_path: None if memory is None else memory_state_after(_bytes(memory_state), memory),
+    }
 
 
-def _unreadable(node: Node) -> Finding | None:
-    """The kubelet's refusal of a file that is no KubeletConfiguration; None where it may well read it."""
-    for path in node.configuration_paths():
-        text = node.tree.read_text(path)
-        if not text:
-            return refused(
-                "kubelet config file %s was empty" % quote(path), "the file is empty", "write it again", path
-            )
-        try:
-            values = read_document(text).value
-        except ReadError as error:
-            # What the kubelet's reader says of the place is in other words.
-            return refused("failed to decode", str(error), "repair the file", path) if error.is_broken else None
-        if not isinstance(values, dict) or (values.get("apiVersion"), values.get("kind")) != (API_VERSION, KIND):
-            text = "failed to decode: " + _undecodable(values)
-            return refused(text, "it is no KubeletConfiguration", _HEADER, path)
-    return None
+def _bytes(content: bytes | Exception | None) -> bytes | None:
+    if isinstance(content, Exception):
+        raise AssertionError("a kubelet that does not start")
+    return content
 
 
-def _undecodable(values: Any) -> str:
-    if values is not None and not isinstance(values, dict):
-        return "couldn't get version/kind; json parse error"
-    for name, title in (("kind", "Kind"), ("apiVersion", "apiVersion")):
-        if not values or not values.get(name):
-            return "Object '%s' is missing" % title
-    return "no kind %s is registered for version %s" % (quote(str(values["kind"])), quote(str(values["apiVersion"])))
+def memory_plan(node: Node, prediction: Prediction) -> MemoryPlan:
+    """What becomes of the memory manager's state with a configuration of which this is predicted."""
+    content = node.memory_state()
+    if content is None or prediction.checked is None:
+        return MemoryPlan(content, "")
+    return plan_memory_state(content, memory_config(node, prediction.checked))
 
 
 # --- the checkpoint --------------------------------------------------------------------------------------
 
 
-def checkpoint_findings(content: bytes | None, path: str, checked: Checked, host: Host) -> Iterator[Finding]:
-    """What the CPU manager would say of its checkpoint, whose path is named in its messages."""
+def checkpoint_findings(
+    content: bytes | CheckpointError | None, path: str, checked: Checked, host: Host
+) -> Iterator[Finding]:
+    """What the CPU manager would say of its checkpoint, whose path is named in its messages.
+
+    content: an error, where the kubelet cannot read the file.
+    """
     if content is None or checked.cpu_manager_policy is None:
+        return
+    if isinstance(content, CheckpointError):
+        remedy = "drain the node, and take what is there out of the way"
+        yield _start_refused(restore_error(content, path), "the checkpoint cannot be read", remedy, path)
         return
     # Where the reservation is not known, what is restored can be judged all the same.
     config = checked.cpu_manager or CPUManagerConfig(
@@ -185,11 +120,24 @@ def checkpoint_findings(content: bytes | None, path: str, checked: Checked, host
     try:
         restore_state(content, config.policy_name, config.minor, config.pod_level)
     except CheckpointError as error:
-        yield refused(restore_error(error, path), "the checkpoint cannot be restored", judgement.remedy, path)
+        yield _start_refused(restore_error(error, path), "the checkpoint cannot be restored", judgement.remedy, path)
         return
     if checked.cpu_manager is not None:
         cause = "the checkpoint does not agree with the configuration and the node's CPUs"
-        yield refused(judgement.reason, cause, judgement.remedy, path)
+        yield _start_refused(judgement.reason, cause, judgement.remedy, path)
+
+
+def _start_refused(text: str, cause: str, remedy: str, path: str, manager: str = "cpu") -> Finding:
+    return refused(text, cause, remedy, path)._replace(context="start %s manager error: " % manager)
+
+
+def _stored_states(node: Node) -> tuple[bytes | CheckpointError | None, bytes | MemoryStateError | None]:
+    """What the kubelet's managers read at their start; errors where they cannot."""
+    checkpoint = stored_state(node.tree, node.checkpoint_path)
+    return (
+        CheckpointError(str(checkpoint)) if isinstance(checkpoint, Exception) else checkpoint,
+        stored_state(node.tree, node.memory_state_path),
+    )
 
 
 def _restart_findings(state: State | None, path: str, checked: Checked, topology: CPUTopology) -> Iterator[Finding]:
@@ -216,8 +164,10 @@ def _restart_findings(state: State | None, path: str, checked: Checked, topology
 # --- the memory manager's state -----------------------------------------------------------------------------
 
 
-def memory_state_findings(content: bytes | MemoryStateError | None, node: Node, checked: Checked) -> Iterator[Finding]:
-    """What the memory manager would say of its state; where that cannot be told, a finding without a text."""
+def memory_state_findings(
+    content: bytes | MemoryStateError | None, node: Node, checked: Checked
+) -> Iterator[Finding | Unknown]:
+    """What the memory manager would say of its state."""
     config = None if content is None else memory_config(node, checked)
     if content is None or config is None:
         return
@@ -226,11 +176,10 @@ def memory_state_findings(content: bytes | MemoryStateError | None, node: Node, 
 
     judgement, path = judge_memory(content, config), node.memory_state_path
     if judgement.verdict == NOT_JUDGED:
-        cause = "it cannot be told whether the kubelet would start with this state: %s" % judgement.reason
-        yield harmful(cause, "give the node's files as they are, with what this names", path)
+        yield Unknown("it cannot be told whether the kubelet would start with this state: %s" % judgement.reason, path)
     elif judgement.verdict == REFUSED:
         cause = "the memory manager's state cannot be restored"
         if judgement.restored:
             cause = "the memory manager's state does not agree with the configuration and the node's memory"
         remedy = "drain the node, stop the kubelet and take the file out of the way before it starts again"
-        yield refused(judgement.text(path), cause, remedy, path)
+        yield _start_refused(judgement.text(path), cause, remedy, path, "memory")

@@ -9,7 +9,6 @@ Source: pkg/kubelet/cm/topologymanager (policy.go and its policies, numa_info.go
 
 from __future__ import annotations
 
-import re
 from itertools import combinations, product
 from typing import Mapping, NamedTuple, Sequence
 
@@ -28,9 +27,6 @@ POD = "pod"
 SCOPES = (CONTAINER, POD)
 
 DEFAULT_MAX_NUMA_NODES = 8
-
-# What Go's strconv.Atoi reads.
-_INTEGER = re.compile("[+-]?[0-9]{1,18}")
 
 
 class Hint(NamedTuple):
@@ -81,12 +77,7 @@ class TopologyManager:
             if name == PREFER_CLOSEST:
                 self.prefer_closest = _boolean(name, text)
             elif name == MAX_NUMA_NODES:
-                if not _INTEGER.fullmatch(text):
-                    raise KubeletError(
-                        'unable to convert policy option to integer "%s": strconv.Atoi: parsing "%s": invalid syntax'
-                        % (name, text)
-                    )
-                most = int(text)
+                most = _integer(name, text)
                 if most < DEFAULT_MAX_NUMA_NODES:
                     raise KubeletError(
                         'the minimum value of "%s" should not be less than %d' % (name, DEFAULT_MAX_NUMA_NODES)
@@ -170,6 +161,17 @@ def _list_of(hints: list[Hint] | None) -> list[Hint]:
 
 def _is_single(hint: Hint) -> bool:
     return hint.preferred and (hint.mask is None or count_bits(hint.mask) == 1)
+
+
+def _integer(name: str, text: str) -> int:
+    # Imported here: hardly any machine has so many NUMA nodes.
+    from ..errors import GoError
+    from ..state.golang import read_integer
+
+    try:
+        return read_integer(text)
+    except GoError as error:
+        raise KubeletError('unable to convert policy option to integer "%s": %s' % (name, error)) from error
 
 
 def _boolean(name: str, text: str) -> bool:

@@ -11,6 +11,7 @@ give or take one (a node with fewer cores gives all it has).
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Iterator, NamedTuple, Sequence
 
 from ..cpuset import CPUSet, iterate_bits
@@ -44,7 +45,8 @@ def kubelet_reservation(
             "[cpumanager] unable to determine reserved CPU resources for static policy",
             "set reservedSystemCPUs, or a cpu in kubeReserved or systemReserved",
         )
-    count = -(-millicores // MILLI)
+    # In the kubelet's floating point.
+    count = ceil(float(millicores) / MILLI)
     reserved = reserved_system_cpus
     if not reserved:
         # Imported here: most nodes name their reserved CPUs, and every import costs time on every node.

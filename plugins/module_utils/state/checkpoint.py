@@ -394,7 +394,8 @@ def _cpus(text: str, where: str, *names: str) -> CPUSet:
     try:
         return CPUSet.parse_plain(text)
     except InputError:
-        from .golang import GoError, quote, read_cpus
+        from ..errors import GoError
+        from .golang import quote, read_cpus
     try:
         # It takes more, such as "+1".
         return read_cpus(text)

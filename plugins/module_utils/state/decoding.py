@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from ..cpuset import MAX_CPUS, CPUSet
+from ..errors import GoError
 from .checkpoint import (
     CORRUPTED,
     FORMATS,
@@ -27,7 +28,7 @@ from .checkpoint import (
     json_text,
     migrated,
 )
-from .golang import GoError, Number, Object, read_cpus, read_json
+from .golang import Number, Object, read_cpus, read_json
 
 
 class _StoppedError(CheckpointError):

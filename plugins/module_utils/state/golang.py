@@ -13,10 +13,7 @@ import re
 from typing import Any
 
 from ..cpuset import MAX_CPUS, CPUSet
-
-
-class GoError(ValueError):
-    """Go does not read this; the message is its own."""
+from ..errors import BeyondError, GoError
 
 
 class Object(list):  # type: ignore[type-arg]
@@ -255,6 +252,6 @@ def read_cpus(text: str) -> CPUSet:
         if first > last:
             raise GoError("invalid range %s (%d > %d)" % (quote(item), first, last))
         if not 0 <= first <= last < MAX_CPUS:
-            raise GoError("%s is out of range: CPU ids go from 0 to %d" % (quote(item), MAX_CPUS - 1))
+            raise BeyondError("%s is out of range: CPU ids go from 0 to %d" % (quote(item), MAX_CPUS - 1))
         mask |= (1 << last + 1) - (1 << first)
     return CPUSet.from_mask(mask)

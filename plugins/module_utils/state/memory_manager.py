@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
+from ..errors import GoError
 from .checkpoint import fnv, json_text
-from .golang import GoError, Object, quote, read_json
+from .golang import Object, quote, read_json
 from .gotypes import INT, TEXT, UINT64, Field, Map, Place, Pointer, Problems, Slice, Struct, Text, Whole
 
 # {NUMA node: {"memory" or "hugepages-...": bytes}}

@@ -14,9 +14,10 @@ from __future__ import annotations
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet
+from ..errors import GoError
 from .assignments import State
 from .checkpoint import NAMELESS, Checkpoint, CheckpointError, ContainerIDs, Format1, Format3, decode_checkpoint
-from .golang import GoError, read_cpus
+from .golang import read_cpus
 from .validation import STATIC, CPUManagerConfig, pooled_cpus
 
 # In place of a container's name: the CPUs of a pod as a whole.

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, Mapping
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start_check import Checked, check_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.finding import Finding
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.checked import Checked
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict_values
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.memory_state import memory_config
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start import (
     checkpoint_findings,
-    host_of,
     memory_state_findings,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import TopologyManager
@@ -53,11 +54,13 @@ class Managers(PodHandler):
     def __init__(self, node: Node, values: Mapping[str, Any]) -> None:
         """Raises StartError for what a kubelet refuses before it answers anybody."""
         self.node, self.values = node, values
-        self.host = host_of(node)
-        self.checked = check_start(values, self.host)
-        for finding in self.checked.findings:
-            if finding.fatal:
-                raise StartError("failed to run Kubelet: " + finding.text)
+        self.host = node.machine()
+        prediction = predict_values(values, self.host)
+        if prediction.refusal is not None:
+            raise StartError("failed to run Kubelet: " + prediction.refusal.text)
+        if prediction.checked is None:
+            raise StartError("failed to run Kubelet: %s" % (prediction.unknown,))
+        self.checked = prediction.checked
         self.config = _config_of(self.checked)
         self._lock = threading.Lock()
         self._manager: CPUManager
@@ -73,7 +76,7 @@ class Managers(PodHandler):
             ("memory", memory_state_findings(memory_state, self.node, self.checked)),
         ):
             for finding in findings:
-                if finding.fatal:
+                if isinstance(finding, Finding) and finding.fatal:
                     raise StartError(
                         "Failed to start ContainerManager: start %s manager error: %s" % (kind, finding.text)
                     )
@@ -102,7 +105,7 @@ class Managers(PodHandler):
         return TopologyManager(
             self.values["topologyManagerPolicy"],
             self.values["topologyManagerScope"],
-            self.host.numa_nodes,
+            self.host.nodes(),
             self.values.get("topologyManagerPolicyOptions"),
             self.host.distances,
         )

@@ -13,9 +13,19 @@ from typing import Any, Mapping, NoReturn
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.ansible_module import Outcome, run
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.ansible_module import (
+    Outcome,
+    planned_config,
+    run,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import CPUManagerError, RefusedError, option
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import ConfigurationError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import SETTINGS
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
 
 def call(capsys: pytest.CaptureFixture[str], root: Path, work: Any, **parameters: Any) -> dict[str, Any]:
@@ -89,3 +99,27 @@ def test_the_work_is_given_tree_parameters_and_check_mode(
     assert printed["given"] == [str(tmp_path / "x"), str(tmp_path), check_mode]
     assert (printed["changed"], printed["node"], printed["name"]) == (True, "worker-3", "\\xff")
     assert "diff" not in printed
+
+
+def test_what_the_cpu_manager_would_start_with(tmp_path: Path) -> None:
+    shape = parse_name("1s4c2t")
+    write_tree(shape.topology(), tmp_path, shape.whole())
+    config = tmp_path / "var/lib/kubelet/config.yaml"
+    config.parent.mkdir(parents=True)
+    header = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+
+    def planned(text: str, **wanted: Any) -> CPUSet:
+        config.write_text(header + text, encoding="utf-8")
+        parameters = {**dict.fromkeys(SETTINGS), "reservation": None, **wanted}
+        return planned_config(Node(Tree(str(tmp_path))), parameters).reserved
+
+    static = "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n"
+    assert planned(static) == CPUSet([0, 4])
+    assert planned(static, reserved_system_cpus="0") == CPUSet([0])
+    # What the kubelet refuses for other reasons is refused, too.
+    with pytest.raises(RefusedError, match=r"^maxPods: the kubelet would not start: "):
+        planned(static + "maxPods: -1\n", reserved_system_cpus="0")
+    with pytest.raises(RefusedError, match=r"^reserving all of the CPUs 0-7"):
+        planned(static, reserved_system_cpus="0-7")
+    with pytest.raises(ConfigurationError, match="cpuManagerReconcilePeriod"):
+        planned(static + "cpuManagerReconcilePeriod: soon\n")

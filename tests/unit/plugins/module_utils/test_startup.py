@@ -31,9 +31,14 @@ def test_another_kind_of_importer_is_left_as_it_is() -> None:
 
 
 def test_the_collector_leaves_alone_what_was_there() -> None:
-    count = "import gc, sys; sys.path.insert(0, sys.argv[1]); import startup; print(gc.get_freeze_count())"
+    count = (
+        "import gc, sys; sys.path.insert(0, sys.argv[1]); import startup;"
+        " print(gc.get_freeze_count(), *gc.get_threshold())"
+    )
     command = [sys.executable, "-c", count, str(PLACE)]
-    assert int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) > 0
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    assert int(told[0]) > 0
+    assert int(told[1]) == 100000
 
 
 def test_another_collector_is_left_as_it_is() -> None:

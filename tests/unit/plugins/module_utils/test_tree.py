@@ -248,6 +248,31 @@ def test_one_lies_over_another(tmp_path: Path) -> None:
     assert below.read_bytes("/b") == b"1"
 
 
+def test_directories_that_lie_over_those_of_the_disk(tmp_path: Path) -> None:
+    """Those of files that are only planned are there, at any depth; those of files that are to go are not made."""
+    for path in ("etc/conf.d/20.conf", "etc/conf.d/30.d/old.conf", "etc/conf.d/file"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("old", encoding="ascii")
+    (tmp_path / "etc/conf.d/was-directory").mkdir()
+    contents = {
+        "/etc/conf.d/10.d/a/b.conf": b"new",
+        "/etc/conf.d/30.d/new.conf": b"new",
+        "/etc/conf.d/30.d/old.conf": None,
+        "/etc/conf.d/40.d/gone.conf": None,
+        "/etc/conf.d/file/below": None,
+        "/etc/conf.d/was-directory": b"new",
+    }
+    tree = OverlaidTree(Tree(str(tmp_path)), contents)
+    assert tree.names("/etc/conf.d") == ["10.d", "20.conf", "30.d", "file", "was-directory"]
+    assert tree.names("/etc/conf.d/") == tree.names("/etc/conf.d")
+    assert (tree.names("/"), tree.names("/etc/conf.d/10.d")) == (["etc"], ["a"])
+    assert tree.files_below("/etc/conf.d") == [
+        "/etc/conf.d/" + name for name in ("10.d/a/b.conf", "20.conf", "30.d/new.conf", "file", "was-directory")
+    ]
+    assert tree.files_below("/") == tree.files_below("/etc") == tree.files_below("/etc/conf.d")
+    assert [tree.exists("/etc/conf.d/" + name) for name in ("10.d", "10.d/a", "40.d")] == [True, True, False]
+
+
 @pytest.mark.parametrize("path", ["/etc/\0", "/etc/\0\u00e9", "/etc/\ud800"])
 def test_what_is_no_path(tree: Tree, path: str) -> None:
     for one in (tree, Tree("/")):
@@ -256,6 +281,15 @@ def test_what_is_no_path(tree: Tree, path: str) -> None:
                 call(path)
     assert not tree.exists("/etc/\u00e9")
     assert not tree.exists("/etc/\udcff")
+
+
+@pytest.mark.parametrize("levels", [1000, 2000, 10**6])
+def test_a_long_path_leads_nowhere(tree: Tree, levels: int) -> None:
+    path = "/x" * levels
+    assert not tree.exists(path)
+    assert tree.path(path) == tree.root + path
+    with pytest.raises(NodeError, match=r"File name too long|No such file"):
+        tree.read_bytes(path)
 
 
 def test_what_cannot_be_seen_is_not_missing(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

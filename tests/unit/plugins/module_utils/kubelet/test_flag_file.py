@@ -31,6 +31,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.flag_
         ("KUBELET_EXTRA_ARGS=--a=\"0-1\" '--b=c d'\n", ["--a=0-1", "--b=c d"]),
         ("KUBELET_EXTRA_ARGS=\"--a='0-1'\"\n", ["--a=0-1"]),
         ('A="--a=1 \\\n  --b=2"\nB="--c=3"\n', ["--a=1", "--b=2", "--c=3"]),
+        # Variables of the program's environment; and what is no flag, and yet given as one.
+        ('HOME="/root"\nDAEMON_ARGS=--a=1\nHTTPS_PROXY=http://a -b\n', ["--a=1"]),
+        ("KUBELET_EXTRA_ARGS=a=1 --b=2\n", ["a=1", "--b=2"]),
     ],
 )
 def test_environment(text: str, words: list[str]) -> None:

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.fields import FIELDS as KNOWN_FIELDS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.flags import (
     CONFIG,
     FLAGS,
@@ -22,6 +21,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.flags
     read_flags,
     split_flags,
     values_of,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.field_table import (
+    KUBELET_CONFIGURATION,
+    STRUCTS,
 )
 
 
@@ -58,7 +61,11 @@ def values(line: str) -> dict[str, Any]:
             {"cpuManagerPolicyOptions": {"a": "true", "b": "false"}},
         ),
         ("--cpu-manager-policy-options=a=true,b=true", {"cpuManagerPolicyOptions": {"a": "true,b=true"}}),
-        ("--topology-manager-policy-options=a=1,b=2", {"topologyManagerPolicyOptions": {"a": "1", "b": "2"}}),
+        ("--topology-manager-policy-options=a=1,b=2", {"topologyManagerPolicyOptions": {"a": "1,b=2"}}),
+        (
+            "--topology-manager-policy-options=a=1 --topology-manager-policy-options=b=2",
+            {"topologyManagerPolicyOptions": {"a": "1", "b": "2"}},
+        ),
         ("--feature-gates=A=true,B=false --feature-gates=C=1", {"featureGates": {"A": True, "B": False, "C": True}}),
         ("--eviction-hard=memory.available<1Gi,a<1%", {"evictionHard": {"memory.available": "1Gi", "a": "1%"}}),
         ("--enforce-node-allocatable=pods,kube-reserved", {"enforceNodeAllocatable": ["pods", "kube-reserved"]}),
@@ -108,7 +115,7 @@ def test_what_is_behind_the_end_of_flags_is_no_flag() -> None:
 
 
 def test_every_flag_gives_a_field() -> None:
-    assert {flag.field for flag in FLAGS.values()} <= set(KNOWN_FIELDS)
+    assert {flag.field for flag in FLAGS.values()} <= set(STRUCTS[KUBELET_CONFIGURATION])
     assert len(NAMES) == len(FLAGS)
 
 

@@ -8,15 +8,19 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.amount import Amount
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.gates import Gates
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.memory_check import MemoryCheck
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.reservations import Reservations
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.quantity import MAX_DIGITS
 
-from .test_start_check import GIB, check, host, refusals
+from .test_start_check import GIB, check, host, managers, refusals
 
 STATIC: dict[str, Any] = {"memoryManagerPolicy": "Static", "kubeReserved": {"memory": "924Mi"}}
 EQUAL = [{"numaNode": 0, "limits": {"memory": "1Gi"}}]  # with the 100Mi of the default eviction
 NOTHING = "[memorymanager] you should specify the system reserved memory"
+
+TOO_LONG = "1" * (MAX_DIGITS + 1)
+NO_WHOLE = "could not covert a variable of type Quantity to int64"
 
 
 def unequal(total: str, wanted: str, kind: str = "memory") -> str:
@@ -98,11 +102,12 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
         {**STATIC, "reservedMemory": [{"numaNode": 2, "limits": {"memory": "1Gi"}}]},
         ["the reserved memory configuration references a NUMA node 2 that does not exist on this machine"],
     ),
+    # In the order in which they are written.
     (
-        {**STATIC, "reservedMemory": [{"numaNode": node} for node in (9, 2)]},
+        {**STATIC, "reservedMemory": [{"numaNode": node} for node in (9, 2, 9)]},
         [
-            "the reserved memory configuration references a NUMA node 2 that does not exist on this machine",
             "the reserved memory configuration references a NUMA node 9 that does not exist on this machine",
+            "the reserved memory configuration references a NUMA node 2 that does not exist on this machine",
         ],
     ),
     (
@@ -128,6 +133,46 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     (
         {**STATIC, "reservedMemory": [{"limits": {"hugepages-2Mi": "4Mi", "hugepages-1Gi": "1Gi"}}]},
         [unequal("1Gi", "0", "hugepages-1Gi"), unequal("4Mi", "0", "hugepages-2Mi"), unequal("0", "1Gi")],
+    ),
+    # A sum is in the format of what comes last.
+    (
+        {**STATIC, "reservedMemory": [{"limits": {"memory": "1G"}}, {"numaNode": 1, "limits": {"memory": "1Gi"}}]},
+        [unequal("2073741824", "1Gi")],
+    ),
+    (
+        {**STATIC, "reservedMemory": [{"limits": {"memory": "1Gi"}}, {"numaNode": 1, "limits": {"memory": "24k"}}]},
+        [unequal("1073765824", "1Gi")],
+    ),
+    (
+        {**STATIC, "reservedMemory": [{"limits": {"memory": "-100Mi"}}]},
+        [unequal("-100Mi", "1Gi")],
+    ),
+    (
+        {**STATIC, "reservedMemory": [{"limits": {"memory": "1Gi", 'hugepages-"': "2Mi"}}]},
+        [
+            (
+                'the total amount "2Mi" of type "hugepages-\\"" is not equal to the value "0" determined by Node'
+                " Allocatable feature"
+            )
+        ],
+    ),
+    # As much as is wanted, and no whole number for Go.
+    ({**STATIC, "evictionHard": {}, "reservedMemory": [{"limits": {"memory": "0.90234375Gi"}}]}, [NO_WHOLE]),
+    ({**STATIC, "evictionHard": {}, "reservedMemory": [{"limits": {"memory": "968884224000m"}}]}, [NO_WHOLE]),
+    (
+        {
+            **STATIC,
+            "reservedMemory": [{"limits": {"memory": "1.5Gi"}}, {"numaNode": 1, "limits": {"memory": "-512Mi"}}],
+        },
+        [NO_WHOLE],
+    ),
+    (
+        {
+            "memoryManagerPolicy": "Static",
+            "evictionHard": {},
+            "reservedMemory": [{"limits": {"memory": "1Gi"}}, {"numaNode": 1, "limits": {"memory": "-1Gi"}}],
+        },
+        [NOTHING],
     ),
     ({"memoryManagerPolicy": "static"}, ['unknown policy: "static"']),
     ({"memoryManagerPolicy": "BestEffort"}, ['policy "BestEffort" is not available for platform "linux"']),
@@ -160,8 +205,17 @@ def test_what_is_not_known_is_not_judged() -> None:
     values = {**STATIC, "evictionHard": {"memory.available": "5%"}, "reservedMemory": EQUAL}
     assert check(values, "2s1n2c", memory=None).findings == []
     assert len(check(values, "2s1n2c", memory=16 * GIB).findings) == 1
-    assert check({**values, "evictionHard": {"memory.available": "some"}}, "2s1n2c").findings == []
-    assert check({"reservedMemory": [{"numaNode": "0", "limits": {"cpu": "1"}}, "1Gi"]}).findings == []
+    # A threshold that is refused itself.
+    assert refusals(check({**values, "evictionHard": {"memory.available": "some"}}, "2s1n2c").findings) == [
+        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+    ]
+    # What cannot be decoded ends it all.
+    assert refusals(check({"reservedMemory": [{"numaNode": "0", "limits": {"cpu": "1"}}, "1Gi"]}).findings) == [
+        (
+            "failed to decode: json: cannot unmarshal string into Go struct field"
+            " MemoryReservation.reservedMemory.numaNode of type int32"
+        )
+    ]
     # What is refused itself: once.
     assert len(check({**values, "systemReserved": {"memory": "?"}}, "2s1n2c").findings) == 1
 
@@ -182,36 +236,44 @@ def test_older_versions() -> None:
     assert refusals(check(merged, "2s1n2c", 32).findings) == [unequal("1Gi", "924Mi")]
 
 
-def memory_check(values: dict[str, Any], minor: int = 36) -> MemoryCheck:
-    return MemoryCheck(values, Gates({}, minor), host("2s1n2c", minor), {})
+def memory_check(values: dict[str, Any], minor: int = 36, policy: str = "None") -> MemoryCheck:
+    machine = host("2s1n2c", minor)
+    return MemoryCheck(values, Gates({}, minor), machine, Reservations(values, machine), policy)
 
 
 def test_the_policy() -> None:
     assert memory_check({}).policy_name() == "None"
-    assert memory_check({"memoryManagerPolicy": ""}).policy_name() == "None"
-    assert memory_check({"memoryManagerPolicy": "Static"}).policy_name() == "Static"
-    assert memory_check({"memoryManagerPolicy": "static"}).policy_name() is None
-    assert memory_check({"memoryManagerPolicy": "Static"}, 21).policy_name() is None  # its gate is off
+    assert memory_check({}, policy="Static").policy_name() == "Static"
+    assert memory_check({}, policy="static").policy_name() is None
+    assert memory_check({}, policy="").policy_name() is None
+    assert memory_check({}, 21, "Static").policy_name() is None  # its gate is off
+    # As the whole check reads it.
+    for written, policy in (({}, "None"), ({"memoryManagerPolicy": ""}, "None"), (STATIC, "Static")):
+        assert managers(written).memory_manager_policy == policy
+    assert managers({"memoryManagerPolicy": "static"}).memory_manager_policy is None
+
+
+def test_an_unknown_policy_is_shown_as_it_is() -> None:
+    (finding,) = memory_check({}, policy='a"\n').findings()
+    assert finding.text == 'unknown policy: "a"\n"'
+    assert [finding.text for finding in memory_check({}, policy="").findings()] == ['unknown policy: ""']
 
 
 def test_what_is_reserved() -> None:
     reserved = [
-        {"limits": {"memory": "1Gi"}},
+        {"numaNode": 0, "limits": {"memory": "1Gi"}},
         {"numaNode": 1, "limits": {"memory": "1500m", "hugepages-2Mi": "4Mi"}},
-        {"numaNode": 0, "limits": {"hugepages-1Gi": "1Gi", "memory": "?"}},
-        "1Gi",
+        {"numaNode": 0, "limits": {"hugepages-1Gi": "1Gi", "memory": TOO_LONG}},
     ]
     assert memory_check({"reservedMemory": reserved}).reserved() == {
         0: {"memory": GIB, "hugepages-1Gi": GIB},
         1: {"memory": 2, "hugepages-2Mi": 4 << 20},
     }
-    assert memory_check({"reservedMemory": "1Gi"}).reserved() == {}
+    assert memory_check({"reservedMemory": []}).reserved() == memory_check({}).reserved() == {}
 
 
-def test_the_reservation_of_memory() -> None:
-    amounts = {"systemReserved": {"memory": Amount.parse("1Gi")}, "kubeReserved": {"memory": Amount.parse("1G")}}
-    values = {"evictionHard": {"memory.available": "10%"}}
-    reservation = MemoryCheck(values, Gates({}, 36), host(memory=1000), amounts).reservation()
-    assert reservation is not None
-    assert reservation.exact() == GIB + 10**9 + 100
-    assert MemoryCheck(values, Gates({}, 36), host(), {**amounts, "kubeReserved": None}).reservation() is None
+def test_an_amount_that_is_too_long_to_be_read() -> None:
+    reserved = [{"numaNode": 0, "limits": {}}, {"numaNode": 1, "limits": {"memory": TOO_LONG}}]
+    (finding,) = memory_check({"reservedMemory": reserved}).invalid()
+    assert finding.text == "failed to decode: a quantity of more than %d digits" % MAX_DIGITS
+    assert finding.where == "reservedMemory[1].limits.memory"

@@ -346,6 +346,15 @@ def test_a_flag_of_the_running_kubelet(name: str, tmp_path: Path) -> None:
     assert "--cpu-manager-policy in the command line of process 4711 gives it, 'none'" in message
 
 
+@pytest.mark.parametrize("text", ["dynamic", "Static"])
+def test_a_flag_that_no_kubelet_takes(text: str, tmp_path: Path) -> None:
+    kubelet = KUBELETS["elsewhere"]
+    flag = " --cpu-manager-policy=" + text
+    root = write_node(tmp_path / "node", kubelet._replace(command_line=kubelet.command_line + flag))
+    message = refusal(root, kubelet.version, {"cpu_manager_policy": "static"})
+    assert "--cpu-manager-policy in the command line of process 4711 gives it, '%s'" % text in message
+
+
 def test_k3s_replaced_by_a_later_file(tmp_path: Path) -> None:
     kubelet = KUBELETS["k3s-flags"]
     files = {**kubelet.files, "/etc/rancher/k3s/config.yaml.d/99.yaml": "kubelet-arg: [max-pods=9]\n"}

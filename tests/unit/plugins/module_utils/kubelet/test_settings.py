@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, Mapping
 
 import pytest
 from hypothesis import given
@@ -12,33 +13,44 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet import settings as settings_module
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import (
     Configuration,
     ConfigurationError,
     KubeletConfiguration,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.effective import effective_configuration
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.fields import FIELDS, unknown_fields
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.finding import (
+    Finding,
+    Host,
+    Unknown,
+    harmful,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import (
     SETTINGS,
-    Machine,
+    WOULD_NOT_START,
     changes,
     check_settings,
+    check_wishes,
     complete,
     differences,
     found_settings,
     ignored_key_notes,
     manager_config,
+    needed_config,
     plan_settings,
-    static_options,
+    start_error,
     version_notes,
     wanted_reservation_notes,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import (
+    Given,
+    Prediction,
+    predict,
+    predict_values,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.values import REMOVE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import (
-    NEWEST_MINOR,
     CPUManagerConfig,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
@@ -114,8 +126,8 @@ def file(text: str = "") -> KubeletConfiguration:
     return KubeletConfiguration.parse(HEADER + text, "config.yaml")
 
 
-def machine(name: str = "1s4c2t", minor: int = 36) -> Machine:
-    return Machine(kubelet_view(parse_name(name).topology()), minor)
+def machine(name: str = "1s4c2t", minor: int = 36) -> Host:
+    return Host(kubelet_view(parse_name(name).topology()), minor)
 
 
 # --- what a file says -------------------------------------------------------------------------------
@@ -456,7 +468,13 @@ def test_what_is_found_can_be_wanted(settings: dict[str, Any]) -> None:
 
 def config(text: str = "", name: str = "1s4c2t", minor: int = 36, **settings: Any) -> CPUManagerConfig:
     """With these settings; `text` is what the file has beside them."""
-    return manager_config({**found_settings(file(text)), **settings}, file(text), machine(name, minor))
+    return manager_config(_configuration(text, settings), machine(name, minor))
+
+
+def _configuration(text: str, settings: Mapping[str, Any]) -> Configuration:
+    """What the file becomes, without what goes with the settings."""
+    before = file(text)
+    return before.with_changes(changes(settings, found_settings(before, settings)))
 
 
 def cpus(text: str) -> CPUSet:
@@ -492,43 +510,41 @@ def test_options_shape_the_reservation() -> None:
     assert found.reserved == cpus("0-4,6")
 
 
-REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
+REFUSED: list[tuple[dict[str, Any], str]] = [
     (
         {"cpu_manager_policy": "static"},
-        InputError,
         (
-            "the static policy would not start:"
-            " [cpumanager] unable to determine reserved CPU resources for static policy;"
+            "reserved_system_cpus: the kubelet would not start:"
+            " [cpumanager] unable to determine reserved CPU resources for static policy"
+            " (the static policy is to reserve 0 CPUs);"
             " set reservedSystemCPUs, or a cpu in kubeReserved or systemReserved"
         ),
     ),
     (
         {"cpu_manager_policy": "static", "kube_reserved_cpu": "9"},
-        InputError,
         (
-            "the static policy would not start: [cpumanager] unable to reserve the required amount of CPUs"
-            " (size of  did not equal 9); reserve fewer with reservedSystemCPUs, kubeReserved and systemReserved"
+            "reserved_system_cpus: the kubelet would not start: new static policy error:"
+            " [cpumanager] unable to reserve the required amount of CPUs (size of  did not equal 9)"
+            " (the static policy is to reserve 9 CPUs);"
+            " reserve fewer with reservedSystemCPUs, kubeReserved and systemReserved"
         ),
     ),
     (
         {"cpu_manager_policy": "static", "reserved_system_cpus": "0,8-9"},
-        InputError,
         (
-            "reserved_system_cpus: 0,8-9 is not a subset of the node's online CPUs 0-7: CPUs 8-9 are missing;"
-            " take others, or switch them on"
+            "reserved_system_cpus: the kubelet would not start: reserved-cpus: 0,8-9 is not a subset of online-cpus:"
+            " 0-7 (the node has no CPUs 8-9, or they are offline); take others, or switch them on"
         ),
     ),
     (
         {"reserved_system_cpus": "8"},  # also with the policy none
-        InputError,
         (
-            "reserved_system_cpus: 8 is not a subset of the node's online CPUs 0-7: CPUs 8 are missing;"
-            " take others, or switch them on"
+            "reserved_system_cpus: the kubelet would not start: reserved-cpus: 8 is not a subset of online-cpus:"
+            " 0-7 (the node has no CPUs 8, or they are offline); take others, or switch them on"
         ),
     ),
     (
         {"cpu_manager_policy": "static", "reserved_system_cpus": "0-7"},
-        RefusedError,
         (
             "reserving all of the CPUs 0-7 leaves none for any pod under the static policy; reserve fewer with"
             " reserved_system_cpus, or kube_reserved_cpu and system_reserved_cpu"
@@ -536,7 +552,6 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ),
     (
         {"cpu_manager_policy": "static", "kube_reserved_cpu": "7500m"},
-        RefusedError,
         (
             "reserving all of the CPUs 0-7 leaves none for any pod under the static policy; reserve fewer with"
             " reserved_system_cpus, or kube_reserved_cpu and system_reserved_cpu"
@@ -544,17 +559,18 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ),
     (
         {"cpu_manager_policy_options": {"full-pcpus-only": "true", "align-by-socket": "false"}},
-        InputError,
         (
-            "cpu_manager_policy_options: the kubelet does not start with the policy none and options"
-            " (align-by-socket, full-pcpus-only); leave them away, or set cpu_manager_policy: static"
+            "cpu_manager_policy_options: the kubelet would not start: new none policy error: None policy: received"
+            " unsupported options=map[align-by-socket:false full-pcpus-only:true]"
+            " (options go with the static policy only);"
+            " remove cpuManagerPolicyOptions, or set cpuManagerPolicy: static"
         ),
     ),
     (
         {"cpu_manager_policy": "static", "cpu_manager_policy_options": {"full-pcpus": "true"}},
-        InputError,
         (
-            'cpu_manager_policy_options: unknown CPU Manager Policy option: "full-pcpus"; the kubelet 1.36 knows'
+            "cpu_manager_policy_options.full-pcpus: the kubelet would not start: new static policy error:"
+            ' unknown CPU Manager Policy option: "full-pcpus" (the option cannot be used); the kubelet 1.36 knows'
             " align-by-socket, distribute-cpus-across-cores, distribute-cpus-across-numa, full-pcpus-only,"
             " prefer-align-cpus-by-uncorecache, strict-cpu-reservation"
         ),
@@ -562,15 +578,16 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "kind", "message"), REFUSED)
-def test_refused(settings: dict[str, Any], kind: type[Exception], message: str) -> None:
-    with pytest.raises(kind) as caught:
+@pytest.mark.parametrize(("settings", "message"), REFUSED)
+def test_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(RefusedError) as caught:
         config(**settings)
-    assert str(caught.value).startswith(message)
+    assert str(caught.value) == message
+    assert (caught.value.kind == WOULD_NOT_START) == ("would not start" in message)
 
 
 def test_offline_cpus_cannot_be_reserved() -> None:
-    with pytest.raises(InputError, match="0,4 is not a subset of the node's online CPUs 0-3,5-7: CPUs 4 are missing"):
+    with pytest.raises(RefusedError, match=r"0,4 is not a subset of online-cpus: 0-3,5-7 \(the node has no CPUs 4,"):
         config(name="1s4c2t+offline4", reserved_system_cpus="0,4")
 
 
@@ -586,11 +603,63 @@ def test_named_cpus_and_cgroups(text: str, names: str) -> None:
     with pytest.raises(RefusedError) as caught:
         config(text, reserved_system_cpus="0")
     assert str(caught.value) == (
-        "reserved_system_cpus cannot be used with %s, which the file has: the kubelet would not start;"
-        " remove it from the file, or reserve with kube_reserved_cpu and system_reserved_cpu" % names
+        "reserved_system_cpus: the kubelet would not start: invalid configuration: can't use reservedSystemCPUs"
+        " (--reserved-cpus) with systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup"
+        " (--kube-reserved-cgroup) (%s is set); remove %s, or reserve with kubeReserved and systemReserved"
+        % (names, names)
     )
     assert config(text, kube_reserved_cpu="1").policy_name == "none"
     assert config('systemReservedCgroup: ""\n', reserved_system_cpus="0").policy_name == "none"
+
+
+def test_a_kubelet_whose_cpu_manager_is_off() -> None:
+    with pytest.raises(RefusedError) as caught:
+        config("featureGates: {CPUManager: false}\n", minor=25)
+    assert (str(caught.value), caught.value.kind) == (
+        "it cannot be told with what the CPU manager would start: the CPU manager is off",
+        WOULD_NOT_START,
+    )
+    # What cannot be seen keeps nothing from being told: the configuration alone decides about the CPU manager.
+    assert config("protectKernelDefaults: true\n") == CPUManagerConfig("none", cpus("0-7"))
+
+
+def test_what_the_kubelet_says_before_its_refusal() -> None:
+    with pytest.raises(RefusedError) as caught:
+        needed_config(Prediction([Finding("is wrong", "why", "do it", True, "cpuManagerPolicy", "failed: ")]))
+    assert str(caught.value) == "cpu_manager_policy: the kubelet would not start: failed: is wrong (why); do it"
+    with pytest.raises(RefusedError) as caught:
+        needed_config(Prediction([], [Unknown("it cannot be seen", "/x"), Unknown("nor can that", "/y")]))
+    assert str(caught.value) == (
+        "it cannot be told with what the CPU manager would start: it cannot be seen; nor can that"
+    )
+
+
+@pytest.mark.parametrize(
+    ("where", "named"),
+    [
+        ("cpuManagerPolicy", "cpu_manager_policy"),
+        ("cpuManagerPolicyOptions.full-pcpus", "cpu_manager_policy_options.full-pcpus"),
+        ("kubeReserved.cpu", "kube_reserved_cpu"),
+        ("kubeReserved.memory", "kube_reserved_memory"),
+        ("kubeReserved.pid", "kubeReserved.pid"),
+        ("kubeReserved", "kubeReserved"),
+        ("reservedMemory[0].limits.memory", "reserved_memory[0].limits.memory"),
+        ("featureGates.CPUManager", "featureGates.CPUManager"),
+        ("cpuManagerPolicyX", "cpuManagerPolicyX"),
+        ("/var/lib/kubelet/config.yaml", "/var/lib/kubelet/config.yaml"),
+        ("", ""),
+    ],
+)
+def test_a_refusal_is_under_the_name_of_the_setting(where: str, named: str) -> None:
+    error = start_error(Finding("is wrong", "why", "do it", True, where))
+    assert (error.where, error.kind) == (named, WOULD_NOT_START)
+
+
+def test_a_reservation_of_all_cpus_is_a_wish_that_nobody_can_have() -> None:
+    check_wishes(CPUManagerConfig("none", cpus("0-7"), cpus("0-7")))
+    check_wishes(CPUManagerConfig("static", cpus("0-7"), cpus("0-6")))
+    with pytest.raises(RefusedError, match=r"^reserving all of the CPUs 0-7 leaves none"):
+        check_wishes(CPUManagerConfig("static", cpus("0-7"), cpus("0-7")))
 
 
 STATIC: dict[str, Any] = {"cpu_manager_policy": "static", "kube_reserved_cpu": "1"}
@@ -600,13 +669,15 @@ SOCKET = {"align-by-socket": "true"}
 
 def test_align_by_socket() -> None:
     assert config(ALPHA, cpu_manager_policy_options=SOCKET, topology_manager_policy="restricted", **STATIC)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(RefusedError) as caught:
         config(ALPHA, cpu_manager_policy_options=SOCKET, topology_manager_policy="single-numa-node", **STATIC)
     assert str(caught.value) == (
-        "cpu_manager_policy_options: Topolgy manager single-numa-node policy is incompatible with CPUManager"
-        " align-by-socket policy option; drop one of the two"
+        "cpu_manager_policy_options.align-by-socket: the kubelet would not start: new static policy error:"
+        " Topolgy manager single-numa-node policy is incompatible with CPUManager align-by-socket policy option"
+        " (align-by-socket does not go with this); drop one of the two"
     )
-    with pytest.raises(InputError, match=r"^cpu_manager_policy_options: Align by socket is not compatible"):
+    socket = r"^cpu_manager_policy_options\.align-by-socket: the kubelet .* error: Align by socket is not compatible"
+    with pytest.raises(RefusedError, match=socket):
         config(ALPHA, "1n2s2c", cpu_manager_policy_options=SOCKET, **STATIC)
     # What is off disturbs nothing.
     off = {"align-by-socket": "false"}
@@ -634,42 +705,60 @@ def test_align_by_socket() -> None:
     ],
 )
 def test_feature_gates_and_version(gates: str, minor: int, option: str, accepted: bool) -> None:
-    settings = {**DEFAULTS, **STATIC, "cpu_manager_policy_options": {option: "true"}}
+    settings = {**STATIC, "cpu_manager_policy_options": {option: "true"}}
     if accepted:
-        assert static_options(settings, file(gates), minor) == StaticOptions(**{option.replace("-", "_"): True})
-        config(gates, minor=minor, cpu_manager_policy_options={option: "true"}, **STATIC)
+        checked = predict_values(_configuration(gates, settings).values, machine(minor=minor)).checked
+        assert checked is not None
+        assert checked.options == StaticOptions(**{option.replace("-", "_"): True})
+        assert config(gates, minor=minor, **settings) == checked.cpu_manager
     else:
-        with pytest.raises(InputError, match=r"^cpu_manager_policy_options: "):
-            static_options(settings, file(gates), minor)
-        with pytest.raises(InputError, match=r"^cpu_manager_policy_options: "):
-            config(gates, minor=minor, cpu_manager_policy_options={option: "true"}, **STATIC)
+        with pytest.raises(RefusedError, match=r"^cpu_manager_policy_options\.%s: the kubelet would not" % option):
+            config(gates, minor=minor, **settings)
+
+
+MANY = "unsupported on machines with more than 8 NUMA Nodes (the node has 9 NUMA nodes)"
+SET_NONE = "set topologyManagerPolicy: none, or max-allowable-numa-nodes in topologyManagerPolicyOptions"
+NO_NUMBER = (
+    'unable to convert policy option to integer "max-allowable-numa-nodes": strconv.Atoi: parsing "\u00b2": invalid'
+    " syntax (the option cannot be used)"
+)
+MOST = "max-allowable-numa-nodes"
 
 
 @pytest.mark.parametrize(
-    ("nodes", "text", "accepted"),
+    ("nodes", "text", "refusal"),
     [
-        (8, "", True),
-        (9, "", False),
-        (9, 'topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: "9"\n', True),
-        (9, 'topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: "16"\n', True),
-        (9, 'topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: "8"\n', False),
-        (9, 'topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: "\u00b2"\n', False),
-        (9, 'topologyManagerPolicyOptions:\n  prefer-closest-numa-nodes: "true"\n', False),
-        (9, "topologyManagerPolicyOptions: null\n", False),
+        (8, "", ()),
+        (9, "", ("topology_manager_policy", MANY, SET_NONE)),
+        (9, 'topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: "9"\n', ()),
+        (9, 'topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: "16"\n', ()),
+        (
+            9,
+            'topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: "8"\n',
+            ("topology_manager_policy", MANY, SET_NONE),
+        ),
+        (
+            9,
+            'topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: "\u00b2"\n',
+            ("topology_manager_policy_options." + MOST, NO_NUMBER, 'write a number of 8 or more, as in "16"'),
+        ),
+        (
+            9,
+            'topologyManagerPolicyOptions:\n  prefer-closest-numa-nodes: "true"\n',
+            ("topology_manager_policy", MANY, SET_NONE),
+        ),
+        (9, "topologyManagerPolicyOptions: null\n", ("topology_manager_policy", MANY, SET_NONE)),
     ],
 )
-def test_many_numa_nodes(nodes: int, text: str, accepted: bool) -> None:
+def test_many_numa_nodes(nodes: int, text: str, refusal: tuple[str, ...]) -> None:
     name = "%dn1s1c" % nodes
     assert config(text, name).all_cpus
-    if accepted:
+    if not refusal:
         assert config(text, name, topology_manager_policy="best-effort").all_cpus
         return
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(RefusedError) as caught:
         config(text, name, topology_manager_policy="best-effort")
-    assert str(caught.value) == (
-        "topology_manager_policy: best-effort is unsupported on a node with 9 NUMA nodes, more than 8; set none, or"
-        " max-allowable-numa-nodes in topology_manager_policy_options"
-    )
+    assert str(caught.value) == "%s: the kubelet would not start: %s; %s" % refusal
 
 
 # --- what goes with a setting -----------------------------------------------------------------------
@@ -754,75 +843,106 @@ def test_what_is_found_needs_no_companions() -> None:
 
 def test_an_alpha_option_starts_with_its_gate() -> None:
     plan = plan_settings({**WITH_ALPHA_OPTION, "reserved_system_cpus": "0"}, file())
-    assert manager_config(plan.settings, plan.configuration, machine()).reserved == cpus("0")
+    assert manager_config(plan.configuration, machine()).reserved == cpus("0")
 
 
 # --- notes --------------------------------------------------------------------------------------------
 
 
-def test_the_usual_fields_are_those_of_which_nothing_is_ignored() -> None:
-    usual = dict.fromkeys(settings_module._USUAL_FIELDS.split())
-    assert set(usual) <= set(FIELDS)
-    for minor in range(settings_module._USUAL_SINCE, NEWEST_MINOR + 2):
-        assert unknown_fields(usual, minor) == []
-    assert {"cpuManagerPolicyOptions", "containerRuntimeEndpoint", "memorySwap", "reservedMemory"} <= set(usual)
-    assert ignored_key_notes(Configuration(usual, "/x"), NEWEST_MINOR) == []
-    assert len(ignored_key_notes(Configuration({**usual, "unusual": 1}, "/x"), NEWEST_MINOR)) == 1
+HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+
+
+def written_down(configuration: Configuration) -> bytes:
+    return json.dumps(configuration.values).encode("ascii")
 
 
 @pytest.mark.parametrize(
-    ("name", "minor", "note"),
+    ("values", "minor", "note"),
     [
         (
-            "cpuManagerPolcy",
+            {"cpuManagerPolcy": None},
             36,
-            "/x: cpuManagerPolcy: the kubelet 1.36 knows no such field and ignores it; write cpuManagerPolicy",
+            "cpuManagerPolcy: the kubelet 1.36 knows no such field and ignores it; write cpuManagerPolicy",
         ),
         (
-            "cpumanagerpolicy",
+            {"cpumanagerpolicy": None},
             34,
             (
-                "/x: cpumanagerpolicy: the kubelet 1.34 knows no such field and ignores it; upper and lower case count;"
+                "cpumanagerpolicy: the kubelet 1.34 knows no such field and ignores it; upper and lower case count;"
                 " write cpuManagerPolicy"
             ),
         ),
         (
-            "memoryManagerPolicy",
+            {"memoryManagerPolicy": None},
             20,
             (
-                "/x: memoryManagerPolicy: the kubelet 1.20 knows no such field and ignores it;"
+                "memoryManagerPolicy: the kubelet 1.20 knows no such field and ignores it;"
                 " remove it, or upgrade to Kubernetes 1.21"
             ),
         ),
         (
-            "singleProcessOOMKill",
+            {"singleProcessOOMKill": None},
             31,
             (
-                "/x: singleProcessOOMKill: the kubelet 1.31 knows no such field and ignores it;"
+                "singleProcessOOMKill: the kubelet 1.31 knows no such field and ignores it;"
                 " remove it, or upgrade to Kubernetes 1.32"
             ),
         ),
         (
-            "somethingElse",
+            {"somethingElse": None},
             36,
-            (
-                "/x: somethingElse: the kubelet 1.36 knows no such field and ignores it;"
-                " check how it is spelled, or remove it"
-            ),
+            "somethingElse: the kubelet 1.36 knows no such field and ignores it; check how it is spelled, or remove it",
+        ),
+        (
+            {"some.thing": None},
+            36,
+            "some.thing: the kubelet 1.36 knows no such field and ignores it; check how it is spelled, or remove it",
+        ),
+        (
+            {"authentication": {"anonymous": {"enable": True}}},
+            36,
+            "authentication.anonymous.enable: the kubelet 1.36 knows no such field and ignores it; write enabled",
+        ),
+        (
+            {"reservedMemory": [{"numaNode": 0, "limit": {}}]},
+            36,
+            "reservedMemory[0].limit: the kubelet 1.36 knows no such field and ignores it; write limits",
         ),
     ],
 )
-def test_a_field_that_the_kubelet_ignores_is_a_note(name: str, minor: int, note: str) -> None:
-    configuration = Configuration({"maxPods": 110, name: None}, "/x")
-    assert ignored_key_notes(configuration, minor) == [note]
-    assert ignored_key_notes(Configuration({"maxPods": 110, "memorySwap": {}}, "/x"), minor) == []
+def test_a_field_that_the_kubelet_ignores_is_a_note(values: dict[str, Any], minor: int, note: str) -> None:
+    configuration = Configuration({**HEAD, "maxPods": 110, **values}, "/x")
+    prediction = predict_values(configuration.values, machine(minor=minor))
+    assert ignored_key_notes(prediction.ignored, configuration) == ["/x: " + note]
 
 
-def test_in_drop_in_files_upper_and_lower_case_do_not_count() -> None:
-    file = Configuration({"maxpods": 110}, "/x")
-    drop_in = Configuration({"cpumanagerpolicy": "static", "cpuManagerPolcy": "static"}, "/y.conf")
-    notes = ignored_key_notes(effective_configuration(file, [drop_in], ()), 36)
-    assert [note.split(": the")[0] for note in notes] == ["/x: maxpods", "/y.conf: cpuManagerPolcy"]
+def test_where_nothing_is_ignored_there_is_no_note() -> None:
+    configuration = Configuration({**HEAD, "maxPods": 110, "memorySwap": {}}, "/x")
+    assert ignored_key_notes(predict_values(configuration.values, machine()).ignored, configuration) == []
+
+
+def test_notes_on_fields_of_several_files() -> None:
+    file = Configuration({**HEAD, "maxpods": 110, "fooBar": 1}, "/x")
+    drop_ins = [
+        Configuration({**HEAD, "cpumanagerpolicy": "none", "cpuManagerPolcy": "static", "fooBar": 2}, "/y.conf"),
+        Configuration({**HEAD, "authentication": {"Anonymous": {}, "x": {}}}, "/z.conf"),
+    ]
+    prediction = predict(
+        Given((), written_down(file), [(one.source[1:], written_down(one)) for one in drop_ins], "/x", "/"), machine()
+    )
+    notes = ignored_key_notes(prediction.ignored, effective_configuration(file, drop_ins, ()))
+    # In drop-in files upper and lower case do not count; of a field in several files one counts.
+    assert [note.split(": the")[0] for note in notes] == [
+        "/x: maxpods",
+        "/y.conf: fooBar",
+        "/y.conf: cpuManagerPolcy",
+        "/z.conf: authentication.x",
+    ]
+
+
+def test_what_is_in_no_configuration_is_no_note() -> None:
+    gone = harmful("nobody has such a field", "remove it", "fooBar")
+    assert ignored_key_notes([gone], Configuration({"maxPods": 110}, "/x")) == []
 
 
 def test_a_wanted_reservation_that_splits_cores_is_a_note() -> None:

@@ -10,7 +10,13 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.finding import Finding, Host
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start_check import Checked, check_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.gates import Gates
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.checked import Checked
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import (
+    Prediction,
+    predict_values,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start_check import check_decoded
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import CPUManagerConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
@@ -28,12 +34,19 @@ def host(machine: str = "1s4c2t", minor: int = 36, memory: int | None = 16 * GIB
     return Host(kubelet_view(topology), minor, nodes, topology.numa_distances, memory, cgroup_v1)
 
 
-def check(values: dict[str, Any], machine: str = "1s4c2t", minor: int = 36, **details: Any) -> Checked:
-    checked = check_start({**HEADER, **values}, host(machine, minor, **details))
-    for finding in checked.findings:
+def check(values: dict[str, Any], machine: str = "1s4c2t", minor: int = 36, **details: Any) -> Prediction:
+    prediction = predict_values({**HEADER, **values}, host(machine, minor, **details))
+    for finding in prediction.findings:
         assert finding.cause
         assert finding.remedy
         assert finding.where
+    return prediction
+
+
+def managers(values: dict[str, Any], machine: str = "1s4c2t", minor: int = 36) -> Checked:
+    """What the managers start with."""
+    checked = check(values, machine, minor).checked
+    assert checked is not None
     return checked
 
 
@@ -185,7 +198,7 @@ REFUSED: list[tuple[dict[str, Any], str, int, list[str]]] = [
         36,
         [
             (
-                'invalid Node Allocatable configuration. Resource "cpu" has a reservation of'
+                'Resource "cpu" has a reservation of'
                 " {{8500 -3} {<nil>}  DecimalSI}"
                 " but capacity of {{8000 -3} {<nil>}  DecimalSI}. Expected capacity >= reservation."
             )
@@ -197,7 +210,7 @@ REFUSED: list[tuple[dict[str, Any], str, int, list[str]]] = [
         36,
         [
             (
-                'invalid Node Allocatable configuration. Resource "memory" has a reservation of'
+                'Resource "memory" has a reservation of'
                 " {{17284726784 0} {<nil>}  BinarySI} but capacity of {{17179869184 0} {<nil>}  BinarySI}."
                 " Expected capacity >= reservation."
             )
@@ -210,7 +223,7 @@ REFUSED: list[tuple[dict[str, Any], str, int, list[str]]] = [
         25,
         [
             (
-                'invalid Node Allocatable configuration. Resource "cpu" has a reservation of'
+                'Resource "cpu" has a reservation of'
                 " {{9 0} {<nil>}  DecimalSI}"
                 " but capacity of {{8000 -3} {<nil>}  DecimalSI}. Expected capacity >= reservation."
             )
@@ -410,7 +423,7 @@ OPTIONS = "cpuManagerPolicyOptions"
             {"systemReserved": {"cpu": "?", "memory": "-1", "pid": "?"}},
             ["systemReserved.cpu", "systemReserved.memory", "systemReserved.pid"],
         ),
-        ({"kubeReserved": {"cpu": "9", "memory": "17Gi"}}, ["memory", "cpu"]),  # of several fields together
+        ({"kubeReserved": {"cpu": "9", "memory": "17Gi"}}, ["cpu", "memory"]),  # of several fields together
         ({"cpuManagerPolicy": "static"}, ["reservedSystemCPUs"]),
         ({"cpuManagerPolicy": "dynamic"}, ["cpuManagerPolicy"]),
         ({OPTIONS: {"full-pcpus-only": "true"}}, [OPTIONS]),
@@ -438,22 +451,16 @@ def test_where(values: dict[str, Any], where: list[str]) -> None:
     assert [finding.where for finding in check(values).findings if finding.fatal] == where
 
 
-def test_all_is_told_at_once() -> None:
+def test_from_the_validation_on_all_is_told_at_once() -> None:
     """Of each part of the kubelet something."""
     values = {
-        "featureGates": {"CPUManager": True},
         "cpuCFSQuotaPeriod": "2s",
         "topologyManagerPolicy": "restricted",
         "cpuManagerPolicy": "static",
-        "cpuManagerPolicyOptions": {"full-pcpus-only": True},
+        "cpuManagerPolicyOptions": {"full-pcpus-only": "true"},
         "memoryManagerPolicy": "static",
     }
     assert refusals(check(values, "2s5n1c").findings) == [
-        (
-            "failed to decode: json: cannot unmarshal bool into Go struct field"
-            " KubeletConfiguration.cpuManagerPolicyOptions of type string"
-        ),
-        "unrecognized feature gate: CPUManager",
         (
             "invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {2s} must be between 1ms and 1sec,"
             " inclusive"
@@ -462,6 +469,113 @@ def test_all_is_told_at_once() -> None:
         "[cpumanager] unable to determine reserved CPU resources for static policy",
         'unknown policy: "static"',
     ]
+    # Until then there is nothing behind the first refusal.
+    gates = {**values, "unknown": 1, "featureGates": {"CPUManager": True}}
+    undecoded = {**gates, "cpuManagerPolicyOptions": {"full-pcpus-only": True}}
+    for stopped, text in (
+        (gates, "unrecognized feature gate: CPUManager"),
+        (
+            undecoded,
+            (
+                "failed to decode: json: cannot unmarshal bool into Go struct field"
+                " KubeletConfiguration.cpuManagerPolicyOptions of type string"
+            ),
+        ),
+    ):
+        prediction = check(stopped, "2s5n1c")
+        assert [(finding.text, finding.fatal) for finding in prediction.findings] == [(text, True)]
+        assert (prediction.starts, prediction.checked, prediction.ignored) == (False, None, ())
+
+
+def test_what_the_kubelet_prints_before_the_text() -> None:
+    findings = check({"kubeReserved": {"gpu": "1"}, "systemReserved": {"gpu": "1"}}).findings
+    assert [finding.context for finding in findings] == [
+        "--kube-reserved value failed to parse: ",
+        "--system-reserved value failed to parse: ",
+    ]
+    findings = check({"kubeReserved": {"cpu": "9"}, "containerLogMaxSize": "x"}).findings
+    assert [finding.context for finding in findings] == [
+        "failed to create kubelet: ",
+        "invalid Node Allocatable configuration. ",
+    ]
+
+
+def test_the_kubelet_reads_reservations_and_thresholds_before_it_makes_its_managers() -> None:
+    values = {
+        "protectKernelDefaults": True,
+        "kubeReserved": {"memory": "x"},
+        "systemReserved": {"memory": "x"},
+        "evictionHard": {"memory.available": "x"},
+        "qosReserved": {"memory": "x"},
+        "cpuManagerPolicyOptions": {"full-pcpus-only": "true"},
+        "topologyManagerPolicy": "restricted",
+        "memorySwap": {"swapBehavior": "LimitedSwap"},
+        "cgroupRoot": "/missing",
+        "cpuManagerPolicy": "Static",
+        "memoryManagerPolicy": "static",
+        "containerLogMaxSize": "x",
+        "systemCgroups": "/",
+        "failCgroupV1": False,
+    }
+    machine = host("2s5n1c", cgroup_v1=True)._replace(
+        has_systemd=True, lacks_cgroup=lambda _path: True, kernel_flag=lambda _flag: 7
+    )
+    checked = check_decoded(values, Gates({}, 36), machine)
+    assert [finding.where for finding in checked.before if finding.fatal] == [
+        "kubeReserved.memory",
+        "systemReserved.memory",
+        "evictionHard.memory.available",
+        "qosReserved.memory",
+        "memorySwap.swapBehavior",
+        "cgroupRoot",
+        "topologyManagerPolicy",
+        "cpuManagerPolicy",
+        "memoryManagerPolicy",
+        "containerLogMaxSize",
+    ]
+    # When the managers have read their states.
+    assert [finding.where for finding in checked.after] == ["protectKernelDefaults"] * 6 + ["systemCgroups"]
+    assert checked.findings == checked.before + checked.after
+    assert checked.unknown == []
+
+
+def test_hard_eviction_is_read() -> None:
+    for threshold, text in (
+        ("0", "eviction threshold memory.available must be positive: 0"),
+        ("-1%", "eviction percentage threshold memory.available must be >= 0%: -1%"),
+    ):
+        (finding,) = check({"evictionHard": {"memory.available": threshold}}).findings
+        assert (finding.where, finding.text) == ("evictionHard.memory.available", text)
+
+
+def test_what_cannot_be_seen() -> None:
+    values = {
+        "kubeReserved": {"ephemeral-storage": "9Gi"},
+        "protectKernelDefaults": True,
+        "cgroupRoot": "/a",
+        "enforceNodeAllocatable": ["pods", "kube-reserved"],
+        "kubeReservedCgroup": "/b",
+    }
+    checked = check(values)
+    assert checked.findings == []
+    assert [unknown.where for unknown in checked.unknown] == [
+        "cgroupRoot",
+        "ephemeral-storage",
+        "protectKernelDefaults",
+        "kubeReservedCgroup",
+    ]
+    assert check({}).unknown == []
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [("cpuManagerPolicy", 'unknown policy: ""'), ("memoryManagerPolicy", 'unknown policy: ""')],
+)
+def test_a_flag_with_an_empty_value(field: str, text: str) -> None:
+    """No default comes in its place."""
+    emptied = check_decoded({field: ""}, Gates({}, 36), host(), frozenset((field,)))
+    assert [(finding.where, finding.text) for finding in emptied.findings] == [(field, text)]
+    assert check_decoded({field: ""}, Gates({}, 36), host()).findings == []
 
 
 def test_what_depends_on_something_refused_is_left_out() -> None:
@@ -473,12 +587,12 @@ def test_what_depends_on_something_refused_is_left_out() -> None:
         {"kubeReserved": {"cpu": "-1", "memory": "1Gi"}},
         {"reservedSystemCPUs": "0,4", "systemReserved": {"memory": "?"}},
     ):
-        checked = check({"cpuManagerPolicy": "static", **values})
+        checked = managers({"cpuManagerPolicy": "static", **values})
         assert len(checked.findings) == 1
         assert checked.cpu_manager is None
         assert checked.cpu_manager_policy == "static"
     # A CPU that is online, of a number that this kubelet does not take.
-    old = check({**STATIC, **NO_QUOTA, "reservedSystemCPUs": "3,7"}, "1s4c2t+offline5", 20)
+    old = managers({**STATIC, **NO_QUOTA, "reservedSystemCPUs": "3,7"}, "1s4c2t+offline5", 20)
     assert len(old.findings) == 1
     assert old.cpu_manager is None
 
@@ -487,7 +601,7 @@ def test_options_that_go_together_are_checked_beside_those_that_do_not() -> None
     excluded = {"full-pcpus-only": "true", "distribute-cpus-across-cores": "true"}
     values = {**STATIC, **ALPHA, "topologyManagerPolicy": "single-numa-node"}
     assert [finding.where for finding in check({**values, OPTIONS: excluded}).findings] == [OPTIONS]
-    both = check({**values, OPTIONS: {**excluded, "align-by-socket": "true"}})
+    both = managers({**values, OPTIONS: {**excluded, "align-by-socket": "true"}})
     assert [finding.where for finding in both.findings] == [OPTIONS, OPTIONS + ".align-by-socket"]
     assert both.cpu_manager is None
 
@@ -600,24 +714,24 @@ def test_exclusive_cpus_with_a_quota(values: dict[str, Any], minor: int, remedy:
 
 
 def test_what_the_managers_start_with() -> None:
-    checked = check({**STATIC, "cpuManagerPolicyOptions": {"strict-cpu-reservation": "true"}}, minor=35)
+    checked = managers({**STATIC, "cpuManagerPolicyOptions": {"strict-cpu-reservation": "true"}}, minor=35)
     all_cpus, reserved = CPUSet.parse("0-7"), CPUSet.parse("0,4")
     assert checked.cpu_manager == CPUManagerConfig("static", all_cpus, reserved, strict_reservation=True, minor=35)
     assert checked.options.strict_cpu_reservation
     assert checked.cpu_manager_policy == "static"
     assert checked.memory_manager_policy == "None"
-    assert check({}).cpu_manager == CPUManagerConfig("none", all_cpus)
+    assert managers({}).cpu_manager == CPUManagerConfig("none", all_cpus)
     for policy in ({}, STATIC):
-        assert not check(policy).pod_level
-        pod_level = check({**policy, "featureGates": {"PodLevelResourceManagers": True}})
+        assert not managers(policy).pod_level
+        pod_level = managers({**policy, "featureGates": {"PodLevelResourceManagers": True}})
         assert pod_level.pod_level
         assert pod_level.cpu_manager is not None
         assert pod_level.cpu_manager.pod_level
     # So little as no thousandth of a CPU is rounded up to the next CPU.
-    rounded = check({"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "1000001u"}}).cpu_manager
+    rounded = managers({"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "1000001u"}}).cpu_manager
     assert rounded is not None
     assert rounded.reserved == reserved
-    off = check({"featureGates": {"CPUManager": False}}, minor=20)
+    off = managers({"featureGates": {"CPUManager": False}}, minor=20)
     assert off.cpu_manager_policy is None
     assert off.cpu_manager is None
     assert off.memory_manager_policy is None

@@ -12,6 +12,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.findi
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.gates import Gates
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.topology_check import (
     topology_manager_findings,
+    topology_option_gates,
 )
 
 from .test_start_check import host
@@ -89,36 +90,71 @@ def test_options(options: dict[str, str], minor: int, found: list[str]) -> None:
             'Topology Manager Policy Alpha-level Options not enabled, but option "prefer-closest-numa-nodes" provided',
         ),
         (
-            {"TopologyManagerPolicyOptions": False},
+            {"TopologyManagerPolicyBetaOptions": False},
             "prefer-closest-numa-nodes",
-            36,
-            (
-                "topology manager policy options map[prefer-closest-numa-nodes:true] require feature gates"
-                ' "TopologyManagerPolicyOptions" enabled'
-            ),
+            32,
+            "",
         ),
         (
-            {},
-            "prefer-closest-numa-nodes",
-            27,
-            (
-                "topology manager policy options map[prefer-closest-numa-nodes:true] require feature gates"
-                ' "TopologyManagerPolicyOptions" enabled'
-            ),
+            {"TopologyManagerPolicyBetaOptions": False},
+            "max-allowable-numa-nodes",
+            32,
+            'Topology Manager Policy Beta-level Options not enabled, but option "max-allowable-numa-nodes" provided',
         ),
         (
-            {},
-            "prefer-closest-numa-nodes",
-            26,
-            (
-                "topology manager policy options map[prefer-closest-numa-nodes:true] require feature gates"
-                ' "TopologyManager", "TopologyManagerPolicyOptions" enabled'
-            ),
+            {"TopologyManagerPolicyBetaOptions": False},
+            "max-allowable-numa-nodes",
+            33,
+            'topology manager policy beta-level options not enabled, but option "max-allowable-numa-nodes" provided',
         ),
     ],
 )
-def test_gates(gates: dict[str, bool], option: str, minor: int, found: str) -> None:
-    assert texts({**RESTRICTED, OPTIONS: {option: "true"}, "featureGates": gates}, minor) == [found]
+def test_levels(gates: dict[str, bool], option: str, minor: int, found: str) -> None:
+    value = "true" if option == "prefer-closest-numa-nodes" else "9"
+    assert texts({**RESTRICTED, OPTIONS: {option: value}, "featureGates": gates}, minor) == [found] * bool(found)
+
+
+ONE, TWO = '"TopologyManagerPolicyOptions"', '"TopologyManager", "TopologyManagerPolicyOptions"'
+
+
+@pytest.mark.parametrize(
+    ("gates", "minor", "needed"),
+    [
+        ({"TopologyManagerPolicyOptions": False}, 35, ONE),
+        ({"TopologyManagerPolicyOptions": False}, 36, ""),  # it is locked
+        ({}, 27, ONE),
+        ({}, 26, TWO),
+        ({}, 28, ""),
+        ({"TopologyManagerPolicyOptions": True}, 26, ""),
+        ({"TopologyManager": False}, 26, ""),  # no topology manager, no options
+    ],
+)
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({"prefer-closest-numa-nodes": "true"}, "map[prefer-closest-numa-nodes:true]"),
+        ({"b": "2", "a": "1"}, "map[a:1 b:2]"),
+        ({}, "map[]"),
+    ],
+)
+@pytest.mark.parametrize("policy", [{}, RESTRICTED])
+def test_gates(
+    gates: dict[str, bool], minor: int, needed: str, options: dict[str, str], shown: str, policy: dict[str, str]
+) -> None:
+    values = {**policy, OPTIONS: options, "featureGates": gates}
+    findings = topology_option_gates(values, Gates(gates, minor), host(minor=minor))
+    text = "topology manager policy options %s require feature gates %s enabled" % (shown, needed)
+    assert [finding.text for finding in findings] == [text] * bool(needed)
+    assert all(finding.fatal and finding.where == OPTIONS for finding in findings)
+    if needed:
+        assert findings[0].remedy == "remove the options, or set featureGates.TopologyManagerPolicyOptions: true"
+        # It ends the start: nothing else is looked at.
+        assert texts(values, minor) == []
+
+
+def test_without_options_no_gate_is_needed() -> None:
+    for values in ({}, {OPTIONS: None}, RESTRICTED):
+        assert topology_option_gates(values, Gates({"TopologyManagerPolicyOptions": False}, 31), host()) == []
 
 
 def test_the_machine() -> None:
@@ -142,7 +178,6 @@ def test_the_machine() -> None:
             [OPTIONS + ".a", OPTIONS + ".prefer-closest-numa-nodes"],
         ),
         ({OPTIONS: {"max-allowable-numa-nodes": "4"}}, [OPTIONS + ".max-allowable-numa-nodes"]),
-        ({"featureGates": {"TopologyManagerPolicyOptions": False}, OPTIONS: {}}, [OPTIONS]),
         ({}, ["topologyManagerPolicy"]),
     ],
 )

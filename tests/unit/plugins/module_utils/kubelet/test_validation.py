@@ -8,11 +8,17 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.fields import FIELDS, decoded
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.gates import Gates
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.decode import decode_file
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.field_table import (
+    KUBELET_CONFIGURATION,
+    STRUCTS,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.validation import validation_findings
 
 from .test_start_check import host
+
+FIELDS = STRUCTS[KUBELET_CONFIGURATION]
 
 ON = {"featureGates": {"CustomCPUCFSQuotaPeriod": True}}
 ENFORCE = "invalid configuration: "
@@ -20,8 +26,7 @@ FLAG = "enforceNodeAllocatable (--enforce-node-allocatable)"
 
 
 def texts(values: dict[str, Any], minor: int = 36, cgroup_v1: bool = False) -> list[str]:
-    fields, undecodable = decoded(values, minor)
-    assert undecodable == []
+    fields = decode_file(values, minor)
     gates = Gates(fields.get("featureGates", {}), minor)
     findings = validation_findings(fields, gates, host(minor=minor, cgroup_v1=cgroup_v1))
     assert all(one.fatal and one.cause and one.remedy and one.where.split(".")[0] in FIELDS for one in findings)
@@ -194,3 +199,95 @@ OOM_KILL = "invalid configuration: singleProcessOOMKill must not be explicitly s
 def test_a_host_with_cgroup_v1(values: dict[str, Any], minor: int, found: list[str]) -> None:
     assert texts(values, minor, cgroup_v1=True) == found
     assert texts(values, minor) == []
+
+
+FACTOR = "memoryThrottlingFactor %s must be greater than 0 and less than or equal to 1.0"
+TIERED = {"memoryReservationPolicy": "TieredReservation"}
+
+
+def direct(values: dict[str, Any], minor: int = 36, emptied: frozenset[str] = frozenset()) -> list[str]:
+    gates = Gates(values.get("featureGates", {}), minor)
+    findings = validation_findings(values, gates, host(minor=minor), emptied)
+    assert {one.context for one in findings} <= {
+        "initialize logging: ",
+        "failed to validate kubelet configuration, error: ",
+    }
+    return [finding.text for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("values", "minor", "found"),
+    [
+        ({"memoryThrottlingFactor": 1}, 36, []),
+        ({"memoryThrottlingFactor": 0.5}, 36, []),
+        ({"memoryThrottlingFactor": 0}, 36, [FACTOR % "0"]),
+        ({"memoryThrottlingFactor": 1.5}, 33, [FACTOR % "1.5"]),
+        ({"memoryReservationPolicy": ""}, 36, []),
+        ({"memoryReservationPolicy": "None"}, 36, []),
+        ({**TIERED, "featureGates": {"MemoryQoS": True}}, 36, []),
+        (
+            {**TIERED, "featureGates": {"MemoryQoS": False}},
+            36,
+            ['memoryReservationPolicy "TieredReservation" requires MemoryQoS feature gate to be enabled'],
+        ),
+        (
+            {"memoryReservationPolicy": "Foo"},
+            36,
+            ['option "Foo" specified for memoryReservationPolicy. Valid options are "None" or "TieredReservation"'],
+        ),
+    ],
+)
+def test_control_of_memory(values: dict[str, Any], minor: int, found: list[str]) -> None:
+    assert direct(values, minor) == [ENFORCE + text for text in found]
+
+
+def test_what_a_flag_empties_has_no_default() -> None:
+    values = {"topologyManagerPolicy": "", "topologyManagerScope": ""}
+    assert direct(values) == []
+    assert direct(values, emptied=frozenset(values)) == [
+        ENFORCE + 'topologyManagerPolicy (--topology-manager-policy) "" must be one of: ["none" "best-effort"'
+        ' "restricted" "single-numa-node"]',
+        ENFORCE + 'topologyManagerScope (--topology-manager-scope) "" must be one of: "container", or "pod"',
+    ]
+
+
+def test_the_order() -> None:
+    values = {
+        "containerLogMaxFiles": 1,
+        "memoryThrottlingFactor": 2,
+        "showHiddenMetricsForVersion": "1.1",
+        "imagePullCredentialsVerificationPolicy": "x",
+        "hairpinMode": "x",
+        "enforceNodeAllocatable": ["x"],
+        "crashLoopBackOff": {"maxContainerRestartPeriod": 0},
+        "memorySwap": {"swapBehavior": "x"},
+        "shutdownGracePeriod": 1,
+        "topologyManagerPolicy": "x",
+        "registerWithTaints": [{}],
+        "runOnce": True,
+        "imageGCHighThresholdPercent": 101,
+        "cpuCFSQuotaPeriod": 1,
+        "nodeLeaseDurationSeconds": -1,
+        "logging": {"format": "x"},
+    }
+    gates = Gates({}, 36)
+    found = [finding.where.partition(".")[0] for finding in validation_findings(values, gates, host())]
+    assert found == [name if name != "registerWithTaints" else "registerWithTaints[0]" for name in reversed(values)]
+    # A kubelet older than these rules.
+    older = validation_findings(values, Gates({}, 32), host(minor=32))
+    assert [finding.where for finding in older] == [
+        "cpuCFSQuotaPeriod",
+        "topologyManagerPolicy",
+        "enforceNodeAllocatable",
+    ]
+
+
+@pytest.mark.parametrize("minor", [31, 36])
+def test_very_many_that_are_wrong(minor: int) -> None:
+    assert len(direct({"enforceNodeAllocatable": ["x%d" % number for number in range(10000)]}, minor)) == 100
+
+
+@pytest.mark.parametrize("value", [None, True, 5, 1.5, "x", [], ["x", 1, None, {}], {}, {"x": 1}])
+def test_any_value_has_an_answer(value: Any) -> None:
+    for name in FIELDS:
+        validation_findings({name: value}, Gates({}, 36), host(cgroup_v1=True))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import Machine
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.finding import Host
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.allocation import (
     Question,
     compare_plans,
@@ -44,7 +44,7 @@ def ask(
     return plan_allocations(
         Question(
             topology,
-            Machine(kubelet_view(topology)),
+            Host(kubelet_view(topology)),
             default_configuration(),
             {**STATIC, **wanted},
             checkpoint,
@@ -172,7 +172,7 @@ def test_a_seed_is_the_end_of_a_plan_for_an_empty_node() -> None:
     manifests = [manifest("a", 4), manifest("b", 200), manifest("c", "100m"), manifest("d", 2)]
     old = write_checkpoint("static", State(CPUSet.parse("0-3,6-47"), {"other": {"app": CPUSet.parse("4-5")}}))
     question = Question(
-        XEON, Machine(kubelet_view(XEON)), default_configuration(), STATIC, old, pods_from_manifests(manifests)
+        XEON, Host(kubelet_view(XEON)), default_configuration(), STATIC, old, pods_from_manifests(manifests)
     )
     state, refused = seed_state(question)
     plan = ask(*manifests)

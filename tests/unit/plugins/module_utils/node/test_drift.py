@@ -15,15 +15,19 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import KubeletConfiguration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.finding import Finding, Host, Unknown
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import (
-    Machine,
     changes,
     check_settings,
     found_settings,
     manager_config,
     plan_settings,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import describe_drift, report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import (
+    Prediction,
+    predict_values,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import Starts, describe_drift, report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.observation import Observed, observe
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import Format3, write_checkpoint
@@ -87,7 +91,7 @@ def told(
     """The report of a node; `text` is None for one without a kubelet."""
     topology = parse_name(name).topology()
     configuration = None if text is None else file(text)
-    return report(topology, Machine(kubelet_view(topology)), configuration, checkpoint, wanted)
+    return report(topology, Host(kubelet_view(topology)), configuration, checkpoint, wanted)
 
 
 CONFIG = CPUManagerConfig("static", cpus("0-7"), cpus("0,4"))
@@ -161,7 +165,7 @@ def test_where_nothing_is_wanted_the_status_says_so() -> None:
 def test_a_configuration_that_cannot_be_read_is_reported() -> None:
     problem = NodeError("line 1: is never closed", "/var/lib/kubelet/config.yaml", "repair it")
     topology = parse_name("1s4c2t").topology()
-    machine = Machine(kubelet_view(topology))
+    machine = Host(kubelet_view(topology))
     found = report(topology, machine, None, state("0,2-4,6-7", a="1,5"), SETTINGS, None, problem)
     assert (found["status"], found["found"], found["actions"]) == ("drift", None, [])
     assert found["drift"] == [
@@ -180,7 +184,7 @@ def test_a_configuration_that_cannot_be_read_is_reported() -> None:
 
 def test_what_is_wrong_without_a_place_or_a_remedy_is_cured_by_what_was_there_before() -> None:
     topology = parse_name("1s4c2t").topology()
-    found = report(topology, Machine(kubelet_view(topology)), None, None, {}, None, NodeError("is strange"))
+    found = report(topology, Host(kubelet_view(topology)), None, None, {}, None, NodeError("is strange"))
     (row,) = found["drift"]
     assert (row["found"], row["source"]) == ("is strange", None)
     assert row["remedy"].endswith("with the playbook rollback")
@@ -263,12 +267,78 @@ def test_going_to_the_policy_none_drops_the_options() -> None:
 
 
 def test_what_the_kubelet_would_not_start_with_is_refused() -> None:
-    with pytest.raises(InputError, match="reserved_system_cpus: 0,99 is not a subset"):
+    subset = (
+        "^reserved_system_cpus: the kubelet would not start: reserved-cpus: 0,99 is not a subset of online-cpus: 0-7"
+    )
+    with pytest.raises(RefusedError, match=subset):
         told({"reserved_system_cpus": "0,99"})
-    with pytest.raises(InputError, match="the static policy would not start"):
+    with pytest.raises(RefusedError, match="unable to determine reserved CPU resources for static policy"):
         told({"cpu_manager_policy": "static"}, "")
     with pytest.raises(RefusedError, match="leaves none for any pod"):
         told({"reserved_system_cpus": "0-7"})
+
+
+# --- what is predicted of the node's files ----------------------------------------------------------
+
+
+def predicted(wanted: Mapping[str, Any], found: Prediction, planned: Prediction) -> dict[str, Any]:
+    topology = parse_name("1s4c2t").topology()
+    machine = Host(kubelet_view(topology))
+    return report(topology, machine, file(STATIC), state("0-7"), wanted, starts=Starts(found, planned))
+
+
+GOOD = predict_values(file(STATIC).values, Host(kubelet_view(parse_name("1s4c2t").topology())))
+FLAG = Finding("unknown flag: --x", "there is no such flag", "remove it", True, "--x", "failed to parse kubelet flag: ")
+BAD = Prediction([FLAG])
+UNKNOWN = Prediction([], [Unknown("it is written in a strange way", "config.yaml")])
+PERIOD = {"cpu_manager_reconcile_period": "5s"}
+
+
+def test_a_prediction_of_the_nodes_files_counts_before_one_of_the_configuration() -> None:
+    refusal = "failed to parse kubelet flag: unknown flag: --x (there is no such flag)"
+    for wanted, found_refusal in ((PERIOD, "--x: " + refusal), ({}, "--x: " + refusal)):
+        found = predicted(wanted, BAD, BAD)
+        assert found["found_refusal"] == found_refusal
+        assert found["drift"][-1] == {
+            "subject": "start",
+            "wanted": "starts",
+            "found": "refused: --x: the kubelet would not start: " + refusal,
+            "source": "--x",
+            "remedy": "remove it",
+        }
+        assert found["cpus"]["reserved"] == found["cpus"]["reserved_wanted"] == "0,4"
+        assert (found["checkpoint"]["verdict"], found["notes"]) == ("not judged", [])
+    cured = predicted(PERIOD, BAD, GOOD)
+    assert [row["subject"] for row in cured["drift"]] == ["cpu_manager_reconcile_period"]
+    assert cured["notes"] == ["as the node is, its kubelet would not start again: --x: " + refusal]
+    with pytest.raises(RefusedError, match=r"^--x: the kubelet would not start: failed to parse kubelet flag: unknown"):
+        predicted(PERIOD, GOOD, BAD)
+
+
+def test_what_cannot_be_predicted_is_found_and_no_refusal() -> None:
+    for wanted in ({}, PERIOD):
+        found = predicted(wanted, UNKNOWN, UNKNOWN)
+        assert found["found_refusal"] == ""
+        assert found["drift"][-1]["found"] == (
+            "refused: it cannot be told with what the CPU manager would start: it is written in a strange way"
+        )
+        assert found["notes"] == ["whether the kubelet starts cannot be told: it is written in a strange way"]
+    # Where it is certain what the CPU manager does, all else can be compared.
+    unseen = GOOD._replace(unknown=UNKNOWN.unknown)
+    found = predicted({}, unseen, unseen)
+    assert (found["drift"], found["found_refusal"], found["checkpoint"]["verdict"]) == ([], "", "accepted")
+    assert found["notes"] == ["whether the kubelet starts cannot be told: it is written in a strange way"]
+    with pytest.raises(RefusedError, match="it cannot be told with what the CPU manager would start"):
+        predicted(PERIOD, GOOD, UNKNOWN)
+
+
+def test_what_nobody_can_want_is_reported_where_it_is_found() -> None:
+    text = "cpuManagerPolicy: static\nreservedSystemCPUs: 0-7\n"
+    for wanted in ({}, PERIOD):
+        found = told(wanted, text, state("0-7"))
+        assert found["drift"][-1]["found"].startswith("refused: reserving all of the CPUs 0-7 leaves none")
+        # The kubelet itself would take it.
+        assert found["found_refusal"] == ""
 
 
 def test_describe_drift() -> None:
@@ -355,7 +425,7 @@ def observed(root: Path, cpus: str) -> Observed:
 def test_the_cpus_of_containers(tmp_path: Path, held: str, pool: str, actions: list[str]) -> None:
     topology = parse_name("1s4c2t").topology()
     seen = observed(tmp_path, held)
-    found = report(topology, Machine(kubelet_view(topology)), file(STATIC), state(pool, a="1,5"), SETTINGS, seen)
+    found = report(topology, Host(kubelet_view(topology)), file(STATIC), state(pool, a="1,5"), SETTINGS, seen)
     assert (found["status"], found["actions"]) == ("drift" if actions else "clean", actions)
     assert [row["subject"] for row in found["drift"]] == ["container shop/db-0/a"] * len(actions)
     assert found["owners"][0] == {"use": "exclusive", "owner": "shop/db-0/a", "cpus": "1,5"}
@@ -366,7 +436,7 @@ def test_the_cpus_of_containers(tmp_path: Path, held: str, pool: str, actions: l
 def test_the_cpus_of_containers_come_after_a_reset(tmp_path: Path) -> None:
     """It gives them out anew."""
     topology = parse_name("1s4c2t").topology()
-    machine = Machine(kubelet_view(topology))
+    machine = Host(kubelet_view(topology))
     seen = observed(tmp_path, "1")
     found = report(topology, machine, file(STATIC), state("0,2-4,6", a="1,5"), SETTINGS, seen)
     assert found["actions"] == ["stop_kubelet", "reset_checkpoint", "start_kubelet"]
@@ -395,7 +465,10 @@ def test_note_that_the_kubelet_would_not_start_again() -> None:
     # It starts with what is wanted, though not with what is there.
     notes = told(SETTINGS, "cpuManagerPolicy: static\n", state("0-7"))["notes"]
     assert len(notes) == 1
-    assert notes[0].startswith(prefix + "the static policy would not start: ")
+    assert notes[0] == prefix + (
+        "reservedSystemCPUs: [cpumanager] unable to determine reserved CPU resources for static policy"
+        " (the static policy is to reserve 0 CPUs)"
+    )
     # ... and the other way round.
     found = told(SETTINGS, "", write_checkpoint("none", State(cpus(""), {})))
     assert found["checkpoint"]["verdict"] == "refused"
@@ -418,7 +491,7 @@ def test_notes_on_the_machine() -> None:
     topology = Topology(
         cpus("0-3"), [cpus("0-1"), cpus("2-3")], numa_nodes=[Group(0, cpus("0-1"))], problems=["a core is strange"]
     )
-    found = report(topology, Machine(kubelet_view(topology)), None, None, {})
+    found = report(topology, Host(kubelet_view(topology)), None, None, {})
     assert found["notes"] == ["a core is strange", "CPUs 2-3 belong to no NUMA node: the kubelet does not see them"]
 
 
@@ -433,7 +506,7 @@ class Node:
     ) -> None:
         self.shape = shape
         self.topology = shape.topology()
-        self.machine = Machine(kubelet_view(self.topology))
+        self.machine = Host(kubelet_view(self.topology))
         self.configuration = configuration
         self.checkpoint = checkpoint
         self.wanted = wanted
@@ -454,7 +527,7 @@ class Node:
             plan = plan_settings(self.wanted, self.configuration)
             self.configuration = self.configuration.with_changes(plan.changes)
         elif action == "start_kubelet" and self.checkpoint is None:
-            config = manager_config(found_settings(self.configuration), self.configuration, self.machine)
+            config = manager_config(self.configuration, self.machine)
             self.checkpoint = write_checkpoint(config.policy_name, first_state(config))
 
 

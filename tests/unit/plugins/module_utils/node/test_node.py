@@ -67,8 +67,14 @@ def test_no_machine(tmp_path: Path) -> None:
 
 def test_another_machine_in_its_place(root: Path) -> None:
     node = Node(Tree(str(root)))
+    write(root, "proc/meminfo", b"MemTotal: 1024 kB\n")
+    write(root, "sys/fs/cgroup/cpuset/tasks", b"")
+    assert (node.machine().memory, node.machine().cgroup_v1) == (1 << 20, True)
     node.topology = parse_name("1s4c2t").topology()
-    assert str(node.machine().topology.all_cpus()) == "0-7"
+    machine = node.machine()
+    assert str(machine.topology.all_cpus()) == "0-7"
+    # Memory and cgroups would be those of the machine that is here.
+    assert (machine.memory, machine.cgroup_v1, machine.minor, machine.nodes()) == (None, False, node.minor, (0,))
 
 
 def test_the_same_node_with_other_files(root: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.placement import plan_files
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import plan_settings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.journal import (
@@ -130,17 +131,48 @@ def test_pods_that_cannot_be_drained_lose_cpus_only_when_allowed(tree: Tree) -> 
     assert (answer["drain"], answer["refusals"]) == (True, [])
 
 
+MOST_NODES = "topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: '4'\n"
+
+
 def test_a_change_with_which_the_kubelet_would_not_start(tree: Tree) -> None:
-    configure(Path(tree.root), STATIC + "topologyManagerPolicyOptions:\n  max-allowable-numa-nodes: '4'\n")
+    """It is what is wanted, not what is found."""
+    configure(Path(tree.root), STATIC + MOST_NODES)
+    assert plan(tree)["refusals"] == []
+    with pytest.raises(RefusedError) as caught:
+        plan(tree, topology_manager_policy="best-effort")
+    assert str(caught.value) == (
+        "topology_manager_policy_options.max-allowable-numa-nodes: the kubelet would not start: the minimum value of"
+        ' "max-allowable-numa-nodes" should not be less than 8 (the option cannot be used);'
+        ' write a number of 8 or more, as in "16"'
+    )
+
+
+def test_a_change_of_a_kubelet_that_would_not_start_before_either(tree: Tree) -> None:
+    """All that it would refuse then is told, where nothing can be done."""
+    configure(Path(tree.root), STATIC + MOST_NODES + "maxPods: -1\n")
     answer = plan(tree, topology_manager_policy="best-effort")
-    assert not answer["starts"]
-    assert any(finding["fatal"] and "max-allowable-numa-nodes" in finding["text"] for finding in answer["findings"])
-    # It is what is wanted, not what is found.
-    assert [note for note in answer["notes"] if "would not start again" in note] == []
-    assert answer["refusals"]
-    for refusal in answer["refusals"]:
-        assert refusal["kind"] == "would_not_start"
-        assert refusal["remedy"] in [finding["remedy"] for finding in answer["findings"]]
+    assert (answer["starts"], answer["status"], answer["unknown"]) == (False, "drift", [])
+    assert [row["subject"] for row in answer["drift"]] == ["topology_manager_policy", "start"]
+    pods = (
+        "failed to validate kubelet configuration, error: invalid configuration: maxPods (--max-pods) -1 must not be a"
+        " negative number (the number is out of range)"
+    )
+    assert answer["found_refusal"] == "maxPods: " + pods
+    assert answer["drift"][1]["found"] == "refused: maxPods: the kubelet would not start: " + pods
+    fatal = [finding for finding in answer["findings"] if finding["fatal"]]
+    assert [finding["where"] for finding in fatal] == [
+        "maxPods",
+        "topologyManagerPolicyOptions.max-allowable-numa-nodes",
+    ]
+    assert answer["refusals"] == [
+        {
+            "kind": "would_not_start",
+            "where": finding["where"],
+            "text": "%(where)s: the kubelet would not start: %(context)s%(text)s (%(cause)s)" % finding,
+            "remedy": "%(remedy)s, or go back to what was before the last change with the playbook rollback" % finding,
+        }
+        for finding in fatal
+    ]
 
 
 def test_a_finding_with_which_the_kubelet_starts_refuses_nothing(tree: Tree) -> None:
@@ -646,6 +678,28 @@ def test_no_kubelet(tree: Tree) -> None:
 def test_a_node_that_is_as_wanted_and_would_not_start(tree: Tree) -> None:
     configure(Path(tree.root), STATIC + "memoryManagerPolicy: Static\n")
     found = plan(tree)
-    assert (found["actions"], found["starts"]) == ([], False)
-    assert any("its kubelet would not start again: " in note for note in found["notes"])
-    assert any("reservedMemory" in finding["where"] + finding["remedy"] for finding in found["findings"])
+    assert (found["status"], found["actions"], found["starts"]) == ("drift", [], False)
+    (row,) = found["drift"]
+    assert (row["subject"], row["source"]) == ("start", "reserved_memory")
+    (finding,) = [one for one in found["findings"] if one["fatal"]]
+    assert finding["where"] == "reservedMemory"
+    assert found["found_refusal"] == "reservedMemory: %s (%s)" % (finding["text"], finding["cause"])
+    (refusal,) = found["refusals"]
+    assert (refusal["kind"], refusal["where"]) == ("would_not_start", "reservedMemory")
+    # It is a row of the drift, and no note beside it.
+    assert [note for note in found["notes"] if "would not start again" in note] == []
+
+
+def test_a_checkpoint_that_no_kubelet_restores_is_reset_whatever_else_is_unknown(tree: Tree) -> None:
+    """What cannot be seen of a node keeps nothing from being repaired, and is told."""
+    configure(Path(tree.root), STATIC + "protectKernelDefaults: true\n")
+    (Path(tree.root) / CHECKPOINT[1:]).write_bytes(b"{")
+    answer = plan(tree, cpu_manager_reconcile_period="5s")
+    assert (answer["refusals"], answer["actions"]) == ([], WHOLE)
+    assert answer["starts"] is True
+    unseen = "/proc/sys/vm/overcommit_memory is not among the node's files"
+    assert answer["unknown"] == [{"reason": unseen, "where": "protectKernelDefaults"}]
+    assert "whether the kubelet starts cannot be told: " + unseen in answer["notes"]
+    had(tree, STATIC + "protectKernelDefaults: true\nmaxPods: 20\n")
+    back = rollout_report(Node(tree), {}, BACK)
+    assert (back["refusals"], back["starts"], back["unknown"]) == ([], True, answer["unknown"])

@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import MAX_CPUS, CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import GoError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.golang import (
-    GoError,
     Number,
     Object,
     quote,

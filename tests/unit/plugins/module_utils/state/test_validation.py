@@ -14,6 +14,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
     CheckpointError,
+    Format2,
     Format3,
     Format4,
     write_checkpoint,
@@ -25,6 +26,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validat
     StateError,
     check_checkpoint,
     check_state,
+    checkpoint_after,
     first_state,
     restore_state,
 )
@@ -182,6 +184,28 @@ def test_order_of_the_checks_of_a_file() -> None:
         check_checkpoint(json.dumps(data).encode(), STATIC_CONFIG)
     data["defaultCpuSet"] = "0-7"
     assert check_checkpoint(json.dumps(data).encode(), STATIC_CONFIG) == state("0-7")
+
+
+def test_what_is_in_the_file_after_a_start() -> None:
+    """Where no pod runs, the CPUs of containers go back; else the file stays as it is, to the byte."""
+    new = write_checkpoint(STATIC, state("0-7"), Format2)
+    assert checkpoint_after(None, STATIC_CONFIG) == new
+    assert checkpoint_after(new, STATIC_CONFIG) == new
+    odd = new.replace(b'{"policyName"', b'{ "policyName"')
+    assert checkpoint_after(odd, STATIC_CONFIG) == odd
+    # Pods without containers hold nothing.
+    empty = write_checkpoint(STATIC, State(cpus("0-7"), {"uid-a": {}}), Format2)
+    assert checkpoint_after(empty, STATIC_CONFIG) == empty
+    assert checkpoint_after(write_checkpoint(STATIC, state("0,2-4,6-7", a="1,5"), Format2), STATIC_CONFIG) == new
+    assert checkpoint_after(None, STRICT_CONFIG) == write_checkpoint(STATIC, state("1-3,5-7"), Format2)
+    assert checkpoint_after(None, NONE_CONFIG) == write_checkpoint(NONE, state(""), Format2)
+    whole = STATIC_CONFIG._replace(pod_level=True)
+    assert checkpoint_after(None, whole) == write_checkpoint(STATIC, state("0-7"), Format3)
+    assert checkpoint_after(None, whole._replace(minor=37)) == write_checkpoint(STATIC, state("0-7"), Format4)
+    with pytest.raises(StateError, match="not all reserved cpus"):
+        checkpoint_after(write_checkpoint(STATIC, state("1-7")), STATIC_CONFIG)
+    with pytest.raises(CheckpointError, match="unexpected end of JSON input"):
+        checkpoint_after(b"{", STATIC_CONFIG)
 
 
 def test_cpus_of_whole_pods_are_restored_where_the_gate_is_on() -> None:

@@ -1,0 +1,83 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Would the kubelet of this node start: its files, its flags and its machine, its managers' states left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Mapping
+
+from ..errors import RefusedError
+from ..kubelet.configuration import Configuration, KubeletConfiguration
+from ..kubelet.settings import check_wishes, needed_config, start_error
+from ..kubelet.start.engine import Prediction, predict, predict_plain
+from .drift import Starts
+from .given import given_of, given_with, planned_values
+from .node import Node
+
+if TYPE_CHECKING:
+    from ..state.validation import CPUManagerConfig
+
+# The fields without which it is not certain what the CPU manager starts with.
+_OF_CPUS = frozenset(("cpuManagerPolicy", "cpuManagerPolicyOptions", "reservedSystemCPUs", "topologyManagerPolicy"))
+
+
+def predict_configuration(node: Node, wanted: Mapping[str, Any] = {}) -> Prediction:
+    """What is predicted of the kubelet of this node with `wanted` in its configuration."""
+    return predict(given_with(node, wanted) if wanted else given_of(node), node.machine())
+
+
+def predicted_starts(
+    node: Node, wanted: Mapping[str, Any], configuration: Configuration | None = None, only_refusals: bool = False
+) -> Starts:
+    """What is predicted of this node as it is, and with what is wanted.
+
+    configuration: what the kubelet runs with, where it has been read already.
+    """
+    found, host = given_of(node), node.machine()
+    prediction = None
+    if found.is_alone and isinstance(configuration, KubeletConfiguration) and configuration.is_plain:
+        prediction = predict_plain(configuration.values, host, only_refusals)
+    if prediction is None:
+        prediction = predict(found, host, only_refusals)
+    if not wanted:
+        return Starts(prediction, prediction)
+    values = planned_values(node, wanted, configuration) if found.is_alone else None
+    plain = None if values is None else predict_plain(values, host, only_refusals)
+    if plain is not None:
+        return Starts(prediction, plain)
+    planned = given_with(node, wanted)
+    return Starts(prediction, prediction if planned == found else predict(planned, host, only_refusals))
+
+
+def config_after(starts: Starts) -> CPUManagerConfig:
+    """What the CPU manager would start with after a change.
+
+    Raises RefusedError where the kubelet would refuse what is planned; for what is found already, only where it is not
+    certain then with what the CPU manager would start.
+    """
+    known = {(finding.where, finding.text) for finding in starts.found.findings if finding.fatal}
+    for finding in starts.planned.findings:
+        if finding.fatal and (finding.where, finding.text) not in known:
+            raise start_error(finding)
+    return certain_config(starts.planned)
+
+
+def certain_config(prediction: Prediction) -> CPUManagerConfig:
+    """With what the CPU manager would start, were the kubelet to get so far. Raises RefusedError."""
+    for finding in prediction.findings:
+        if finding.fatal and finding.where.partition(".")[0] in _OF_CPUS:
+            raise start_error(finding)
+    if prediction.checked is None or prediction.checked.cpu_manager is None:
+        return needed_config(prediction)
+    check_wishes(prediction.checked.cpu_manager)
+    return prediction.checked.cpu_manager
+
+
+def config_if_certain(prediction: Prediction) -> CPUManagerConfig | None:
+    """The same; None where it is not certain."""
+    try:
+        return certain_config(prediction)
+    except RefusedError:
+        return None

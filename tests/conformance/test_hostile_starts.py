@@ -1,0 +1,121 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Damaged files and flags, made of those that kubelets were started with: an answer or a documented error, soon.
+
+HOSTILE says how many nodes are tried, SEED with which chance begins; `make hostile` tries 100,000.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from typing import Any, Sequence
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import CPUManagerError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start import start_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
+
+from .start_case import BASE_FLAGS, CONFIG, DROP_INS, STATES, machine_root
+from .test_vectors import rows
+
+HOSTILE, SEED = int(os.environ.get("HOSTILE", "2000")), int(os.environ.get("SEED", "1"))
+# Of the processor, in seconds; Python's own collecting of garbage falls into some of them.
+MOST_TIME = 0.05
+MOST_SLOW = 3
+
+MACHINES = ("1s2c", "2n2c", "2s1n4c2t")
+MINORS = (20, 27, 33, 34, 35, 36, 37, 40)
+
+# What readers of YAML, JSON, numbers and CPU lists may stumble over.
+PIECES = (
+    *(b"&a ", b"*a", b"<<: ", b"!!int ", b"!!binary ", b"? ", b": ", b"- ", b"|\n", b">-\n", b"'", b'"', b"{", b"}"),
+    *(b"[", b"]", b"\t", b"\r\n", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xf0\x9f\x98\x80", b"%YAML 1.1\n", b"---\n"),
+    *(b"...\n", b"#", b"null", b"~", b"1e999", b"0x", b"-.inf", b".nan", b"9" * 20, b"9" * 200, b"\\u0000", b"\\ud800"),
+    *(b"2001-01-01", b"0-", b"-1", b"%", b"Ki", b" " * 50, b"[[" * 30, b"{a: " * 30, b"a: &x [*x]\n"),
+)
+
+
+class Damage:
+    """Chance, and what it damages."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        given = [row for version in ("1.33", "1.36") for row in rows("start-" + version)]
+        cases = [row["case"] for row in given]
+        self.configs = [case["config"].encode("utf-8") for case in cases]
+        self.drop_ins = [text.encode("utf-8") for case in cases for text in case.get("dropins", {}).values()]
+        self.flags = [flag.encode("utf-8") for case in cases for flag in case.get("flags", ())]
+        self.states = {
+            key: [case[key].encode("utf-8") for case in cases if key in case]
+            + [row["after"][os.path.basename(path)].encode("utf-8") for row in given if row.get("after")]
+            for key, path in STATES.items()
+        }
+
+    def damaged(self, texts: Sequence[bytes]) -> bytes:
+        text = bytearray(self.random.choice(texts))
+        for _time in range(self.random.choice((0, 1, 1, 2, 3, 8))):
+            at = self.random.randrange(len(text) + 1)
+            kind = self.random.random()
+            if kind < 0.4:
+                text[at:at] = self.random.choice(PIECES)
+            elif kind < 0.5:
+                text[at:at] = self.random.choice(PIECES) * self.random.choice((10, 100, 1000))
+            elif kind < 0.65:
+                del text[at : at + self.random.randrange(1, 12)]
+            elif kind < 0.8:
+                text[at : at + 1] = bytes([self.random.randrange(256)])
+            else:
+                other = self.random.choice(self.configs)
+                begin = self.random.randrange(len(other) + 1)
+                text[at:at] = other[begin : begin + self.random.randrange(1, 40)]
+        return bytes(text)
+
+    def node(self) -> Node:
+        files: dict[str, bytes | None] = {CONFIG: self.damaged(self.configs)}
+        flags = [*BASE_FLAGS]
+        if self.random.random() < 0.3:
+            files["%s/%d.conf" % (DROP_INS, self.random.randrange(3))] = self.damaged(self.drop_ins)
+            flags.append("--config-dir=" + DROP_INS)
+        files.update(
+            {path: self.damaged(self.states[key]) for key, path in STATES.items() if self.random.random() < 0.3}
+        )
+        wrong = [self.damaged(self.flags) for _time in range(self.random.choice((0, 0, 1, 2)))]
+        flags += [flag.replace(b"\0", b"").decode("utf-8", "surrogateescape") for flag in wrong]
+        root = Tree(machine_root(self.random.choice(MACHINES)))
+        command_line = ["/usr/bin/kubelet", "--config=" + CONFIG, *flags]
+        return Node(OverlaidTree(root, files), minor=self.random.choice(MINORS), command_line=command_line)
+
+
+@pytest.fixture(scope="module")
+def damage() -> Damage:
+    return Damage(SEED)
+
+
+def test_an_answer_or_a_documented_error(damage: Damage) -> None:
+    slow: list[tuple[float, int]] = []
+    answers: dict[Any, int] = {}
+    for number in range(HOSTILE):
+        start = time.process_time()
+        try:
+            report = start_report(damage.node(), {})
+            json.dumps(report)
+            answer = report["starts"]
+        except CPUManagerError as error:
+            answer = type(error).__name__
+        except Exception as error:
+            raise AssertionError("node %d of SEED=%d" % (number, SEED)) from error
+        spent = time.process_time() - start
+        answers[answer] = answers.get(answer, 0) + 1
+        if spent > MOST_TIME:
+            slow.append((spent, number))
+    print(answers, slow)
+    assert len(slow) <= MOST_SLOW + HOSTILE // 10000
+    assert answers.get(False)
+    assert answers.get(True)
