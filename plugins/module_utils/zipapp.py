@@ -56,8 +56,12 @@ def build(module: str, interpreter: str) -> bytes:
 
 def _source(name: str) -> str:
     # Ansible brings the core as an archive, too: there are no files to read.
-    loader = importlib.import_module("%s.%s" % (_HERE, name)).__loader__
-    return str(loader.get_source("%s.%s" % (_HERE, name)))  # type: ignore[union-attr]
+    module = importlib.import_module("%s.%s" % (_HERE, name))
+    return str(module.__loader__.get_source(module.__name__))  # type: ignore[union-attr]
+
+
+def _is_package(name: str) -> bool:
+    return hasattr(importlib.import_module("%s.%s" % (_HERE, name)), "__path__")
 
 
 def _imports(name: str, source: str) -> Iterator[str]:
@@ -65,8 +69,8 @@ def _imports(name: str, source: str) -> Iterator[str]:
     parts = name.split(".")
     for statement in ast.walk(ast.parse(source)):
         if isinstance(statement, ast.ImportFrom) and statement.level:
-            package = parts[: len(parts) - statement.level]
-            if statement.module:
-                yield ".".join([*package, statement.module])
+            path = ".".join([*parts[: len(parts) - statement.level], *filter(None, [statement.module])])
+            if statement.module and not _is_package(path):
+                yield path
             else:
-                yield from (".".join([*package, alias.name]) for alias in statement.names)
+                yield from (".".join(filter(None, [path, alias.name])) for alias in statement.names)

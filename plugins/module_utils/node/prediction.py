@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _OF_CPUS = frozenset(("cpuManagerPolicy", "cpuManagerPolicyOptions", "reservedSystemCPUs", "topologyManagerPolicy"))
 
 
-def predict_configuration(node: Node, wanted: Mapping[str, Any] = {}) -> Prediction:
+def predict_configuration(node: Node, wanted: Mapping[str, Any] | None = None) -> Prediction:
     """What is predicted of the kubelet of this node with `wanted` in its configuration."""
     return predict(given_with(node, wanted) if wanted else given_of(node), node.machine())
 

@@ -38,7 +38,7 @@ def start_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def predict_start(node: Node, wanted: Mapping[str, Any] = {}) -> Prediction:
+def predict_start(node: Node, wanted: Mapping[str, Any] | None = None) -> Prediction:
     """Would the kubelet of this node start with its states as they are, and `wanted` in its configuration?"""
     return with_states(node, predict_configuration(node, wanted), *_stored_states(node))
 

@@ -165,7 +165,7 @@ def test_what_people_read(text: str, told: str) -> None:
 def test_a_sum_beyond_all_suffixes() -> None:
     """Go writes none."""
     total = Amount(0)
-    for _ in range(128):
+    for _term in range(128):
         total = total.plus(Amount(1 << 63, 0, BINARY))
     assert total.exact() == 1 << 70
     assert str(total) == "1"
