@@ -347,7 +347,7 @@ def _refusal(text: str, cause: str, remedy: str, where: str, again: bool) -> Sta
     return StartError(text, cause, remedy, where, "" if again else _PARSING)
 
 
-def _unknown(name: str, minor: int, again: bool) -> StartError:
+def _unknown(name: str, minor: int, again: bool) -> StartError | UnpredictableError:
     removed = removed_in(name, minor)
     known = table.FLAGS.get(name.lower().replace("_", "-"))
     if removed is not None:
@@ -358,6 +358,8 @@ def _unknown(name: str, minor: int, again: bool) -> StartError:
     elif known is not None and known.until > minor:
         cause = "the kubelet has no such flag; upper and lower case count"
         remedy = "write --%s" % known.name
+    elif minor < table.COMPLETE_SINCE:
+        return UnpredictableError("it is not known whether the kubelet 1.%d has this flag" % minor, "--" + name)
     else:
         cause, remedy = "the kubelet 1.%d has no such flag" % minor, "check how it is spelled, or remove it"
     return _refusal("unknown flag: --%s" % name, cause, remedy, "--" + name, again)

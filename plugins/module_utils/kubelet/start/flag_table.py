@@ -187,13 +187,16 @@ _OWN = {
         "bootstrap-kubeconfig cert-dir cloud-config cloud-provider config config-dir experimental-mounter-path"
         " hostname-override image-credential-provider-bin-dir image-credential-provider-config kubeconfig lock-file"
         " node-ip pod-infra-container-image root-dir runtime-cgroups"
+        # Of older kubelets.
+        " cni-bin-dir cni-cache-dir cni-conf-dir container-runtime docker-endpoint dynamic-config-dir"
+        " master-service-namespace network-plugin non-masquerade-cidr"
     ),
     BOOL: (
-        "exit-on-lock-contention experimental-allocatable-ignore-eviction help keep-terminated-pod-volumes"
-        " register-schedulable seccomp-default"
+        "allow-privileged exit-on-lock-contention experimental-allocatable-ignore-eviction help"
+        " keep-terminated-pod-volumes register-schedulable seccomp-default"
     ),
-    INT32: "maximum-dead-containers maximum-dead-containers-per-container",
-    DURATION: "minimum-container-ttl-duration",
+    INT32: "maximum-dead-containers maximum-dead-containers-per-container network-plugin-mtu",
+    DURATION: "image-pull-progress-deadline minimum-container-ttl-duration",
     LABELS: NODE_LABELS,
 }
 
@@ -203,8 +206,13 @@ _GLOBAL = {
         "boot-id-file container-hints containerd containerd-namespace event-storage-age-limit event-storage-event-limit"
         " machine-id-file storage-driver-db storage-driver-host storage-driver-password storage-driver-table"
         " storage-driver-user"
+        # Of klog, in older kubelets.
+        " log-backtrace-at log-dir log-file log-file-max-size stderrthreshold"
     ),
-    GO_BOOL: "enable-load-reader log-cadvisor-usage storage-driver-secure",
+    GO_BOOL: (
+        "add-dir-header alsologtostderr enable-load-reader log-cadvisor-usage logtostderr one-output skip-headers"
+        " skip-log-headers storage-driver-secure"
+    ),
     GO_INT: "application-metrics-count-limit",
     GO_DURATION: "global-housekeeping-interval housekeeping-interval storage-driver-buffer-duration",
     VERSION: VERSION_FLAG,
@@ -216,41 +224,31 @@ _SINCE = {"config-dir": 28, "fail-cgroupv1": 31, "log-text-info-buffer-size": 31
 
 # The first minor version without them.
 _UNTIL = {
-    "cloud-config": 34,
-    "iptables-drop-bit": 31,
-    "iptables-masquerade-bit": 31,
-    "keep-terminated-pod-volumes": 31,
-    "pod-infra-container-image": 35,
-    "register-schedulable": 34,
     **{
         name: 37
         for names in _GLOBAL.values()
         for name in names.split()
         if name not in ("housekeeping-interval", VERSION_FLAG)
     },
+    **{
+        name: minor
+        for minor, names in (
+            (15, "allow-privileged"),
+            (24, "cni-bin-dir cni-cache-dir cni-conf-dir docker-endpoint dynamic-config-dir"),
+            (24, "image-pull-progress-deadline network-plugin network-plugin-mtu non-masquerade-cidr"),
+            (26, "add-dir-header alsologtostderr log-backtrace-at log-dir log-file log-file-max-size logtostderr"),
+            (26, "one-output skip-headers skip-log-headers stderrthreshold"),
+            (27, "container-runtime master-service-namespace"),
+            (31, "iptables-drop-bit iptables-masquerade-bit keep-terminated-pod-volumes"),
+            (34, "cloud-config register-schedulable"),
+            (35, "pod-infra-container-image"),
+        )
+        for name in names.split()
+    },
 }
 
-# Flags that are gone in all versions that are known here in full: only for the cause of their refusal.
-_GONE = {
-    "allow-privileged": 15,
-    "alsologtostderr": 26,
-    "cni-bin-dir": 24,
-    "cni-cache-dir": 24,
-    "cni-conf-dir": 24,
-    "container-runtime": 27,
-    "docker-endpoint": 24,
-    "dynamic-config-dir": 24,
-    "image-pull-progress-deadline": 24,
-    "log-dir": 26,
-    "log-file": 26,
-    "logtostderr": 26,
-    "master-service-namespace": 27,
-    "network-plugin": 24,
-    "network-plugin-mtu": 24,
-    "non-masquerade-cidr": 24,
-    "stderrthreshold": 26,
-}
-
+# From this minor version on a kubelet has no flags but these. Of older ones some may be missing here.
+COMPLETE_SINCE = 33
 
 def _flags() -> dict[str, Flag]:
     found = {}
@@ -286,6 +284,5 @@ def flag_of_letter(letter: str) -> Flag | None:
 
 def removed_in(name: str, minor: int) -> int | None:
     """The minor version that removed this flag; None where it is not known, or the kubelet 1.`minor` still has it."""
-    name = name.replace("_", "-")
-    until = FLAGS[name].until if name in FLAGS else _GONE.get(name, _ALWAYS)
-    return until if until <= minor else None
+    flag = FLAGS.get(name.replace("_", "-"))
+    return flag.until if flag and flag.until <= minor else None

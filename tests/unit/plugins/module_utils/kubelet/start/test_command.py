@@ -367,3 +367,19 @@ def test_that_long_commands_take_no_longer(arguments: list[str]) -> None:
     with contextlib.suppress(StartError):
         check_command(read_command(arguments, 36), 36, takes_all)
     assert time.process_time() - start < 1
+
+
+def test_flags_of_older_kubelets() -> None:
+    old = ["--container-runtime=remote", "--network-plugin", "cni", "--logtostderr", "--log-dir=/var/log"]
+    command = read_command([*old, "--cpu-manager-policy=static"], 20)
+    assert apply_flags(command, {})["cpuManagerPolicy"] == "static"
+    assert refusal_of(old, 24).text == "unknown flag: --network-plugin"
+    assert refusal_of(old[:1], 27).cause == "Kubernetes 1.27 removed this flag"
+
+
+def test_a_flag_that_an_older_kubelet_may_have() -> None:
+    with pytest.raises(UnpredictableError) as caught:
+        read_command(["--really-crash-for-testing"], 32)
+    assert caught.value.where == "--really-crash-for-testing"
+    # Of these all flags are known.
+    assert "unknown flag" in refusal_of(["--really-crash-for-testing"], 33).text
