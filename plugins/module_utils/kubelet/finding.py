@@ -67,6 +67,8 @@ class Host(NamedTuple):
     swap_on: bool = False
     # The value of a file below /proc/sys; None where it is not known.
     kernel_flag: Callable[[str], int | None] = _not_known
+    # The version is not known, and the newest is assumed.
+    is_assumed: bool = False
 
     def nodes(self) -> tuple[int, ...]:
         """The ids of the NUMA nodes."""

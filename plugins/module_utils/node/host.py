@@ -54,6 +54,7 @@ def host_of(node: Node) -> Host:
         tree.exists(_SYSTEMD) if tree.exists(_RUN) else None,
         len(_lines(tree, _SWAPS)) > 1,
         lambda flag: _number("".join(_lines(tree, "/proc/sys/" + flag))),
+        node.version is None,
     )
 
 

@@ -31,7 +31,6 @@ _CLOSER = frozenset(
         "containerLogMaxSize",
         "cpuCFSQuotaPeriod",
         "enforceNodeAllocatable",
-        "evictionHard",
         "featureGates",
         "kubeReservedCgroup",
         "memoryManagerPolicy",
@@ -44,8 +43,10 @@ _CLOSER = frozenset(
     )
 )
 _RESERVABLE = frozenset(("cpu", "memory"))
-# The default of evictionHard.
-_EVICTION = 100 << 20
+_MEMORY_AVAILABLE, _MEMORY_DEFAULT = "memory.available", "100Mi"
+# Eviction signals whose thresholds keep no memory from pods, and what is surely a share.
+_SIGNALS = frozenset(("nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"))
+_SHARES = frozenset("%d%%" % share for share in range(1, 100))
 
 
 def plainly_accepted(values: Mapping[str, Any], host: Host) -> Checked | None:
@@ -76,21 +77,34 @@ def plainly_accepted(values: Mapping[str, Any], host: Host) -> Checked | None:
 
 def _reserved(values: Mapping[str, Any], host: Host, reserved: CPUSet) -> int | None:
     """The millis of CPUs that are reserved; None where too much is, or it takes more to tell. Raises InputError."""
-    totals = {"cpu": 0, "memory": 0}
+    cpu, memory = 0, _evicted(values.get("evictionHard", {}))
     for field in ("kubeReserved", "systemReserved"):
         amounts = values.get(field, {})
         if not _RESERVABLE.issuperset(amounts):
             return None
-        for name, text in amounts.items():
-            # Plain digits and a suffix, which all readers read alike.
-            if not text[:1].isdigit() or not text.isascii() or len(text) > len("1000000000Ki") or "." in text:
-                return None
-            totals[name] += millis(text)
-    if totals["memory"] and (host.memory is None or totals["memory"] // 1000 + _EVICTION > host.memory):
-        return None
-    if host.memory is not None and host.memory < _EVICTION:
-        return None
+        cpu += _millis(amounts.get("cpu", "0"))
+        memory += _millis(amounts.get("memory", "0"))
+    # A machine whose memory is not known has at least what is kept by default.
+    capacity = _millis(_MEMORY_DEFAULT) if host.memory is None else 1000 * host.memory
     cpus = host.topology.all_cpus()
-    if not reserved <= cpus or (not reserved and totals["cpu"] > 1000 * host.topology.num_cpus):
+    if memory > capacity or not reserved <= cpus or (not reserved and cpu > 1000 * host.topology.num_cpus):
         return None
-    return totals["cpu"]
+    return cpu
+
+
+def _evicted(thresholds: Mapping[str, str]) -> int:
+    """The millis of bytes that evictionHard keeps from pods. Raises InputError where it takes more to tell."""
+    for signal, text in thresholds.items():
+        if signal != _MEMORY_AVAILABLE and (signal not in _SIGNALS or text not in _SHARES):
+            raise InputError("a threshold %r" % text)
+    memory = _millis(thresholds.get(_MEMORY_AVAILABLE, _MEMORY_DEFAULT))
+    if not memory:
+        raise InputError("no threshold")
+    return memory
+
+
+def _millis(text: str) -> int:
+    """Of plain digits and a suffix, which all readers read alike. Raises InputError for any other text."""
+    if not text[:1].isdigit() or not text.isascii() or len(text) > len("1000000000Ki") or "." in text:
+        raise InputError("an amount %r" % text)
+    return millis(text)

@@ -70,7 +70,8 @@ class Command(NamedTuple):
     """What a command line gives.
 
     `values` are the values of all given flags by name; `settings` those that set fields. `again` and `refusal` are
-    what the flags give when they are read once more, over a configuration file or drop-ins.
+    what the flags give when they are read once more, over a configuration file or drop-ins. `doubts` are the flags of
+    which it is not known whether the kubelet has them.
     """
 
     config: str
@@ -80,21 +81,25 @@ class Command(NamedTuple):
     settings: tuple[Setting, ...]
     again: tuple[Setting, ...]
     refusal: StartError | None
+    doubts: tuple[UnpredictableError, ...] = ()
 
     def reads_files(self) -> bool:
         """Whether there is a configuration file or a directory of drop-ins."""
         return bool(self.config or self.config_dir)
 
 
-def read_command(arguments: Sequence[str], minor: int) -> Command:
-    """What the kubelet 1.`minor` makes of these arguments. Raises StartError, UnpredictableError."""
-    first = _Values(minor, False)
+def read_command(arguments: Sequence[str], minor: int, is_assumed: bool = False) -> Command:
+    """What the kubelet 1.`minor` makes of these arguments. Raises StartError, UnpredictableError.
+
+    is_assumed: it may be another version, and have flags that this one does not have.
+    """
+    first = _Values(minor, False, is_assumed)
     first.read(arguments)
     _refuse_other_ends(first, minor)
     settings = first.settings()
     again, refusal = settings, None
     if first.is_different_again:
-        second = _Values(minor, True)
+        second = _Values(minor, True, is_assumed)
         try:
             second.read(arguments)
             again = second.settings()
@@ -109,6 +114,7 @@ def read_command(arguments: Sequence[str], minor: int) -> Command:
         settings,
         again,
         refusal,
+        tuple(_doubt(name) for name in values if flag_of(name, minor) is None),
     )
 
 
@@ -136,28 +142,33 @@ class _Given(NamedTuple):
     text: str
 
 
-def _words(arguments: Sequence[str], minor: int, again: bool) -> Iterator[_Given]:
+def _words(arguments: Sequence[str], minor: int, again: bool, is_assumed: bool) -> Iterator[_Given]:
     rest = iter(arguments)
     for word in rest:
         if word == "--":
             yield from (_Given(None, word) for word in rest)
         elif word.startswith("--"):
-            yield _long(word, rest, minor, again)
+            yield _long(word, rest, minor, again, is_assumed)
         elif word.startswith("-") and len(word) > 1:
             yield from _short(word, rest, again)
         else:
             yield _Given(None, word)
 
 
-def _long(word: str, rest: Iterator[str], minor: int, again: bool) -> _Given:
+def _long(word: str, rest: Iterator[str], minor: int, again: bool, is_assumed: bool) -> _Given:
     name, equals, value = word[2:].partition("=")
     if not name or name[0] == "-":
         raise _refusal("bad flag syntax: %s" % word, "a flag is --name=value", "correct it", word, again)
     if again and name == table.HELP:
         raise _help_again()
     flag = flag_of(name, minor)
+    if flag is None and is_assumed:
+        flag = table.FLAGS.get(name.replace("_", "-"))
     if flag is None:
-        raise _unknown(name, minor, again)
+        error = _unknown(name, minor, again)
+        if not equals or isinstance(error, StartError):
+            raise error
+        flag = Flag(name, table.STRING)
     if equals:
         return _Given(flag, value)
     text = _implied(flag, again)
@@ -213,8 +224,8 @@ def _implied(flag: Flag, again: bool) -> str | None:
 class _Values:
     """What the flags gave so far; the first word that is no flag; flags that an empty value left without a target."""
 
-    def __init__(self, minor: int, again: bool) -> None:
-        self.minor, self.again = minor, again
+    def __init__(self, minor: int, again: bool, is_assumed: bool) -> None:
+        self.minor, self.again, self.is_assumed = minor, again, is_assumed
         self.values: dict[str, tuple[Flag, Any]] = {}
         self.word: str | None = None
         self.loose: set[str] = set()
@@ -222,7 +233,7 @@ class _Values:
 
     def read(self, arguments: Sequence[str]) -> None:
         """Take all of them. Raises StartError, UnpredictableError."""
-        for flag, text in _words(arguments, self.minor, self.again):
+        for flag, text in _words(arguments, self.minor, self.again, self.is_assumed):
             if flag is None:
                 self.word = text if self.word is None else self.word
             elif not (self.again and flag.is_global):
@@ -359,10 +370,14 @@ def _unknown(name: str, minor: int, again: bool) -> StartError | UnpredictableEr
         cause = "the kubelet has no such flag; upper and lower case count"
         remedy = "write --%s" % known.name
     elif minor < table.COMPLETE_SINCE:
-        return UnpredictableError("it is not known whether the kubelet 1.%d has this flag" % minor, "--" + name)
+        return _doubt(name)
     else:
         cause, remedy = "the kubelet 1.%d has no such flag" % minor, "check how it is spelled, or remove it"
     return _refusal("unknown flag: --%s" % name, cause, remedy, "--" + name, again)
+
+
+def _doubt(name: str) -> UnpredictableError:
+    return UnpredictableError("it is not known whether this kubelet has the flag --%s" % name, "--" + name)
 
 
 def _unknown_letter(letters: str, again: bool) -> StartError:

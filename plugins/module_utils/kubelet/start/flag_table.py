@@ -250,6 +250,7 @@ _UNTIL = {
 # From this minor version on a kubelet has no flags but these. Of older ones some may be missing here.
 COMPLETE_SINCE = 33
 
+
 def _flags() -> dict[str, Flag]:
     found = {}
     for kind, text in _FIELDS.items():

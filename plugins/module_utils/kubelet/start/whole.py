@@ -33,7 +33,7 @@ def predict_fully(given: Given, host: Host) -> Prediction:
 
     minor = host.minor
     try:
-        command = read_command(given.arguments, minor)
+        command = read_command(given.arguments, minor, host.is_assumed)
         check_command(command, minor, _gate_check(minor, "remove the gate from --feature-gates"))
         loaded = load_configuration(
             given.file,
@@ -62,7 +62,8 @@ def predict_fully(given: Given, host: Host) -> Prediction:
     odd = ignored_findings(loaded.ignored, minor)
     checked = checked._replace(before=[*odd, *before])
     ignored = [finding for finding, one in zip(odd, loaded.ignored) if one.member.problem == UNKNOWN]
-    return Prediction(checked.findings, checked.unknown, checked, values, ignored)
+    unknown = [*checked.unknown, *(Unknown(doubt.reason, doubt.where) for doubt in command.doubts)]
+    return Prediction(checked.findings, unknown, checked, values, ignored)
 
 
 def _gate_check(minor: int, removal: str) -> GateCheck:

@@ -378,8 +378,20 @@ def test_flags_of_older_kubelets() -> None:
 
 
 def test_a_flag_that_an_older_kubelet_may_have() -> None:
+    command = read_command(["--chaos-chance=0.1", "--cpu-manager-policy=static"], 32)
+    assert [doubt.where for doubt in command.doubts] == ["--chaos-chance"]
+    assert apply_flags(command, {}) == {"cpuManagerPolicy": "static"}
+    # The next word could be its value.
     with pytest.raises(UnpredictableError) as caught:
-        read_command(["--really-crash-for-testing"], 32)
-    assert caught.value.where == "--really-crash-for-testing"
-    # Of these all flags are known.
-    assert "unknown flag" in refusal_of(["--really-crash-for-testing"], 33).text
+        read_command(["--chaos-chance", "0.1"], 32)
+    assert caught.value.where == "--chaos-chance"
+    # Of these kubelets all flags are known.
+    assert refusal_of(["--chaos-chance=0.1"], 33).text == "unknown flag: --chaos-chance"
+
+
+def test_a_flag_that_another_version_has() -> None:
+    command = read_command(["--container-runtime=remote", "--cpu-manager-policy=static"], 36, is_assumed=True)
+    assert [doubt.where for doubt in command.doubts] == ["--container-runtime"]
+    assert apply_flags(command, {}) == {"cpuManagerPolicy": "static"}
+    with pytest.raises(StartError):
+        read_command(["--cpu-manager-polcy=static"], 36, is_assumed=True)

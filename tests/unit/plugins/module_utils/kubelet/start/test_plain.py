@@ -169,8 +169,8 @@ VALUES = st.fixed_dictionaries(
         "kubeReserved": st.dictionaries(st.sampled_from(["cpu", "memory", "ephemeral-storage", "x"]), AMOUNTS),
         "systemReserved": st.dictionaries(st.sampled_from(["cpu", "memory", "pid"]), AMOUNTS),
         "evictionHard": st.dictionaries(
-            st.sampled_from(["memory.available", "nodefs.available", "x"]),
-            st.sampled_from(["100Mi", "5%", "0%", "101%", "-1", "", "20Gi"]),
+            st.sampled_from(["memory.available", "nodefs.available", "imagefs.inodesFree", "pid.available", "x"]),
+            st.sampled_from(["100Mi", "5%", "05%", "0%", "101%", "-1", "", "0", "20Gi"]),
         ),
         "topologyManagerPolicy": st.sampled_from(["none", "restricted", "x"]),
         "topologyManagerScope": st.sampled_from(["pod", "x"]),
@@ -252,6 +252,7 @@ def test_what_nearly_all_nodes_have_is_plainly_accepted() -> None:
             "reservedSystemCPUs": "0-1",
             "kubeReserved": {"cpu": "500m"},
         },
+        {"evictionHard": {"memory.available": "200Mi", "nodefs.available": "10%", "imagefs.inodesFree": "5%"}},
     ):
         decoded = plain_values({**KUBEADM, **values}, 36)
         assert decoded is not None
