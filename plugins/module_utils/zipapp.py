@@ -31,7 +31,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def build(module: str, interpreter: str) -> bytes:
-    """The program whose main() is in `module`, named as seen from here ("node.reconcile_program")."""
+    """The program whose main() is in `module`, named as seen from here ("node.reconcile.program")."""
     sources = {}
     waiting = ["startup", module]
     while waiting:

@@ -232,7 +232,7 @@ from ..module_utils.ansible_module import (
     wanted_settings,
 )
 from ..module_utils.errors import InputError, option
-from ..module_utils.kubelet.configuration import Configuration
+from ..module_utils.kubelet.file.configuration import Configuration
 from ..module_utils.node.allocation import Question, compare_plans, default_configuration, plan_allocations
 from ..module_utils.node.node import Node
 from ..module_utils.topology.description import describe_machine

@@ -265,10 +265,10 @@ from ..module_utils.ansible_module import (
 )
 from ..module_utils.errors import InputError, RefusedError, option
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
-from ..module_utils.kubelet.process import find_kubelet
+from ..module_utils.kubelet.installed.process import find_kubelet
 from ..module_utils.kubelet.settings import version_notes
 from ..module_utils.node.allocation import Question, seed_state
-from ..module_utils.node.checkpoint import (
+from ..module_utils.node.checkpoint_plan import (
     Plan,
     given_content,
     loss_error,
@@ -326,7 +326,7 @@ def plan_memory(node: Node, parameters: Mapping[str, Any]) -> MemoryPlan:
         return MemoryPlan(None, "")
     # Imported here: it checks a whole configuration.
     from ..module_utils.node.prediction import predict_configuration
-    from ..module_utils.node.start import memory_plan
+    from ..module_utils.node.start_report import memory_plan
 
     return memory_plan(node, predict_configuration(node, wanted_settings(node, parameters)))
 

@@ -169,7 +169,7 @@ from ..module_utils.kubelet.settings import plan_settings
 from ..module_utils.node.drift import describe_drift
 from ..module_utils.node.prediction import config_after, predicted_starts
 from ..module_utils.node.sources import read_sources
-from ..module_utils.node.start import memory_plan
+from ..module_utils.node.start_report import memory_plan
 from ..module_utils.state.verdict import judge
 from ..module_utils.tree import Tree
 

@@ -96,11 +96,11 @@ from ..module_utils.errors import InputError, NodeError, RefusedError, option
 from ..module_utils.files import remove_file, replace_file
 
 # Imported, so that Ansible brings it.
-from ..module_utils.node import reconcile_program
+from ..module_utils.node.reconcile import program
 from ..module_utils.tree import Tree
 from ..module_utils.zipapp import build
 
-PROGRAM = "node." + reconcile_program.__name__.rpartition(".")[2]
+PROGRAM = program.__name__.partition(".module_utils.")[2]
 MODE = 0o755
 
 # Where a Python is: the program, and the directories that it reads its own modules from.

@@ -369,8 +369,8 @@ kubelet:
 from typing import Any, Mapping
 
 from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, run, wanted_settings
+from ..module_utils.node.change.plan import ROLLBACK, ROLLOUT, Terms, rollout_report
 from ..module_utils.node.node import minor_version
-from ..module_utils.node.rollout import ROLLBACK, ROLLOUT, Terms, rollout_report
 from ..module_utils.tree import Tree
 
 
@@ -387,7 +387,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     report = rollout_report(node, wanted, terms)
     if parameters["upgrade_to"]:
         # Imported here: every import costs time on every node.
-        from ..module_utils.node.upgrade import upgrade_report
+        from ..module_utils.node.change.upgrade import upgrade_report
 
         minor = minor_version(parameters["upgrade_to"], "upgrade_to")
         report["upgrade"] = upgrade_report(node, minor) if node.installation is not None else None

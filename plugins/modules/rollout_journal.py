@@ -126,7 +126,7 @@ from typing import Any, Mapping
 
 from ..module_utils.ansible_module import Outcome, difference, run
 from ..module_utils.errors import RefusedError
-from ..module_utils.node.journal import (
+from ..module_utils.node.change.journal import (
     CHANGING,
     DRAINING,
     PHASES,
@@ -140,7 +140,7 @@ from ..module_utils.node.journal import (
     save_files,
     write_journal,
 )
-from ..module_utils.node.places import LAST, OPEN
+from ..module_utils.node.change.places import LAST, OPEN
 from ..module_utils.tree import Tree
 
 JOURNALS = {"open": OPEN, "last": LAST}

@@ -135,7 +135,7 @@ unknown:
 from typing import Any, Mapping
 
 from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, run, wanted_settings
-from ..module_utils.node.start import start_report
+from ..module_utils.node.start_report import start_report
 from ..module_utils.tree import Tree
 
 

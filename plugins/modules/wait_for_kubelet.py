@@ -103,7 +103,7 @@ from typing import Any, Mapping
 
 from ..module_utils.ansible_module import KUBELET, Outcome, node_of, run
 from ..module_utils.errors import InputError, NodeError, option
-from ..module_utils.node.health import Answer, Watch, find_life, last_words
+from ..module_utils.node.change.health import Answer, Watch, find_life, last_words
 from ..module_utils.tree import Tree
 
 

@@ -15,7 +15,7 @@ from typing import Callable
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile_pass import reconcile_pods
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.run import reconcile_pods
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree

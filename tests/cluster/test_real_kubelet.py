@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.version import running_version
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.version import running_version
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs

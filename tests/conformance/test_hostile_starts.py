@@ -19,7 +19,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import CPUManagerError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start import start_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import start_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
 
 from .start_case import BASE_FLAGS, CONFIG, DROP_INS, STATES, machine_root

@@ -15,8 +15,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import TakeError, take_mask
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.policy import AllocationError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.running_state import MemoryState
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import StaticPolicy
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory import MemoryState
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import (
     CPUTopology,
     kubelet_view,

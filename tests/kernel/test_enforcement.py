@@ -15,9 +15,9 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import observation
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.enforcement import Enforcement, compare
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile_pass import reconcile_pods
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.compare import Enforcement, compare
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.run import reconcile_pods
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree

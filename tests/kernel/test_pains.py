@@ -20,7 +20,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict_values
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile_pass import reconcile_pods
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.run import reconcile_pods
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reserve import reserve
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 

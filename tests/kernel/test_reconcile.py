@@ -21,8 +21,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import observation
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import Listed
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile_pass import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.plan import Listed
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.run import (
     Answer,
     reconcile_listed,
     reconcile_pods,

@@ -40,22 +40,24 @@ class Area(NamedTuple):
     tests: tuple[str, ...]
 
 
+_CHECKS = ("amount", "configuration", "gates", "memory_manager", "topology_manager", "validation")
+
 AREAS = {
     "cpuset": Area(("cpuset.py",), (UNIT + "test_cpuset.py", "tests/unit/plugins/filter/test_cpuset.py")),
     "policy": Area(("policy/*.py",), (UNIT + "policy", "tests/conformance/test_vectors.py")),
     "state": Area(("state/*.py",), (UNIT + "state",)),
     "cgroup": Area(("cgroup/*.py",), (UNIT + "cgroup",)),
     "kubelet": Area(
-        tuple("kubelet/%s.py" % name for name in ("*_check", "amount", "validation", "settings")),
+        ("kubelet/settings.py", *("kubelet/start/checks/%s.py" % name for name in _CHECKS)),
         (
-            *(UNIT + "kubelet/test_%s.py" % name for name in ("amount", "effective", "finding", "flags")),
-            *(UNIT + "kubelet/test_%s.py" % name for name in ("gate_check", "gates", "memory_check", "settings")),
-            *(UNIT + "kubelet/test_%s.py" % name for name in ("start_check", "topology_check", "validation")),
+            *(UNIT + "kubelet/%s.py" % name for name in ("test_effective", "test_settings", "installed/test_flags")),
+            *(UNIT + "kubelet/%s.py" % name for name in ("gates/test_enabled", "start/test_finding")),
+            *(UNIT + "kubelet/start/checks/test_%s.py" % name for name in _CHECKS),
             "tests/conformance/test_start_checks.py",
         ),
     ),
-    "node": Area(("node/*.py",), (UNIT + "node",)),
-    "files": Area(("files.py",), (UNIT + "test_files.py", UNIT + "node/test_journal.py")),
+    "node": Area(("node/*.py", "node/*/*.py"), (UNIT + "node",)),
+    "files": Area(("files.py",), (UNIT + "test_files.py", UNIT + "node/change/test_journal.py")),
 }
 
 

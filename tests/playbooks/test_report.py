@@ -16,7 +16,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.distributions import DISTRIBUTIONS, NOWHERE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.distributions import (
+    DISTRIBUTIONS,
+    NOWHERE,
+)
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree

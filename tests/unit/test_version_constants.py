@@ -164,10 +164,12 @@ def test_what_names_a_version(source: str, names: set[str]) -> None:
 
 
 def test_what_is_used_elsewhere() -> None:
-    source = "from ..state.validation import OLD as AGED\nfrom .gates import LIVES\nif AGED < minor < LIVES[0]: pass"
+    source = (
+        "from ..state.validation import OLD as AGED\nfrom .gates.enabled import LIVES\nif AGED < minor < LIVES[0]: pass"
+    )
     assert compared("kubelet/settings.py", ast.parse(source)) == {
         ("state/validation.py", "OLD"),
-        ("kubelet/gates.py", "LIVES"),
+        ("kubelet/gates/enabled.py", "LIVES"),
     }
-    source = "from ...quantity import MOST\nif minor < MOST: pass"
-    assert compared("kubelet/start/load.py", ast.parse(source)) == {("quantity.py", "MOST")}
+    source = "from ....quantity import MOST\nif minor < MOST: pass"
+    assert compared("kubelet/start/loading/load.py", ast.parse(source)) == {("quantity.py", "MOST")}

@@ -10,8 +10,8 @@ from typing import Any, Iterator, Mapping
 
 from ..policy.options import manager_option_gate, option_gate
 from ..quantity import nanoseconds
-from .configuration import Configuration
-from .gates import CFS_QUOTA_PERIOD, CPU_OPTIONS, GATES, MEMORY_MANAGER, TOPOLOGY_OPTIONS, Gates
+from .file.configuration import Configuration
+from .gates.enabled import CFS_QUOTA_PERIOD, CPU_OPTIONS, GATES, MEMORY_MANAGER, TOPOLOGY_OPTIONS, Gates
 
 _DEFAULT_QUOTA_PERIOD = 100 * 10**6
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from ..errors import InputError
-from .configuration import API_VERSION, KIND, Configuration, ConfigurationError
-from .flags import FEATURE_GATES, FLAGS, NAMES, Given, values_of
-from .start.defaults import EVICTION_HARD
+from .file.configuration import API_VERSION, KIND, Configuration, ConfigurationError
+from .installed.flags import FEATURE_GATES, FLAGS, NAMES, Given, values_of
+from .start.checks.eviction_defaults import EVICTION_HARD
 
 # Filled in where the --config file has none, before anything is merged into it.
 _EVICTION = {"evictionHard": dict(EVICTION_HARD)}

@@ -14,10 +14,10 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Collection, Mapping
 
-from .distributions import Distribution
-from .editor import edit
+from .file.editor import edit
+from .file.values import REMOVE, value_at
+from .installed.distributions import Distribution
 from .settings import SETTINGS, written
-from .values import REMOVE, value_at
 
 _Fields = Mapping[Any, Any]
 

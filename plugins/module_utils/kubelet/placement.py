@@ -15,14 +15,14 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..errors import InputError, RefusedError, option
 from ..state.validation import NONE
-from .configuration import API_VERSION, KIND, Configuration, KubeletConfiguration
-from .distributions import DROP_IN, DROP_IN_SINCE, FILE, FLAGS, NOWHERE, PATCHES_SINCE
 from .effective import effective_configuration
-from .flag_file import kubelet_arg_file, kubelet_args, line_words, with_lines
-from .flags import FEATURE_GATES, Given, arguments_for, read_flags, values_of
-from .installation import Installation
+from .file.configuration import API_VERSION, KIND, Configuration, KubeletConfiguration
+from .file.values import REMOVE, value_at
+from .installed.distributions import DROP_IN, DROP_IN_SINCE, FILE, FLAGS, NOWHERE, PATCHES_SINCE
+from .installed.flag_file import kubelet_arg_file, kubelet_args, line_words, with_lines
+from .installed.flags import FEATURE_GATES, Given, arguments_for, read_flags, values_of
+from .installed.installation import Installation
 from .settings import SETTINGS, Plan, written
-from .values import REMOVE, value_at
 
 _HEADER = "# The kubelet's CPU settings, written by kubenode.cpu_manager.\napiVersion: %s\nkind: %s\n" % (
     API_VERSION,

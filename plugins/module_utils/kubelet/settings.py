@@ -17,13 +17,13 @@ from ..cpuset import CPUSet
 from ..errors import InputError, RefusedError, option
 from ..quantity import millis, nanoseconds
 from ..state.validation import NEWEST_MINOR, NONE, STATIC, CPUManagerConfig
-from .configuration import Configuration, ConfigurationError, changed_values
-from .values import REMOVE, value_at
+from .file.configuration import Configuration, ConfigurationError, changed_values
+from .file.values import REMOVE, value_at
 
 if TYPE_CHECKING:
     from ..topology.model import Topology
-    from .finding import Finding, Host
     from .start.engine import Prediction
+    from .start.finding import Finding, Host
 
 # The kind of an error where no kubelet would start.
 WOULD_NOT_START = "would_not_start"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet
-from ..kubelet.configuration import API_VERSION, KIND, Configuration
-from ..kubelet.finding import Host
+from ..kubelet.file.configuration import API_VERSION, KIND, Configuration
 from ..kubelet.settings import needed_config, plan_settings
 from ..kubelet.start.engine import predict_values
+from ..kubelet.start.finding import Host
 from ..policy.assignment import EndlessDistributionError
 from ..policy.hints import TopologyManager
 from ..policy.manager import Admission, CPUManager

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 
 from ..cpuset import CPUSet
 from ..errors import CPUManagerError, InputError, NodeError, RefusedError
-from ..kubelet.configuration import Configuration, ConfigurationError
+from ..kubelet.file.configuration import Configuration, ConfigurationError
+from ..kubelet.file.values import value_at
 from ..kubelet.settings import (
     SETTINGS,
     Plan,
@@ -21,15 +22,14 @@ from ..kubelet.settings import (
     version_notes,
     wanted_reservation_notes,
 )
-from ..kubelet.values import value_at
 from ..state.assignments import State
 from ..state.validation import CPUManagerConfig
 from ..state.verdict import ABSENT, ACCEPTED, REFUSED, Judgement, judge, readable
 from ..topology.model import Topology
 
 if TYPE_CHECKING:
-    from ..kubelet.finding import Host
     from ..kubelet.start.engine import Prediction
+    from ..kubelet.start.finding import Host
 
     # What the cgroups need is compiled only on nodes with pods.
     from .observation import Observed
@@ -141,7 +141,7 @@ def report(
         notes += isolation_notes(topology, CPUSet.parse(cpus["shared"]), CPUSet.parse(cpus["exclusive"]))
     enforcement = None
     if observed is not None:
-        from .enforcement import compare
+        from .reconcile.compare import compare
 
         # What a kubelet would not take is reset or repaired first, and then gives the CPUs out anew.
         compared = compare(observed, judgement.policy_name, judgement.state if judgement.verdict == ACCEPTED else None)

@@ -11,15 +11,15 @@ import stat
 from typing import TYPE_CHECKING, Any, Mapping
 
 from ..errors import PERMISSION, NodeError, RefusedError
-from ..kubelet.installation import may_give_flags
+from ..kubelet.installed.installation import may_give_flags
 from ..kubelet.start.engine import Given
 from ..tree import OverlaidTree, Tree
 from .node import Node
 
 if TYPE_CHECKING:
-    from ..kubelet.configuration import Configuration
+    from ..kubelet.file.configuration import Configuration
     from ..kubelet.settings import Plan
-    from ..kubelet.start.file_state import Absent, DropIns, FileState
+    from ..kubelet.start.loading.file_state import Absent, DropIns, FileState
 
 
 def given_of(node: Node) -> Given:
@@ -34,7 +34,7 @@ def given_of(node: Node) -> Given:
     words: list[str] = []
     if arguments or may_give_flags(tree, known):
         # Imported here: a node that neither runs a kubelet nor gives it flags is read faster without.
-        from ..kubelet.given_flags import find_words
+        from ..kubelet.installed.given_flags import find_words
 
         words = find_words(tree, known, arguments)
     return Given(
@@ -103,14 +103,14 @@ def _state_of(tree: Tree, path: str) -> FileState:
 
 def _missing() -> Absent:
     # Imported here, as below: nearly all nodes have their file.
-    from ..kubelet.start.file_state import Absent
+    from ..kubelet.start.loading.file_state import Absent
 
     return Absent.MISSING
 
 
 def _place_of(here: str) -> Absent:
     """What is in the place of a file that cannot be read."""
-    from ..kubelet.start.file_state import Absent
+    from ..kubelet.start.loading.file_state import Absent
 
     try:
         return Absent.DIRECTORY if stat.S_ISDIR(os.stat(here).st_mode) else Absent.UNREADABLE

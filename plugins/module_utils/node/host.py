@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ..errors import NodeError
-from ..kubelet.finding import Host
+from ..kubelet.start.finding import Host
 from ..topology.kubelet_view import kubelet_view
 
 if TYPE_CHECKING:

@@ -152,7 +152,7 @@ def _huge_pages(tree: Tree, path: str) -> dict[str, int] | None:
     names = tree.names(path)
     if not names:
         return {}
-    from ..kubelet.amount import BINARY, Amount
+    from ..kubelet.start.checks.amount import BINARY, Amount
 
     found = {}
     for name in names:

@@ -10,18 +10,18 @@ import os
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ..errors import PERMISSION, InputError, NodeError, RefusedError, option
-from ..kubelet.configuration import Configuration, KubeletConfiguration
-from ..kubelet.distributions import CONTAINERD, DISTRIBUTIONS, DROP_IN_SUFFIX, KUBELET_ROOT, marks_of
-from ..kubelet.installation import Installation, find_installation
-from ..kubelet.process import Search, search_kubelet
+from ..kubelet.file.configuration import Configuration, KubeletConfiguration
+from ..kubelet.installed.distributions import CONTAINERD, DISTRIBUTIONS, DROP_IN_SUFFIX, KUBELET_ROOT, marks_of
+from ..kubelet.installed.installation import Installation, find_installation
+from ..kubelet.installed.process import Search, search_kubelet
 from ..state.validation import FILE_NAME, MEMORY_FILE_NAME, NEWEST_MINOR, OLDEST_MINOR
 from ..topology.model import Topology
 from ..topology.sysfs import read_sysfs
 from ..tree import Tree
-from .places import LAST, OPEN
+from .change.places import LAST, OPEN
 
 if TYPE_CHECKING:
-    from ..kubelet.finding import Host
+    from ..kubelet.start.finding import Host
     from .observation import Observed
 
 # Of both drivers, in both versions of cgroups, where these usually are.
@@ -195,7 +195,7 @@ class Node:
         if not self.tree.live or self.installation is None or self.installation.pid is None:
             return None
         # Imported here: who knows the version gives it.
-        from ..kubelet.version import running_version
+        from ..kubelet.installed.version import running_version
 
         return running_version(self.installation.pid) or None
 

@@ -13,7 +13,7 @@ from ..cpuset import CPUSet
 from ..errors import InputError, NodeError
 from ..tree import Tree
 from ..workload.logs import LoggedContainer, logged_containers
-from .containers import Running
+from .reconcile.decide import Running
 
 if TYPE_CHECKING:
     # Not every reader asks it.

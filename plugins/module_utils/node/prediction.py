@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Mapping
 
 from ..errors import RefusedError
-from ..kubelet.configuration import Configuration, KubeletConfiguration
+from ..kubelet.file.configuration import Configuration, KubeletConfiguration
 from ..kubelet.settings import check_wishes, needed_config, start_error
 from ..kubelet.start.engine import Prediction, predict, predict_plain
 from .drift import Starts

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from ..kubelet.distributions import DROP_IN, DROP_IN_NAME, FLAGS, KUBELET_ARG_NAME, PATCH_NAME
-from ..kubelet.given_flags import kubelet_arg_paths
+from ..kubelet.installed.distributions import DROP_IN, DROP_IN_NAME, FLAGS, KUBELET_ARG_NAME, PATCH_NAME
+from ..kubelet.installed.given_flags import kubelet_arg_paths
 from ..kubelet.placement import Sources
 from .node import Node
 

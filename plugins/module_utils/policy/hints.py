@@ -166,7 +166,7 @@ def _is_single(hint: Hint) -> bool:
 def _integer(name: str, text: str) -> int:
     # Imported here: hardly any machine has so many NUMA nodes.
     from ..errors import GoError
-    from ..state.golang import read_integer
+    from ..golang import read_integer
 
     try:
         return read_integer(text)

@@ -16,10 +16,10 @@ from ..cpuset import CPUSet
 from ..errors import InputError
 from ..state.assignments import State
 from ..state.checkpoint import write_checkpoint
-from ..state.memory import MemoryState
 from ..workload.pods import Pod
 from .hints import CONTAINER, NONE, POD, Hint, TopologyManager
 from .policy import AllocationError, Policy
+from .running_state import MemoryState
 
 TOPOLOGY_AFFINITY_ERROR = "TopologyAffinityError"
 

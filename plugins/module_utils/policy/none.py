@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-from ..state.memory import MemoryState
 from ..workload.pods import Pod
 from .hints import Hint
 from .policy import Policy
+from .running_state import MemoryState
 
 
 class NonePolicy(Policy):

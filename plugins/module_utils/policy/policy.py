@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..cpuset import CPUSet
-from ..state.memory import MemoryState
 from ..workload.pods import Pod
 from .hints import Hint
+from .running_state import MemoryState
 
 
 class AllocationError(Exception):

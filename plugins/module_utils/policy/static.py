@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from ..cpuset import CPUSet, count_bits
 from ..errors import KubeletError
-from ..state.memory import MemoryState
 from ..state.validation import STATIC, CPUManagerConfig, check_state, first_state
 from ..topology.kubelet_view import CPUTopology
 from ..workload.pods import INIT, SIDECAR, Pod
@@ -20,6 +19,7 @@ from .hints import Hint, numa_masks
 from .options import StaticOptions, check_machine
 from .policy import AllocationError, Policy, SMTAlignmentError, Summary
 from .reservation import kubelet_reservation
+from .running_state import MemoryState
 
 
 def new_static_policy(

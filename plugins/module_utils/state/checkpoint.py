@@ -92,7 +92,7 @@ class CheckpointError(Exception):
 
 def restore_error(cause: object, path: str) -> str:
     """What the kubelet says, as a whole, when it cannot restore its state from the file."""
-    from .golang import quote
+    from ..golang import quote
 
     return (
         "could not restore state from checkpoint: %s, please drain this node and delete the CPU manager checkpoint"
@@ -395,7 +395,7 @@ def _cpus(text: str, where: str, *names: str) -> CPUSet:
         return CPUSet.parse_plain(text)
     except InputError:
         from ..errors import GoError
-        from .golang import quote, read_cpus
+        from ..golang import quote, read_cpus
     try:
         # It takes more, such as "+1".
         return read_cpus(text)

@@ -13,6 +13,7 @@ from typing import Any, Callable
 
 from ..cpuset import MAX_CPUS, CPUSet
 from ..errors import GoError
+from ..golang import Number, Object, read_cpus, read_json
 from .checkpoint import (
     CORRUPTED,
     FORMATS,
@@ -28,7 +29,6 @@ from .checkpoint import (
     json_text,
     migrated,
 )
-from .golang import Number, Object, read_cpus, read_json
 
 
 class _StoppedError(CheckpointError):

@@ -15,9 +15,9 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet
 from ..errors import GoError
+from ..golang import read_cpus
 from .assignments import State
 from .checkpoint import NAMELESS, Checkpoint, CheckpointError, ContainerIDs, Format1, Format3, decode_checkpoint
-from .golang import read_cpus
 from .validation import STATIC, CPUManagerConfig, pooled_cpus
 
 # In place of a container's name: the CPUs of a pod as a whole.

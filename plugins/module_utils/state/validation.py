@@ -98,7 +98,7 @@ def restore_state(
 
     checkpoint = read_checkpoint(content, minor, pod_level, container_ids)
     if checkpoint.policy_name != policy_name:
-        from .golang import quote
+        from ..golang import quote
 
         raise CheckpointError(
             "configured policy %s differs from state checkpoint policy %s"

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Mapping
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.finding import Finding
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.checked import Checked
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict_values
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.memory_state import memory_config
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import (
     checkpoint_findings,
     memory_state_findings,
 )

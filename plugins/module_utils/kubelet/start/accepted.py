@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A plain configuration with which a kubelet surely starts. For any other, start_check.py finds out more.
+"""A plain configuration with which a kubelet surely starts. For any other, whole.py finds out more.
 
 Nearly all nodes are so, and what the whole check takes is not compiled there. That both agree is held by a test.
 """
@@ -17,8 +17,8 @@ from ...policy.options import StaticOptions, check_machine, parse_static_options
 from ...policy.reservation import kubelet_reservation
 from ...quantity import millis
 from ...state.validation import NONE, STATIC, CPUManagerConfig
-from ..finding import Host
 from .checked import Checked
+from .finding import Host
 
 # Of these versions the default gates are known here: no option of a level that is switched off, no CPUs of whole pods.
 _OLDEST, _NEWEST = 33, 36

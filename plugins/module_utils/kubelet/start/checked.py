@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Mapping, NamedTuple
 if TYPE_CHECKING:
     from ...policy.options import StaticOptions
     from ...state.validation import CPUManagerConfig
-    from ..finding import Finding, Unknown
+    from .finding import Finding, Unknown
 
 
 class Checked(NamedTuple):

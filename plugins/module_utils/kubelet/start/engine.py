@@ -19,9 +19,9 @@ from .accepted import plainly_accepted
 from .plain import are_plain, plain_file, plain_values
 
 if TYPE_CHECKING:
-    from ..finding import Finding, Host, Unknown
     from .checked import Checked
-    from .file_state import DropIns, FileState
+    from .finding import Finding, Host, Unknown
+    from .loading.file_state import DropIns, FileState
 
 
 # The file that most kubelets have.

@@ -13,15 +13,15 @@ from __future__ import annotations
 from typing import Any, Mapping, Sequence
 
 from ...quantity import DurationError, nanoseconds
-from ..configuration import API_VERSION, KIND
-from ..document import is_json
-from ..yaml import ReadError, read
+from ..file.configuration import API_VERSION, KIND
+from ..file.document import is_json
+from ..file.yaml import ReadError, read
 
 TEXT, SWITCH, DURATION, TEXTS, SWITCHES, LIST = "text", "switch", "duration", "texts", "switches", "list"
 # Only as the zero that stands for the default.
 ZERO = "zero"
 
-# Of these any value of the right type is taken, or judged in start_check.py and what it calls.
+# Of these any value of the right type is taken, or judged in checks/ later.
 _BY_KIND: Mapping[str, str] = {
     TEXT: (
         "cgroupRoot clusterDomain containerLogMaxSize containerRuntimeEndpoint cpuManagerPolicy"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
-from ..finding import Finding, Host, Unknown, refused
-from ..gates import Gates
-from ..start_check import check_decoded
+from ..gates.enabled import Gates
 from .checked import Checked
+from .checks.configuration import check_decoded
 from .engine import Given, Prediction
+from .finding import Finding, Host, Unknown, refused
 
 if TYPE_CHECKING:
-    from .load import GateCheck, Ignored
+    from .loading.load import GateCheck, Ignored
     from .refusal import StartError
 
 
@@ -26,9 +26,9 @@ def check_plain(decoded: Mapping[str, Any], host: Host) -> Checked:
 
 def predict_fully(given: Given, host: Host) -> Prediction:
     # Imported here: nearly all nodes have a plain file, and every import costs time on every node.
-    from .command import apply_flags, check_command, check_creation, check_run, read_command
-    from .load import load_configuration
-    from .members import UNKNOWN
+    from .flags.command import apply_flags, check_command, check_creation, check_run, read_command
+    from .loading.load import load_configuration
+    from .loading.members import UNKNOWN
     from .refusal import StartError, UnpredictableError
 
     minor = host.minor
@@ -71,7 +71,7 @@ def _gate_check(minor: int, removal: str) -> GateCheck:
         if not gates:
             return None
         # Imported here: most nodes have no gates of their own.
-        from ..gate_check import gate_refusal
+        from .checks.gates import gate_refusal
 
         return gate_refusal(gates, minor, removal)
 
@@ -80,7 +80,7 @@ def _gate_check(minor: int, removal: str) -> GateCheck:
 
 def _end_of_validation(findings: Sequence[Finding]) -> int:
     """The number of the findings until the kubelet begins to run."""
-    from ..validation import CONTEXT
+    from .checks.validation import CONTEXT
 
     return max((number for number, one in enumerate(findings, 1) if one.context == CONTEXT), default=0)
 
@@ -115,6 +115,6 @@ def ignored_findings(ignored: Sequence[Ignored], minor: int) -> list[Finding]:
     if not ignored:
         return []
     # Imported here: nearly all files are in order.
-    from .ignored import finding_of
+    from .loading.ignored import finding_of
 
     return [finding_of(one, minor) for one in ignored]

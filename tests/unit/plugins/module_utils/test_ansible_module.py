@@ -20,7 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.ansible_modul
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import CPUManagerError, RefusedError, option
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import ConfigurationError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import ConfigurationError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import SETTINGS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree

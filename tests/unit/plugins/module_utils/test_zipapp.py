@@ -13,7 +13,7 @@ from typing import Iterator
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils import zipapp
 
-MODULE = "node.reconcile_program"
+MODULE = "node.reconcile.program"
 
 
 def test_a_program_runs_by_itself(tmp_path: Path) -> None:
@@ -40,11 +40,11 @@ def test_only_what_is_needed_is_in_it(tmp_path: Path) -> None:
     assert {
         "__main__.py",
         "cpu_manager/cpuset.py",
-        "cpu_manager/node/reconcile.py",
+        "cpu_manager/node/reconcile/program.py",
         "cpu_manager/node/__init__.py",
     } <= names
     # What is imported only where it is needed is needed, too.
-    assert {"cpu_manager/kubelet/document.py", "cpu_manager/state/decoding.py"} <= names
+    assert {"cpu_manager/kubelet/file/document.py", "cpu_manager/state/decoding.py"} <= names
     assert "cpu_manager/ansible_module.py" not in names
     assert "cpu_manager/node/drift.py" not in names
     assert not any("import ansible" in text or "from ansible" in text for text in texts)
@@ -67,7 +67,7 @@ def test_all_that_it_could_ever_import_is_in_it(tmp_path: Path) -> None:
     with zipfile.ZipFile(program) as archive:
         # Also what is imported only in a function, or for a type checker.
         imports = sorted({one for name in archive.namelist() for one in imported(name, archive.read(name))})
-    assert ("cpu_manager.kubelet.start", ("image_fields", "other_fields")) in imports
+    assert ("cpu_manager.kubelet.start.checks", ("image_fields", "other_fields")) in imports
     command = [sys.executable, "-I", "-c", IMPORT_ALL.format(imports=imports), str(program)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
     assert (done.returncode, done.stderr) == (0, "")

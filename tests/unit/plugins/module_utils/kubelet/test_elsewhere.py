@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.distributions import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.elsewhere import elsewhere
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.values import REMOVE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.distributions import (
     DISTRIBUTIONS,
     Distribution,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.elsewhere import elsewhere
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.values import REMOVE
 
 SETTINGS: dict[str, Any] = {
     "cpu_manager_policy": "static",

@@ -13,18 +13,13 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.effective import effective_configuration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import (
     Configuration,
     ConfigurationError,
     KubeletConfiguration,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.effective import effective_configuration
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.finding import (
-    Finding,
-    Host,
-    Unknown,
-    harmful,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.values import REMOVE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import (
     SETTINGS,
     WOULD_NOT_START,
@@ -48,7 +43,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start
     predict,
     predict_values,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.values import REMOVE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import (
+    Finding,
+    Host,
+    Unknown,
+    harmful,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import (
     CPUManagerConfig,

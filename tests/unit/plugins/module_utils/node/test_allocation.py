@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.finding import Host
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.allocation import (
     Question,
     compare_plans,

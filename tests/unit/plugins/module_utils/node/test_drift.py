@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import KubeletConfiguration
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.finding import Finding, Host, Unknown
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import (
+    KubeletConfiguration,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import (
     changes,
     check_settings,
@@ -27,6 +28,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start
     Prediction,
     predict_values,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding, Host, Unknown
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import Starts, describe_drift, report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.observation import Observed, observe
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State

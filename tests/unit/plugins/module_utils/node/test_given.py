@@ -15,7 +15,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.placement import plan_files
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import plan_settings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import Given
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.file_state import Absent
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.loading.file_state import Absent
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.given import (
     given_of,
     given_with,
@@ -23,7 +23,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.given im
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, minor_version
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.sources import read_sources
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start import predict_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import predict_start
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.finding import Host
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.host import host_of, other_host
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import PERMISSION, InputError, NodeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import (
     ConfigurationError,
     KubeletConfiguration,
 )

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.ansible_module import planned_config
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import CPUManagerError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.configuration import ConfigurationError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import ConfigurationError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import (
     SETTINGS,
     found_settings,
@@ -31,6 +31,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start
     Prediction,
     predict_values,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import Starts, report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.prediction import (
@@ -39,8 +40,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.predicti
     predict_configuration,
     predicted_starts,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.rollout import Terms, rollout_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import (
     predict_start,
     start_report,
     states_after,

@@ -20,12 +20,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.policy
     AllocationError,
     SMTAlignmentError,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.running_state import MemoryState
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import (
     StaticPolicy,
     new_static_policy,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory import MemoryState
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import StateError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import (
     CPUTopology,

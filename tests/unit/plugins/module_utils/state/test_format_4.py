@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils import state as state_package
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.golang import read_json
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
     CORRUPTED,
@@ -39,7 +40,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpo
     write_checkpoint,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.decoding import write_json
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.golang import read_json
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.repair import pins_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import CPUManagerConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import judge, readable

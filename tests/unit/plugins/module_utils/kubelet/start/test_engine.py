@@ -10,14 +10,14 @@ from typing import Any, Mapping, Sequence
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.finding import Finding, Host, Unknown
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import (
     Given,
     Prediction,
     predict,
     predict_values,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.file_state import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding, Host, Unknown
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.loading.file_state import (
     Absent,
     DropIns,
     FileState,

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.finding import Host
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start import engine, whole
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.accepted import plainly_accepted
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.plain import (
     are_plain,
     plain_file,

@@ -1,0 +1,137 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which flags the kubelet of a node is given: by its command line, else by the files of its distribution."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Container, Sequence
+
+from ...tree import Tree
+from ..file.configuration import ConfigurationError
+from .distributions import ENVIRONMENT, FLAGS, KUBELET_ARG, LINES, Distribution, service_of
+from .flag_file import environment_words, kubelet_args, line_words
+from .flags import END_OF_FLAGS, Given, read_flags
+from .unit import unit_command
+
+
+def find_flags(tree: Tree, known: Distribution, arguments: Sequence[str], pid: int | None) -> list[Given]:
+    """The flags of a distribution's kubelet that was started with these arguments, none where that is not known.
+
+    pid: of the one that runs. Raises NodeError for a file that cannot be read.
+    """
+    told = "its command line" if pid is None else "the command line of process %d" % pid
+    from_files = [
+        one
+        for file in known.flag_files
+        if file.form == KUBELET_ARG or tree.exists(file.path)
+        for one in _file_flags(tree, file.path, file.form)
+    ]
+    # MicroK8s' command line names the file alone.
+    if known.place == FLAGS:
+        return from_files
+    service = service_of(tree, known)
+    if known.has_kubelet_args:
+        # k3s and RKE2 give their kubelet what their files say, and then what they were given themselves. Of k3s that
+        # cannot be seen, and RKE2's kubelet is another process.
+        given = from_files + read_flags(_kubelet_args_of(unit_command(tree, service) or arguments), _unit(service))
+        names = {one.name for one in given}
+        # What else a running kubelet has it will be given again.
+        others = read_flags(arguments, told) if pid is not None and _is_kubelet(arguments) else []
+        return [one for one in others if one.name not in names] + given
+    if not arguments:
+        arguments, told = unit_command(tree, service), _unit(service)
+        if not _is_kubelet(arguments):
+            return from_files
+    # The files tell where a flag comes from.
+    sources = {(one.name, one.value): one.source for one in from_files}
+    return [one._replace(source=sources.get((one.name, one.value), one.source)) for one in read_flags(arguments, told)]
+
+
+def find_words(tree: Tree, known: Distribution, arguments: Sequence[str]) -> list[str]:
+    """All words that follow the program on the command line of a distribution's kubelet, as far as they can be seen.
+
+    arguments: what it was started with. Raises NodeError for a file that cannot be read.
+    """
+    is_in_files = known.place == FLAGS or known.has_kubelet_args
+    if not is_in_files:
+        arguments = arguments or unit_command(tree, service_of(tree, known))
+        if _is_kubelet(arguments):
+            return list(arguments[1:])
+    words = [
+        word
+        for file in known.flag_files
+        if file.form == KUBELET_ARG or tree.exists(file.path)
+        for _source, some in _words_of_file(tree, file.path, file.form)
+        for word in some
+    ]
+    if known.has_kubelet_args:
+        words += _kubelet_args_of(unit_command(tree, service_of(tree, known)) or arguments)
+    if is_in_files and _is_kubelet(arguments):
+        # What else a running kubelet has it will be given again.
+        words = _without(arguments[1:], {word.partition("=")[0] for word in words}) + words
+    return words
+
+
+def _without(words: Sequence[str], names: Container[str]) -> list[str]:
+    """The words without the flags of these names, and without their values."""
+    kept = []
+    is_left_out = False
+    for word in words:
+        if word.startswith("-"):
+            is_left_out = word.partition("=")[0] in names
+        if not is_left_out:
+            kept.append(word)
+    return kept
+
+
+def _unit(service: str) -> str:
+    return "the unit %s.service" % service
+
+
+def _is_kubelet(arguments: Sequence[str]) -> bool:
+    return posixpath.basename(arguments[0]) == "kubelet" if arguments else False
+
+
+def _kubelet_args_of(arguments: Sequence[str]) -> list[str]:
+    words: list[str] = []
+    for position, argument in enumerate(arguments):
+        if argument == END_OF_FLAGS:
+            break
+        name, equals, value = argument.partition("=")
+        if name == "--kubelet-arg":
+            words += [
+                "--" + word.lstrip("-") for word in ([value] if equals else arguments[position + 1 : position + 2])
+            ]
+    return words
+
+
+def _file_flags(tree: Tree, path: str, form: str) -> list[Given]:
+    return [one for file, words in _words_of_file(tree, path, form) for one in read_flags(words, file)]
+
+
+def _words_of_file(tree: Tree, path: str, form: str) -> list[tuple[str, list[str]]]:
+    """The words in a file, and in those beside it: [(path here, words)]."""
+    if form == KUBELET_ARG:
+        return _kubelet_arg_words(tree, path)
+    words = {ENVIRONMENT: environment_words, LINES: line_words}[form]
+    return [(tree.path(path), list(words(tree.read_text(path))))]
+
+
+def kubelet_arg_paths(tree: Tree, path: str) -> list[str]:
+    """k3s' or RKE2's configuration file and those beside it, in the order in which they are read."""
+    beside = ["%s.d/%s" % (path, name) for name in tree.names(path + ".d") if name.endswith((".yaml", ".yml"))]
+    return [file for file in (path, *beside) if tree.exists(file)]
+
+
+def _kubelet_arg_words(tree: Tree, path: str) -> list[tuple[str, list[str]]]:
+    """The kubelet's arguments in each of these files. Raises ConfigurationError."""
+    paths = kubelet_arg_paths(tree, path)
+    try:
+        return list(zip(map(tree.path, paths), kubelet_args(tree.read_text(file) for file in paths)))
+    except ValueError as error:
+        raise ConfigurationError(
+            "kubelet-arg cannot be read: %s" % error, tree.path(path), "write it as a list"
+        ) from error

@@ -1,0 +1,216 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What of its node, beside CPUs and memory, keeps a kubelet from starting: cgroups, systemd, swap, the kernel's flags.
+
+What cannot be seen from the node's files is told as such: see Unknown.
+Source: cmd/kubelet/app/server.go; pkg/kubelet/cm (container_manager_linux.go, node_container_manager_linux.go,
+cgroup_manager_linux.go, cgroup_v1_manager_linux.go, cgroup_v2_manager_linux.go).
+"""
+
+from __future__ import annotations
+
+from posixpath import normpath
+from typing import Any, Iterator, Mapping, Sequence
+
+from ....golang import quote
+from ..finding import Finding, Host, Unknown, refused
+
+SYSTEMD = "systemd"
+
+_CGROUP = "/sys/fs/cgroup"
+_PANIC = "error converting cgroup name "
+_SLICE = ".slice"
+
+# In the order in which the kubelet enforces them.
+_ENFORCEMENTS = (
+    ("system-reserved", "System Reserved", "systemReserved"),
+    ("kube-reserved", "Kube Reserved", "kubeReserved"),
+    ("system-reserved-compressible", "System Reserved Compressible", "systemReserved"),
+    ("kube-reserved-compressible", "Kube Reserved Compressible", "kubeReserved"),
+)
+
+# What protectKernelDefaults wants.
+_KERNEL_FLAGS = {
+    "vm/overcommit_memory": 1,
+    "vm/panic_on_oom": 0,
+    "kernel/panic": 10,
+    "kernel/panic_on_oops": 1,
+    "kernel/keys/root_maxkeys": 1000000,
+    "kernel/keys/root_maxbytes": 25000000,
+}
+
+
+def swap_findings(values: Mapping[str, Any], has_swap_gate: bool, host: Host) -> Iterator[Finding]:
+    """What the kubelet refuses of swap, before it makes its managers."""
+    swap = values.get("memorySwap")
+    is_limited = isinstance(swap, Mapping) and swap.get("swapBehavior") == "LimitedSwap"
+    if has_swap_gate and is_limited and host.cgroup_v1:
+        yield refused(
+            "swap feature is enabled and LimitedSwap but it is only supported with cgroupv2",
+            "the host has cgroup v1",
+            "set memorySwap.swapBehavior: NoSwap, or boot the host with cgroup v2",
+            "memorySwap.swapBehavior",
+        )
+    if host.swap_on and values.get("failSwapOn", True):
+        yield refused(
+            "running with swap on is not supported, please disable swap or set --fail-swap-on flag to false",
+            "the node has swap",
+            "switch swap off (swapoff -a, and in /etc/fstab), or set failSwapOn: false",
+            "failSwapOn",
+        )
+
+
+def cgroup_root_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | Unknown]:
+    """Whether there is the cgroup below which those of pods are to be."""
+    root = values.get("cgroupRoot") or "/"
+    if not values.get("cgroupsPerQOS", True):
+        return
+    fault, unseen = _cgroup_fault(_cgroupfs_name(root), values, host)
+    if unseen:
+        yield _not_seen(root, "cgroupRoot")
+    elif fault:
+        yield refused(
+            fault if fault.startswith(_PANIC) else "invalid configuration: " + fault,
+            "there is no cgroup %s" % root,
+            "make the cgroup before the kubelet starts, or remove cgroupRoot",
+            "cgroupRoot",
+        )
+
+
+def node_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | Unknown]:
+    """What the kubelet refuses when it sets the node up: kernel flags, its driver of cgroups, reserved cgroups."""
+    if values.get("protectKernelDefaults"):
+        yield from _kernel_findings(host)
+    driver = values.get("cgroupDriver")
+    if driver == SYSTEMD and values.get("cgroupsPerQOS", True) and host.has_systemd is False:
+        yield refused(
+            "systemd not running on this host, cannot use systemd cgroups manager",
+            "the node was not booted with systemd",
+            "set cgroupDriver: cgroupfs, for the container runtime, too",
+            "cgroupDriver",
+        )
+    enforced = values.get("enforceNodeAllocatable") or ()
+    for enforcement, title, field in _ENFORCEMENTS:
+        if enforcement in enforced:
+            given = values.get(field + "Cgroup") or ""
+            yield from _enforcement_findings(values, host, title, field, given)
+    if values.get("systemCgroups") == "/":
+        yield refused(
+            'system container cannot be root ("/")',
+            "the processes of the system cannot be moved to the topmost cgroup, in which they are",
+            "name another cgroup, or remove systemCgroups",
+            "systemCgroups",
+        )
+
+
+def _enforcement_findings(
+    values: Mapping[str, Any], host: Host, title: str, field: str, given: str
+) -> Iterator[Finding | Unknown]:
+    where = field + "Cgroup"
+    prefix = "Failed to enforce %s Cgroup Limits on %s: " % (title, quote(given))
+    name = _systemd_name(given) if values.get("cgroupDriver") == SYSTEMD else _cgroupfs_name(given)
+    if not values.get(field) and not (field == "systemReserved" and values.get("reservedSystemCPUs")):
+        yield refused(
+            prefix + "%s cgroup is not configured properly" % _shown(name),
+            "nothing is reserved in %s that could be enforced" % field,
+            "set %s, or remove it from enforceNodeAllocatable" % field,
+            where,
+        )
+        return
+    fault, unseen = _cgroup_fault(name, values, host)
+    if unseen:
+        yield _not_seen(given, where)
+    elif fault:
+        yield refused(
+            fault if fault.startswith(_PANIC) else prefix + fault,
+            "there is no cgroup %s" % given,
+            "make the cgroup before the kubelet starts, or remove it from enforceNodeAllocatable",
+            where,
+        )
+
+
+def _kernel_findings(host: Host) -> Iterator[Finding | Unknown]:
+    unseen = ""
+    for flag, wanted in _KERNEL_FLAGS.items():
+        found = host.kernel_flag(flag)
+        if found is None:
+            unseen = unseen or flag
+        elif found != wanted:
+            yield refused(
+                "invalid kernel flag: %s, expected value: %d, actual value: %d" % (flag, wanted, found),
+                "protectKernelDefaults is set, and the kernel has another value",
+                "set %s = %d in /etc/sysctl.d, or remove protectKernelDefaults" % (flag.replace("/", "."), wanted),
+                "protectKernelDefaults",
+            )
+    if unseen:
+        yield Unknown("/proc/sys/%s is not among the node's files" % unseen, "protectKernelDefaults")
+
+
+# --- cgroups ---------------------------------------------------------------------------------------------
+
+
+def _cgroup_fault(name: Sequence[str], values: Mapping[str, Any], host: Host) -> tuple[str, bool]:
+    """(what the kubelet says of a cgroup that is not there, whether that cannot be seen)."""
+    path = _systemd_path(name) if values.get("cgroupDriver") == SYSTEMD else _cgroupfs_path(name)
+    if path is None:
+        what = "[%s]" % " ".join(name)
+        slice_name = "-".join(_escaped(name)) + _SLICE
+        return "%s[%s] to systemd format: invalid slice name: %s" % (_PANIC, what, slice_name), False
+    if path == "/":
+        return "", False
+    lacks = host.lacks_cgroup(path[1:])
+    return _missing(name, path, host.cgroup_v1) if lacks else "", lacks is None
+
+
+def _cgroupfs_name(path: str) -> list[str]:
+    parts = path[1:].split("/") if path.startswith("/") else path.split("/")
+    return [] if parts == [""] else parts
+
+
+def _cgroupfs_path(name: Sequence[str]) -> str:
+    path = normpath("/".join(part for part in name if part))
+    return "/" if path == "." else "/" + path
+
+
+def _systemd_name(path: str) -> list[str]:
+    """The kubelet looks at the last part alone: its dashes lead downwards."""
+    base = path.rstrip("/").rpartition("/")[2] or path[:1]
+    base = base[: -len(_SLICE)] if base.endswith(_SLICE) else base
+    return [part.replace("_", "-") for part in base.split("-")]
+
+
+def _systemd_path(name: Sequence[str]) -> str | None:
+    """The path of the slice; None where systemd can have none of this name, and the kubelet panics."""
+    parts = _escaped(name)
+    if parts in ([], [""], ["", ""]):
+        return "/"
+    if not all(parts) or any("/" in part for part in parts):
+        return None
+    return "/" + "/".join("-".join(parts[: end + 1]) + _SLICE for end in range(len(parts)))
+
+
+def _escaped(name: Sequence[str]) -> list[str]:
+    return [part.replace("-", "_") for part in name]
+
+
+def _shown(name: Sequence[str]) -> str:
+    """As Go prints a list of quoted texts."""
+    return "[%s]" % " ".join(map(quote, name))
+
+
+def _missing(name: Sequence[str], path: str, cgroup_v1: bool) -> str:
+    if cgroup_v1:
+        # The paths follow, in random order.
+        return "cgroup %s has some missing paths: %s" % (_shown(name), _CGROUP)
+    return "could not read controllers for cgroup %s: open %s/cgroup.controllers: no such file or directory" % (
+        _shown(name),
+        normpath(_CGROUP + path),
+    )
+
+
+def _not_seen(cgroup: str, where: str) -> Unknown:
+    return Unknown(
+        "whether there is a cgroup %s cannot be seen: the node's files have no /sys/fs/cgroup" % cgroup, where
+    )

@@ -1,0 +1,249 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The kubelet's validation of its configuration; here the fields about CPUs, memory, NUMA nodes and cgroups.
+
+All is found that it refuses, in its order; it prints several refusals as a list. reservedSystemCPUs and reservedMemory
+are checked with what the machine has.
+Source: pkg/kubelet/apis/config/validation (validation.go, validation_linux.go), Kubernetes 1.33 to 1.36; of older
+versions only what is in this file.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any, Iterator, Mapping
+
+from ....golang import quote
+from ....policy.hints import POLICIES, SCOPES
+from ...gates.enabled import CFS_QUOTA_PERIOD, Gates
+from ..finding import Finding, Host, refused
+from . import image_fields, other_fields
+from .amount import duration_text
+from .field_values import FieldValues
+from .invalid import gate_is_off, invalid, one_of
+from .logging import logging_findings
+
+_MILLISECOND = 10**6
+_DEFAULT_PERIOD = 100 * _MILLISECOND
+_LONGEST_PERIOD = 1000 * _MILLISECOND
+
+_PODS, _SYSTEM, _KUBE, _NO_ENFORCEMENT = "pods", "system-reserved", "kube-reserved", "none"
+_COMPRESSIBLE = "-compressible"
+_COMPRESSIBLE_SINCE = 32
+
+_CGROUP_V1_FATAL_SINCE = 35
+
+# From this minor version on the other fields are checked as well.
+_WHOLE_SINCE = 33
+
+CONTEXT = "failed to validate kubelet configuration, error: "
+# A list may have very many entries that are wrong.
+_MOST_FINDINGS = 100
+
+
+def validation_findings(
+    values: Mapping[str, Any], gates: Gates, host: Host, emptied: frozenset[str] = frozenset()
+) -> list[Finding]:
+    """What the kubelet refuses of decoded values before it looks at the machine; of the reserved CPUs nothing.
+
+    emptied: the fields that a flag gives an empty value, in whose place no default comes.
+    """
+    fields = FieldValues(values, host.minor, emptied)
+    if host.minor < _WHOLE_SINCE:
+        older = [_period_findings, _topology_findings, _enforcement_findings]
+        findings = [finding for check in older for finding in islice(check(fields, gates), _MOST_FINDINGS)]
+        findings += _cgroup_version_findings(fields, host)
+    else:
+        findings = [*islice(_all_findings(fields, gates, host), _MOST_FINDINGS)]
+    return [one if one.context else one._replace(context=CONTEXT) for one in findings]
+
+
+def _all_findings(fields: FieldValues, gates: Gates, host: Host) -> Iterator[Finding]:
+    yield from logging_findings(fields, gates)
+    yield from other_fields.event_findings(fields)
+    yield from _period_findings(fields, gates)
+    yield from image_fields.image_findings(fields, gates)
+    yield from other_fields.limit_findings(fields, gates)
+    yield from other_fields.taint_findings(fields)
+    yield from _topology_findings(fields, gates)
+    yield from other_fields.shutdown_findings(fields, gates)
+    yield from other_fields.swap_findings(fields, gates)
+    yield from other_fields.restart_findings(fields, gates)
+    yield from _enforcement_findings(fields, gates)
+    yield from other_fields.hairpin_findings(fields)
+    yield from image_fields.pull_findings(fields, gates)
+    yield from _cgroup_version_findings(fields, host)
+    yield from other_fields.metrics_findings(fields, gates)
+    yield from _memory_findings(fields, gates)
+    yield from other_fields.runtime_findings(fields, gates)
+
+
+def _period_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
+    where = "cpuCFSQuotaPeriod"
+    period = fields.number(where)
+    shown = "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {%s} " % duration_text(period)
+    if not gates.enabled(CFS_QUOTA_PERIOD):
+        if period != _DEFAULT_PERIOD:
+            yield invalid(
+                shown + "requires feature gate CustomCPUCFSQuotaPeriod",
+                "the gate is off, and only 100ms is allowed without it",
+                "set featureGates.CustomCPUCFSQuotaPeriod: true, or remove cpuCFSQuotaPeriod",
+                where,
+            )
+    elif not _MILLISECOND <= period <= _LONGEST_PERIOD:
+        yield invalid(
+            shown + "must be between 1ms and 1sec, inclusive",
+            "the period is out of range",
+            "write 1ms to 1s; 100ms is the default",
+            where,
+        )
+
+
+def _topology_findings(fields: FieldValues, _gates: Gates) -> Iterator[Finding]:
+    policy, scope = fields.text("topologyManagerPolicy"), fields.text("topologyManagerScope")
+    if policy not in POLICIES:
+        yield invalid(
+            "topologyManagerPolicy (--topology-manager-policy) %s must be one of: [%s]"
+            % (quote(policy), " ".join(map(quote, POLICIES))),
+            "there is no such policy",
+            "write one of %s" % ", ".join(POLICIES),
+            "topologyManagerPolicy",
+        )
+    if scope not in SCOPES:
+        yield invalid(
+            "topologyManagerScope (--topology-manager-scope) %s must be one of: %s"
+            % (quote(scope), ", or ".join(map(quote, SCOPES))),
+            "there is no such scope",
+            "write one of %s" % ", ".join(SCOPES),
+            "topologyManagerScope",
+        )
+
+
+# --- enforceNodeAllocatable ------------------------------------------------------------------------------------
+
+_ENFORCE = "enforceNodeAllocatable"
+
+
+def _enforcement_findings(fields: FieldValues, _gates: Gates) -> Iterator[Finding]:
+    names = [name for name in fields.items(_ENFORCE) if isinstance(name, str)]
+    given = set(names)
+    seen: set[str] = set()
+    compressible = fields.minor >= _COMPRESSIBLE_SINCE
+    for name in (_SYSTEM, _KUBE):
+        if compressible and name in given and name + _COMPRESSIBLE in given:
+            yield invalid(
+                'both "%s" and "%s" cannot be specified together in %s (--enforce-node-allocatable)'
+                % (name, name + _COMPRESSIBLE, _ENFORCE),
+                "the one includes the other",
+                "keep one of the two",
+                _ENFORCE,
+            )
+    for name in names:
+        if compressible and name in seen:
+            yield invalid(
+                "duplicated enforcements %s in %s (--enforce-node-allocatable)" % (quote(name), _ENFORCE),
+                "it is there twice",
+                "keep it once",
+                _ENFORCE,
+            )
+        elif name != _NO_ENFORCEMENT:
+            yield from _enforcement_faults(fields, name, compressible)
+        elif len(names) > 1:
+            yield invalid(
+                '%s (--enforce-node-allocatable) may not contain additional enforcements when "%s" is specified'
+                % (_ENFORCE, name),
+                "none excludes all others",
+                "keep none alone, or remove it",
+                _ENFORCE,
+            )
+        seen.add(name)
+
+
+def _enforcement_faults(fields: FieldValues, name: str, compressible: bool) -> Iterator[Finding]:
+    kinds = [kind for kind in (_SYSTEM, _KUBE) if name == kind or (compressible and name == kind + _COMPRESSIBLE)]
+    if not kinds and name != _PODS:
+        known = [_PODS, _SYSTEM, _KUBE, _NO_ENFORCEMENT]
+        if compressible:
+            known = [_PODS, _SYSTEM, _SYSTEM + _COMPRESSIBLE, _KUBE, _KUBE + _COMPRESSIBLE, _NO_ENFORCEMENT]
+        yield invalid(
+            "option %s specified for %s (--enforce-node-allocatable). Valid options are %s"
+            % (quote(name), _ENFORCE, one_of(known)),
+            "the kubelet 1.%d knows no such enforcement" % fields.minor,
+            "write one of %s" % ", ".join(known),
+            _ENFORCE,
+        )
+        return
+    for kind in kinds:
+        field = kind.replace("-r", "R") + "Cgroup"
+        if not fields.text(field):
+            included = '"%s" or "%s" included' % (kind, kind + _COMPRESSIBLE)
+            yield invalid(
+                "%s (--%s-cgroup) must be specified when %s in %s (--enforce-node-allocatable)"
+                % (field, kind, included if compressible else '"%s" contained' % kind, _ENFORCE),
+                "the kubelet has no cgroup to limit",
+                "set %s, or remove %s from %s" % (field, name, _ENFORCE),
+                field,
+            )
+    if not fields.is_true("cgroupsPerQOS"):
+        yield invalid(
+            "cgroupsPerQOS (--cgroups-per-qos) must be set to true when %s contained in %s"
+            " (--enforce-node-allocatable)" % (quote(name), _ENFORCE),
+            "without a cgroup for the pods the kubelet can enforce nothing",
+            "set cgroupsPerQOS: true, or enforceNodeAllocatable: [none]",
+            "cgroupsPerQOS",
+        )
+
+
+# --- cgroups and memory ----------------------------------------------------------------------------------------
+
+
+def _cgroup_version_findings(fields: FieldValues, host: Host) -> Iterator[Finding]:
+    if not host.cgroup_v1:
+        return
+    if fields.is_true("failCgroupV1"):
+        fatal = fields.minor >= _CGROUP_V1_FATAL_SINCE
+        state = "unsupported and will be removed in a future release" if fatal else "in maintenance mode"
+        given = fields.given.get("failCgroupV1") is not None
+        yield refused(
+            "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is " + state,
+            "the host has cgroup v1%s" % ("" if given else ", and from Kubernetes 1.35 on failCgroupV1 is true"),
+            "boot the host with cgroup v2, or set failCgroupV1: false",
+            "failCgroupV1",
+        )
+    if fields.given.get("singleProcessOOMKill") is False:
+        yield invalid(
+            "singleProcessOOMKill must not be explicitly set to false when using cgroup v1",
+            "the host has cgroup v1",
+            "remove it, or boot the host with cgroup v2",
+            "singleProcessOOMKill",
+        )
+
+
+_POLICY, _NO_RESERVATION, _TIERED = "memoryReservationPolicy", "None", "TieredReservation"
+_QOS_GATE = "MemoryQoS"
+
+
+def _memory_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
+    """What is for cgroup v2's control of memory."""
+    where = "memoryThrottlingFactor"
+    factor = fields.get(where)
+    if isinstance(factor, (int, float)) and not isinstance(factor, bool) and not 0 < factor <= 1:
+        from .field_syntax import float_text
+
+        yield invalid(
+            "memoryThrottlingFactor %s must be greater than 0 and less than or equal to 1.0" % float_text(factor),
+            "the number is out of range",
+            "write a number such as 0.9, the default",
+            where,
+        )
+    policy = fields.text(_POLICY) or _NO_RESERVATION
+    if policy == _TIERED and not gates.enabled(_QOS_GATE):
+        text = 'memoryReservationPolicy "TieredReservation" requires MemoryQoS feature gate to be enabled'
+        yield gate_is_off(text, _QOS_GATE, _POLICY)
+    elif policy not in (_NO_RESERVATION, _TIERED):
+        options = (_NO_RESERVATION, _TIERED)
+        text = "option %s specified for memoryReservationPolicy. Valid options are %s"
+        remedy = "write None, or TieredReservation"
+        yield invalid(text % (quote(policy), one_of(options)), "there is no such policy", remedy, _POLICY)

@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a start check finds, and the machine that it is done for."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, NamedTuple
+
+from ...errors import KubeletError
+from ...state.validation import NEWEST_MINOR
+from ...topology.kubelet_view import CPUTopology
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong with a configuration.
+
+    `text` is the kubelet's own; empty where it does harm and says nothing. `where` is the field, the flag or the file,
+    and `context` what the kubelet prints before the text.
+    """
+
+    text: str
+    cause: str
+    remedy: str
+    fatal: bool
+    where: str
+    context: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as modules return it."""
+        return dict(self._asdict())
+
+
+class Unknown(NamedTuple):
+    """What decides whether the kubelet starts, and cannot be seen. `where` is as in a Finding."""
+
+    reason: str
+    where: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as modules return it."""
+        return dict(self._asdict())
+
+
+def _not_known(_name: str) -> None:
+    return None
+
+
+class Host(NamedTuple):
+    """What of a node decides, beside its configuration, whether its kubelet starts."""
+
+    topology: CPUTopology
+    minor: int = NEWEST_MINOR
+    # The ids of all NUMA nodes, also those without CPUs, which None leaves out.
+    numa_nodes: tuple[int, ...] | None = None
+    distances: Mapping[int, Mapping[int, int]] = {}
+    # Bytes; None where it is not known.
+    memory: int | None = None
+    cgroup_v1: bool = False
+    # Bytes of the file system with the kubelet's directory; None where it is not known.
+    storage: int | None = None
+    # Whether one of the hierarchies that the kubelet uses has no cgroup of this path; None where it is not known.
+    lacks_cgroup: Callable[[str], bool | None] = _not_known
+    # Whether systemd runs; None where it is not known.
+    has_systemd: bool | None = None
+    swap_on: bool = False
+    # The value of a file below /proc/sys; None where it is not known.
+    kernel_flag: Callable[[str], int | None] = _not_known
+    # The version is not known, and the newest is assumed.
+    is_assumed: bool = False
+
+    def nodes(self) -> tuple[int, ...]:
+        """The ids of the NUMA nodes."""
+        return tuple(self.topology.numa_nodes) if self.numa_nodes is None else self.numa_nodes
+
+
+def refused(text: str, cause: str, remedy: str, where: str) -> Finding:
+    """The kubelet does not start."""
+    return Finding(text, cause, remedy, True, where)
+
+
+def harmful(cause: str, remedy: str, where: str, text: str = "") -> Finding:
+    """The kubelet starts, and something goes wrong later."""
+    return Finding(text, cause, remedy, False, where)
+
+
+def refused_by(error: KubeletError, cause: str, where: str, prefix: str = "") -> Finding:
+    """A refusal as another part of this project tells it."""
+    return refused(prefix + error.text, cause, error.remedy, where)

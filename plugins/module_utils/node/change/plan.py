@@ -1,0 +1,399 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a rollout or a rollback would do to a node, all of it decided before anything is touched.
+
+A change that was interrupted is taken back first. So the plan is made for the node as it will be then: its saved files
+lie over those that are there.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Any, Iterable, Mapping, NamedTuple
+
+from ...cpuset import CPUSet
+from ...errors import CPUManagerError, NodeError, RefusedError, option
+from ...kubelet.file.configuration import Configuration
+from ...kubelet.placement import plan_files, touched_files
+from ...kubelet.settings import SETTINGS, differences, found_settings, needed_config, plan_settings
+from ...kubelet.start.engine import Prediction
+from ...kubelet.start.finding import Finding, Unknown
+from ...state.validation import FILE_NAME, MEMORY_FILE_NAME, CPUManagerConfig
+from ...state.verdict import ACCEPTED, readable
+from ...tree import OverlaidTree, Tree
+from ..checkpoint_plan import loss_error, plan_valid
+from ..drift import (
+    BACK,
+    CONFIGURATION,
+    DRIFT,
+    NO_KUBELET,
+    RESET_CHECKPOINT,
+    RESET_MEMORY_STATE,
+    START,
+    START_KUBELET,
+    STOP_KUBELET,
+    report,
+)
+from ..memory_state import MemoryPlan, memory_loss_error
+from ..node import Node
+from ..prediction import predicted_starts
+from ..sources import read_sources
+from ..start_report import memory_plan, with_states
+from .journal import CHANGING, Journal, read_journal
+from .places import LAST, OPEN
+
+ROLLOUT, ROLLBACK = "rollout", "rollback"
+RESTORE_CONFIGURATION = "restore_configuration"
+
+# A restart with one of these changed admits every running pod as before.
+_HARMLESS = frozenset(("cpu_manager_reconcile_period", "cpu_cfs_quota", "cpu_cfs_quota_period"))
+# What the kubelet's managers save is of its time; a rollback puts back the configuration alone.
+_STATES = frozenset((FILE_NAME, MEMORY_FILE_NAME))
+
+# Kinds of refusals that are about the files as they will be.
+_OF_FILES = frozenset((CONFIGURATION, "no_kubelet", "would_not_start"))
+
+
+class Terms(NamedTuple):
+    """What the change is, and what it may do."""
+
+    # ROLLOUT or ROLLBACK.
+    change: str = ROLLOUT
+    # The rollout to go back from; empty for the last change, whichever it was of.
+    rollback_of: str = ""
+    # Whether pods may be drained; whether exclusive CPUs may be lost without a drain.
+    drain: bool = True
+    discard: bool = False
+    # Whether the kubelet is stopped before its files are changed.
+    manage_service: bool = True
+
+
+def rollout_report(node: Node, wanted: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
+    """The plan of a node, as plain data; see the module rollout_info for its shape.
+
+    What is found wrong and keeps the node from being changed is in `refusals`. Raises InputError and RefusedError for
+    what is wanted wrong, and NodeError for files without which nothing can be said of the node.
+    """
+    refusals: list[CPUManagerError] = []
+    journal = _journal(node.tree, refusals)
+    last = _journal(node.tree, refusals if terms.change == ROLLBACK else [], LAST)
+    exclusive_now = _exclusive(node)
+    notes = node.own_notes()
+    if journal is not None and journal.phase == CHANGING:
+        node = node.on(OverlaidTree(node.tree, {path: saved.content for path, saved in journal.files.items()}))
+    if terms.change == ROLLBACK:
+        plan = _rollback_plan(node, terms, last, journal, refusals)
+    else:
+        plan = _rollout_plan(node, wanted, refusals)
+    restarts = START_KUBELET in plan["actions"]
+    is_dead = bool(plan["found_refusal"]) and _is_down(node, journal)
+    drain = restarts and needs_drain(plan["actions"], plan["drift"]) and not is_dead
+    losses = plan.pop("losses")
+    refusals += [] if terms.discard or (drain and terms.drain) else losses
+    if restarts or journal is not None:
+        # Imported here: a node that stays as it is needs no look at its disk.
+        from ...writable import unwritable
+
+        refusals += unwritable(node.tree, [*plan["files"], OPEN])
+    if not terms.manage_service and _resets(plan["actions"]):
+        refusals += _running_kubelet(node)
+    if journal is not None and plan["found_refusal"] and not restarts and not refusals:
+        refusals.append(_stays_open(node, plan["found_refusal"]))
+    return {
+        **plan,
+        "notes": [*plan["notes"], *notes],
+        "drain": drain,
+        "drains": drain and terms.drain,
+        "refusals": [_refusal(error, journal) for error in refusals],
+        "journal": None if journal is None else {**journal.to_dict(), "exclusive_now": exclusive_now},
+        "last": None if last is None else last.to_dict(),
+    }
+
+
+def _journal(tree: Tree, refusals: list[CPUManagerError], *path: str) -> Journal | None:
+    try:
+        return read_journal(tree, *path)
+    except NodeError as error:
+        refusals.append(error)
+        return None
+
+
+def _exclusive(node: Node) -> str:
+    """The exclusive CPUs of containers, whatever else the checkpoint says."""
+    state = readable(node.checkpoint()).state
+    return str(CPUSet() if state is None else state.exclusive_cpus())
+
+
+def _is_down(node: Node, journal: Journal | None) -> bool:
+    """Whether no kubelet runs once an interrupted change is taken back, for which it is stopped if files were changed.
+
+    If none can be started either, a drain would wait for ever, as nobody ends the containers.
+    """
+    return (
+        (journal is not None and journal.phase == CHANGING)
+        or node.installation is None
+        or node.installation.pid is None
+    )
+
+
+def _stays_open(node: Node, found_refusal: str) -> CPUManagerError:
+    """Why an interrupted change cannot come to its end: nothing that is planned brings the kubelet back."""
+    return RefusedError(
+        "a change of this node was interrupted, and without it the kubelet would not start either: %s" % found_refusal,
+        node.tree.path(OPEN),
+        "if it is the checkpoint, run the playbook repair; if it is the configuration, correct it, and run again",
+        "would_not_start",
+    )
+
+
+def _resets(actions: Iterable[str]) -> bool:
+    return not {RESET_CHECKPOINT, RESET_MEMORY_STATE}.isdisjoint(actions)
+
+
+def _refusal(error: CPUManagerError, journal: Journal | None) -> dict[str, str]:
+    remedy = error.remedy
+    if journal is not None and journal.phase == CHANGING and error.kind in _OF_FILES:
+        # What is there now may be better than what is saved: somebody may have corrected it since.
+        remedy += ", or if the node is as it should be now, forget the change with rollout_journal, state: absent"
+    return {"kind": error.kind, "where": error.where, "text": error.problem, "remedy": remedy}
+
+
+# --- a rollout, or a repair: one without wanted settings ------------------------------------------------------
+
+
+def _rollout_plan(node: Node, wanted: Mapping[str, Any], refusals: list[CPUManagerError]) -> dict[str, Any]:
+    configuration, problem = node.found()
+    observed, notes = node.observed(configuration)
+    checkpoint = node.checkpoint()
+    starts = None if configuration is None else predicted_starts(node, wanted)
+    answer = report(node.topology, node.machine(), configuration, checkpoint, wanted, observed, problem, starts)
+    findings: list[Finding] = []
+    losses: list[CPUManagerError] = []
+    files: list[str] = []
+    unknown: list[Unknown] = []
+    if answer["found"] is None or starts is None:
+        refusals.append(_unreadable(node, answer))
+    else:
+        memory = memory_plan(node, starts.planned)
+        answer = with_memory_state(answer, memory)
+        restarts = START_KUBELET in answer["actions"]
+        config = _config(starts.planned)
+        planned = checkpoint
+        if restarts and config is not None:
+            planned = plan_valid(checkpoint, config, discard=True).new
+            losses = _both_losses(node, checkpoint, config, memory)
+        # The memory manager's state is gone by then, if it would be refused.
+        prediction = with_states(node, starts.planned, planned, None)
+        findings, unknown = list(prediction.findings), list(prediction.unknown)
+        is_found = any(row["subject"] == START for row in answer["drift"])
+        refusals += _start_refusals(findings, ", or " + BACK if is_found else "")
+        try:
+            files = [*planned_files(node, wanted), *node.state_paths]
+        except RefusedError as error:
+            refusals.append(error)
+    return {
+        **answer,
+        "notes": [*answer["notes"], *notes],
+        "starts": answer["found"] is not None and not any(finding.fatal for finding in findings),
+        "findings": [finding.to_dict() for finding in findings],
+        "unknown": [one.to_dict() for one in unknown],
+        "files": files,
+        "kubelet": node.kubelet(configuration),
+        "elsewhere": node.elsewhere(wanted),
+        "losses": losses,
+    }
+
+
+def _unreadable(node: Node, answer: Mapping[str, Any]) -> CPUManagerError:
+    """Why the configuration of a node cannot be changed at all."""
+    if answer["status"] == NO_KUBELET:
+        return node.missing()
+    (row,) = answer["drift"]
+    return NodeError(row["found"], remedy=row["remedy"], kind=CONFIGURATION)
+
+
+def _config(prediction: Prediction) -> CPUManagerConfig | None:
+    """What the CPU manager would start with after the change; None where it would not start."""
+    try:
+        return needed_config(prediction)
+    except RefusedError:
+        return None
+
+
+def _start_refusals(findings: Iterable[Finding], more: str = "") -> list[CPUManagerError]:
+    return [
+        RefusedError(
+            "the kubelet would not start: %s%s (%s)" % (finding.context, finding.text, finding.cause),
+            finding.where,
+            finding.remedy + more,
+            "would_not_start",
+        )
+        for finding in findings
+        if finding.fatal
+    ]
+
+
+def planned_files(node: Node, wanted: Mapping[str, Any]) -> list[str]:
+    """The files that a change of settings writes, as paths on the node. Raises RefusedError where it would not."""
+    sources = read_sources(node)
+    plan_files(sources, plan_settings(wanted, node.needed_configuration(), node.minor), wanted, node.minor)
+    return [node.tree.node_path(path) for path in touched_files(sources, node.minor)]
+
+
+# --- a rollback ---------------------------------------------------------------------------------------------
+
+
+def _rollback_plan(
+    node: Node, terms: Terms, last: Journal | None, journal: Journal | None, refusals: list[CPUManagerError]
+) -> dict[str, Any]:
+    before, problem = node.found()
+    observed, notes = node.observed(before)
+    checkpoint = node.checkpoint()
+    starts = None if before is None else predicted_starts(node, {})
+    now = report(node.topology, node.machine(), before, checkpoint, {}, observed, problem, starts)
+    # The interrupted change is what to go back from. If the kubelet would not start then, one change more is.
+    is_broken = now["found"] is None or any(row["subject"] == START for row in now["drift"])
+    rollback_of = "" if journal is not None and is_broken else terms.rollback_of
+    files = _files_to_restore(last, rollback_of)
+    plan: dict[str, Any] = {
+        **now,
+        "notes": [*now["notes"], *notes],
+        "actions": [],
+        "starts": not now["found_refusal"],
+        "findings": [],
+        "unknown": [],
+        "files": [*files, *node.state_paths],
+        "kubelet": node.kubelet(before),
+        "elsewhere": node.elsewhere({}),
+        "losses": [],
+    }
+    changed = [path for path, content in files.items() if content != node.tree.content(path)]
+    if not changed:
+        return plan
+    after = node.on(OverlaidTree(node.tree, files))
+    configuration, problem = after.found()
+    starts = None if configuration is None else predicted_starts(after, {})
+    then = report(after.topology, after.machine(), configuration, checkpoint, {}, observed, problem, starts)
+    if then["found"] is None or configuration is None or starts is None:
+        refusals.append(
+            RefusedError(
+                "what was there before the last change cannot be read either: %s" % then["found_refusal"],
+                node.tree.path(LAST),
+                "write the kubelet's configuration anew, such as from a backup beside it",
+                CONFIGURATION,
+            )
+        )
+        return plan
+    memory = memory_plan(after, starts.planned)
+    then = with_memory_state(then, memory)
+    config = _config(starts.planned)
+    planned = checkpoint if config is None else plan_valid(checkpoint, config, discard=True).new
+    prediction = with_states(after, starts.planned, planned, None)
+    findings = prediction.findings
+    refusals += _start_refusals(findings)
+    resets = [action for action in then["actions"] if action in (RESET_CHECKPOINT, RESET_MEMORY_STATE)]
+    return {
+        **plan,
+        "status": DRIFT,
+        "checkpoint": then["checkpoint"],
+        "cpus": {**now["cpus"], "reserved_wanted": then["cpus"].get("reserved_wanted", "")},
+        "drift": [*_restored_rows(now, configuration, before, changed), *_states(then["drift"])],
+        "actions": [STOP_KUBELET, RESTORE_CONFIGURATION, *resets, START_KUBELET],
+        "starts": not any(finding.fatal for finding in findings),
+        "findings": [finding.to_dict() for finding in findings],
+        "unknown": [one.to_dict() for one in prediction.unknown],
+        "kubelet": plan["kubelet"] or after.kubelet(configuration),
+        "elsewhere": after.elsewhere(found_settings(configuration)),
+        "losses": [] if config is None else _both_losses(after, checkpoint, config, memory),
+    }
+
+
+def _files_to_restore(last: Journal | None, rollback_of: str) -> dict[str, bytes | None]:
+    """The contents of the configuration's files before the last change, if that is the one to go back from."""
+    if last is None or (rollback_of and last.facts.get("rollout") != rollback_of):
+        return {}
+    return {path: saved.content for path, saved in last.files.items() if posixpath.basename(path) not in _STATES}
+
+
+def _restored_rows(
+    now: Mapping[str, Any], configuration: Configuration, before: Configuration | None, changed: Iterable[str]
+) -> list[dict[str, Any]]:
+    """What a rollback changes: settings where both configurations can be read, else the files."""
+    found = now["found"]
+    if found is not None and before is not None:
+        wanted = found_settings(configuration)
+        rows = [
+            {
+                "subject": name,
+                "wanted": wanted[name],
+                "found": found[name],
+                "source": before.origin(SETTINGS[name].path),
+            }
+            for name in differences(wanted, found)
+        ]
+        if rows:
+            return rows
+    return [
+        *now["drift"],
+        *({"subject": path, "wanted": "as before", "found": "changed", "source": path} for path in changed),
+    ]
+
+
+def _states(drift: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [dict(row) for row in drift if row["subject"] in ("checkpoint", "memory_state")]
+
+
+# --- what both have --------------------------------------------------------------------------------------------
+
+
+def with_memory_state(answer: Mapping[str, Any], memory: MemoryPlan) -> dict[str, Any]:
+    """Drift's report, with the memory manager's state in it where that has to go."""
+    if not memory.changed:
+        return dict(answer)
+    refusal = "refused: " + memory.reason
+    drift = [*answer["drift"], {"subject": "memory_state", "wanted": ACCEPTED, "found": refusal, "source": None}]
+    actions = answer["actions"] if START_KUBELET in answer["actions"] else [STOP_KUBELET, START_KUBELET]
+    at = 2 if RESET_CHECKPOINT in actions else 1
+    actions = [*actions[:at], RESET_MEMORY_STATE, *actions[at:]]
+    others = [action for action in answer["actions"] if action not in actions]
+    return {**answer, "status": DRIFT, "drift": drift, "actions": actions + others}
+
+
+def _both_losses(
+    node: Node, checkpoint: bytes | None, config: CPUManagerConfig, memory: MemoryPlan
+) -> list[CPUManagerError]:
+    """What containers that run would lose."""
+    errors = [
+        loss_error(node.tree.path(node.checkpoint_path), plan_valid(checkpoint, config)),
+        memory_loss_error(node.tree.path(node.memory_state_path), memory),
+    ]
+    return [error for error in errors if error is not None]
+
+
+def _running_kubelet(node: Node) -> list[CPUManagerError]:
+    """Why its files cannot be changed while nobody stops it."""
+    if node.installation is None or node.installation.pid is None:
+        return []
+    return [
+        RefusedError(
+            "the kubelet runs (process %d) and would overwrite its checkpoint" % node.installation.pid,
+            remedy="stop it first, or set %s: true" % option("manage_service"),
+            kind="kubelet_runs",
+        )
+    ]
+
+
+def needs_drain(actions: Iterable[str], drift: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether pods have to leave the node before its kubelet starts with the change.
+
+    At its start a kubelet admits each running pod again: where the policy, its options, the reservation or the
+    topology manager are others, it may refuse pods or give them other CPUs. Where it cannot be read what was set, it
+    counts as changed.
+    Source: HandlePodAdditions in pkg/kubelet/kubelet.go.
+    """
+    return _resets(actions) or any(
+        row["subject"] not in _HARMLESS and (row["subject"] in SETTINGS or row["subject"] == CONFIGURATION)
+        for row in drift
+    )

@@ -1,0 +1,81 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Can this node go to another version of Kubernetes and come back? What both kubelets say, and what is lost.
+
+The kubelet of the other version starts with the node's files as they are, and writes the CPU manager's checkpoint as it
+does; then the kubelet of today starts with that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import CPUManagerError
+from ...kubelet.settings import version_notes
+from ...kubelet.start.engine import Prediction
+from ...state.validation import CPUManagerConfig
+from ..checkpoint_plan import format_notes, plan_format
+from ..memory_state import stored_state
+from ..node import Node
+from ..prediction import predict_configuration
+from ..start_report import predict_start, with_states
+
+
+def upgrade_report(node: Node, minor: int) -> dict[str, Any]:
+    """The way of this node to Kubernetes 1.`minor` and back, as plain data; see the module rollout_info for its shape.
+
+    Raises NodeError where there is no kubelet.
+    """
+    other = node.of_version(minor)
+    there = predict_start(other)
+    # One note for both ways, where they say the same.
+    notes = [*_version_notes(node), *version_notes(minor)]
+    content, lost = _written_by(other, there)
+    if content is None:
+        content = node.checkpoint()
+    today = predict_configuration(node)
+    notes += [*lost, *_notes_of(content, today)]
+    back = with_states(node, today, content, stored_state(node.tree, node.memory_state_path))
+    return {
+        "kubelet_version": "1.%d" % minor,
+        **_said(there),
+        "back": {"kubelet_version": "1.%d" % node.minor, **_said(back)},
+        "notes": list(dict.fromkeys(notes)),
+    }
+
+
+def _version_notes(node: Node) -> list[str]:
+    if node.version is not None:
+        return version_notes(node.minor)
+    return ["the version of the kubelet is not known: 1.%d is assumed, the newest that is known" % node.minor]
+
+
+def _written_by(other: Node, prediction: Prediction) -> tuple[bytes | None, list[str]]:
+    """The checkpoint as that kubelet writes it, where it starts with the one that is there; and what is lost."""
+    old, config = other.checkpoint(), _config_of(prediction)
+    if old is None or config is None or prediction.starts is False:
+        return None, []
+    try:
+        plan = plan_format(old, config)
+    except CPUManagerError as error:
+        return None, [str(error)]
+    return plan.new, [*format_notes(old, config), *plan.notes]
+
+
+def _notes_of(content: bytes | None, prediction: Prediction) -> list[str]:
+    config = _config_of(prediction)
+    return [] if config is None else format_notes(content, config)
+
+
+def _config_of(prediction: Prediction) -> CPUManagerConfig | None:
+    return None if prediction.checked is None else prediction.checked.cpu_manager
+
+
+def _said(prediction: Prediction) -> dict[str, Any]:
+    return {
+        "starts": prediction.starts,
+        "findings": [finding.to_dict() for finding in prediction.findings],
+        "unknown": [one.to_dict() for one in prediction.unknown],
+    }

@@ -1,0 +1,193 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the kernel enforces, against what the checkpoint gives. Pure: it reads and writes nothing.
+
+It decides as the reconcile pass does, with decide(): each difference here without a remedy is one that a pass writes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, NamedTuple, Sequence
+
+from ...cpuset import CPUSet
+from ...state.assignments import State
+from ...state.validation import STATIC
+from ..observation import Observed
+from .decide import KEPT, SKIPPED, WRITE, Row, Running, cuts, decide
+
+_RESTART = "restart the kubelet, which then writes the cpusets of all its containers once"
+_MOVE = "move a pod with exclusive CPUs to another node: %s"
+_FENCES = {
+    1: "keep services off them with CPUAffinity= in systemd's system.conf",
+    2: "keep them off with AllowedCPUs= of these units",
+}
+
+
+class Enforcement(NamedTuple):
+    """What differs, and what is worth a note; see the module drift_info for the shapes."""
+
+    drift: Sequence[dict[str, str]]
+    notes: Sequence[str]
+    # Whether a reconcile pass would write anything.
+    to_reconcile: bool
+    summary: dict[str, Any]
+
+
+def compare(observed: Observed, policy_name: str | None, state: State | None) -> Enforcement:
+    """What runs on a node against its checkpoint. Without a state, which the kubelet would take, nothing differs."""
+    if state is None:
+        return Enforcement((), (), False, _summary(observed, ()))
+    rows = decide(observed.running, policy_name, state, observed.online, observed.all_named)
+    differing = [row for row in rows if row.result == WRITE]
+    exclusive = state.exclusive_cpus() & observed.online
+    drift = [
+        *_cutting(observed, differing),
+        *(_different(observed, row) for row in differing),
+        *_trespassing(observed, rows, state),
+        *_fences(observed, exclusive),
+    ]
+    notes = [
+        *_unfenced(observed, exclusive),
+        *_narrow(observed, exclusive | state.default_cpu_set),
+        *_idle(observed, state),
+        *_bound(observed),
+        *(_left_over(observed) if policy_name != STATIC else ()),
+    ]
+    return Enforcement(drift, notes, bool(differing), _summary(observed, rows))
+
+
+def _summary(observed: Observed, rows: Sequence[Row]) -> dict[str, Any]:
+    results = [row.result for row in rows] or [SKIPPED] * len(observed.running)
+    return {
+        "version": observed.version,
+        "mount": observed.mount,
+        "containers": {
+            "kept": results.count(KEPT),
+            "different": results.count(WRITE),
+            "skipped": results.count(SKIPPED),
+        },
+        "cgroups": [
+            {"path": path, "cpus": str(observed.held(path)), "effective": str(observed.effective[path] or "")}
+            for path in (*observed.kubelets, *observed.hosts)
+        ],
+    }
+
+
+def _name(one: Row | Running, container: str | None) -> str:
+    return "%s/%s" % (one.pod or one.pod_uid, container or one.id[:12])
+
+
+def _by_pod(state: State) -> dict[str, CPUSet]:
+    """{pod UID: all CPUs that it or its containers have to themselves}"""
+    found: dict[str, CPUSet] = {}
+    for uid, _container, cpus in state.owners():
+        found[uid] = found.get(uid, CPUSet()) | cpus
+    return found
+
+
+# --- differences --------------------------------------------------------------------------------------
+
+
+def _different(observed: Observed, row: Row) -> dict[str, str]:
+    """A container that has other CPUs than it is to have."""
+    found, held = str(row.effective), observed.held(row.cgroup)
+    if held != row.effective:
+        found += " (cpuset.cpus: %s)" % (held or "empty")
+    return {"subject": "container " + _name(row, row.container), "wanted": str(row.wanted), "found": found}
+
+
+def _cutting(observed: Observed, differing: Sequence[Row]) -> Iterator[dict[str, str]]:
+    """The cgroups above these containers that let less through than they want: on v2 without any error."""
+    needs: dict[str, CPUSet] = {}
+    for row in differing:
+        for path in observed.above(row.cgroup):
+            needs[path] = needs.get(path, CPUSet()) | row.wanted
+    for path in sorted(needs):
+        held = observed.held(path)
+        # What it holds itself, since what is effective may be cut above it, where it is told already.
+        if cuts(observed.version, held, needs[path]):
+            yield {"subject": "cgroup " + path, "wanted": str(held | needs[path]), "found": str(held)}
+
+
+def _trespassing(observed: Observed, rows: Sequence[Row], state: State) -> Iterator[dict[str, str]]:
+    """Containers whose own CPUs cannot be told, but which have those of others."""
+    own, exclusive = _by_pod(state), state.exclusive_cpus()
+    for one, row in zip(observed.running, rows):
+        foreign = row.effective & (exclusive - own.get(one.pod_uid, CPUSet()))
+        # A sandbox may have all CPUs: it only sleeps.
+        if row.result == SKIPPED and one.name is not None and foreign:
+            yield {
+                "subject": "container " + _name(row, row.container),
+                "wanted": str(row.effective - foreign),
+                "found": str(row.effective),
+                "remedy": _RESTART if one.pod_uid in state.pod_assignments else _MOVE % row.why,
+            }
+
+
+def _fences(observed: Observed, exclusive: CPUSet) -> Iterator[dict[str, str]]:
+    """The host's cgroups that somebody has fenced in, and not off the exclusive CPUs."""
+    for path in observed.hosts:
+        effective = observed.effective[path] or CPUSet()
+        if effective < observed.online and not effective.isdisjoint(exclusive):
+            wanted = effective - exclusive or observed.online - exclusive
+            yield {
+                "subject": "cgroup " + path,
+                "wanted": str(wanted),
+                "found": str(effective),
+                "remedy": "give %s only the CPUs %s, and its unit too if it is one of systemd's" % (path, wanted),
+            }
+
+
+# --- notes --------------------------------------------------------------------------------------------
+
+
+def _unfenced(observed: Observed, exclusive: CPUSet) -> Iterator[str]:
+    open_ones = [path for path in observed.hosts if observed.effective[path] == observed.online]
+    # On v1, what has no cgroup of its own is in the topmost.
+    if observed.version == 1 and not observed.hosts:
+        open_ones = ["the topmost cgroup"]
+    if exclusive and open_ones:
+        yield "what runs in %s may run on the exclusive CPUs %s, too: %s" % (
+            ", ".join(open_ones),
+            exclusive,
+            _FENCES[observed.version],
+        )
+
+
+def _narrow(observed: Observed, given: CPUSet) -> Iterator[str]:
+    for path in observed.kubelets:
+        missing = (given & observed.online) - (observed.effective[path] or CPUSet())
+        if missing:
+            yield "%s has no CPUs %s: what the kubelet gives to containers in it is cut by them" % (path, missing)
+
+
+def _idle(observed: Observed, state: State) -> Iterator[str]:
+    here = {one.pod_uid for one in observed.running}
+    for uid, cpus in _by_pod(state).items():
+        if uid not in here:
+            yield "CPUs %s are exclusive to pod %s, of which nothing runs here" % (cpus, uid)
+
+
+def _bound(observed: Observed) -> Iterator[str]:
+    bound = []
+    for one in observed.running:
+        allowed = observed.affinities.get(one.id, observed.online) & observed.online
+        if one.effective is not None and allowed < one.effective:
+            bound.append("%s: %s of %s" % (_name(one, one.name), allowed, one.effective))
+    if bound:
+        yield (
+            "containers whose first process is bound to fewer CPUs than its cgroup has: %d (%s%s); it binds itself, or"
+            " has the CPUAffinity= of the service that started it" % (len(bound), bound[0], ", ..." * (len(bound) > 1))
+        )
+
+
+def _left_over(observed: Observed) -> Iterator[str]:
+    few = [one for one in observed.running if one.name and one.effective and one.effective < observed.online]
+    if few:
+        yield (
+            "containers that have fewer CPUs than the node, although the policy gives none out: %d (%s: %s%s); a static"
+            " policy has left that, or another tool wrote it"
+            % (len(few), _name(few[0], few[0].name), few[0].effective, ", ..." * (len(few) > 1))
+        )

@@ -1,0 +1,180 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What to write so that each container has its CPUs. Pure: it reads and writes nothing."""
+
+from __future__ import annotations
+
+from typing import Iterable, Mapping, NamedTuple, Sequence
+
+from ...cgroup.hierarchy import CPUS, Cgroup, parent_of
+from ...cgroup.plan import Plan, Wanted, Write, plan_writes
+from ...cpuset import CPUSet
+from ...errors import InputError, RefusedError, option
+from ...policy.options import StaticOptions
+from ...state.assignments import State
+from ...state.repair import pins_of, repair
+from ...state.validation import STATIC, CPUManagerConfig
+from ...topology.kubelet_view import CPUTopology
+from ...workload.pods import APP, Container, Pod
+from ...workload.qos import GUARANTEED
+from .decide import Running, cuts, widened
+
+# --- one container's writes ---------------------------------------------------------------------------
+
+
+def plan_container(
+    version: int, cgroups: Mapping[str, Cgroup], one: Running, wanted: CPUSet, online: CPUSet, mems: CPUSet
+) -> Plan:
+    """The writes that make a set effective in a container's cgroup: those above it are widened where they cut it.
+
+    cgroups: all around it, as they are when it is written.
+    Raises RefusedError with the reason when there are no such writes.
+    """
+    above = _between(one)
+    outside = cgroups[parent_of(above[-1] if above else one.cgroup)]
+    missing = wanted - outside.effective_cpus
+    if missing:
+        owners = ", ".join(_partitions(cgroups, missing))
+        raise RefusedError(
+            "has no CPUs %s, and is not the kubelet's to widen" % missing,
+            where=outside.path or "/",
+            remedy=owners and "partitions have them: " + owners,
+        )
+    asked = []
+    # A cgroup of v2 remembers CPUs that are offline.
+    known = online
+    for path in above:
+        held = cgroups[path].cpus or CPUSet()
+        wider = widened(version, held, cgroups[path].effective_cpus, wanted)
+        if wider is not None:
+            asked.append(Wanted(path, wider))
+            known = known | held if version != 1 else known
+    asked.append(Wanted(one.cgroup, wanted))
+    inner = cgroups[one.process_cgroup]
+    if inner.path != one.cgroup and (version == 1 or cuts(version, inner.cpus or CPUSet(), wanted)):
+        asked.append(Wanted(inner.path, wanted))
+    plan = plan_writes(version, cgroups, asked, known, mems)
+    # Else what was done for another container has widened what cut this one.
+    if not plan.writes and inner.effective_cpus != wanted:
+        raise RefusedError(
+            "its %s is %s already, and the kernel makes only %s of it effective" % (CPUS, wanted, inner.effective_cpus)
+        )
+    return plan
+
+
+def after_writes(version: int, cgroups: Mapping[str, Cgroup], writes: Iterable[Write]) -> dict[str, Cgroup]:
+    """What is in the cgroups after these writes of CPUs."""
+    found = dict(cgroups)
+    for write in writes:
+        found[write.path] = found[write.path]._replace(cpus=write.new, effective_cpus=write.new)
+        if version == 1:
+            continue
+        for path in sorted(found):
+            if path == write.path or path.startswith(write.path + "/"):
+                own, above = found[path].cpus or CPUSet(), found[parent_of(path)].effective_cpus
+                found[path] = found[path]._replace(effective_cpus=own & above or above)
+    return found
+
+
+def _partitions(cgroups: Mapping[str, Cgroup], cpus: CPUSet) -> list[str]:
+    """The partitions of v2 that have some of these CPUs to themselves."""
+    return [
+        "%s (%s)" % (path, cgroup.effective_cpus & cpus)
+        for path, cgroup in sorted(cgroups.items())
+        if cgroup.is_partition() and not cpus.isdisjoint(cgroup.effective_cpus)
+    ]
+
+
+def _between(one: Running) -> list[str]:
+    """The cgroups above a container that may be widened, from below."""
+    paths = []
+    path = one.cgroup
+    while one.top and path != one.top:
+        path = parent_of(path)
+        paths.append(path)
+    return paths
+
+
+# --- a node without a kubelet -------------------------------------------------------------------------
+
+
+class Listed(NamedTuple):
+    """A container of a node without a kubelet: its pod, its name, its cgroup, and how many CPUs are its own."""
+
+    pod: str
+    name: str
+    cgroup: str
+    cpus: int
+
+
+class Rules(NamedTuple):
+    """By what the CPUs are given out."""
+
+    topology: CPUTopology
+    options: StaticOptions
+    reserved: CPUSet
+    minor: int
+
+
+def allocate(listed: Sequence[Listed], old: bytes | None, rules: Rules) -> tuple[State, list[str]]:
+    """The state in which each listed container has its CPUs, and notes on those that could not keep theirs.
+
+    What the checkpoint `old` gives is kept where it has the right count and harms nobody; what is not listed is
+    taken back. Raises RefusedError when there are not enough CPUs, InputError for a container that is listed twice.
+    """
+    # A node with a kubelet does without them.
+    from ...policy.assignment import SAFE
+    from ...policy.policy import AllocationError
+    from ...policy.running_state import MemoryState
+    from ...policy.static import StaticPolicy
+
+    policy = StaticPolicy(rules.topology, rules.options, rules.reserved, rules.minor, SAFE)
+    counts = _counts(listed)
+    unknown = rules.reserved - rules.topology.all_cpus()
+    if unknown:
+        raise InputError("the node has no CPUs %s online" % unknown, where=option("reserved_system_cpus"))
+    config = CPUManagerConfig(
+        STATIC, rules.topology.all_cpus(), rules.reserved, rules.options.strict_cpu_reservation, rules.minor
+    )
+    pods = list(dict.fromkeys(one.pod for one in listed))
+    mended = repair(pins_of(old), config, pods)
+    notes = [loss.to_text() for loss in mended.losses]
+    state = MemoryState(mended.state)
+    for pod, containers in mended.state.assignments.items():
+        for name, cpus in containers.items():
+            if counts.get((pod, name), 0) != len(cpus) or not cpus:
+                policy.remove(state, pod, name)
+    for uid in pods:
+        own = [one for one in listed if one.pod == uid]
+        whole = Pod(uid, uid, tuple(_as_specified(one) for one in own), GUARANTEED)
+        # Only those that have nothing: the kubelet would look first whether the node has room for all.
+        for one in own:
+            if state.get(uid, one.name) is not None:
+                continue
+            try:
+                policy.allocate(state, whole, one.name, None)
+            except AllocationError as error:
+                where = "pod %s, container %s" % (uid, one.name)
+                raise RefusedError("%s; nothing was written" % error, where) from error
+    if not state.default:
+        raise RefusedError("no CPU would be left for the shared pool; nothing was written", remedy="ask for fewer")
+    return state.snapshot(), notes
+
+
+def _counts(listed: Iterable[Listed]) -> dict[tuple[str, str], int]:
+    counts: dict[tuple[str, str], int] = {}
+    for one in listed:
+        if (one.pod, one.name) in counts:
+            raise InputError("pod %s has two containers named %s" % (one.pod, one.name), where=option("containers"))
+        if one.cpus < 0:
+            where = "%s: pod %s, container %s" % (option("containers"), one.pod, one.name)
+            raise InputError("%d CPUs are fewer than none" % one.cpus, where)
+        counts[one.pod, one.name] = one.cpus
+    return counts
+
+
+def _as_specified(one: Listed) -> Container:
+    cpu = {"cpu": 1000 * one.cpus}
+    return Container(one.name, APP, cpu, cpu)

@@ -1,0 +1,117 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One reconcile pass as a program: settings from a JSON file, what was done to the journal, figures for Prometheus.
+
+The figures are a textfile of node_exporter's textfile collector.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any, Mapping, Sequence
+
+from ...errors import InputError, NodeError, RefusedError
+from ...files import replace_file
+from ...tree import Tree
+from ...workload.crictl import find_crictl
+from ..node import Node
+from .decide import FAILED, KEPT, SKIPPED, WRITTEN, Row
+from .run import Answer, reconcile_pods
+
+METRICS = """\
+# HELP kubenode_cpu_manager_reconcile_success Whether the last pass went through and no container's cpuset failed.
+# TYPE kubenode_cpu_manager_reconcile_success gauge
+kubenode_cpu_manager_reconcile_success {success}
+# HELP kubenode_cpu_manager_reconcile_timestamp_seconds When the last pass ended.
+# TYPE kubenode_cpu_manager_reconcile_timestamp_seconds gauge
+kubenode_cpu_manager_reconcile_timestamp_seconds {timestamp:.3f}
+# HELP kubenode_cpu_manager_reconcile_duration_seconds How long it took.
+# TYPE kubenode_cpu_manager_reconcile_duration_seconds gauge
+kubenode_cpu_manager_reconcile_duration_seconds {duration:.6f}
+# HELP kubenode_cpu_manager_reconcile_checkpoint Whether there was a checkpoint to go by.
+# TYPE kubenode_cpu_manager_reconcile_checkpoint gauge
+kubenode_cpu_manager_reconcile_checkpoint {checkpoint}
+# HELP kubenode_cpu_manager_reconcile_containers The containers by what became of their cpusets.
+# TYPE kubenode_cpu_manager_reconcile_containers gauge
+"""
+CONTAINERS = 'kubenode_cpu_manager_reconcile_containers{{result="{result}"}} {count}\n'
+
+# Readable to node_exporter.
+_METRICS_MODE = 0o644
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do one pass; 0 when every container has its CPUs, 1 when not, 2 when the settings cannot be read."""
+    try:
+        with open(arguments[0], encoding="utf-8") as file:
+            settings = json.load(file)
+        tree = Tree(settings["root"])
+    except (IndexError, KeyError, TypeError, OSError, ValueError, InputError) as error:
+        _tell("usage: cpu-manager-reconcile SETTINGS.json: %s" % error)
+        return 2
+    start = time.monotonic()
+    answer = Answer()
+    try:
+        answer = _one_pass(tree, settings)
+        success = not any(row.result == FAILED for row in answer.rows)
+    except (InputError, NodeError, RefusedError, OSError) as error:
+        _tell("error: %s" % error)
+        success = False
+    for line in _lines(answer):
+        _tell(line)
+    if settings.get("textfile"):
+        try:
+            _write_metrics(settings["textfile"], _metrics(answer, success, time.monotonic() - start))
+        except (NodeError, RefusedError, OSError) as error:
+            _tell("error: %s" % error)
+            success = False
+    return 0 if success else 1
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+def _one_pass(tree: Tree, settings: Mapping[str, Any]) -> Answer:
+    node = Node(tree, settings.get("config_path"), settings.get("kubelet_root"))
+    endpoint = settings.get("runtime_endpoint") or node.runtime_endpoint(node.configuration())
+    runtime = find_crictl(tree, endpoint) if settings.get("use_runtime", True) else None
+    return reconcile_pods(node, runtime, act=True)
+
+
+def _lines(answer: Answer) -> list[str]:
+    """What is worth a line: what was written and what failed, not what is as it was at the last pass; and why nothing
+    could be looked at, or through what nothing can be written.
+    """
+    lines = ["note: " + note for note in answer.notes]
+    lines += ["widened: %s: %s to %s" % (write.path, write.old, write.new) for write in answer.widened]
+    lines += [_line(row) for row in answer.rows if row.result in (WRITTEN, FAILED)]
+    return lines
+
+
+def _line(row: Row) -> str:
+    who = "pod %s, container %s" % (row.pod or row.pod_uid, row.container or row.id)
+    why = ": " + row.why if row.why else ""
+    return "%s: %s: CPUs %s to %s%s" % (row.result, who, row.effective, row.wanted, why)
+
+
+def _metrics(answer: Answer, success: bool, duration: float) -> str:
+    checkpoint = int(answer.old is not None)
+    text = METRICS.format(success=int(success), timestamp=time.time(), duration=duration, checkpoint=checkpoint)
+    results = [row.result for row in answer.rows]
+    for result in (KEPT, WRITTEN, FAILED, SKIPPED):
+        text += CONTAINERS.format(result=result, count=results.count(result))
+    return text
+
+
+def _write_metrics(path: str, text: str) -> None:
+    try:
+        with open(path, "rb") as file:
+            old: bytes | None = file.read()
+    except FileNotFoundError:
+        old = None
+    replace_file(path, text.encode("utf-8"), _METRICS_MODE, old, backup=False)

@@ -1,0 +1,206 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.journal import (
+    CHANGING,
+    DRAINING,
+    Journal,
+    SavedFile,
+    changed_files,
+    read_journal,
+    remove_journal,
+    restore,
+    save_files,
+    write_journal,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import LAST, OPEN
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+
+CONFIG = "/var/lib/kubelet/config.yaml"
+CHECKPOINT = "/var/lib/kubelet/cpu_manager_state"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    (tmp_path / "var/lib/kubelet").mkdir(parents=True)
+    return Tree(str(tmp_path))
+
+
+def put(tree: Tree, path: str, content: bytes, mode: int = 0o644) -> Path:
+    file = Path(tree.path(path))
+    file.write_bytes(content)
+    file.chmod(mode)
+    return file
+
+
+def test_no_journal(tree: Tree) -> None:
+    assert read_journal(tree) is None
+    remove_journal(tree)
+
+
+def test_a_journal_is_read_as_it_was_written(tree: Tree) -> None:
+    put(tree, CONFIG, b"kind: \xff\n", 0o640)
+    journal = Journal(CHANGING, save_files(tree, [CONFIG, CHECKPOINT]), {"cordoned": False, "taints": [{"key": "a"}]})
+    write_journal(tree, journal)
+    assert read_journal(tree) == journal
+    assert journal.files[CHECKPOINT] == SavedFile(None)
+    assert journal.files[CONFIG][:2] == (b"kind: \xff\n", 0o640)
+    assert os.stat(tree.path(OPEN)).st_mode & 0o777 == 0o600
+    assert read_journal(tree, LAST) is None
+    # What was secret in a file is so in the journal.
+    assert os.stat(os.path.dirname(tree.path(OPEN))).st_mode & 0o777 == 0o700
+
+
+def test_a_journal_replaces_the_one_before(tree: Tree) -> None:
+    write_journal(tree, Journal(DRAINING, {}, {}))
+    write_journal(tree, Journal(CHANGING, {}, {"cordoned": True}))
+    assert read_journal(tree) == Journal(CHANGING, {}, {"cordoned": True})
+    assert os.listdir(os.path.dirname(tree.path(OPEN))) == ["change.json"]
+    remove_journal(tree)
+    assert os.listdir(os.path.dirname(tree.path(OPEN))) == []
+
+
+def test_a_journal_of_a_run_without_a_name(tree: Tree) -> None:
+    write_journal(tree, Journal(DRAINING, {}, {}, "one"))
+    journal = read_journal(tree)
+    assert journal is not None
+    assert journal.to_dict() == {"phase": "draining", "files": [], "facts": {}, "run": "one"}
+    put(tree, OPEN, b'{"format": 1, "phase": "changing", "facts": {}, "files": {}}')
+    assert read_journal(tree) == Journal(CHANGING, {}, {}, "")
+
+
+@pytest.mark.parametrize("use", [read_journal, remove_journal])
+def test_a_journal_that_is_a_link_to_nothing_is_not_none(tree: Tree, use: Callable[[Tree], object]) -> None:
+    journal = Path(tree.path(OPEN))
+    journal.parent.mkdir()
+    journal.symlink_to("nothing")
+    with pytest.raises(NodeError, match=r"change\.json: cannot be read"):
+        use(tree)
+
+
+def test_a_journal_without_a_place(tree: Tree) -> None:
+    directory = Path(tree.path(OPEN)).parent
+    directory.touch()
+    with pytest.raises(NodeError) as caught:
+        write_journal(tree, Journal(DRAINING, {}, {}))
+    assert (caught.value.where, "nothing was changed" in caught.value.problem) == (str(directory), True)
+    assert caught.value.remedy
+
+
+def test_what_cannot_be_saved(tree: Tree) -> None:
+    config = Path(tree.path(CONFIG))
+    config.symlink_to("missing.yaml")
+    with pytest.raises(NodeError, match=r"config\.yaml: is a link to nothing, .*/missing\.yaml, and") as caught:
+        save_files(tree, [CONFIG])
+    assert caught.value.remedy
+    config.unlink()
+    config.symlink_to("config.yaml")
+    with pytest.raises(NodeError, match=r"config\.yaml"):
+        save_files(tree, [CONFIG])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b'{"format": 2, "phase": "changing", "facts": {}, "files": {}}',
+        b'{"format": 1, "phase": "flying", "facts": {}, "files": {}}',
+        b'{"format": 1, "phase": "changing", "facts": [], "files": {}}',
+        b'{"format": 1, "phase": "changing", "facts": {}, "files": []}',
+        b'{"format": 1, "phase": "changing", "facts": {}, "files": {"/a": {}}}',
+        b'{"format": 1, "phase": "changing", "facts": {}, "files": {"/a": {"content": "?", "mode": 1}}}',
+        b'{"format": 1, "phase": "changing", "facts": {}, "files": {"/a": 7}}',
+    ],
+)
+def test_a_damaged_journal(tree: Tree, content: bytes) -> None:
+    write_journal(tree, Journal(DRAINING, {}, {}))
+    put(tree, OPEN, content)
+    with pytest.raises(NodeError) as caught:
+        read_journal(tree)
+    assert str(caught.value).startswith(tree.path(OPEN) + ": cannot be read as the journal of a change: ")
+    assert "remove the file" in str(caught.value)
+
+
+def test_a_path_that_is_not_absolute(tree: Tree) -> None:
+    with pytest.raises(InputError, match=r"^files: 'config\.yaml' is not an absolute path on the node"):
+        save_files(tree, ["config.yaml"])
+
+
+def test_files_are_put_back_to_the_byte(tree: Tree) -> None:
+    config, checkpoint = put(tree, CONFIG, b"old", 0o604), put(tree, CHECKPOINT, b"state", 0o600)
+    untouched = put(tree, "/var/lib/kubelet/other", b"same")
+    before = untouched.stat()
+    new = "/var/lib/kubelet/new"
+    journal = Journal(CHANGING, save_files(tree, [CONFIG, CHECKPOINT, "/var/lib/kubelet/other", new]), {})
+    assert changed_files(tree, journal) == []
+    assert restore(tree, journal) == []
+    put(tree, CONFIG, b"half", 0o644)
+    checkpoint.unlink()
+    put(tree, new, b"new")
+    assert changed_files(tree, journal) == [CONFIG, CHECKPOINT, new]
+    assert restore(tree, journal) == [CONFIG, CHECKPOINT, new]
+    assert (config.read_bytes(), config.stat().st_mode & 0o777) == (b"old", 0o604)
+    assert (checkpoint.read_bytes(), checkpoint.stat().st_mode & 0o777) == (b"state", 0o600)
+    assert untouched.stat() == before
+    # Nothing else is left, no backup either.
+    assert sorted(os.listdir(config.parent)) == ["config.yaml", "cpu_manager_state", "other"]
+    assert restore(tree, journal) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another owner needs root")
+def test_owner_and_mode_alone_are_put_back(tree: Tree) -> None:
+    config = put(tree, CONFIG, b"old", 0o640)
+    os.chown(config, 12, 34)
+    journal = Journal(CHANGING, save_files(tree, [CONFIG]), {})
+    os.chown(config, 0, 0)
+    config.chmod(0o600)
+    assert restore(tree, journal) == [CONFIG]
+    status = config.stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (12, 34, 0o640)
+    config.unlink()
+    assert restore(tree, journal) == [CONFIG]
+    status = config.stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777, config.read_bytes()) == (12, 34, 0o640, b"old")
+
+
+def test_a_directory_that_is_gone(tree: Tree) -> None:
+    config = put(tree, CONFIG, b"old")
+    journal = Journal(CHANGING, save_files(tree, [CONFIG]), {})
+    config.unlink()
+    config.parent.rmdir()
+    with pytest.raises(RefusedError, match="its directory is gone"):
+        restore(tree, journal)
+
+
+# Each waits for the disk.
+@settings(max_examples=25)
+@given(
+    st.dictionaries(st.text(min_size=1, max_size=8).map("/".__add__), st.one_of(st.none(), st.binary()), max_size=3),
+    st.dictionaries(st.text(max_size=4), st.recursive(st.one_of(st.none(), st.booleans(), st.text()), st.lists)),
+)
+def test_every_journal_survives(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, bytes | None], facts: dict[str, object]
+) -> None:
+    tree = Tree(str(tmp_path_factory.mktemp("node")))
+    saved = {path: SavedFile(None) if content is None else SavedFile(content, 0o600) for path, content in files.items()}
+    journal = Journal(CHANGING, saved, facts)
+    write_journal(tree, journal)
+    assert read_journal(tree) == journal
+    assert json.loads(Path(tree.path(OPEN)).read_text(encoding="utf-8"))["format"] == 1
