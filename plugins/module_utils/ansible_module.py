@@ -23,10 +23,11 @@ from .kubelet.settings import (
     needed_config,
     plan_settings,
 )
-from .node.node import Node, minor_version, node_name
+from .node.node import Node, node_name
 from .policy.reservation import PACKED, SPREAD
-from .state.validation import CPUManagerConfig
+from .state.config import CPUManagerConfig
 from .tree import Tree
+from .versions import minor_version
 
 Arguments = Mapping[str, Any]
 

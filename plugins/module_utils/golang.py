@@ -9,6 +9,7 @@ Source: encoding/json (scanner.go, decode.go), strconv (atoi.go, quote.go) and k
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -255,3 +256,39 @@ def read_cpus(text: str) -> CPUSet:
             raise BeyondError("%s is out of range: CPU ids go from 0 to %d" % (quote(item), MAX_CPUS - 1))
         mask |= (1 << last + 1) - (1 << first)
     return CPUSet.from_mask(mask)
+
+
+def json_text(value: Any) -> str:
+    """The text of a value, as Go writes it."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    # Go escapes these for the sake of browsers.
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, "\\u%04x" % ord(character))
+    return text
+
+
+def write_json(value: Any) -> str:
+    """The text of a value that read_json() has read, as Go writes it. Without recursion, since it may be hostile."""
+    parts: list[str] = []
+    # What is still to be written, the last first, and whether that is a text of JSON already.
+    todo: list[tuple[Any, bool]] = [(value, False)]
+    while todo:
+        item, is_written = todo.pop()
+        if is_written or isinstance(item, Number):
+            parts.append(item)
+        elif isinstance(item, list):
+            is_object = isinstance(item, Object)
+            pieces: list[tuple[Any, bool]] = []
+            for one in item:
+                pieces.append((("," if pieces else "") + (json_text(one[0]) + ":" if is_object else ""), True))
+                pieces.append((one[1] if is_object else one, False))
+            opening, closing = "{}" if is_object else "[]"
+            todo += reversed([(opening, True), *pieces, (closing, True)])
+        else:
+            parts.append(json_text(item))
+    return "".join(parts)
+
+
+def folded(key: str) -> str:
+    """The key as Go compares it: in any case, and with the two letters beyond ASCII that are such in other clothes."""
+    return key.replace("\u017f", "s").replace("\u212a", "k").lower() if not key.isascii() else key.lower()

@@ -223,7 +223,7 @@ class Struct(Type):
 
     def _in_any_case(self, key: str) -> Field | None:
         # Imported here: what a kubelet wrote has the names as they are.
-        from .state.decoding import folded
+        from .golang import folded
 
         name = folded(key)
         return next((field for field in self.fields if field.json.lower() == name), None)

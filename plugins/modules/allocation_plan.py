@@ -285,6 +285,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
             raise InputError("%s is no setting of this module" % unknown[0], where=option("compare_with"))
         other = wanted_settings(node, {**parameters, **parameters["compare_with"]})
         plan["differences"] = compare_plans(plan, plan_allocations(question._replace(wanted=other)))
+    plan["notes"] += node.version_notes()
     return Outcome(plan, False, [diff])
 
 

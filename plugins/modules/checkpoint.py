@@ -266,7 +266,6 @@ from ..module_utils.ansible_module import (
 from ..module_utils.errors import InputError, RefusedError, option
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.installed.process import find_kubelet
-from ..module_utils.kubelet.settings import version_notes
 from ..module_utils.node.allocation import Question, seed_state
 from ..module_utils.node.checkpoint_plan import (
     Plan,
@@ -280,9 +279,10 @@ from ..module_utils.node.checkpoint_plan import (
 )
 from ..module_utils.node.memory_state import MemoryPlan, memory_loss_error
 from ..module_utils.node.node import Node
-from ..module_utils.state.checkpoint import MODE, format_for, write_checkpoint
-from ..module_utils.state.validation import CPUManagerConfig
+from ..module_utils.state.config import CPUManagerConfig
+from ..module_utils.state.writing import MODE, format_for, write_checkpoint
 from ..module_utils.tree import Tree
+from ..module_utils.versions import version_notes
 from ..module_utils.workload.pods import Pod, pods_from_manifests, running_pods
 from ..module_utils.workload.runtime import RuntimeContainer, container_ids, pods_of, read_containers
 

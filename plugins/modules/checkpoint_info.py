@@ -95,6 +95,12 @@ kubelet_says:
   returned: success
   type: str
   sample: ""
+notes:
+  description: Whether it is not sure by which version's rules the kubelet is to be judged.
+  returned: success
+  type: list
+  elements: str
+  sample: ["the kubelet 1.30 is none of those against which the rules are tested, 1.33 to 1.36: try one node first"]
 """
 
 from typing import Any, Mapping
@@ -109,7 +115,14 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     node = node_of(tree, parameters)
     judgement = judge(node.checkpoint(), planned_config(node, parameters))
     says = restore_error(judgement.reason, node.checkpoint_path) if judgement.unread else judgement.reason
-    return Outcome({"file": tree.path(node.checkpoint_path), "checkpoint": judgement.to_dict(), "kubelet_says": says})
+    return Outcome(
+        {
+            "file": tree.path(node.checkpoint_path),
+            "checkpoint": judgement.to_dict(),
+            "kubelet_says": says,
+            "notes": node.version_notes(),
+        }
+    )
 
 
 def main() -> None:

@@ -257,7 +257,7 @@ elsewhere:
 notes:
   description:
     - What is no drift and yet does harm, such as a reservation that splits cores; and on what it depends whether the
-      kubelet starts, where that cannot be told.
+      kubelet starts, where that cannot be told; and whether it is not sure by which version's rules it is to be judged.
   returned: success
   type: list
   elements: str

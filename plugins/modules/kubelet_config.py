@@ -135,7 +135,9 @@ memory_state:
   type: dict
   sample: {"verdict": "accepted", "reason": "", "lost": []}
 notes:
-  description: What else would undo the change, with this distribution.
+  description:
+    - What else would undo the change, with this distribution; and whether it is not sure by which version's rules the
+      kubelet is to be judged.
   returned: success
   type: list
   elements: str
@@ -193,7 +195,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         "drift": describe_drift(plan, configuration),
         "checkpoint": judge(node.checkpoint(), config).to_dict(),
         "memory_state": memory_plan(node, starts.planned).to_dict(),
-        "notes": [sources.installation.distribution.pointer] if sources.installation.distribution.pointer else [],
+        "notes": [*filter(None, [sources.installation.distribution.pointer]), *node.version_notes()],
     }
     changes = [FileChange(file.path, encoded(file.before), encoded(file.after), MODE) for file in files]
     backup, keep = parameters["backup"], parameters["backup_keep"]

@@ -155,11 +155,11 @@ from ..module_utils.node.reserve import reserve
 from ..module_utils.policy.options import parse_static_options
 from ..module_utils.policy.reservation import Reservation, kubelet_reservation
 from ..module_utils.quantity import millis
-from ..module_utils.state.validation import NEWEST_MINOR
 from ..module_utils.topology.kubelet_view import kubelet_view
 from ..module_utils.topology.model import Topology
 from ..module_utils.topology.sysfs import read_sysfs
 from ..module_utils.tree import Tree
+from ..module_utils.versions import NEWEST_MINOR
 
 
 def predict(topology: Topology, parameters: Mapping[str, Any]) -> Reservation:

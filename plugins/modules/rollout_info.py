@@ -262,7 +262,7 @@ elsewhere:
 notes:
   description:
     - What is no drift and yet does harm, such as a reservation that splits cores; and on what it depends whether the
-      kubelet starts, where that cannot be told.
+      kubelet starts, where that cannot be told; and whether it is not sure by which version's rules it is to be judged.
   returned: success
   type: list
   elements: str
@@ -370,8 +370,8 @@ from typing import Any, Mapping
 
 from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, run, wanted_settings
 from ..module_utils.node.change.plan import ROLLBACK, ROLLOUT, Terms, rollout_report
-from ..module_utils.node.node import minor_version
 from ..module_utils.tree import Tree
+from ..module_utils.versions import minor_version
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:

@@ -130,6 +130,12 @@ unknown:
       description: The field of the configuration, the flag or the file that it is about.
       type: str
       sample: kubeReservedCgroup
+notes:
+  description: Whether it is not sure by which version's rules the kubelet is to be judged.
+  returned: success
+  type: list
+  elements: str
+  sample: ["the kubelet 1.30 is none of those against which the rules are tested, 1.33 to 1.36: try one node first"]
 """
 
 from typing import Any, Mapping

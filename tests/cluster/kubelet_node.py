@@ -20,12 +20,9 @@ import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
-    Checkpoint,
-    decode_checkpoint,
-    format_for,
-    write_checkpoint,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import decode_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 

@@ -19,7 +19,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import format_for, write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import (
     Result,
     Run,

@@ -32,7 +32,6 @@ collection_path.register()
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import minor_version
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reserve import reserve
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import (
     EndlessDistributionError,
@@ -40,16 +39,15 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assign
     take_distributed,
     take_packed,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import restore_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import assignments_text
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
-    CheckpointError,
-    restore_error,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import restore_state
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import restore_error
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import CheckpointError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import CPUTopology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
 from ansible_collections.kubenode.cpu_manager.tests.conformance.policy_case import CHECKPOINT, PolicyCase
 from ansible_collections.kubenode.cpu_manager.tests.conformance.start_case import StartCase
 

@@ -10,7 +10,6 @@ from typing import Any, Mapping
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet, iterate_bits
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import KubeletError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import minor_version
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import Hint, TopologyManager
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.manager import CPUManager
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import (
@@ -22,13 +21,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static
     StaticPolicy,
     new_static_policy,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import StateError, restore_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
-    CheckpointError,
-    restore_error,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import StateError, restore_state
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import restore_error
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import CheckpointError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import CPUTopology
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import Pod, pod_from_manifest
 
 Answer = dict[str, Any]

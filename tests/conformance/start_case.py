@@ -13,9 +13,10 @@ import tempfile
 from functools import lru_cache
 from typing import Any, Mapping
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, minor_version
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import predict_start, states_after
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 

@@ -19,7 +19,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node imp
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.compare import Enforcement, compare
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.run import reconcile_pods
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.logs import LoggedContainer
 

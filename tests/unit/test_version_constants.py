@@ -164,11 +164,9 @@ def test_what_names_a_version(source: str, names: set[str]) -> None:
 
 
 def test_what_is_used_elsewhere() -> None:
-    source = (
-        "from ..state.validation import OLD as AGED\nfrom .gates.enabled import LIVES\nif AGED < minor < LIVES[0]: pass"
-    )
+    source = "from ..versions import OLD as AGED\nfrom .gates.enabled import LIVES\nif AGED < minor < LIVES[0]: pass"
     assert compared("kubelet/settings.py", ast.parse(source)) == {
-        ("state/validation.py", "OLD"),
+        ("versions.py", "OLD"),
         ("kubelet/gates/enabled.py", "LIVES"),
     }
     source = "from ....quantity import MOST\nif minor < MOST: pass"

@@ -14,7 +14,7 @@ import posixpath
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..errors import InputError, RefusedError, option
-from ..state.validation import NONE
+from ..state.config import NONE
 from .effective import effective_configuration
 from .file.configuration import API_VERSION, KIND, Configuration, KubeletConfiguration
 from .file.values import REMOVE, value_at

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Callable, Container, Mapping, NamedTuple,
 from ..cpuset import CPUSet
 from ..errors import InputError, RefusedError, option
 from ..quantity import millis, nanoseconds
-from ..state.validation import NEWEST_MINOR, NONE, STATIC, CPUManagerConfig
+from ..state.config import NONE, STATIC, CPUManagerConfig
+from ..versions import NEWEST_MINOR
 from .file.configuration import Configuration, ConfigurationError, changed_values
 from .file.values import REMOVE, value_at
 
@@ -313,9 +314,6 @@ def check_wishes(config: CPUManagerConfig) -> None:
 
 # --- notes: what is no failure, and better known before a change ------------------------------------------------------
 
-# Of these versions the rules are tested against the kubelets themselves.
-_OLDEST_TESTED, _NEWEST_TESTED = 33, NEWEST_MINOR
-
 
 def ignored_key_notes(ignored: Sequence[Finding], configuration: Configuration) -> list[str]:
     """The fields of a configuration that its kubelet ignores, each with the one that was meant."""
@@ -339,18 +337,3 @@ def wanted_reservation_notes(topology: Topology, wanted: CPUSet, found: CPUSet) 
         "the wanted reservation %s would split cores: pods would get their other threads, CPUs %s; reserve whole cores,"
         " as in %s" % (wanted, whole - wanted, whole)
     ]
-
-
-def version_notes(minor: int) -> list[str]:
-    """Whether the rules of the kubelet 1.`minor` are not known for sure."""
-    if minor > _NEWEST_TESTED:
-        return [
-            "the kubelet 1.%d is newer than the newest whose rules are known, 1.%d, and is taken for one of that: use a"
-            " newer release of this collection, or try one node first" % (minor, _NEWEST_TESTED)
-        ]
-    if minor < _OLDEST_TESTED:
-        return [
-            "the kubelet 1.%d is older than those against which the rules are tested, 1.%d to 1.%d: try one node first"
-            % (minor, _OLDEST_TESTED, _NEWEST_TESTED)
-        ]
-    return []

@@ -19,9 +19,10 @@ from ..policy.manager import Admission, CPUManager
 from ..policy.none import NonePolicy
 from ..policy.policy import Policy
 from ..policy.static import StaticPolicy
+from ..state.acceptance import StateError, check_checkpoint
 from ..state.assignments import State
-from ..state.checkpoint import CheckpointError
-from ..state.validation import STATIC, StateError, check_checkpoint
+from ..state.config import STATIC
+from ..state.formats import CheckpointError
 from ..topology.model import Group, Topology
 from ..workload.pods import APP, Container, Pod
 

@@ -11,25 +11,14 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 from ..errors import GoError, InputError, RefusedError, option
 from ..golang import read_cpus
 from ..state.assignments import State
-from ..state.checkpoint import (
-    Checkpoint,
-    CheckpointError,
-    ContainerIDs,
-    Format1,
-    Format3,
-    Format4,
-    decode_checkpoint,
-    era_of,
-    format_for,
-    migrated,
-    other_members,
-    read_checkpoint,
-    since_of,
-    write_checkpoint,
-)
+from ..state.checkpoint import decode_checkpoint, other_members, read_checkpoint
+from ..state.config import CPUManagerConfig
+from ..state.eras import era_of, since_of
+from ..state.formats import Checkpoint, CheckpointError, ContainerIDs, Format1, migrated
+from ..state.pod_formats import Format3, Format4
 from ..state.repair import Loss, Pin, pins_of, repair
-from ..state.validation import CPUManagerConfig
 from ..state.verdict import ACCEPTED, Judgement, judge, readable
+from ..state.writing import format_for, write_checkpoint
 
 # What of a checkpoint can be given, and what an answer says beside it.
 _GIVEN = {"policy", "default_cpu_set", "assignments", "pod_assignments"}

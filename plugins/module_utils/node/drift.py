@@ -19,13 +19,13 @@ from ..kubelet.settings import (
     ignored_key_notes,
     needed_config,
     plan_settings,
-    version_notes,
     wanted_reservation_notes,
 )
 from ..state.assignments import State
-from ..state.validation import CPUManagerConfig
+from ..state.config import CPUManagerConfig
 from ..state.verdict import ABSENT, ACCEPTED, REFUSED, Judgement, judge, readable
 from ..topology.model import Topology
+from ..versions import version_notes
 
 if TYPE_CHECKING:
     from ..kubelet.start.engine import Prediction
@@ -131,7 +131,7 @@ def report(
         *_reservation_notes(topology, reserved),
         *wanted_reservation_notes(topology, reserved_wanted, reserved),
         *ignored_key_notes(starts.found.ignored, configuration),
-        *version_notes(machine.minor),
+        *version_notes(machine.minor, machine.is_assumed),
         *("whether the kubelet starts cannot be told: %s" % one.reason for one in starts.planned.unknown),
     ]
     if topology.isolated or topology.nohz_full:

@@ -9,15 +9,23 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from ..errors import PERMISSION, InputError, NodeError, RefusedError, option
+from ..errors import PERMISSION, NodeError, RefusedError, option
 from ..kubelet.file.configuration import Configuration, KubeletConfiguration
-from ..kubelet.installed.distributions import CONTAINERD, DISTRIBUTIONS, DROP_IN_SUFFIX, KUBELET_ROOT, marks_of
+from ..kubelet.installed.distributions import (
+    CHECKPOINT_NAME,
+    CONTAINERD,
+    DISTRIBUTIONS,
+    DROP_IN_SUFFIX,
+    KUBELET_ROOT,
+    MEMORY_STATE_NAME,
+    marks_of,
+)
 from ..kubelet.installed.installation import Installation, find_installation
 from ..kubelet.installed.process import Search, search_kubelet
-from ..state.validation import FILE_NAME, MEMORY_FILE_NAME, NEWEST_MINOR, OLDEST_MINOR
 from ..topology.model import Topology
 from ..topology.sysfs import read_sysfs
 from ..tree import Tree
+from ..versions import NEWEST_MINOR, minor_version, version_notes
 from .change.places import LAST, OPEN
 
 if TYPE_CHECKING:
@@ -50,8 +58,8 @@ class Node:
         )
         self.config_path = self.installation.config_path if self.installation is not None else None
         root = kubelet_root or (self.installation.kubelet_root if self.installation is not None else KUBELET_ROOT)
-        self.checkpoint_path = "%s/%s" % (root.rstrip("/"), FILE_NAME)
-        self.memory_state_path = "%s/%s" % (root.rstrip("/"), MEMORY_FILE_NAME)
+        self.checkpoint_path = "%s/%s" % (root.rstrip("/"), CHECKPOINT_NAME)
+        self.memory_state_path = "%s/%s" % (root.rstrip("/"), MEMORY_STATE_NAME)
         # None where nobody tells.
         self.version = self._running_version() if minor is None else "1.%d" % minor
         self.minor = NEWEST_MINOR if self.version is None else minor_version(self.version)
@@ -234,6 +242,10 @@ class Node:
         notes += self._search.notes if self.installation is None else self.installation.notes
         return [*notes, *self.unfinished()]
 
+    def version_notes(self) -> list[str]:
+        """Whether it is not sure by which version's rules its kubelet is to be judged."""
+        return version_notes(self.minor, self.version is None)
+
     def _has_files(self) -> bool:
         """Whether there is a kubelet, or what it was started with, which found() then has not found."""
         if self.installation is None or self.config_path is None or self.installation.command_line:
@@ -275,17 +287,3 @@ def node_name(tree: Tree) -> str:
     except (NodeError, RefusedError):
         name = None
     return name or (os.uname().nodename if tree.live else os.path.basename(tree.root))
-
-
-def minor_version(version: str, name: str = "kubelet_version") -> int:
-    """36 of "v1.36.3" or "1.36". Raises InputError. name: of the option that gives it."""
-    parts = version.lstrip("v").split(".")
-    if len(parts) < 2 or parts[0] != "1" or not parts[1].isdecimal():
-        raise InputError("%r is not a version" % version, option(name), "write one such as 1.36 or v1.35.6")
-    if int(parts[1]) < OLDEST_MINOR:
-        raise InputError(
-            "%r is older than 1.%d, the oldest that is known here" % (version, OLDEST_MINOR),
-            option(name),
-            'write a version in quotes, as in "1.30", which is 1.3 without',
-        )
-    return int(parts[1])

@@ -17,7 +17,7 @@ from .given import given_of, given_with, planned_values
 from .node import Node
 
 if TYPE_CHECKING:
-    from ..state.validation import CPUManagerConfig
+    from ..state.config import CPUManagerConfig
 
 # The fields without which it is not certain what the CPU manager starts with.
 _OF_CPUS = frozenset(("cpuManagerPolicy", "cpuManagerPolicyOptions", "reservedSystemCPUs", "topologyManagerPolicy"))

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping
 from ..kubelet.start.checked import Checked
 from ..kubelet.start.engine import Prediction
 from ..kubelet.start.finding import Finding, Host, Unknown, harmful, refused
+from ..state.acceptance import checkpoint_after, restore_state
 from ..state.assignments import State
-from ..state.checkpoint import CheckpointError, restore_error
-from ..state.validation import CPUManagerConfig, checkpoint_after, restore_state
+from ..state.checkpoint import restore_error
+from ..state.config import CPUManagerConfig
+from ..state.formats import CheckpointError
 from ..state.verdict import REFUSED, judge
 from ..topology.kubelet_view import CPUTopology
 from .memory_state import MemoryPlan, memory_config, plan_memory_state, stored_state
@@ -35,6 +37,7 @@ def start_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
         "kubelet_version": "1.%d" % node.minor,
         "findings": [finding.to_dict() for finding in prediction.findings],
         "unknown": [one.to_dict() for one in prediction.unknown],
+        "notes": node.version_notes(),
     }
 
 

@@ -15,7 +15,7 @@ from typing import Mapping, NamedTuple
 from ..cpuset import CPUSet
 from ..errors import InputError
 from ..state.assignments import State
-from ..state.checkpoint import write_checkpoint
+from ..state.writing import write_checkpoint
 from ..workload.pods import Pod
 from .hints import CONTAINER, NONE, POD, Hint, TopologyManager
 from .policy import AllocationError, Policy

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from ..cpuset import CPUSet, count_bits
 from ..errors import KubeletError
-from ..state.validation import STATIC, CPUManagerConfig, check_state, first_state
+from ..state.acceptance import check_state, first_state
+from ..state.config import STATIC, CPUManagerConfig
 from ..topology.kubelet_view import CPUTopology
 from ..workload.pods import INIT, SIDECAR, Pod
 from .assignment import EXACT, TakeError, take_mask

@@ -13,22 +13,10 @@ from typing import Any, Callable
 
 from ..cpuset import MAX_CPUS, CPUSet
 from ..errors import GoError
-from ..golang import Number, Object, read_cpus, read_json
-from .checkpoint import (
-    CORRUPTED,
-    FORMATS,
-    STRUCT,
-    Checkpoint,
-    CheckpointError,
-    ContainerIDs,
-    Format1,
-    Format2,
-    Format3,
-    Format4,
-    era_of,
-    json_text,
-    migrated,
-)
+from ..golang import Number, Object, folded, read_cpus, read_json
+from .eras import era_of
+from .formats import CORRUPTED, STRUCT, Checkpoint, CheckpointError, ContainerIDs, Format1, Format2, migrated
+from .pod_formats import FORMATS, Format3, Format4
 
 
 class _StoppedError(CheckpointError):
@@ -303,36 +291,9 @@ def _decode_4(data: Any) -> Format4 | None:
     return checkpoint
 
 
-def write_json(value: Any) -> str:
-    """The text of a value that read_json() has read, as Go writes it. Without recursion, since it may be hostile."""
-    parts: list[str] = []
-    # What is still to be written, the last first, and whether that is a text of JSON already.
-    todo: list[tuple[Any, bool]] = [(value, False)]
-    while todo:
-        item, is_written = todo.pop()
-        if is_written or isinstance(item, Number):
-            parts.append(item)
-        elif isinstance(item, list):
-            is_object = isinstance(item, Object)
-            pieces: list[tuple[Any, bool]] = []
-            for one in item:
-                pieces.append((("," if pieces else "") + (json_text(one[0]) + ":" if is_object else ""), True))
-                pieces.append((one[1] if is_object else one, False))
-            opening, closing = "{}" if is_object else "[]"
-            todo += reversed([(opening, True), *pieces, (closing, True)])
-        else:
-            parts.append(json_text(item))
-    return "".join(parts)
-
-
 # --- the types of Go -------------------------------------------------------------------------------
 
 _LONGEST_SUM = len(str((1 << 64) - 1))
-
-
-def folded(key: str) -> str:
-    """The key as Go compares it: in any case, and with the two letters beyond ASCII that are such in other clothes."""
-    return key.replace("\u017f", "s").replace("\u212a", "k").lower() if not key.isascii() else key.lower()
 
 
 def _wrong_type(value: Any, where: str, wanted: str, number: str = "number") -> CheckpointError:

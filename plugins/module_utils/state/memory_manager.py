@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..errors import GoError
-from ..golang import Object, quote, read_json
+from ..golang import Object, json_text, quote, read_json
 from ..golang_types import INT, TEXT, UINT64, Field, Map, Place, Pointer, Problems, Slice, Struct, Text, Whole
-from .checkpoint import fnv, json_text
+from .formats import fnv
 
 # {NUMA node: {"memory" or "hugepages-...": bytes}}
 Amounts = Mapping[int, Mapping[str, int]]

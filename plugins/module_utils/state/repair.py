@@ -16,9 +16,12 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 from ..cpuset import CPUSet
 from ..errors import GoError
 from ..golang import read_cpus
+from .acceptance import pooled_cpus
 from .assignments import State
-from .checkpoint import NAMELESS, Checkpoint, CheckpointError, ContainerIDs, Format1, Format3, decode_checkpoint
-from .validation import STATIC, CPUManagerConfig, pooled_cpus
+from .checkpoint import decode_checkpoint
+from .config import STATIC, CPUManagerConfig
+from .formats import NAMELESS, Checkpoint, CheckpointError, ContainerIDs, Format1
+from .pod_formats import Format3
 
 # In place of a container's name: the CPUs of a pod as a whole.
 WHOLE_POD = ""

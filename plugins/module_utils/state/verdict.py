@@ -9,12 +9,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .acceptance import StateError, check_checkpoint
 from .assignments import State, assignments_text
-from .validation import CPUManagerConfig, StateError, check_checkpoint
+from .config import CPUManagerConfig
 
 if TYPE_CHECKING:
     # A node without a checkpoint needs no reader, and every import costs time on every node.
-    from .checkpoint import ContainerIDs
+    from .formats import ContainerIDs
 
 ACCEPTED = "accepted"
 REFUSED = "refused"
@@ -67,7 +68,8 @@ def readable(content: bytes | None, container_ids: ContainerIDs | None = None) -
     """
     if content is None:
         return Judgement(ABSENT)
-    from .checkpoint import NAMELESS, CheckpointError, decode_checkpoint, migrated
+    from .checkpoint import decode_checkpoint
+    from .formats import NAMELESS, CheckpointError, migrated
 
     try:
         checkpoint = decode_checkpoint(content)
@@ -90,7 +92,7 @@ def judge(content: bytes | None, config: CPUManagerConfig, container_ids: Contai
     said = readable(content, container_ids)
     if content is None:
         return said
-    from .checkpoint import CheckpointError
+    from .formats import CheckpointError
 
     try:
         check_checkpoint(content, config, container_ids)

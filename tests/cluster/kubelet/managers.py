@@ -27,13 +27,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.none i
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.policy import Policy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import StaticPolicy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.quantity import millis
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import format_for, write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import check_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import STATIC, CPUManagerConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import (
-    STATIC,
-    CPUManagerConfig,
-    check_checkpoint,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import (
     APP,
     Container,

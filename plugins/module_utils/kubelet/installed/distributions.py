@@ -15,6 +15,8 @@ from typing import NamedTuple
 from ...tree import Tree
 
 KUBELET_ROOT = "/var/lib/kubelet"
+# The files of the CPU manager and of the memory manager below the kubelet's root directory.
+CHECKPOINT_NAME, MEMORY_STATE_NAME = "cpu_manager_state", "memory_manager_state"
 CONTAINERD = "/run/containerd/containerd.sock"
 
 # Where to write: into the configuration file; into a file of our own in its drop-in directory; into the file that

@@ -16,7 +16,7 @@ from ...errors import InputError
 from ...policy.options import StaticOptions, check_machine, parse_static_options
 from ...policy.reservation import kubelet_reservation
 from ...quantity import millis
-from ...state.validation import NONE, STATIC, CPUManagerConfig
+from ...state.config import NONE, STATIC, CPUManagerConfig
 from .checked import Checked
 from .finding import Host
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Mapping, NamedTuple
 
 if TYPE_CHECKING:
     from ...policy.options import StaticOptions
-    from ...state.validation import CPUManagerConfig
+    from ...state.config import CPUManagerConfig
     from .finding import Finding, Unknown
 
 

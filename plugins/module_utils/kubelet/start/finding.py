@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Callable, Mapping, NamedTuple
 
 from ...errors import KubeletError
-from ...state.validation import NEWEST_MINOR
 from ...topology.kubelet_view import CPUTopology
+from ...versions import NEWEST_MINOR
 
 
 class Finding(NamedTuple):

@@ -16,11 +16,12 @@ from typing import Any, Iterable, Mapping, NamedTuple
 from ...cpuset import CPUSet
 from ...errors import CPUManagerError, NodeError, RefusedError, option
 from ...kubelet.file.configuration import Configuration
+from ...kubelet.installed.distributions import CHECKPOINT_NAME, MEMORY_STATE_NAME
 from ...kubelet.placement import plan_files, touched_files
 from ...kubelet.settings import SETTINGS, differences, found_settings, needed_config, plan_settings
 from ...kubelet.start.engine import Prediction
 from ...kubelet.start.finding import Finding, Unknown
-from ...state.validation import FILE_NAME, MEMORY_FILE_NAME, CPUManagerConfig
+from ...state.config import CPUManagerConfig
 from ...state.verdict import ACCEPTED, readable
 from ...tree import OverlaidTree, Tree
 from ..checkpoint_plan import loss_error, plan_valid
@@ -50,7 +51,7 @@ RESTORE_CONFIGURATION = "restore_configuration"
 # A restart with one of these changed admits every running pod as before.
 _HARMLESS = frozenset(("cpu_manager_reconcile_period", "cpu_cfs_quota", "cpu_cfs_quota_period"))
 # What the kubelet's managers save is of its time; a rollback puts back the configuration alone.
-_STATES = frozenset((FILE_NAME, MEMORY_FILE_NAME))
+_STATES = frozenset((CHECKPOINT_NAME, MEMORY_STATE_NAME))
 
 # Kinds of refusals that are about the files as they will be.
 _OF_FILES = frozenset((CONFIGURATION, "no_kubelet", "would_not_start"))

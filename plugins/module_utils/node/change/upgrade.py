@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import CPUManagerError
-from ...kubelet.settings import version_notes
 from ...kubelet.start.engine import Prediction
-from ...state.validation import CPUManagerConfig
+from ...state.config import CPUManagerConfig
+from ...versions import version_notes
 from ..checkpoint_plan import format_notes, plan_format
 from ..memory_state import stored_state
 from ..node import Node
@@ -31,7 +31,7 @@ def upgrade_report(node: Node, minor: int) -> dict[str, Any]:
     other = node.of_version(minor)
     there = predict_start(other)
     # One note for both ways, where they say the same.
-    notes = [*_version_notes(node), *version_notes(minor)]
+    notes = [*node.version_notes(), *version_notes(minor)]
     content, lost = _written_by(other, there)
     if content is None:
         content = node.checkpoint()
@@ -44,12 +44,6 @@ def upgrade_report(node: Node, minor: int) -> dict[str, Any]:
         "back": {"kubelet_version": "1.%d" % node.minor, **_said(back)},
         "notes": list(dict.fromkeys(notes)),
     }
-
-
-def _version_notes(node: Node) -> list[str]:
-    if node.version is not None:
-        return version_notes(node.minor)
-    return ["the version of the kubelet is not known: 1.%d is assumed, the newest that is known" % node.minor]
 
 
 def _written_by(other: Node, prediction: Prediction) -> tuple[bytes | None, list[str]]:

@@ -13,7 +13,7 @@ from typing import Any, Iterator, NamedTuple, Sequence
 
 from ...cpuset import CPUSet
 from ...state.assignments import State
-from ...state.validation import STATIC
+from ...state.config import STATIC
 from ..observation import Observed
 from .decide import KEPT, SKIPPED, WRITE, Row, Running, cuts, decide
 

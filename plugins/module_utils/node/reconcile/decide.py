@@ -14,8 +14,8 @@ from typing import Any, Iterable, NamedTuple
 
 from ...cpuset import CPUSet
 from ...state.assignments import State
-from ...state.checkpoint import NAMELESS
-from ...state.validation import STATIC
+from ...state.config import STATIC
+from ...state.formats import NAMELESS
 
 KEPT = "kept"
 WRITE = "write"

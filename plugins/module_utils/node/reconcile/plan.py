@@ -14,8 +14,8 @@ from ...cpuset import CPUSet
 from ...errors import InputError, RefusedError, option
 from ...policy.options import StaticOptions
 from ...state.assignments import State
+from ...state.config import STATIC, CPUManagerConfig
 from ...state.repair import pins_of, repair
-from ...state.validation import STATIC, CPUManagerConfig
 from ...topology.kubelet_view import CPUTopology
 from ...workload.pods import APP, Container, Pod
 from ...workload.qos import GUARANTEED

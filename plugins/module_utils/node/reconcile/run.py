@@ -18,10 +18,10 @@ from ...files import replace_file
 from ...kubelet.installed.process import find_kubelet
 from ...policy.options import StaticOptions
 from ...state.assignments import State
-from ...state.checkpoint import MODE, format_for, write_checkpoint
-from ...state.validation import STATIC
+from ...state.config import STATIC
 from ...state.verdict import ABSENT as NO_CHECKPOINT
 from ...state.verdict import readable
+from ...state.writing import MODE, format_for, write_checkpoint
 from ...workload.crictl import Crictl
 from ..node import Node, cgroup_root_of
 from ..observation import find_hierarchy, names_of, read_running

@@ -19,7 +19,7 @@ from ....cpuset import CPUSet, count_bits
 from ....errors import KubeletError
 from ....policy.options import StaticOptions, check_machine, parse_static_options
 from ....policy.reservation import kubelet_reservation
-from ....state.validation import NONE, STATIC, CPUManagerConfig
+from ....state.config import NONE, STATIC, CPUManagerConfig
 from ...gates.enabled import (
     CPU_ALPHA_OPTIONS,
     CPU_BETA_OPTIONS,

@@ -24,9 +24,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.setti
     found_settings,
     plan_settings,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, minor_version
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.sources import read_sources
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER, KUBELETS, Kubelet, write_kubelet
 
 WANTED: dict[str, Any] = {

@@ -34,7 +34,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.setti
     needed_config,
     plan_settings,
     start_error,
-    version_notes,
     wanted_reservation_notes,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import (
@@ -50,9 +49,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start
     harmful,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import (
-    CPUManagerConfig,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
@@ -961,22 +958,3 @@ def test_a_wanted_reservation_that_splits_cores_is_a_note() -> None:
     assert notes("0,4,2", found="0,4")
     # Nothing changes: drift's own note tells what is so already.
     assert notes("0-1", found="0-1") == []
-
-
-@pytest.mark.parametrize(
-    ("minor", "note"),
-    [
-        (
-            20,
-            "the kubelet 1.20 is older than those against which the rules are tested, 1.33 to 1.36: try one node first",
-        ),
-        (32, "the kubelet 1.32 is older than"),
-        (33, None),
-        (36, None),
-        (37, "the kubelet 1.37 is newer than the newest whose rules are known, 1.36, and is taken for one of that"),
-    ],
-)
-def test_a_version_whose_rules_are_not_known_for_sure_is_a_note(minor: int, note: str | None) -> None:
-    notes = version_notes(minor)
-    assert len(notes) == (note is not None)
-    assert all(one.startswith(str(note)) for one in notes)

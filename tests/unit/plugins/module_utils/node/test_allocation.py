@@ -20,7 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.allocati
     seed_state,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import pods_from_manifests

@@ -22,17 +22,13 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.checkpoi
     with_assumed_version,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
-    Format1,
-    Format2,
-    Format3,
-    Format4,
-    other_members,
-    write_checkpoint,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import other_members
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format1, Format2
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format3, Format4
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.repair import Pin
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import CPUManagerConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import readable
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 
 
 def cpus(text: str) -> CPUSet:

@@ -31,13 +31,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding, Host, Unknown
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import Starts, describe_drift, report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.observation import Observed, observe
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import first_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import Format3, write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import (
-    CPUManagerConfig,
-    first_state,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format3
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import Judgement, judge
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree

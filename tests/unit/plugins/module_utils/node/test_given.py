@@ -21,10 +21,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.given im
     given_with,
     planned_values,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, minor_version
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.sources import read_sources
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import predict_start
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree

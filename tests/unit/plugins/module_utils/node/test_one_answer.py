@@ -47,9 +47,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_re
     with_states,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import CPUManagerConfig
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import REFUSED, judge, readable
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree

@@ -17,7 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.predicti
     predict_configuration,
     predicted_starts,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import CPUManagerConfig
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree

@@ -34,8 +34,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_re
     with_states,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
@@ -294,7 +294,16 @@ def test_a_directory_in_place_of_the_checkpoint(root: Path) -> None:
 def test_a_good_node(root: Path) -> None:
     write(root, CHECKPOINT, state("0-7"))
     write(root, MEMORY, b'{"policyName":"None","machineState":{},"checksum":4236770233}')
-    assert start_report(node(root), {}) == {"starts": True, "kubelet_version": "1.36", "findings": [], "unknown": []}
+    assert start_report(node(root), {}) == {
+        "starts": True,
+        "kubelet_version": "1.36",
+        "findings": [],
+        "unknown": [],
+        "notes": [
+            "the version of the kubelet is not known: 1.36 is assumed, the newest whose answers were replayed; give"
+            " kubelet_version"
+        ],
+    }
 
 
 def test_all_parts_of_a_node_are_looked_at(root: Path) -> None:

@@ -33,12 +33,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.manager import Admission, CPUManager
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import StaticPolicy
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import read_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import (
     StateError,
     check_checkpoint,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import read_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import (
     CPUTopology,
     kubelet_view,

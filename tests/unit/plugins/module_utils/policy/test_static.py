@@ -25,8 +25,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static
     StaticPolicy,
     new_static_policy,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import StateError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import StateError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import (
     CPUTopology,
     kubelet_view,

@@ -16,20 +16,19 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State, assignments_text
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
+    decode_checkpoint,
+    read_checkpoint,
+    restore_error,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import (
     CORRUPTED,
-    FORMATS,
     Checkpoint,
     CheckpointError,
     Format1,
     Format2,
-    Format3,
-    Format4,
-    decode_checkpoint,
-    format_for,
-    read_checkpoint,
-    restore_error,
-    write_checkpoint,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import FORMATS, Format3, Format4
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
 
 # Pod UID -> container name -> CPUs.

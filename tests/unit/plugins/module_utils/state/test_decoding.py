@@ -17,14 +17,16 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state import decoding
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
+    decode_checkpoint,
+    read_checkpoint,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import (
     Checkpoint,
     CheckpointError,
     Format2,
-    Format4,
-    decode_checkpoint,
-    read_checkpoint,
-    write_checkpoint,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format4
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
 
 KUBELETS = [(18, False), (35, False), (35, True), (36, False), (36, True), (37, False), (37, True)]

@@ -21,13 +21,12 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
-    FORMATS,
-    CheckpointError,
-    Format3,
     decode_checkpoint,
     read_checkpoint,
-    write_checkpoint,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import CheckpointError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import FORMATS, Format3
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 
 FILES = 100_000
 CHUNKS = 20

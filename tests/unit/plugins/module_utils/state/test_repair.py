@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
-    NAMELESS,
-    Format1,
-    Format2,
-    Format3,
-    Format4,
-    write_checkpoint,
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import (
+    check_checkpoint,
+    check_state,
+    pooled_cpus,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import NAMELESS, Format1, Format2
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format3, Format4
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.repair import (
     WHOLE_POD,
     Pin,
@@ -27,12 +27,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.repair 
     pins_of,
     repair,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import (
-    CPUManagerConfig,
-    check_checkpoint,
-    check_state,
-    pooled_cpus,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 
 
 def cpus(text: str) -> CPUSet:

@@ -8,14 +8,11 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
-    Format1,
-    Format3,
-    Format4,
-    write_checkpoint,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import CPUManagerConfig
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format1
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format3, Format4
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import Judgement, judge, readable
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 
 
 def cpus(text: str) -> CPUSet:

@@ -13,8 +13,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start
     refused,
     refused_by,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import NEWEST_MINOR
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import NEWEST_MINOR
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
 

@@ -31,15 +31,16 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.p
     with_memory_state,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.memory_state import MemoryPlan
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, minor_version
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.sources import read_sources
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
     MemoryConfig,
     first_memory_state,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import NODE_MEMORY, write_tree

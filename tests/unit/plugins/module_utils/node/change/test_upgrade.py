@@ -14,7 +14,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.upgrade import upgrade_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import format_for, write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
@@ -26,8 +26,11 @@ STATIC = (
     'reservedSystemCPUs: "0,4"\n'
 )
 CONFIG, CHECKPOINT = "var/lib/kubelet/config.yaml", "var/lib/kubelet/cpu_manager_state"
-UNKNOWN_VERSION = "the version of the kubelet is not known: 1.36 is assumed, the newest that is known"
-IS_NEWER = "the kubelet 1.37 is newer than"
+UNKNOWN_VERSION = (
+    "the version of the kubelet is not known: 1.36 is assumed, the newest whose answers were replayed; give"
+    " kubelet_version"
+)
+IS_NEWER = "the kubelet 1.37 is none of those against which the rules are tested"
 WRITES_V4 = "the kubelet 1.37 reads this file, of format v2, and writes format v4 in its place"
 
 

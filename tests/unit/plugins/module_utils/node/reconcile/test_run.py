@@ -32,12 +32,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcil
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
-    Format1,
-    decode_checkpoint,
-    write_checkpoint,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import decode_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format1
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import readable
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.crictl import Crictl
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (

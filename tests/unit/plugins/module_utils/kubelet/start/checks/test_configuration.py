@@ -19,7 +19,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start
     predict_values,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding, Host
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import CPUManagerConfig
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 

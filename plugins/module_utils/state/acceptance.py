@@ -9,39 +9,16 @@ Source: validateState and its callers in pkg/kubelet/cm/cpumanager/policy_static
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..cpuset import CPUSet
+from ..versions import NEWEST_MINOR
 from .assignments import State
+from .config import STATIC, CPUManagerConfig
 
 if TYPE_CHECKING:
     # A node without a checkpoint needs no reader, and every import costs time on every node.
-    from .checkpoint import ContainerIDs
-
-NONE = "none"
-STATIC = "static"
-
-# The newest Kubernetes whose answers were replayed: taken where nobody says which version the node has.
-NEWEST_MINOR = 36
-# The oldest that is accepted as a node's version.
-OLDEST_MINOR = 20
-
-
-# The checkpoint's name below the kubelet's root directory.
-FILE_NAME = "cpu_manager_state"
-MEMORY_FILE_NAME = "memory_manager_state"
-
-
-class CPUManagerConfig(NamedTuple):
-    """What of the kubelet's configuration and machine decides whether it accepts a state."""
-
-    policy_name: str
-    all_cpus: CPUSet
-    reserved: CPUSet = CPUSet()
-    strict_reservation: bool = False
-    minor: int = NEWEST_MINOR
-    # The feature gate PodLevelResourceManagers.
-    pod_level: bool = False
+    from .formats import ContainerIDs
 
 
 class StateError(Exception):
@@ -94,7 +71,8 @@ def restore_state(
     container_ids: ContainerIDs | None = None,
 ) -> State:
     """What the kubelet 1.`minor` restores of a checkpoint; see read_checkpoint(). Raises CheckpointError."""
-    from .checkpoint import CheckpointError, read_checkpoint
+    from .checkpoint import read_checkpoint
+    from .formats import CheckpointError
 
     checkpoint = read_checkpoint(content, minor, pod_level, container_ids)
     if checkpoint.policy_name != policy_name:
@@ -123,7 +101,7 @@ def checkpoint_after(content: bytes | None, config: CPUManagerConfig) -> bytes:
 
     content: None, where there was no file.
     """
-    from .checkpoint import format_for, write_checkpoint
+    from .writing import format_for, write_checkpoint
 
     # Of containers that are not there, the CPUs go back.
     if content is not None and not any(check_checkpoint(content, config).assignments.values()):

@@ -11,18 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
-    CheckpointError,
-    Format2,
-    Format3,
-    Format4,
-    write_checkpoint,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validation import (
-    NONE,
-    STATIC,
-    CPUManagerConfig,
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import (
     StateError,
     check_checkpoint,
     check_state,
@@ -30,6 +19,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.validat
     first_state,
     restore_state,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import NONE, STATIC, CPUManagerConfig
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import CheckpointError, Format2
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format3, Format4
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
 
 
