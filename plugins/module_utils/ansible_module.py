@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from ansible.module_utils.basic import AnsibleModule
@@ -13,77 +14,21 @@ from ansible.module_utils.basic import AnsibleModule
 # Before all others, for its effect on them.
 from . import startup  # noqa: F401 # pylint: disable=unused-import
 from .errors import CPUManagerError, NodeError, call_options
-from .kubelet.settings import (
-    CPU_MANAGER_POLICIES,
-    MEMORY_MANAGER_POLICIES,
-    SETTINGS,
-    TOPOLOGY_MANAGER_POLICIES,
-    TOPOLOGY_MANAGER_SCOPES,
-    check_settings,
-    needed_config,
-    plan_settings,
-)
-from .node.node import Node, node_name
-from .policy.reservation import PACKED, SPREAD
-from .state.config import CPUManagerConfig
-from .tree import Tree
-from .versions import minor_version
+from .tree import Tree, node_name
 
-Arguments = Mapping[str, Any]
 
-ROOT: Arguments = {
-    "root": {"type": "path", "default": "/"},
-    "option_names": {"type": "dict", "default": {}},
-}
+class Arguments(NamedTuple):
+    """Options of a module in the form of AnsibleModule, with the restrictions between them."""
 
-KUBELET: Arguments = {
-    "config_path": {"type": "path"},
-    "kubelet_root": {"type": "path"},
-    "kubelet_version": {"type": "str"},
-    "command_line": {"type": "list", "elements": "str"},
-}
+    options: Mapping[str, Any]
+    mutually_exclusive: Sequence[Sequence[str]] = ()
+    required_if: Sequence[Sequence[Any]] = ()
+    required_one_of: Sequence[Sequence[str]] = ()
+    required_by: Mapping[str, Sequence[str]] = MappingProxyType({})
 
-_PLANNER: dict[str, Any] = {
-    "count": {"type": "int"},
-    "fraction": {"type": "float"},
-    "curve": {
-        "type": "list",
-        "elements": "dict",
-        "options": {"cpus": {"type": "int"}, "fraction": {"type": "float", "required": True}},
-    },
-    "strategy": {"type": "str", "choices": [PACKED, SPREAD], "default": PACKED},
-    "allow_split_core": {"type": "bool", "default": False},
-    "near_device": {"type": "str"},
-}
 
-RESERVATION: Arguments = {**_PLANNER, "smt": {"type": "str", "choices": ["keep", "off"], "default": "keep"}}
-
-SETTINGS_ARGUMENTS: Arguments = {
-    "cpu_manager_policy": {"type": "str", "choices": list(CPU_MANAGER_POLICIES)},
-    "cpu_manager_policy_options": {"type": "dict"},
-    "cpu_manager_reconcile_period": {"type": "str"},
-    "topology_manager_policy": {"type": "str", "choices": list(TOPOLOGY_MANAGER_POLICIES)},
-    "topology_manager_scope": {"type": "str", "choices": list(TOPOLOGY_MANAGER_SCOPES)},
-    "topology_manager_policy_options": {"type": "dict"},
-    "memory_manager_policy": {"type": "str", "choices": list(MEMORY_MANAGER_POLICIES)},
-    "cpu_cfs_quota": {"type": "bool"},
-    "cpu_cfs_quota_period": {"type": "str"},
-    # Else Ansible makes the text "3" of the number 3, which may mean three CPUs.
-    "reserved_system_cpus": {"type": "raw"},
-    "kube_reserved_cpu": {"type": "str"},
-    "system_reserved_cpu": {"type": "str"},
-    "kube_reserved_memory": {"type": "str"},
-    "system_reserved_memory": {"type": "str"},
-    "reserved_memory": {
-        "type": "list",
-        "elements": "dict",
-        "options": {
-            "numaNode": {"type": "int", "required": True},
-            "limits": {"type": "dict", "required": True},
-        },
-    },
-    "reservation": {"type": "dict", "options": _PLANNER},
-}
+# What every module takes.
+ROOT = Arguments({"root": {"type": "path", "default": "/"}, "option_names": {"type": "dict", "default": {}}})
 
 
 class Outcome(NamedTuple):
@@ -103,12 +48,9 @@ def difference(path: str, before: str, after: str) -> dict[str, str]:
 Work = Callable[[Tree, Mapping[str, Any], bool], Outcome]
 
 
-def run(work: Work, *arguments: Arguments, **restrictions: Any) -> None:
+def run(work: Work, *arguments: Arguments) -> None:
     """Run one module: `work` is given the node's files, the parameters, and whether to leave everything as it is."""
-    spec: dict[str, Any] = dict(ROOT)
-    for group in arguments:
-        spec.update(group)
-    module = _module(spec, restrictions)
+    module = _module((ROOT, *arguments))
     name = ""
     call_options(module.params["option_names"])
     try:
@@ -147,50 +89,15 @@ def _of_system(error: OSError) -> NodeError:
     return NodeError(error.strerror or str(error), where=str(error.filename or ""), remedy=remedy_for(error))
 
 
-def _module(spec: Mapping[str, Any], restrictions: Mapping[str, Any]) -> Any:
-    return AnsibleModule(argument_spec=spec, supports_check_mode=True, **restrictions)
-
-
-def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
-    """The node that the arguments KUBELET describe."""
-    version = parameters["kubelet_version"]
-    return Node(
-        tree,
-        parameters["config_path"],
-        parameters["kubelet_root"],
-        minor_version(version) if version else None,
-        parameters["command_line"] or (),
+def _module(arguments: Sequence[Arguments]) -> Any:
+    options: dict[str, Any] = {}
+    for group in arguments:
+        options.update(group.options)
+    return AnsibleModule(
+        argument_spec=options,
+        supports_check_mode=True,
+        mutually_exclusive=[names for group in arguments for names in group.mutually_exclusive],
+        required_if=[condition for group in arguments for condition in group.required_if],
+        required_one_of=[names for group in arguments for names in group.required_one_of],
+        required_by={name: names for group in arguments for name, names in group.required_by.items()},
     )
-
-
-def wanted_settings(node: Node, parameters: Mapping[str, Any], needs_kubelet: bool = False) -> dict[str, Any]:
-    """The settings that were asked for, a reservation planned for this machine included. Raises InputError.
-
-    needs_kubelet: plan none for a machine without a kubelet, such as a bastion, which may be too small for it.
-    """
-    wanted = {name: parameters[name] for name in SETTINGS if parameters[name] is not None}
-    for name in ("cpu_manager_policy_options", "topology_manager_policy_options"):
-        if name in wanted:
-            wanted[name] = texts_of_options(wanted[name])
-    check_settings(wanted)
-    if parameters["reservation"] is not None and (node.installation is not None or not needs_kubelet):
-        # Imported here: every import costs time on every node.
-        from .node.reserve import reserve
-
-        wanted["reserved_system_cpus"] = str(reserve(node.tree, node.topology, parameters["reservation"]).reserved)
-    return wanted
-
-
-def planned_config(node: Node, parameters: Mapping[str, Any]) -> CPUManagerConfig:
-    """What the CPU manager would start with, once the settings that were asked for are in the kubelet's file."""
-    wanted = wanted_settings(node, parameters)
-    plan_settings(wanted, node.needed_configuration(), node.minor)
-    # Imported here: hardly any module needs it.
-    from .node.prediction import predict_configuration
-
-    return needed_config(predict_configuration(node, wanted))
-
-
-def texts_of_options(options: Mapping[str, Any]) -> dict[str, str]:
-    """Policy options as the kubelet wants them, as texts: a YAML true is as good as "true"."""
-    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}

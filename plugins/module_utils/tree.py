@@ -271,3 +271,12 @@ def _check_text(path: str) -> None:
     except UnicodeEncodeError:
         pass
     raise NodeError("is not a path on Linux, as it cannot be written as bytes without NUL", where=repr(path))
+
+
+def node_name(tree: Tree) -> str:
+    """What a message calls the node: its host name, or for a saved tree without one the directory's name."""
+    try:
+        name = tree.read_value("/etc/hostname")
+    except (NodeError, RefusedError):
+        name = None
+    return name or (os.uname().nodename if tree.live else os.path.basename(tree.root))

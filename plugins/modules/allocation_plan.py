@@ -222,17 +222,10 @@ differences:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import (
-    KUBELET,
-    SETTINGS_ARGUMENTS,
-    Outcome,
-    difference,
-    node_of,
-    run,
-    wanted_settings,
-)
+from ..module_utils.ansible_module import Arguments, Outcome, difference, run
 from ..module_utils.errors import InputError, option
 from ..module_utils.kubelet.file.configuration import Configuration
+from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
 from ..module_utils.node.allocation import Question, compare_plans, default_configuration, plan_allocations
 from ..module_utils.node.node import Node
 from ..module_utils.topology.description import describe_machine
@@ -280,7 +273,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     plan = plan_allocations(question)
     diff = difference("allocations", plan.pop("before"), plan.pop("after"))
     if parameters["compare_with"] is not None:
-        unknown = sorted(set(parameters["compare_with"]) - set(SETTINGS_ARGUMENTS))
+        unknown = sorted(set(parameters["compare_with"]) - set(SETTINGS_ARGUMENTS.options))
         if unknown:
             raise InputError("%s is no setting of this module" % unknown[0], where=option("compare_with"))
         other = wanted_settings(node, {**parameters, **parameters["compare_with"]})
@@ -294,15 +287,17 @@ def main() -> None:
         work,
         KUBELET,
         SETTINGS_ARGUMENTS,
-        {
-            "pods": {"type": "list", "elements": "dict", "required": True},
-            "machine": {"type": "str"},
-            "topology": {"type": "dict"},
-            "from_checkpoint": {"type": "bool"},
-            "feature_gates": {"type": "dict", "default": {}},
-            "compare_with": {"type": "dict"},
-        },
-        mutually_exclusive=[("reserved_system_cpus", "reservation"), ("machine", "topology")],
+        Arguments(
+            {
+                "pods": {"type": "list", "elements": "dict", "required": True},
+                "machine": {"type": "str"},
+                "topology": {"type": "dict"},
+                "from_checkpoint": {"type": "bool"},
+                "feature_gates": {"type": "dict", "default": {}},
+                "compare_with": {"type": "dict"},
+            },
+            mutually_exclusive=[("machine", "topology")],
+        ),
     )
 
 

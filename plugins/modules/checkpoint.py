@@ -253,19 +253,11 @@ backup_file:
 
 from typing import Any, Mapping, Sequence
 
-from ..module_utils.ansible_module import (
-    KUBELET,
-    SETTINGS_ARGUMENTS,
-    Outcome,
-    difference,
-    node_of,
-    planned_config,
-    run,
-    wanted_settings,
-)
+from ..module_utils.ansible_module import Arguments, Outcome, difference, run
 from ..module_utils.errors import InputError, RefusedError, option
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.installed.process import find_kubelet
+from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, planned_config, wanted_settings
 from ..module_utils.node.allocation import Question, seed_state
 from ..module_utils.node.checkpoint_plan import (
     Plan,
@@ -403,18 +395,20 @@ def main() -> None:
         work,
         KUBELET,
         SETTINGS_ARGUMENTS,
-        {
-            "state": {"type": "str", "choices": ["valid", "present", "format", "absent"], "default": "valid"},
-            "checkpoint": {"type": "dict"},
-            "source": {"type": "path"},
-            "pods": {"type": "list", "elements": "dict"},
-            "containers": {"type": "list", "elements": "dict"},
-            "discard_assignments": {"type": "bool", "default": False},
-            "allow_running_kubelet": {"type": "bool", "default": False},
-            "backup": {"type": "bool", "default": True},
-            "backup_keep": {"type": "int", "default": 3},
-        },
-        mutually_exclusive=[("reserved_system_cpus", "reservation"), ("pods", "containers")],
+        Arguments(
+            {
+                "state": {"type": "str", "choices": ["valid", "present", "format", "absent"], "default": "valid"},
+                "checkpoint": {"type": "dict"},
+                "source": {"type": "path"},
+                "pods": {"type": "list", "elements": "dict"},
+                "containers": {"type": "list", "elements": "dict"},
+                "discard_assignments": {"type": "bool", "default": False},
+                "allow_running_kubelet": {"type": "bool", "default": False},
+                "backup": {"type": "bool", "default": True},
+                "backup_keep": {"type": "int", "default": 3},
+            },
+            mutually_exclusive=[("pods", "containers")],
+        ),
     )
 
 

@@ -105,7 +105,8 @@ notes:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, planned_config, run
+from ..module_utils.ansible_module import Outcome, run
+from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, planned_config
 from ..module_utils.state.checkpoint import restore_error
 from ..module_utils.state.verdict import judge
 from ..module_utils.tree import Tree
@@ -126,12 +127,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
 
 
 def main() -> None:
-    run(
-        work,
-        KUBELET,
-        SETTINGS_ARGUMENTS,
-        mutually_exclusive=[("reserved_system_cpus", "reservation")],
-    )
+    run(work, KUBELET, SETTINGS_ARGUMENTS)
 
 
 if __name__ == "__main__":

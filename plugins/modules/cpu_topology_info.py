@@ -173,7 +173,7 @@ kubelet_view:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Outcome, run
+from ..module_utils.ansible_module import Arguments, Outcome, run
 from ..module_utils.errors import InputError
 from ..module_utils.topology.kubelet_view import kubelet_view
 from ..module_utils.topology.model import Topology
@@ -215,15 +215,17 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
 def main() -> None:
     run(
         work,
-        {
-            "source": {
-                "type": "str",
-                "choices": ["sysfs", "cpuinfo", "lscpu", "hwloc", "cadvisor"],
-                "default": "sysfs",
+        Arguments(
+            {
+                "source": {
+                    "type": "str",
+                    "choices": ["sysfs", "cpuinfo", "lscpu", "hwloc", "cadvisor"],
+                    "default": "sysfs",
+                },
+                "text": {"type": "str"},
             },
-            "text": {"type": "str"},
-        },
-        required_if=[("source", source, ["text"]) for source in ("lscpu", "hwloc", "cadvisor")],
+            required_if=[("source", source, ["text"]) for source in ("lscpu", "hwloc", "cadvisor")],
+        ),
     )
 
 

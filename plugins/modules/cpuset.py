@@ -134,7 +134,7 @@ notes:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, difference, run
 from ..module_utils.cgroup.hierarchy import Hierarchy
 from ..module_utils.cgroup.plan import Wanted, plan_writes
 from ..module_utils.cgroup.writer import carry_out, systemd_of
@@ -180,19 +180,21 @@ def main() -> None:
     sets = {"cpus": {"type": "str"}, "mems": {"type": "str"}}
     run(
         work,
-        {
-            "path": {"type": "str"},
-            **sets,
-            "cgroups": {
-                "type": "list",
-                "elements": "dict",
-                "options": {"path": {"type": "str", "required": True}, **sets},
+        Arguments(
+            {
+                "path": {"type": "str"},
+                **sets,
+                "cgroups": {
+                    "type": "list",
+                    "elements": "dict",
+                    "options": {"path": {"type": "str", "required": True}, **sets},
+                },
+                "runtime": {"type": "bool", "default": False},
             },
-            "runtime": {"type": "bool", "default": False},
-        },
-        mutually_exclusive=[("path", "cgroups")],
-        required_one_of=[("path", "cgroups")],
-        required_by={"cpus": "path", "mems": "path"},
+            mutually_exclusive=[("path", "cgroups")],
+            required_one_of=[("path", "cgroups")],
+            required_by={"cpus": ["path"], "mems": ["path"]},
+        ),
     )
 
 

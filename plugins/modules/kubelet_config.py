@@ -156,18 +156,11 @@ backup_files:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import (
-    KUBELET,
-    SETTINGS_ARGUMENTS,
-    Outcome,
-    difference,
-    node_of,
-    run,
-    wanted_settings,
-)
+from ..module_utils.ansible_module import Arguments, Outcome, difference, run
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.placement import main_file, plan_files
 from ..module_utils.kubelet.settings import plan_settings
+from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
 from ..module_utils.node.drift import describe_drift
 from ..module_utils.node.prediction import config_after, predicted_starts
 from ..module_utils.node.sources import read_sources
@@ -216,12 +209,13 @@ def main() -> None:
         work,
         KUBELET,
         SETTINGS_ARGUMENTS,
-        {
-            "backup": {"type": "bool", "default": True},
-            "backup_keep": {"type": "int", "default": 3},
-            "kubeadm_patches": {"type": "str"},
-        },
-        mutually_exclusive=[("reserved_system_cpus", "reservation")],
+        Arguments(
+            {
+                "backup": {"type": "bool", "default": True},
+                "backup_keep": {"type": "int", "default": 3},
+                "kubeadm_patches": {"type": "str"},
+            },
+        ),
     )
 
 

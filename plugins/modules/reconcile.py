@@ -182,9 +182,10 @@ notes:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import KUBELET, Outcome, difference, node_of, run, texts_of_options
+from ..module_utils.ansible_module import Arguments, Outcome, difference, run
 from ..module_utils.cpuset import CPUSet
 from ..module_utils.errors import InputError, option
+from ..module_utils.kubelet_module import KUBELET, node_of, texts_of_options
 from ..module_utils.node.node import Node
 from ..module_utils.node.reconcile.plan import Listed
 from ..module_utils.node.reconcile.run import Answer, reconcile_listed, reconcile_pods
@@ -236,13 +237,15 @@ def main() -> None:
     run(
         work,
         KUBELET,
-        {
-            "use_runtime": {"type": "bool", "default": True},
-            "runtime_endpoint": {"type": "str"},
-            "containers": {"type": "list", "elements": "dict", "options": listed},
-            "reserved_system_cpus": {"type": "str", "default": ""},
-            "cpu_manager_policy_options": {"type": "dict", "default": {}},
-        },
+        Arguments(
+            {
+                "use_runtime": {"type": "bool", "default": True},
+                "runtime_endpoint": {"type": "str"},
+                "containers": {"type": "list", "elements": "dict", "options": listed},
+                "reserved_system_cpus": {"type": "str", "default": ""},
+                "cpu_manager_policy_options": {"type": "dict", "default": {}},
+            },
+        ),
     )
 
 

@@ -90,7 +90,7 @@ import os
 import sys
 from typing import Any, Mapping, Sequence
 
-from ..module_utils.ansible_module import Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, difference, run
 from ..module_utils.command import run_command
 from ..module_utils.errors import InputError, NodeError, RefusedError, option
 from ..module_utils.files import remove_file, replace_file
@@ -176,13 +176,15 @@ def _text(content: bytes | None) -> str:
 def main() -> None:
     run(
         work,
-        {
-            "path": {"type": "path", "default": "/usr/local/lib/kubenode/cpu-manager-reconcile.pyz"},
-            "interpreter": {"type": "path"},
-            "hidden": {"type": "list", "elements": "path", "default": []},
-            "needed": {"type": "list", "elements": "path", "default": []},
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-        },
+        Arguments(
+            {
+                "path": {"type": "path", "default": "/usr/local/lib/kubenode/cpu-manager-reconcile.pyz"},
+                "interpreter": {"type": "path"},
+                "hidden": {"type": "list", "elements": "path", "default": []},
+                "needed": {"type": "list", "elements": "path", "default": []},
+                "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            },
+        ),
     )
 
 

@@ -147,10 +147,11 @@ values:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import RESERVATION, Outcome, run, texts_of_options
+from ..module_utils.ansible_module import Arguments, Outcome, run
 from ..module_utils.cpuset import CPUSet
 from ..module_utils.errors import InputError
 from ..module_utils.kubelet.settings import check_settings
+from ..module_utils.kubelet_module import RESERVATION, texts_of_options
 from ..module_utils.node.reserve import reserve
 from ..module_utils.policy.options import parse_static_options
 from ..module_utils.policy.reservation import Reservation, kubelet_reservation
@@ -207,14 +208,15 @@ def main() -> None:
     run(
         work,
         RESERVATION,
-        {
-            "method": {"type": "str", "choices": ["plan", "kubelet"], "default": "plan"},
-            "kube_reserved_cpu": {"type": "str", "default": "0"},
-            "system_reserved_cpu": {"type": "str", "default": "0"},
-            "cpu_manager_policy_options": {"type": "dict", "default": {}},
-        },
-        mutually_exclusive=[("count", "fraction", "curve")],
-        required_if=[("method", "plan", ["count", "fraction", "curve"], True)],
+        Arguments(
+            {
+                "method": {"type": "str", "choices": ["plan", "kubelet"], "default": "plan"},
+                "kube_reserved_cpu": {"type": "str", "default": "0"},
+                "system_reserved_cpu": {"type": "str", "default": "0"},
+                "cpu_manager_policy_options": {"type": "dict", "default": {}},
+            },
+            required_if=[("method", "plan", ["count", "fraction", "curve"], True)],
+        ),
     )
 
 

@@ -368,7 +368,8 @@ kubelet:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, run, wanted_settings
+from ..module_utils.ansible_module import Arguments, Outcome, run
+from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
 from ..module_utils.node.change.plan import ROLLBACK, ROLLOUT, Terms, rollout_report
 from ..module_utils.tree import Tree
 from ..module_utils.versions import minor_version
@@ -399,15 +400,16 @@ def main() -> None:
         work,
         KUBELET,
         SETTINGS_ARGUMENTS,
-        {
-            "change": {"type": "str", "choices": [ROLLOUT, ROLLBACK], "default": ROLLOUT},
-            "rollback_of": {"type": "str", "default": ""},
-            "drain": {"type": "bool", "default": True},
-            "discard_assignments": {"type": "bool", "default": False},
-            "manage_service": {"type": "bool", "default": True},
-            "upgrade_to": {"type": "str"},
-        },
-        mutually_exclusive=[("reserved_system_cpus", "reservation")],
+        Arguments(
+            {
+                "change": {"type": "str", "choices": [ROLLOUT, ROLLBACK], "default": ROLLOUT},
+                "rollback_of": {"type": "str", "default": ""},
+                "drain": {"type": "bool", "default": True},
+                "discard_assignments": {"type": "bool", "default": False},
+                "manage_service": {"type": "bool", "default": True},
+                "upgrade_to": {"type": "str"},
+            },
+        ),
     )
 
 

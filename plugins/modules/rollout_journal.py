@@ -124,7 +124,7 @@ restored:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, difference, run
 from ..module_utils.errors import RefusedError
 from ..module_utils.node.change.journal import (
     CHANGING,
@@ -275,18 +275,20 @@ def text_of(journal: Journal | None) -> str:
 def main() -> None:
     run(
         work,
-        {
-            "state": {
-                "type": "str",
-                "choices": ["read", "taken", *PHASES, "restored", *ENDS],
-                "required": True,
+        Arguments(
+            {
+                "state": {
+                    "type": "str",
+                    "choices": ["read", "taken", *PHASES, "restored", *ENDS],
+                    "required": True,
+                },
+                "run": {"type": "str", "default": ""},
+                "begin": {"type": "bool", "default": True},
+                "files": {"type": "list", "elements": "path", "default": []},
+                "facts": {"type": "dict", "default": {}},
+                "source": {"type": "str", "choices": list(JOURNALS), "default": "open"},
             },
-            "run": {"type": "str", "default": ""},
-            "begin": {"type": "bool", "default": True},
-            "files": {"type": "list", "elements": "path", "default": []},
-            "facts": {"type": "dict", "default": {}},
-            "source": {"type": "str", "choices": list(JOURNALS), "default": "open"},
-        },
+        ),
     )
 
 

@@ -140,7 +140,8 @@ notes:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import KUBELET, SETTINGS_ARGUMENTS, Outcome, node_of, run, wanted_settings
+from ..module_utils.ansible_module import Outcome, run
+from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
 from ..module_utils.node.start_report import start_report
 from ..module_utils.tree import Tree
 
@@ -151,12 +152,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
 
 
 def main() -> None:
-    run(
-        work,
-        KUBELET,
-        SETTINGS_ARGUMENTS,
-        mutually_exclusive=[("reserved_system_cpus", "reservation")],
-    )
+    run(work, KUBELET, SETTINGS_ARGUMENTS)
 
 
 if __name__ == "__main__":

@@ -101,8 +101,9 @@ waits_for:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import KUBELET, Outcome, node_of, run
+from ..module_utils.ansible_module import Arguments, Outcome, run
 from ..module_utils.errors import InputError, NodeError, option
+from ..module_utils.kubelet_module import KUBELET, node_of
 from ..module_utils.node.change.health import Answer, Watch, find_life, last_words
 from ..module_utils.tree import Tree
 
@@ -129,12 +130,14 @@ def main() -> None:
     run(
         work,
         KUBELET,
-        {
-            "seconds": {"type": "float", "default": 20},
-            "timeout": {"type": "float", "default": 180},
-            "service": {"type": "str", "default": "kubelet"},
-            "log_file": {"type": "path"},
-        },
+        Arguments(
+            {
+                "seconds": {"type": "float", "default": 20},
+                "timeout": {"type": "float", "default": 180},
+                "service": {"type": "str", "default": "kubelet"},
+                "log_file": {"type": "path"},
+            },
+        ),
     )
 
 

@@ -6,10 +6,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from ..errors import PERMISSION, NodeError, RefusedError, option
+from ..errors import PERMISSION, NodeError, option
 from ..kubelet.file.configuration import Configuration, KubeletConfiguration
 from ..kubelet.installed.distributions import (
     CHECKPOINT_NAME,
@@ -278,12 +277,3 @@ class Node:
 def cgroup_root_of(configuration: Configuration | None) -> str:
     """Below which cgroup the kubelet keeps those of pods; empty for the topmost."""
     return "" if configuration is None else str(configuration.values.get("cgroupRoot") or "").strip("/")
-
-
-def node_name(tree: Tree) -> str:
-    """What a message calls the node: its host name, or for a saved tree without one the directory's name."""
-    try:
-        name = tree.read_value("/etc/hostname")
-    except (NodeError, RefusedError):
-        name = None
-    return name or (os.uname().nodename if tree.live else os.path.basename(tree.root))

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..errors import InputError, option
-from ..policy.reservation import PACKED, Reservation, Step, count_by_curve, plan_reservation
+from ..policy.reservation import Reservation, Step, count_by_curve, plan_reservation
+from ..policy.strategies import PACKED
 from ..topology.model import Topology
 from ..tree import Tree
 

@@ -19,9 +19,7 @@ from ..errors import InputError, KubeletError
 from ..topology.kubelet_view import CPUTopology
 from ..topology.model import Topology
 from .options import StaticOptions
-
-PACKED = "packed"
-SPREAD = "spread"
+from .strategies import PACKED, SPREAD
 
 MILLI = 1000
 

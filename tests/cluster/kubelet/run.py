@@ -18,9 +18,9 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Callable, Sequence
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, node_name
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.quantity import nanoseconds
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree, node_name
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
 
 from ..api import API

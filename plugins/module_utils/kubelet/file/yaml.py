@@ -17,6 +17,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from ...pattern import Pattern
+
 # How a value is written: the collections, the scalars, and nothing at all (C(key:), a null).
 BLOCK, FLOW = "block", "flow"
 PLAIN, SINGLE, DOUBLE, LITERAL = "plain", "single-quoted", "double-quoted", "literal"
@@ -120,8 +122,8 @@ _WORDS = {
     **{sign + word: float(sign + "inf") for word in (".inf", ".Inf", ".INF") for sign in ("", "+", "-")},
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_INTEGER = re.compile(r"([-+]?)(?:(0[xX][0-9a-fA-F]+)|(0[bB][01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
+_FLOAT = Pattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_INTEGER = Pattern(r"([-+]?)(?:(0[xX][0-9a-fA-F]+)|(0[bB][01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
 # Go's integers end here.
 _LARGE = 1 << 63
 _MAX_DIGITS = 400
@@ -177,13 +179,11 @@ _KEY = re.compile(
 )
 _LINE_END = re.compile(r" *(?:(?<= )#[^\n]*)?(?:\r?\n|\Z)")
 _PLAIN = re.compile(r"(?:[\w/.+~]|-(?=[^\s-]))(?:[^\s:#]|:(?!\s|\Z)|(?<! )#| +(?![ #\r\n]|\Z))*", re.ASCII)
-_SINGLE = re.compile(r"'((?:[^'\r\n]|'')*)'")
-_DOUBLE = re.compile(r'"([^"\\\r\n]*)"')
-_FLOW_GAP = re.compile(r"[ \r\n]*")
-_FLOW_PLAIN = re.compile(
-    r"(?:[\w/+~]|-(?=\w)|\.(?!\.))(?:[^\s:#,?\[\]{}]|:(?![\s,?\[\]{}]|\Z)| +(?=[\w/.+~]))*", re.ASCII
-)
-_FLOW_KEY = re.compile(
+_SINGLE = Pattern(r"'((?:[^'\r\n]|'')*)'")
+_DOUBLE = Pattern(r'"([^"\\\r\n]*)"')
+_FLOW_GAP = Pattern(r"[ \r\n]*")
+_FLOW_PLAIN = Pattern(r"(?:[\w/+~]|-(?=\w)|\.(?!\.))(?:[^\s:#,?\[\]{}]|:(?![\s,?\[\]{}]|\Z)| +(?=[\w/.+~]))*", re.ASCII)
+_FLOW_KEY = Pattern(
     r"""(?:([A-Za-z_/][-\w./]{0,199}) {0,99}:(?=[ \r\n])|('[^'\n]{0,199}'|"[^"\\\n]{0,199}"):)""", re.ASCII
 )
 _MAX_DEPTH = 20
@@ -206,11 +206,11 @@ class _Reader:
             raise _RareError
         return node
 
-    def _end_of(self, pattern: re.Pattern[str]) -> int:
+    def _end_of(self, pattern: re.Pattern[str] | Pattern) -> int:
         match = pattern.match(self.text, self.at)
         return match.end() if match else self.at
 
-    def _take(self, pattern: re.Pattern[str]) -> re.Match[str]:
+    def _take(self, pattern: re.Pattern[str] | Pattern) -> re.Match[str]:
         match = pattern.match(self.text, self.at)
         if not match:
             raise _RareError
@@ -287,7 +287,7 @@ class _Reader:
             end = node.end
         return Node(items, start, end, BLOCK, {})
 
-    def _flow_or_scalar(self, plain: re.Pattern[str]) -> Node:
+    def _flow_or_scalar(self, plain: re.Pattern[str] | Pattern) -> Node:
         start, sign = self.at, self.text[self.at : self.at + 1]
         if sign in ("[", "{"):
             self._enter()

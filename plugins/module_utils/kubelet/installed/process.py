@@ -11,12 +11,10 @@ root's: its arguments name files that are then read and written as root. Source:
 from __future__ import annotations
 
 import os
-import stat
 from typing import Iterator, NamedTuple, Sequence
 
 from ...errors import NodeError
 from ...tree import Tree
-from .distributions import DISTRIBUTIONS
 
 # The kubelet itself, and MicroK8s' program that holds it.
 _KUBELETS = ("kubelet", "kubelite")
@@ -28,7 +26,6 @@ _SAYS_AND_ENDS = ("--version", "--help", "-h")
 # What Go reads as false.
 _FALSE = ("0", "f", "F", "false", "False", "FALSE")
 
-_ROOT = 0
 # A user may start any number of processes.
 _MOST_NOTES = 3
 
@@ -61,13 +58,18 @@ def search_kubelet(tree: Tree) -> Search:
     of_service: list[Process] = []
     others: list[Process] = []
     for process in _kubelets(tree):
-        try:
-            if tree.live and _is_in_container(process.pid):
-                continue
-            service = _service_of(process.pid) if tree.live else ""
-            doubt = _doubt(process, service) if tree.live else ""
-        except (OSError, ValueError):
-            continue  # it ended meanwhile
+        service = doubt = ""
+        if tree.live:
+            # Imported here: most nodes that are looked at, saved ones and those without a kubelet, do not need it.
+            from . import trust
+
+            try:
+                if trust.is_in_container(process.pid):
+                    continue
+                service = trust.service_of(process.pid)
+                doubt = trust.doubt(process, service)
+            except (OSError, ValueError):
+                continue  # it ended meanwhile
         if doubt:
             name = os.path.basename(process.arguments[0])
             doubts.append("process %d is called %s and does not count as one: %s" % (process.pid, name, doubt))
@@ -88,26 +90,6 @@ def search_kubelet(tree: Tree) -> Search:
             )
         )
     return Search(kubelets[0] if kubelets else None, tuple(notes))
-
-
-def trusted_program(pid: int) -> str:
-    """The path of the program of a process of this machine; empty where others may have put it there, or write it.
-
-    Others are all users but root and, unless that is root, who runs this. Raises OSError.
-    """
-    program = os.readlink("/proc/%d/exe" % pid)
-    # Of a file that was replaced meanwhile this is the old one.
-    status = os.stat("/proc/%d/exe" % pid)
-    others_write = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and status.st_gid != _ROOT)
-    return "" if others_write or status.st_uid not in _trusted() else program
-
-
-def trusted_users(pid: int) -> bool:
-    """Whether a process of this machine runs as root, or as who runs this, in all regards. Raises OSError."""
-    return _users(pid) <= _trusted()
-
-
-# --- which processes say that they are one ----------------------------------------------------------
 
 
 def _kubelets(tree: Tree) -> Iterator[Process]:
@@ -147,82 +129,3 @@ def _is_kubelet(arguments: Sequence[str]) -> bool:
 def _is_on(flags: Sequence[str], name: str) -> bool:
     given = [flag.partition("=")[2] for flag in flags if flag.partition("=")[0] == name]
     return bool(given) and given[-1] not in _FALSE
-
-
-# --- which of them count, on a live node ------------------------------------------------------------
-
-
-def _doubt(process: Process, service: str) -> str:
-    """Why a process of this machine does not count; empty where it does. Raises OSError."""
-    if not trusted_users(process.pid):
-        users = sorted(_users(process.pid) - _trusted())
-        return "it runs as user %s" % " and ".join(_user_name(user) for user in users)
-    if _is_in_pod(str(process.pid)) and not _is_in_pod("self"):
-        return "it is in a pod"
-    if service:
-        return ""  # Whoever made the service is root.
-    try:
-        return _program_doubt(process)
-    except PermissionError:
-        # Only root with all powers sees the programs of root. Anybody else does no more than what he may do anyway.
-        return "its program cannot be seen" if os.geteuid() == _ROOT else ""
-
-
-def _program_doubt(process: Process) -> str:
-    program = trusted_program(process.pid)
-    if not program:
-        return "its program %r may be written by others than root" % os.readlink("/proc/%d/exe" % process.pid)
-    name = os.path.basename(process.arguments[0]).partition("-")[0]
-    return "" if name in os.path.basename(program) else "its program is %r" % program
-
-
-def _trusted() -> frozenset[int]:
-    return frozenset((_ROOT, os.geteuid()))
-
-
-def _users(pid: int) -> frozenset[int]:
-    """The real, effective and other users of a process: of a set-user-ID program the first is who called it."""
-    return frozenset(int(user) for user in _status(str(pid), "Uid"))
-
-
-def _user_name(user: int) -> str:
-    # Imported here: only for a message.
-    from pwd import getpwuid
-
-    try:
-        return "%d (%s)" % (user, getpwuid(user).pw_name)
-    except KeyError:
-        return str(user)
-
-
-def _is_in_container(pid: int) -> bool:
-    """Whether it is the kubelet of a node that is a container of this one, with process ids of its own."""
-    # To look at its namespace takes more than root.
-    return len(_status(str(pid), "NSpid")) > len(_status("self", "NSpid"))
-
-
-def _status(process: str, name: str) -> list[str]:
-    """The words of a line of a process's status."""
-    with open("/proc/%s/status" % process, encoding="utf-8", errors="replace") as file:
-        return next((line.split()[1:] for line in file if line.startswith(name + ":")), [])
-
-
-def _service_of(pid: int) -> str:
-    """The known service, as systemd calls its unit, that a process belongs to; empty for none."""
-    units = {"%s.service" % service for known in DISTRIBUTIONS for service in known.services}
-    for groups in _cgroups(str(pid)):
-        for depth, group in enumerate(groups):
-            # A user's own manager is a service, and has services below it.
-            if group in units and all(above.endswith(".slice") for above in groups[:depth]):
-                return group
-    return ""
-
-
-def _is_in_pod(process: str) -> bool:
-    return any(group.startswith("kubepods") for groups in _cgroups(process) for group in groups)
-
-
-def _cgroups(process: str) -> list[list[str]]:
-    """The path of each of its cgroups, of v2 and of each hierarchy of v1. Source: cgroups(7)."""
-    with open("/proc/%s/cgroup" % process, encoding="utf-8", errors="replace") as file:
-        return [line.rstrip("\n").split(":", 2)[-1].strip("/").split("/") for line in file]

@@ -12,7 +12,7 @@ from functools import partial
 
 from ...command import Run, run_command
 from ...errors import NodeError
-from .process import trusted_program, trusted_users
+from .trust import trusted_program, trusted_users
 
 # The kubelet says Kubernetes v1.35.6, and k3s says k3s version v1.33.1+k3s1 (99d91538).
 _VERSION = re.compile(r"\bv(1\.[0-9]+\.[0-9]+)")

@@ -14,8 +14,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.
     ConfigurationError,
     KubeletConfiguration,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, cgroup_root_of, node_name
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, cgroup_root_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree, node_name
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import NEWEST_MINOR, minor_version
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import STYLES, Files, Style, write_cgroups
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name

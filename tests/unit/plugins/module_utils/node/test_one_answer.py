@@ -17,7 +17,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.ansible_module import planned_config
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import CPUManagerError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import ConfigurationError
@@ -31,6 +30,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start
     Prediction,
     predict_values,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet_module import planned_config
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import Starts, report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node

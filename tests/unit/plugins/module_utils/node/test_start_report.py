@@ -291,6 +291,12 @@ def test_a_directory_in_place_of_the_checkpoint(root: Path) -> None:
 # --- a node -----------------------------------------------------------------------------------------------
 
 
+ASSUMED_VERSION = (
+    "the version of the kubelet is not known: 1.36 is assumed, the newest whose answers were replayed; give"
+    " kubelet_version"
+)
+
+
 def test_a_good_node(root: Path) -> None:
     write(root, CHECKPOINT, state("0-7"))
     write(root, MEMORY, b'{"policyName":"None","machineState":{},"checksum":4236770233}')
@@ -300,8 +306,7 @@ def test_a_good_node(root: Path) -> None:
         "findings": [],
         "unknown": [],
         "notes": [
-            "the version of the kubelet is not known: 1.36 is assumed, the newest whose answers were replayed; give"
-            " kubelet_version"
+            ASSUMED_VERSION,
         ],
     }
 

@@ -22,8 +22,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.insta
     Search,
     find_kubelet,
     search_kubelet,
-    trusted_users,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.trust import trusted_users
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.directories import open_to_all
 

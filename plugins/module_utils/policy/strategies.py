@@ -1,0 +1,12 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How the planner lays reserved CPUs out on a machine."""
+
+from __future__ import annotations
+
+# The first cores, one NUMA node after the other.
+PACKED = "packed"
+# As many of each NUMA node.
+SPREAD = "spread"
