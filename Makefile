@@ -13,6 +13,8 @@ PAIRS ?= 200
 SEED ?= 17
 # Of hostile: how many nodes with damaged files.
 HOSTILE ?= 100000
+# Of answers: how many random settings.
+ANSWERS ?= 10000
 # After how many minutes the tests are to have ended: scenarios take part as long as there is time.
 MINUTES ?= 50
 # 1: a test that lacks a tool, Kubernetes or time fails; tool,kubernetes: one that lacks one of these. Else it is skipped.
@@ -119,6 +121,10 @@ bad-days: $(TESTING) $(LINK) ## Kill commands at random tasks on damaged nodes; 
 .PHONY: hostile
 hostile: $(TESTING) ## Predict the start of kubelets with damaged files and flags; HOSTILE=100000 SEED=1 says how many and which
 	@HOSTILE=$(HOSTILE) SEED=$(SEED) pytest --timeout 0 -rP tests/conformance/test_hostile_starts.py
+
+.PHONY: answers
+answers: $(TESTING) ## Compare what all modules predict of random settings; ANSWERS=10000 says how many
+	@ANSWERS=$(ANSWERS) pytest --hypothesis-profile=search --timeout 0 -rP tests/unit/plugins/module_utils/node/test_one_answer.py
 
 .PHONY: scenario
 scenario: $(TESTING) $(LINK) $(KUBERNETES_CORE)

@@ -139,7 +139,11 @@ def test_what_if(copy_of: CopyOf, tmp_path: Path) -> None:
     assert any("the shared pool is empty" in note for note in empty_pool["notes"])
 
     assert run.last("averages")["notes"] == [
-        "pod test/b, container app is given CPUs 0, which other pods have for themselves"
+        "pod test/b, container app is given CPUs 0, which other pods have for themselves",
+        (
+            "the version of the kubelet is not known: 1.36 is assumed, the newest whose answers were replayed;"
+            " give kubelet_version"
+        ),
     ]
 
     endless = run.last("endless")

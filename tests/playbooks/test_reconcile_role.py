@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -217,8 +218,9 @@ def test_a_python_that_the_service_does_not_see(copy_of: CopyOf, tmp_path: Path)
 
 def test_a_python_whose_modules_the_service_does_not_see(copy_of: CopyOf, tmp_path: Path) -> None:
     """As of a virtual environment in /opt of a Python in /root."""
-    base = Path(sys.base_prefix)
-    hidden = [base] if not str(base).startswith(("/root", "/home")) else []
+    # Where the modules of this Python are; its program is elsewhere, in the virtual environment.
+    modules = Path(os.__file__).parent
+    hidden = [modules] if not str(modules).startswith(("/root", "/home")) else []
     root = copy_of("xeon", "node")
     parameters: dict[str, Any] = {
         "root": str(root),
