@@ -34,10 +34,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reserve import reserve
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import (
-    EndlessDistributionError,
-    TakeError,
     take_distributed,
     take_packed,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed import (
+    EndlessDistributionError,
+    TakeError,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import restore_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import assignments_text

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Iterable, NamedTuple, Protocol
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import TakeError, take_mask
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import take_mask
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed import TakeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.policy import AllocationError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.running_state import MemoryState
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import StaticPolicy

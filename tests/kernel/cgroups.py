@@ -14,7 +14,8 @@ import time
 from contextlib import suppress
 from typing import Mapping
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import CPUS, MEMS, Hierarchy
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import MEMS, Hierarchy
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts import CPUS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree

@@ -4,35 +4,27 @@
 
 """The cgroups of one node, as far as their cpusets go.
 
-Sources: Linux's Documentation/admin-guide/cgroup-v1/cpusets.rst and cgroup-v2.rst; the kubelet's names in
-pkg/kubelet/cm/cgroup_manager_linux.go.
+Source: Linux's Documentation/admin-guide/cgroup-v1/cpusets.rst and cgroup-v2.rst.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from functools import lru_cache
-from typing import Callable, Iterable, Iterator, Mapping, NamedTuple
+from typing import Callable, Iterable, Iterator, NamedTuple
 
 from ..cpuset import CPUSet
 from ..errors import PERMISSION, InputError, NodeError, RefusedError
 from ..tree import Tree
-from ..workload.qos import BEST_EFFORT, BURSTABLE, GUARANTEED
+from .mounts import CPUS, find_cpuset
 
 # The path of the topmost cgroup.
 ROOT = ""
 
-CPUS = "cpuset.cpus"
 MEMS = "cpuset.mems"
 
-_USUAL = "/sys/fs/cgroup"
-_V1_PLACES = (_USUAL + "/cpuset",)
-_V2_PLACES = (_USUAL, _USUAL + "/unified")
-# The second is what the first leads to, but a saved tree may have only one.
-_MOUNTS = ("/proc/mounts", "/proc/self/mounts")
 _ONLINE = "/sys/devices/system/cpu/online"
 
 # By version and file, the one that tells what of it holds.
@@ -48,15 +40,6 @@ _PARTITION = "cpuset.cpus.partition"
 _PROCESSES = "cgroup.procs"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _GONE = (errno.ENOENT, errno.ENODEV)
-
-_SLICE = ".slice"
-_KUBEPODS = "kubepods"
-_QOS_NAMES = (("burstable", BURSTABLE), ("besteffort", BEST_EFFORT))
-_CONTAINER = re.compile(r"(?:(cri-containerd|crio|docker)-)?([0-9a-f]{64})(?:\.scope)?")
-# A name that is the id alone says nothing about the runtime.
-_RUNTIMES = {"cri-containerd": "containerd", "crio": "cri-o", "docker": "docker", None: ""}
-# In a scope, crun makes a cgroup of this name for the processes.
-_CRUN_INNER = "container"
 
 
 class Cgroup(NamedTuple):
@@ -83,27 +66,6 @@ class Cgroup(NamedTuple):
         return self.partition not in ("", "member")
 
 
-class PodCgroup(NamedTuple):
-    """The cgroup of one pod."""
-
-    pod_uid: str
-    qos_class: str
-    path: str
-
-
-class ContainerCgroup(NamedTuple):
-    """The cgroup of one container, or of a pod's sandbox, which has the same kind of name."""
-
-    pod_uid: str
-    qos_class: str
-    id: str
-    # "containerd", "cri-o", "docker"; empty where the name does not tell.
-    runtime: str
-    path: str
-    # Where its processes are: a cgroup below, or the same.
-    process_path: str
-
-
 class Hierarchy:
     """The hierarchy of cgroups that has the cpuset controller.
 
@@ -117,7 +79,7 @@ class Hierarchy:
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
-        self.version, self.mount = _find_cpuset(tree)
+        self.version, self.mount = find_cpuset(tree)
         self._here = tree.path(self.mount)
 
     # --- paths -----------------------------------------------------------------------------------
@@ -158,7 +120,7 @@ class Hierarchy:
         """A descriptor of a cgroup's directory, opened name by name, so that no link on the way is followed."""
         at, inner = "", os.open(self._here, _DIRECTORY)
         for name in filter(None, path.split("/")):
-            at, outer = _joined(at, name), inner
+            at, outer = joined(at, name), inner
             try:
                 inner = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=outer)
             except NotADirectoryError as error:
@@ -186,7 +148,7 @@ class Hierarchy:
         try:
             return CPUSet.parse(text)
         except InputError as error:
-            raise self.tree.damaged("%s/%s" % (self.mount, _joined(path, name)), str(error)) from error
+            raise self.tree.damaged("%s/%s" % (self.mount, joined(path, name)), str(error)) from error
 
     def effective_cpus(self, path: str) -> CPUSet | None:
         """The CPUs that the processes of a cgroup run on; None when it does not exist."""
@@ -233,7 +195,7 @@ class Hierarchy:
         finally:
             os.close(descriptor)
 
-    def _is_there(self, path: str) -> bool:
+    def has_child(self, path: str) -> bool:
         """Whether there is a cgroup below one that was just listed."""
         place = self.place(path)
         return os.path.isdir(place) and not os.path.islink(place)
@@ -247,7 +209,7 @@ class Hierarchy:
         except OSError as error:
             raise self._unreadable(path, "", error) from error
 
-    def _quick_children(self, path: str) -> list[str]:
+    def listed_children(self, path: str) -> list[str]:
         """The same of one that was just listed."""
         try:
             return _listed(path, os.open(self.place(path), _DIRECTORY | os.O_NOFOLLOW))
@@ -353,76 +315,6 @@ class Hierarchy:
             return NodeError(what, where=place, remedy="read it as root (become: true)", kind=PERMISSION)
         return NodeError(what, where=place)
 
-    # --- the kubelet's ---------------------------------------------------------------------------
-
-    def kubelet_roots(self, cgroup_root: str = ROOT) -> list[str]:
-        """The cgroups of all pods, below the kubelet's --cgroup-root: of the systemd driver, then of cgroupfs.
-
-        There can be both after a change of the driver. `cgroup_root` is the kubelet's name of it ("/a/b", of which
-        the systemd driver makes a.slice/a-b.slice) or the path of the cgroup itself.
-        """
-        names = [name for name in cgroup_root.split("/") if name]
-        if ".." in names:
-            raise InputError("leads out of the hierarchy", where="cgroup root %r" % cgroup_root)
-        # The systemd driver: a dash in a name would begin another slice.
-        slices = [name.replace("-", "_") for name in names] + [_KUBEPODS]
-        expanded = ["-".join(slices[: end + 1]) + _SLICE for end in range(len(slices))]
-        # The cgroup itself was given, and it may be a slice.
-        stem = names[-1][: -len(_SLICE)] + "-" if names and names[-1].endswith(_SLICE) else ""
-        places = [expanded, names + [stem + _KUBEPODS + _SLICE], names + [_KUBEPODS]]
-        paths = ["/".join(place) for place in places]
-        return [path for path in dict.fromkeys(paths) if path in self.children(parent_of(path))]
-
-    def pods(self, cgroup_root: str = ROOT) -> dict[str, PodCgroup]:
-        """The cgroups of pods by the pods' UIDs."""
-        found: dict[str, PodCgroup] = {}
-        for root in self.kubelet_roots(cgroup_root):
-            for pod in self._pods_below(root):
-                found.setdefault(pod.pod_uid, pod)
-        return found
-
-    def containers(self, cgroup_root: str = ROOT) -> dict[str, ContainerCgroup]:
-        """The cgroups of containers and sandboxes by their ids."""
-        found: dict[str, ContainerCgroup] = {}
-        for pod in self.pods(cgroup_root).values():
-            for path in self._quick_children(pod.path):
-                name = _CONTAINER.fullmatch(name_of(path))
-                if name is None:
-                    continue
-                runtime, inner = _RUNTIMES[name.group(1)], _joined(path, _CRUN_INNER)
-                has_inner = name.group(1) is not None and self._is_there(inner)
-                found[name.group(2)] = ContainerCgroup(
-                    pod.pod_uid, pod.qos_class, name.group(2), runtime, path, inner if has_inner else path
-                )
-        return found
-
-    def qos_cgroups(self, root: str) -> list[str]:
-        """The cgroup of all pods, which kubelet_roots() told, and those of the QoS classes right below it."""
-        children = self.children(root)
-        return [root, *(place for place, _before, _qos_class in _qos_places(root) if place in children)]
-
-    def _pods_below(self, root: str) -> Iterator[PodCgroup]:
-        systemd = root.endswith(_SLICE)
-        end = _SLICE if systemd else ""
-        for place, before, qos_class in _qos_places(root):
-            for path in self.children(place):
-                name = name_of(path)
-                start = before + "pod"
-                if name.startswith(start) and name.endswith(end):
-                    uid = name[len(start) : len(name) - len(end)]
-                    yield PodCgroup(uid.replace("_", "-") if systemd else uid, qos_class, path)
-
-
-def _qos_places(root: str) -> list[tuple[str, str, str]]:
-    """Where the pods of each QoS class are, what their names begin with, and the class."""
-    systemd = root.endswith(_SLICE)
-    stem = name_of(root)[: -len(_SLICE)] + "-" if systemd else ""
-    end = _SLICE if systemd else ""
-    places = [(root, stem, GUARANTEED)]
-    for name, qos_class in _QOS_NAMES:
-        places.append((_joined(root, stem + name + end), stem + name + "-" if systemd else "", qos_class))
-    return places
-
 
 # Most cgroups have the shared pool, and so the same text.
 _parsed = lru_cache(maxsize=1024)(CPUSet.parse)
@@ -449,56 +341,15 @@ def _listed(path: str, directory: int) -> list[str]:
     """The cgroups in a directory, whose descriptor is closed."""
     try:
         with os.scandir(directory) as entries:
-            return sorted(_joined(path, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False))
+            return sorted(joined(path, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False))
     finally:
         os.close(directory)
 
 
-def _joined(path: str, name: str) -> str:
+def joined(path: str, name: str) -> str:
+    """The path of a cgroup right below another."""
     return "%s/%s" % (path, name) if path else name
 
 
 def _link(place: str) -> RefusedError:
     return RefusedError("is a symbolic link, and none is followed among cgroups", where=place)
-
-
-def _find_cpuset(tree: Tree) -> tuple[int, str]:
-    """The version and the mount of the hierarchy with the cpuset controller, which is in one only."""
-    mounts = next((_mounts(tree, path) for path in _MOUNTS if tree.exists(path)), None)
-    places: Mapping[int, Iterable[str]] = {1: _V1_PLACES, 2: _V2_PLACES} if mounts is None else mounts
-    has_cpuset: dict[int, Callable[[str], bool]] = {
-        1: lambda place: tree.exists("%s/%s" % (place, CPUS)),
-        2: lambda place: "cpuset" in (tree.read_value(place + "/cgroup.controllers") or "").split(),
-    }
-    for version, candidates in places.items():
-        for place in candidates:
-            if has_cpuset[version](place):
-                return version, place
-    raise NodeError(
-        "no cpuset controller, of neither version of cgroups",
-        where=tree.path(_USUAL),
-        remedy="is this a node's root directory, with its /sys, and has its kernel cpusets?",
-    )
-
-
-def _mounts(tree: Tree, path: str) -> dict[int, list[str]]:
-    """Where the hierarchies of v1 with the controller are mounted, and those of v2; the usual places first."""
-    found: dict[int, list[str]] = {1: [], 2: []}
-    for line in tree.read_bytes(path).decode("utf-8", "surrogateescape").splitlines():
-        fields = line.split(" ")
-        if len(fields) < 4:
-            continue
-        place, kind, options = _unescaped(fields[1]), fields[2], fields[3].split(",")
-        # With noprefix, the files have other names.
-        if kind == "cgroup" and "cpuset" in options and "noprefix" not in options:
-            found[1].append(place)
-        elif kind == "cgroup2":
-            found[2].append(place)
-    for places in found.values():
-        places.sort(key=lambda place: not place.startswith(_USUAL))
-    return found
-
-
-def _unescaped(text: str) -> str:
-    """A mount point as the kernel escapes it: blanks and backslashes as three octal digits."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)

@@ -19,7 +19,8 @@ from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet
 from ..errors import InputError, RefusedError
-from .hierarchy import CPUS, MEMS, ROOT, Cgroup, parent_of
+from .hierarchy import MEMS, ROOT, Cgroup, parent_of
+from .mounts import CPUS
 
 
 class Wanted(NamedTuple):

@@ -14,7 +14,8 @@ from typing import Callable, Iterable, Sequence
 from ..command import Run, run_command
 from ..cpuset import CPUSet
 from ..errors import PERMISSION, NodeError, RefusedError
-from .hierarchy import CPUS, EFFECTIVE, MEMS, Hierarchy, name_of, parent_of
+from .hierarchy import EFFECTIVE, MEMS, Hierarchy, name_of, parent_of
+from .mounts import CPUS
 from .plan import Write, shown
 
 _SYSTEMD = "/run/systemd/system"

@@ -13,10 +13,10 @@ from ..kubelet.file.configuration import API_VERSION, KIND, Configuration
 from ..kubelet.settings import needed_config, plan_settings
 from ..kubelet.start.engine import predict_values
 from ..kubelet.start.finding import Host
-from ..policy.assignment import EndlessDistributionError
 from ..policy.hints import TopologyManager
 from ..policy.manager import Admission, CPUManager
 from ..policy.none import NonePolicy
+from ..policy.packed import EndlessDistributionError
 from ..policy.policy import Policy
 from ..policy.static import StaticPolicy
 from ..state.acceptance import StateError, check_checkpoint

@@ -17,7 +17,7 @@ from ..errors import NodeError, RefusedError, option
 if TYPE_CHECKING:
     # Most nodes have no such state, or one that is not read: what it takes is compiled where it is read.
     from ..kubelet.start.checked import Checked
-    from ..state.memory_manager import Amounts, MemoryConfig, MemoryStateError
+    from ..state.memory_formats import Amounts, MemoryConfig, MemoryStateError
     from ..topology.model import Topology
     from ..tree import Tree
     from .node import Node
@@ -97,7 +97,7 @@ def stored_state(tree: Tree, path: str) -> bytes | MemoryStateError | None:
             raise
     if not said:
         return None
-    from ..state.memory_manager import MemoryStateError
+    from ..state.memory_formats import MemoryStateError
 
     return MemoryStateError(said)
 
@@ -116,7 +116,8 @@ def memory_config(node: Node, checked: Checked) -> MemoryConfig | None:
     """What the memory manager starts with; None where there is none of a known policy."""
     if checked.memory_manager_policy is None:
         return None
-    from ..state.memory_manager import STATIC, MemoryConfig
+    from ..state.memory_formats import MemoryConfig
+    from ..state.memory_manager import STATIC
 
     config = MemoryConfig(checked.memory_manager_policy, checked.reserved_memory, node.minor, checked.pod_level)
     if config.policy != STATIC:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable, Mapping, NamedTuple, Sequence
 
 from ..cgroup.hierarchy import Hierarchy, lineage
+from ..cgroup.kubepods import Kubepods
 from ..cpuset import CPUSet
 from ..errors import InputError, NodeError
 from ..tree import Tree
@@ -71,8 +72,9 @@ def observe(tree: Tree, cgroup_root: str, endpoint: str | None = None) -> tuple[
         if runtime is not None:
             runtime.read()
         names, all_named = names_of(tree, runtime)
-    running = read_running(hierarchy, names, cgroup_root)
-    kubelets = [path for root in hierarchy.kubelet_roots(cgroup_root) for path in hierarchy.qos_cgroups(root)]
+    kubepods = Kubepods(hierarchy, cgroup_root)
+    running = read_running(kubepods, names)
+    kubelets = [path for root in kubepods.roots for path in kubepods.qos_cgroups(root)]
     above = {path for cgroup in (*kubelets, *(one.cgroup for one in running)) for path in lineage(cgroup)}
     # Mounts, say, are units with cgroups in which nothing runs.
     hosts = [path for path in hierarchy.children("") if path not in above and not hierarchy.is_empty(path)]
@@ -114,15 +116,14 @@ def names_of(tree: Tree, runtime: Crictl | None = None) -> tuple[Mapping[str, Lo
     return logged, bool(logged)
 
 
-def read_running(hierarchy: Hierarchy, names: Mapping[str, LoggedContainer], cgroup_root: str) -> list[Running]:
+def read_running(kubepods: Kubepods, names: Mapping[str, LoggedContainer]) -> list[Running]:
     """The containers and sandboxes that have cgroups, with their names where these are known."""
-    tops = hierarchy.kubelet_roots(cgroup_root)
-    containers = hierarchy.containers(cgroup_root).values()
-    effective = hierarchy.effective_cpus_of(one.process_path for one in containers)
+    containers = kubepods.containers().values()
+    effective = kubepods.hierarchy.effective_cpus_of(one.process_path for one in containers)
     running = []
     for one in containers:
         pod, name = names.get(one.id, ("", None))
-        top = next(top for top in tops if one.path.startswith(top + "/"))
+        top = next(top for top in kubepods.roots if one.path.startswith(top + "/"))
         running.append(
             Running(one.pod_uid, pod, name, one.id, one.path, one.process_path, top, effective[one.process_path])
         )

@@ -23,7 +23,7 @@ from .node import Node
 from .prediction import predict_configuration
 
 if TYPE_CHECKING:
-    from ..state.memory_manager import MemoryStateError
+    from ..state.memory_formats import MemoryStateError
 
 
 def start_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:

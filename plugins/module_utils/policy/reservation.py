@@ -48,7 +48,8 @@ def kubelet_reservation(
     reserved = reserved_system_cpus
     if not reserved:
         # Imported here: most nodes name their reserved CPUs, and every import costs time on every node.
-        from .assignment import EndlessDistributionError, TakeError, take_mask
+        from .assignment import take_mask
+        from .packed import EndlessDistributionError, TakeError
 
         try:
             reserved = CPUSet.from_mask(take_mask(topology, topology.cpus, count, options))

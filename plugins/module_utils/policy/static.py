@@ -15,9 +15,10 @@ from ..state.acceptance import check_state, first_state
 from ..state.config import STATIC, CPUManagerConfig
 from ..topology.kubelet_view import CPUTopology
 from ..workload.pods import INIT, SIDECAR, Pod
-from .assignment import EXACT, TakeError, take_mask
+from .assignment import take_mask
 from .hints import Hint, numa_masks
 from .options import StaticOptions, check_machine
+from .packed import EXACT, TakeError
 from .policy import AllocationError, Policy, SMTAlignmentError, Summary
 from .reservation import kubelet_reservation
 from .running_state import MemoryState

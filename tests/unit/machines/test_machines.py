@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.kubepods import Kubepods
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology
@@ -311,7 +312,7 @@ def test_command_with_containers(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert sorted(logs.values()) == ["web-0_shop_app", "web-0_shop_log"]
     held = {
         logs.get(one.id, "sandbox"): (one.pod_uid, str(found.read_set(one.path, "cpuset.cpus")))
-        for one in found.containers().values()
+        for one in Kubepods(found).containers().values()
     }
     assert held == {
         "sandbox": ("uid-1", ""),

@@ -4,8 +4,7 @@
 
 """The feature gates that a kubelet has registered, by version of Kubernetes.
 
-Complete for 1.33 to 1.36; of 1.37 what its source had shortly before the release. gate_lives.py says how a life is
-written.
+Complete for 1.33 to 1.36; of 1.37 what its source had shortly before the release. lives.py says how a life is written.
 Source: pkg/features/kube_features.go, client-go/features/known_features.go, and the gates of component-base (logs,
 metrics, zpages), apiserver, apiextensions-apiserver and controller-manager, which a kubelet registers too.
 """
@@ -20,8 +19,6 @@ from .lives import OWN_LIVES, Life, read_life
 FIRST_MINOR, LAST_MINOR = 33, 36
 # Until this minor version the gates of the table are those of the kubelet; a newer kubelet may have others.
 LAST_KNOWN_MINOR = 37
-# Since this minor version a gate that is on needs the gates that it depends on.
-DEPENDENCIES_SINCE = 35
 
 LIVES: Mapping[str, str] = {
     **OWN_LIVES,
@@ -318,77 +315,6 @@ LIVES: Mapping[str, str] = {
     "WorkloadWithJob": "a36",
 }
 
-# gate -> the gates that it depends on; `X:36` since 1.36 only. One that a version does not have counts for nothing.
-_DEPENDENCIES: Mapping[str, str] = {
-    "AuthorizeNodeWithSelectors": "AuthorizeWithSelectors",
-    "ClusterTrustBundleProjection": "ClusterTrustBundle",
-    "CompositePodGroup": "GenericWorkload TopologyAwareWorkloadScheduling",
-    "DRAAdminAccess": "DynamicResourceAllocation",
-    "DRAConsumableCapacity": "DynamicResourceAllocation",
-    "DRADerivedAttributes": "DynamicResourceAllocation",
-    "DRADeviceBindingConditions": "DynamicResourceAllocation DRAResourceClaimDeviceStatus",
-    "DRADeviceCompatibilityGroups": "DynamicResourceAllocation DRAPartitionableDevices",
-    "DRADeviceTaintRules": "DRADeviceTaints",
-    "DRADeviceTaints": "DynamicResourceAllocation",
-    "DRAExtendedResource": "DynamicResourceAllocation",
-    "DRAFractionalCapacityRange": "DRAConsumableCapacity",
-    "DRAListTypeAttributes": "DynamicResourceAllocation",
-    "DRANodeAllocatableResources": "DynamicResourceAllocation",
-    "DRAOptionalNodeOperations": "DynamicResourceAllocation NodeDeclaredFeatures",
-    "DRAPartitionableDevices": "DynamicResourceAllocation",
-    "DRAPartitionableDevicesType": "DynamicResourceAllocation DRAPartitionableDevices DRAResourcePoolStatus",
-    "DRAPrioritizedList": "DynamicResourceAllocation",
-    "DRAResourceClaimGranularStatusAuthorization": "DynamicResourceAllocation DRAResourceClaimDeviceStatus",
-    "DRAResourcePoolStatus": "DynamicResourceAllocation",
-    "DRASchedulerFilterTimeout": "DynamicResourceAllocation",
-    "DRAWorkloadResourceClaims": "DynamicResourceAllocation GenericWorkload",
-    "DeclarativeValidationBeta": "DeclarativeValidation",
-    "DeclarativeValidationTakeover": "DeclarativeValidation",
-    "DisableAllocatorDualWrite": "MultiCIDRServiceAllocator",
-    "EventedPLEG": "PLEGOnDemandRelist:37",
-    "ExtendWebSocketsToKubelet": "NodeDeclaredFeatures",
-    "GangScheduling": "GenericWorkload",
-    "GracefulNodeShutdownBasedOnPodPriority": "GracefulNodeShutdown",
-    "H2CContainerProbe": "NodeDeclaredFeatures",
-    "ImageVolumeWithDigest": "ImageVolume",
-    "InPlacePodLevelResourcesVerticalScaling": "InPlacePodVerticalScaling PodLevelResources NodeDeclaredFeatures",
-    "InPlacePodVerticalScalingAllocatedStatus": "InPlacePodVerticalScaling",
-    "InPlacePodVerticalScalingExclusiveCPUs": "InPlacePodVerticalScaling",
-    "InPlacePodVerticalScalingExclusiveMemory": "InPlacePodVerticalScaling MemoryManager",
-    "InPlacePodVerticalScalingInitContainers": "InPlacePodVerticalScaling NodeDeclaredFeatures",
-    "InPlacePodVerticalScalingMemoryBackedVolumes": "InPlacePodVerticalScaling NodeDeclaredFeatures",
-    "InPlacePodVerticalScalingSchedulerPreemption": "InPlacePodVerticalScaling",
-    "KubeletAllocatedPodsEndpoint": "InPlacePodVerticalScaling",
-    "MatchLabelKeysInPodTopologySpreadSelectorMerge": "MatchLabelKeysInPodTopologySpread",
-    "NodeControllerLeaseCircuitBreaker": "AtomicFIFO",
-    "PodCertificateRequest": "AuthorizeNodeWithSelectors",
-    "PodGroupPreemptionPolicy": "GenericWorkload",
-    "PodLevelResourceManagers": "PodLevelResources",
-    "PodLevelResourcesFixDefaulting": "PodLevelResources",
-    "PodLevelResourcesFixKubeletQOSClass": "PodLevelResources",
-    "PodLifecycleSleepActionAllowZero": "PodLifecycleSleepAction",
-    "ProcMountType": "UserNamespacesSupport",
-    "ResourceHealthStatus": "DynamicResourceAllocation",
-    "ResourceHealthStatusMessage": "ResourceHealthStatus",
-    "RestartAllContainersOnContainerExits": "ContainerRestartRules NodeDeclaredFeatures",
-    "ServiceAccountTokenNodeBinding": "ServiceAccountTokenNodeBindingValidation",
-    "StaleControllerConsistencyDaemonSet": "AtomicFIFO",
-    "StaleControllerConsistencyHPA": "AtomicFIFO",
-    "StaleControllerConsistencyJob": "AtomicFIFO",
-    "StaleControllerConsistencyReplicaSet": "AtomicFIFO",
-    "StaleControllerConsistencyStatefulSet": "AtomicFIFO",
-    "StorageVersionAPI": "APIServerIdentity",
-    "StructuredAuthenticationConfigurationEgressSelector": "StructuredAuthenticationConfiguration",
-    "StructuredAuthenticationConfigurationJWKSMetrics": "StructuredAuthenticationConfiguration",
-    "TopologyAwareWorkloadScheduling": "GenericWorkload",
-    "UnknownVersionInteroperabilityProxy": "APIServerIdentity",
-    "UserNamespacesHostNetworkSupport": "UserNamespacesSupport NodeDeclaredFeatures:36",
-    "WindowsCPUAndMemoryAffinity": "MemoryManager",
-    "WindowsGracefulNodeShutdown": "GracefulNodeShutdown",
-    "WorkloadAwarePreemption": "GangScheduling",
-    "WorkloadWithJob": "GenericWorkload",
-}
-
 
 @lru_cache(maxsize=None)
 def life_of(name: str) -> Life | None:
@@ -401,18 +327,3 @@ def is_registered(name: str, minor: int) -> bool:
     """Whether the kubelet 1.`minor` has this gate, as far as the table goes."""
     life = life_of(name) if name in LIVES else None
     return life is not None and life.since <= minor < life.removed
-
-
-@lru_cache(maxsize=None)
-def dependencies(minor: int) -> Mapping[str, tuple[str, ...]]:
-    """{gate: the gates that it depends on} in 1.`minor`, in the order of the names."""
-    if not DEPENDENCIES_SINCE <= minor <= LAST_KNOWN_MINOR:
-        return {}
-    found = {}
-    for name, text in _DEPENDENCIES.items():
-        if is_registered(name, minor):
-            words = [word.partition(":") for word in text.split()]
-            found[name] = tuple(
-                gate for gate, _colon, since in words if int(since or 0) <= minor and is_registered(gate, minor)
-            )
-    return found

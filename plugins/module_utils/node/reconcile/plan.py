@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
-from ...cgroup.hierarchy import CPUS, Cgroup, parent_of
+from ...cgroup.hierarchy import Cgroup, parent_of
+from ...cgroup.mounts import CPUS
 from ...cgroup.plan import Plan, Wanted, Write, plan_writes
 from ...cpuset import CPUSet
 from ...errors import InputError, RefusedError, option
@@ -125,7 +126,7 @@ def allocate(listed: Sequence[Listed], old: bytes | None, rules: Rules) -> tuple
     taken back. Raises RefusedError when there are not enough CPUs, InputError for a container that is listed twice.
     """
     # A node with a kubelet does without them.
-    from ...policy.assignment import SAFE
+    from ...policy.packed import SAFE
     from ...policy.policy import AllocationError
     from ...policy.running_state import MemoryState
     from ...policy.static import StaticPolicy

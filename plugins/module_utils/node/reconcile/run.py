@@ -10,6 +10,7 @@ import os
 from typing import Any, Callable, Iterable, NamedTuple, Sequence
 
 from ...cgroup.hierarchy import Cgroup, Hierarchy, lineage
+from ...cgroup.kubepods import Kubepods
 from ...cgroup.plan import Plan, Write, shown
 from ...cgroup.writer import carry_out, systemd_of
 from ...cpuset import CPUSet
@@ -87,7 +88,7 @@ def reconcile_pods(node: Node, runtime: Crictl | None, act: bool) -> Answer:
         runtime.read()
         notes += [runtime.failure] if runtime.failure else []
     names, all_named = names_of(node.tree, runtime)
-    running = read_running(hierarchy, names, cgroup_root_of(node.configuration()))
+    running = read_running(Kubepods(hierarchy, cgroup_root_of(node.configuration())), names)
     # Not before the containers: the kubelet writes a container's CPUs down before it starts the container.
     content = node.checkpoint()
     ids = {one.id: (one.pod_uid, one.name) for one in running if one.name is not None}

@@ -12,8 +12,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Iterator, Mapping
 
+from ...gates.dependencies import dependencies
 from ...gates.enabled import ALL_ALPHA, ALL_BETA, GATES, Gates
-from ...gates.table import FIRST_MINOR, LAST_MINOR, dependencies, is_registered
+from ...gates.table import FIRST_MINOR, LAST_MINOR, is_registered
 from ..finding import Finding, refused
 
 # Of so many names that may be gates of their own it is looked which gate is meant.

@@ -17,13 +17,22 @@ from ....errors import GoError
 from ..checks.labels import labels_fault
 from ..refusal import StartError, UnpredictableError
 from . import table
-from .table import Flag, flag_of, flag_of_letter, removed_in
+from .refusals import (
+    decoded_letters,
+    doubtful_flag,
+    help_again,
+    invalid_value,
+    refusal,
+    unknown_flag,
+    unknown_letter,
+    without_value,
+)
+from .table import Flag, flag_of, flag_of_letter
 from .values import bytes_of, quoted, read_value
 
 if TYPE_CHECKING:
     from ..loading.load import GateCheck
 
-_PARSING = "failed to parse kubelet flag: "
 _RUNNING = "failed to run Kubelet: "
 
 # From Kubernetes 1.34 on no cloud provider is initialized at the start.
@@ -31,30 +40,6 @@ _NO_CLOUD_PROVIDERS = 34
 
 SET, MERGE, EXTEND = "set", "merge", "extend"
 _MODES = {table.GATES: MERGE, table.PATTERNS: EXTEND}
-
-_SWITCH, _NUMBER, _DURATION = "true or false", "a whole number", "a duration, as 10s, 1m30s or 500ms"
-_FORMS = {
-    table.BOOL: _SWITCH,
-    table.GO_BOOL: _SWITCH,
-    table.VERSION: _SWITCH,
-    table.INT32: _NUMBER,
-    table.INT64: _NUMBER,
-    table.GO_INT: _NUMBER,
-    table.LEVEL: _NUMBER,
-    table.DURATION: _DURATION,
-    table.GO_DURATION: _DURATION,
-    table.IP: "an IP address",
-    table.STRINGS: "texts with commas between them",
-    table.PAIRS: "key=value, with commas between several",
-    table.PAIR: "one key=value, and is given several times for several",
-    table.THRESHOLDS: "signal<threshold, with commas between several",
-    table.GATES: "Gate=true or Gate=false, with commas between several",
-    table.HEADERS: "header:value, with commas between several",
-    table.PATTERNS: "pattern=level, with commas between several",
-    table.MEMORY: "node:memory=quantity, with semicolons between several",
-    table.TAINTS: "key=value:effect, with commas between several",
-    table.QUANTITY: "a quantity, as 512 or 4Mi",
-}
 
 
 class Setting(NamedTuple):
@@ -114,7 +99,7 @@ def read_command(arguments: Sequence[str], minor: int, is_assumed: bool = False)
         settings,
         again,
         refusal,
-        tuple(_doubt(name) for name in values if flag_of(name, minor) is None),
+        tuple(doubtful_flag(name) for name in values if flag_of(name, minor) is None),
     )
 
 
@@ -158,14 +143,14 @@ def _words(arguments: Sequence[str], minor: int, again: bool, is_assumed: bool) 
 def _long(word: str, rest: Iterator[str], minor: int, again: bool, is_assumed: bool) -> _Given:
     name, equals, value = word[2:].partition("=")
     if not name or name[0] == "-":
-        raise _refusal("bad flag syntax: %s" % word, "a flag is --name=value", "correct it", word, again)
+        raise refusal("bad flag syntax: %s" % word, "a flag is --name=value", "correct it", word, again)
     if again and name == table.HELP:
-        raise _help_again()
+        raise help_again()
     flag = flag_of(name, minor)
     if flag is None and is_assumed:
         flag = table.FLAGS.get(name.replace("_", "-"))
     if flag is None:
-        error = _unknown(name, minor, again)
+        error = unknown_flag(name, minor, again)
         if not equals or isinstance(error, StartError):
             raise error
         flag = Flag(name, table.STRING)
@@ -175,7 +160,7 @@ def _long(word: str, rest: Iterator[str], minor: int, again: bool, is_assumed: b
     if text is None:
         text = next(rest, None)
     if text is None:
-        raise _without_value("flag needs an argument: %s" % word, flag, again)
+        raise without_value("flag needs an argument: %s" % word, flag, again)
     return _Given(flag, text)
 
 
@@ -191,25 +176,21 @@ def _short(word: str, rest: Iterator[str], again: bool) -> Iterator[_Given]:
         flag = flag_of_letter(letter)
         if flag is None or (again and flag.name == table.HELP):
             if flag is not None:
-                raise _help_again()
-            raise _unknown_letter(letters[at:], again)
+                raise help_again()
+            raise unknown_letter(letters[at:], again)
         at += 1
         if behind == "=" and at + 1 < len(letters):
-            yield _Given(flag, _decoded(letters[at + 1 :]))
+            yield _Given(flag, decoded_letters(letters[at + 1 :]))
             return
         text = _implied(flag, again)
         if text is not None:
             yield _Given(flag, text)
             continue
-        text = _decoded(letters[at:]) if behind else next(rest, None)
+        text = decoded_letters(letters[at:]) if behind else next(rest, None)
         if text is None:
-            raise _without_value("flag needs an argument: '%s' in -%s" % (letter, letters[at - 1 :]), flag, again)
+            raise without_value("flag needs an argument: '%s' in -%s" % (letter, letters[at - 1 :]), flag, again)
         yield _Given(flag, text)
         return
-
-
-def _decoded(letters: str) -> str:
-    return letters.encode("latin-1").decode("utf-8", "surrogateescape")
 
 
 def _implied(flag: Flag, again: bool) -> str | None:
@@ -254,7 +235,7 @@ class _Values:
             _flag, before = self.values.get(name, (None, None))
             value = read_value(kind, text, before, self.minor)
         except GoError as error:
-            raise _invalid(flag, text, str(error)) from error
+            raise invalid_value(flag, text, str(error)) from error
         if name in self.loose:
             panic = "the string pointer passed into IPVar should not be nil"
             cause = "the flag was given with an empty value before"
@@ -349,57 +330,3 @@ def _is_external(values: Mapping[str, Any]) -> bool:
 def _cloud_refusal(text: str, context: str) -> StartError:
     cause = "no cloud provider is built in any more"
     return StartError(text, cause, "write --cloud-provider=external, or remove it", "--cloud-provider", context)
-
-
-# --- refusals ---------------------------------------------------------------------------------------
-
-
-def _refusal(text: str, cause: str, remedy: str, where: str, again: bool) -> StartError:
-    return StartError(text, cause, remedy, where, "" if again else _PARSING)
-
-
-def _unknown(name: str, minor: int, again: bool) -> StartError | UnpredictableError:
-    removed = removed_in(name, minor)
-    known = table.FLAGS.get(name.lower().replace("_", "-"))
-    if removed is not None:
-        cause, remedy = "Kubernetes 1.%d removed this flag" % removed, "remove it"
-    elif known is not None and minor < known.since:
-        cause = "the flag exists from Kubernetes 1.%d on, and this is 1.%d" % (known.since, minor)
-        remedy = "remove it, or upgrade"
-    elif known is not None and known.until > minor:
-        cause = "the kubelet has no such flag; upper and lower case count"
-        remedy = "write --%s" % known.name
-    elif minor < table.COMPLETE_SINCE:
-        return _doubt(name)
-    else:
-        cause, remedy = "the kubelet 1.%d has no such flag" % minor, "check how it is spelled, or remove it"
-    return _refusal("unknown flag: --%s" % name, cause, remedy, "--" + name, again)
-
-
-def _doubt(name: str) -> UnpredictableError:
-    return UnpredictableError("it is not known whether this kubelet has the flag --%s" % name, "--" + name)
-
-
-def _unknown_letter(letters: str, again: bool) -> StartError:
-    # Go prints a byte as the character of that number.
-    shown = "\\'" if letters[0] == "'" else '"' if letters[0] == '"' else quoted(letters[0])[1:-1]
-    word = "-" + _decoded(letters)
-    cause = "behind one dash stand flags of one letter"
-    remedy = "write two dashes before the name of a flag"
-    return _refusal("unknown shorthand flag: '%s' in %s" % (shown, word), cause, remedy, word, again)
-
-
-def _without_value(text: str, flag: Flag, again: bool) -> StartError:
-    return _refusal(text, "the flag takes a value, and none follows", "give it a value", "--" + flag.name, again)
-
-
-def _invalid(flag: Flag, text: str, fault: str) -> StartError:
-    shown = "-%s, --%s" % (flag.shorthand, flag.name) if flag.shorthand else "--" + flag.name
-    said = 'invalid argument %s for "%s" flag: %s' % (quoted(text), shown, fault)
-    form = _FORMS.get(flag.kind, "a value of another form")
-    return _refusal(said, "the flag takes %s" % form, "correct its value", "--" + flag.name, False)
-
-
-def _help_again() -> StartError:
-    cause = "when the kubelet reads its flags over its configuration, it does not have the flag --help"
-    return StartError("pflag: help requested", cause, "remove the flag", "--help")

@@ -14,37 +14,21 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import (
     Cgroup,
-    ContainerCgroup,
     Hierarchy,
-    PodCgroup,
     lineage,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
-    CGROUPFS,
-    CONTAINER_NAMES,
-    HYBRID,
-    HYBRID_V2,
     STYLES,
-    SYSTEMD,
     USUAL,
     V1,
     V2,
     Files,
     Style,
-    container_files,
-    pod_path,
     write_cgroups,
 )
-
-UIDS = {
-    "Guaranteed": "8dbda0f5-4d4c-4b9c-b4c2-5e8b0c7e7f4a",
-    "Burstable": "0b1d6f0a-9c3e-4f57-8a52-f0b1c2d3e4f5",
-    "BestEffort": "f5c1e2a39b7d4c6e8f0a1b2c3d4e5f60",  # of a static pod: no dashes
-}
-IDS = {"Guaranteed": "a1" * 32, "Burstable": "b2" * 32, "BestEffort": "c3" * 32}
 
 
 def hierarchy(root: Path) -> Hierarchy:
@@ -297,95 +281,6 @@ def test_around_while_cgroups_vanish(tmp_path: Path, monkeypatch: pytest.MonkeyP
         found.around(["a", "gone"])
 
 
-# --- the kubelet's ----------------------------------------------------------------------------------
-
-
-def kubelet_cgroups(driver: str, runtime: str, prefix: str = "") -> dict[str, Files]:
-    found = {}
-    for qos_class, uid in UIDS.items():
-        pod = prefix + pod_path(driver, uid, qos_class)
-        found[pod] = Files("0-7", "0")
-        found.update(container_files(driver, runtime, pod, IDS[qos_class], "2-3"))
-    return found
-
-
-@pytest.mark.parametrize("style", [V1, V2, HYBRID, HYBRID_V2], ids=list(STYLES))
-@pytest.mark.parametrize(("runtime", "driver"), list(CONTAINER_NAMES))
-def test_pods_and_containers(tmp_path: Path, style: Style, driver: str, runtime: str) -> None:
-    top = write_cgroups(tmp_path, style, {**kubelet_cgroups(driver, runtime), "system.slice": Files()})
-    found = hierarchy(tmp_path)
-    assert found.kubelet_roots() == ["kubepods.slice" if driver == SYSTEMD else "kubepods"]
-    assert found.pods() == {
-        uid: PodCgroup(uid, qos_class, pod_path(driver, uid, qos_class)) for qos_class, uid in UIDS.items()
-    }
-    name, inner = CONTAINER_NAMES[runtime, driver]
-    told = "" if name == "%s" else runtime.partition("+")[0]
-    expected = {}
-    for qos_class, uid in UIDS.items():
-        path = "%s/%s" % (pod_path(driver, uid, qos_class), name % IDS[qos_class])
-        processes = path + "/" + inner if inner else path
-        expected[IDS[qos_class]] = ContainerCgroup(uid, qos_class, IDS[qos_class], told, path, processes)
-        assert found.read(processes).has_processes
-        assert (top / processes).is_dir()
-    assert found.containers() == expected
-
-
-@pytest.mark.parametrize(
-    ("cgroup_root", "driver", "prefix", "renamed"),
-    [
-        ("/", SYSTEMD, "", ""),
-        ("/my-root", CGROUPFS, "my-root/", ""),
-        ("/my/root", CGROUPFS, "my/root/", ""),
-        ("/my-root/a", SYSTEMD, "my_root.slice/my_root-a.slice/", "my_root-a-"),
-        ("kubelet.slice", SYSTEMD, "kubelet.slice/", "kubelet-"),  # the cgroup itself
-        ("docker/0123", SYSTEMD, "docker/0123/", ""),  # a node in a container
-        ("docker/0123/kubelet.slice", SYSTEMD, "docker/0123/kubelet.slice/", "kubelet-"),
-    ],
-)
-def test_below_a_cgroup_root(tmp_path: Path, cgroup_root: str, driver: str, prefix: str, renamed: str) -> None:
-    cgroups = {
-        prefix + path.replace("kubepods", renamed + "kubepods"): files
-        for path, files in kubelet_cgroups(driver, "containerd").items()
-    }
-    write_cgroups(tmp_path, V2, cgroups)
-    found = hierarchy(tmp_path)
-    assert {pod.pod_uid: pod.qos_class for pod in found.pods(cgroup_root).values()} == {
-        uid: qos_class for qos_class, uid in UIDS.items()
-    }
-    containers = found.containers(cgroup_root)
-    assert set(containers) == set(IDS.values())
-    assert {one.path for one in containers.values()} <= set(cgroups)
-    assert (found.pods() == {}) == bool(prefix)
-
-
-def test_a_change_of_the_driver_leaves_the_other_tree(tmp_path: Path) -> None:
-    write_cgroups(
-        tmp_path,
-        V2,
-        {
-            **kubelet_cgroups(SYSTEMD, "containerd"),
-            **{path: Files() for path in kubelet_cgroups(CGROUPFS, "containerd")},
-            "kubepods/podold": Files(),
-        },
-    )
-    found = hierarchy(tmp_path)
-    assert found.kubelet_roots() == ["kubepods.slice", "kubepods"]
-    assert set(found.pods()) == {*UIDS.values(), "old"}
-    assert all(found.pods()[uid].path.startswith("kubepods.slice/") for uid in UIDS.values())
-
-
-def test_what_is_no_pod_and_no_container(tmp_path: Path) -> None:
-    pod = pod_path(SYSTEMD, UIDS["Guaranteed"], "Guaranteed")
-    names = ["crio-conmon-%s.scope" % ("a" * 64), "cri-containerd-%s.scope" % ("a" * 12), "init.scope", "a" * 63]
-    others = ["kubepods.slice/kubepods-podx", "kubepods.slice/other.slice", "kubepods.slice/" + "a" * 64]
-    write_cgroups(tmp_path, V2, {path: Files() for path in [*(pod + "/" + name for name in names), *others]})
-    found = hierarchy(tmp_path)
-    assert list(found.pods()) == [UIDS["Guaranteed"]]
-    assert found.containers() == {}
-    with pytest.raises(InputError, match="leads out of the hierarchy"):
-        found.pods("../x")
-
-
 # --- many at once -----------------------------------------------------------------------------------
 
 
@@ -425,16 +320,6 @@ def test_many_at_once_tell_what_is_damaged(tmp_path: Path, style: Style) -> None
             read(["a"])
         with pytest.raises(RefusedError, match="is a symbolic link"):
             read(["b"])
-
-
-@pytest.mark.parametrize("driver", [SYSTEMD, CGROUPFS])
-def test_the_cgroups_of_qos_classes(tmp_path: Path, driver: str) -> None:
-    cgroups = kubelet_cgroups(driver, "containerd")
-    write_cgroups(tmp_path, V2, {path: files for path, files in cgroups.items() if "besteffort" not in path})
-    found = hierarchy(tmp_path)
-    (root,) = found.kubelet_roots()
-    burstable = os.path.dirname(pod_path(driver, UIDS["Burstable"], "Burstable"))
-    assert found.qos_cgroups(root) == [root, burstable]
 
 
 def test_lineage() -> None:

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import CPUS, MEMS, Cgroup
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import MEMS, Cgroup
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts import CPUS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.plan import Plan, Wanted, Write, plan_writes
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError

@@ -12,12 +12,8 @@ from typing import Any, Callable, Sequence
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import (
-    CPUS,
-    EFFECTIVE,
-    MEMS,
-    Hierarchy,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import EFFECTIVE, MEMS, Hierarchy
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts import CPUS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.plan import Write
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.writer import (
     Systemd,

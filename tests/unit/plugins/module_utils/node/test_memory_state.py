@@ -18,11 +18,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.memory_s
     plan_memory_state,
     stored_state,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_formats import (
     MemoryConfig,
     MemoryStateError,
-    first_memory_state,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name

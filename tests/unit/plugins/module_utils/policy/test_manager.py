@@ -13,11 +13,6 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import (
-    EXACT,
-    SAFE,
-    EndlessDistributionError,
-)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import (
     BEST_EFFORT,
     CONTAINER,
@@ -32,6 +27,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints 
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.manager import Admission, CPUManager
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed import (
+    EXACT,
+    SAFE,
+    EndlessDistributionError,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import StaticPolicy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import (
     StateError,

@@ -10,12 +10,9 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet, iterate_bits
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import KubeletError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import (
-    SAFE,
-    EndlessDistributionError,
-)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import Hint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed import SAFE, EndlessDistributionError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.policy import (
     AllocationError,
     SMTAlignmentError,

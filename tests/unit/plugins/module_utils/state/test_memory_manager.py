@@ -10,18 +10,20 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_formats import (
+    MemoryConfig,
+    MemoryStateError,
+    restore_memory,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
     ACCEPTED,
     NOT_JUDGED,
     REFUSED,
-    MemoryConfig,
     MemoryJudgement,
-    MemoryStateError,
     first_memory_state,
     judge_memory,
     memory_owners,
     memory_state_after,
-    restore_memory,
 )
 
 GIB = 1 << 30

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.gates.dependencies import dependencies
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.gates.lives import (
     NEVER,
     OWN_LIVES,
@@ -15,7 +16,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.gates
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.gates.table import (
     LIVES,
-    dependencies,
     is_registered,
     life_of,
 )

@@ -34,10 +34,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.memory_s
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.sources import read_sources
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
-    MemoryConfig,
-    first_memory_state,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_formats import MemoryConfig
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version

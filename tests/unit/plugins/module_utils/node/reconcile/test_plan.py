@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import CPUS, Cgroup, parent_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Cgroup, parent_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts import CPUS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.plan import Write
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
