@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
-from typing import Any, Callable, Mapping, NamedTuple
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import pytest
 
@@ -54,10 +55,22 @@ def folded(text: str) -> str:
 def replay(request: pytest.FixtureRequest) -> Replay:
     version = request.param
     cases = [(row, StartCase(row["case"], version)) for row in rows("start-" + version) if is_answerable(row)]
-    start = time.perf_counter()
     answers = [case.answer() for _row, case in cases]
-    spent = time.perf_counter() - start
-    return Replay([(row, case, said) for (row, case), said in zip(cases, answers)], spent / len(cases))
+    mean = seconds_of_one([case for _row, case in cases])
+    return Replay([(row, case, said) for (row, case), said in zip(cases, answers)], mean)
+
+
+def seconds_of_one(cases: Sequence[StartCase]) -> float:
+    """The processor's time for one prediction; what else runs, and a tool that measures coverage, do not count."""
+    trace = sys.gettrace()
+    sys.settrace(None)
+    try:
+        start = time.process_time()
+        for case in cases:
+            case.answer()
+        return (time.process_time() - start) / len(cases)
+    finally:
+        sys.settrace(trace)
 
 
 def test_every_start(replay: Replay, record_property: Callable[[str, object], None]) -> None:
