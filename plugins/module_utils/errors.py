@@ -75,6 +75,10 @@ class NodeError(CPUManagerError):
     kind = "node"
 
 
+class ConfigurationError(NodeError):
+    """The file is no KubeletConfiguration that can be read for sure. The message names the file and the place."""
+
+
 class RefusedError(CPUManagerError):
     """What was requested would harm the node. The message says how, and what to do instead."""
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from ..errors import InputError
-from .file.configuration import API_VERSION, KIND, Configuration, ConfigurationError
+from ..errors import ConfigurationError, InputError
+from .file.configuration import API_VERSION, KIND, Configuration
 from .installed.flags import FEATURE_GATES, FLAGS, NAMES, Given, values_of
 from .start.checks.eviction_defaults import EVICTION_HARD
 

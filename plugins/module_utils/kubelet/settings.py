@@ -14,17 +14,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Container, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet
-from ..errors import InputError, RefusedError, option
+from ..errors import ConfigurationError, InputError, RefusedError, option
 from ..quantity import millis, nanoseconds
 from ..state.config import NONE, STATIC, CPUManagerConfig
 from ..versions import NEWEST_MINOR
-from .file.configuration import Configuration, ConfigurationError, changed_values
+from .file.configuration import Configuration, changed_values
 from .file.values import REMOVE, value_at
 
 if TYPE_CHECKING:
     from ..topology.model import Topology
-    from .start.engine import Prediction
     from .start.finding import Finding, Host
+    from .start.prediction import Prediction
 
 # The kind of an error where no kubelet would start.
 WOULD_NOT_START = "would_not_start"

@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ..cpuset import CPUSet
-from ..errors import CPUManagerError, InputError, NodeError, RefusedError
-from ..kubelet.file.configuration import Configuration, ConfigurationError
+from ..errors import ConfigurationError, CPUManagerError, InputError, NodeError, RefusedError
+from ..kubelet.file.configuration import Configuration
 from ..kubelet.file.values import value_at
 from ..kubelet.settings import (
     SETTINGS,
@@ -28,8 +28,8 @@ from ..topology.model import Topology
 from ..versions import version_notes
 
 if TYPE_CHECKING:
-    from ..kubelet.start.engine import Prediction
     from ..kubelet.start.finding import Host
+    from ..kubelet.start.prediction import Prediction, Starts
 
     # What the cgroups need is compiled only on nodes with pods.
     from .observation import Observed
@@ -164,16 +164,10 @@ def report(
     }
 
 
-class Starts(NamedTuple):
-    """What is predicted of a start: of the node as it is found, its managers' states aside, and with what is wanted."""
-
-    found: Prediction
-    planned: Prediction
-
-
 def _starts_of(plan: Plan, configuration: Configuration, machine: Host) -> Starts:
     # Imported here: a node has files, of which this is predicted.
     from ..kubelet.start.engine import predict_values
+    from ..kubelet.start.prediction import Starts
 
     found = predict_values(configuration.values, machine, configuration.source)
     if not plan.changes:

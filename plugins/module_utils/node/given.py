@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Mapping
 
 from ..errors import PERMISSION, NodeError, RefusedError
 from ..kubelet.installed.installation import may_give_flags
-from ..kubelet.start.engine import Given
+from ..kubelet.start.prediction import Given
 from ..tree import OverlaidTree, Tree
 from .node import Node
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Mapping
 from ..errors import RefusedError
 from ..kubelet.file.configuration import Configuration, KubeletConfiguration
 from ..kubelet.settings import check_wishes, needed_config, start_error
-from ..kubelet.start.engine import Prediction, predict, predict_plain
-from .drift import Starts
+from ..kubelet.start.engine import predict, predict_plain
+from ..kubelet.start.prediction import Prediction, Starts
 from .given import given_of, given_with, planned_values
 from .node import Node
 

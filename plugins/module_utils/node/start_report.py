@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
 from ..kubelet.start.checked import Checked
-from ..kubelet.start.engine import Prediction
 from ..kubelet.start.finding import Finding, Host, Unknown, harmful, refused
+from ..kubelet.start.prediction import Prediction
 from ..state.acceptance import checkpoint_after, restore_state
 from ..state.assignments import State
 from ..state.checkpoint import restore_error

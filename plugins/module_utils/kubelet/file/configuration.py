@@ -16,17 +16,13 @@ from copy import deepcopy
 from math import isfinite
 from typing import Any, Mapping, Sequence
 
-from ...errors import InputError, NodeError
+from ...errors import ConfigurationError, InputError
 from .values import REMOVE, same
 
 API_VERSION = "kubelet.config.k8s.io/v1beta1"
 KIND = "KubeletConfiguration"
 
 _OTHER_FILE = "name the file that the kubelet's --config gives in config_path"
-
-
-class ConfigurationError(NodeError):
-    """The file is no KubeletConfiguration that can be read for sure. The message names the file and the place."""
 
 
 class Configuration:
@@ -72,7 +68,7 @@ class KubeletConfiguration(Configuration):
         """
         # Imported here: a node without a kubelet needs no reader of YAML, and every import costs time on every node.
         from .document import is_json, read_document
-        from .yaml import ReadError
+        from .nodes import ReadError
 
         try:
             root = read_document(text)
@@ -104,7 +100,7 @@ class KubeletConfiguration(Configuration):
         wanted = changed_values(self, changes)
         # Imported here: a module that only reads is faster without it.
         from .editor import edit
-        from .yaml import ReadError
+        from .nodes import ReadError
 
         try:
             text = edit(self.text, self.values, wanted)

@@ -9,7 +9,8 @@ Source: k8s.io/apimachinery/pkg/util/yaml (what is JSON), pkg/runtime/serializer
 
 from __future__ import annotations
 
-from .yaml import Node, read
+from .nodes import Node
+from .yaml import read
 
 
 def read_document(content: str | bytes) -> Node:

@@ -10,25 +10,11 @@ import json
 import re
 from typing import Any, Iterator, Sequence
 
-from .configuration import ConfigurationError
+from ...errors import ConfigurationError
 from .document import is_json, read_document
+from .nodes import ALIAS, ALONE, BLOCK, DOUBLE, EMPTY, FLOW, PLAIN, SINGLE, Anchor, Member, Node, YAMLError
 from .values import REMOVE, same
-from .yaml import (
-    ALIAS,
-    ALONE,
-    BLOCK,
-    DOUBLE,
-    EMPTY,
-    FLOW,
-    PLAIN,
-    SINGLE,
-    Anchor,
-    Member,
-    Node,
-    YAMLError,
-    anchors,
-    load,
-)
+from .yaml import anchors, load
 
 _INDENT_STEP = 2
 

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from .yaml import FLOW, PLAIN, Duplicate, Member, Node, ReadError, YAMLError
+from .nodes import FLOW, PLAIN, Duplicate, Member, Node, ReadError, YAMLError
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 

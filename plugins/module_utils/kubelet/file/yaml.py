@@ -15,82 +15,24 @@ Source: sigs.k8s.io/yaml (goyaml.v2: resolve.go, decode.go, scannerc.go).
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...pattern import Pattern
-
-# How a value is written: the collections, the scalars, and nothing at all (C(key:), a null).
-BLOCK, FLOW = "block", "flow"
-PLAIN, SINGLE, DOUBLE, LITERAL = "plain", "single-quoted", "double-quoted", "literal"
-EMPTY = "empty"
-# An alias; and nothing behind a key that has no colon either, as in C({a, b}).
-ALIAS, ALONE = "alias", "alone"
-
-
-class ReadError(ValueError):
-    """The text cannot be read. `is_broken`: the kubelet refuses it, too; else only this reader does.
-
-    `text` is what the kubelet says of it, empty where that cannot be told for sure.
-    """
-
-    def __init__(self, what: str, is_broken: bool = False, text: str = "") -> None:
-        super().__init__(what)
-        self.is_broken = is_broken
-        self.text = text
-
-
-class YAMLError(ReadError):
-    """The text is broken, or uses what this reader refuses. `line` and `column` count from 1."""
-
-    def __init__(self, line: int, column: int, what: str, is_broken: bool = False, text: str = "") -> None:
-        super().__init__("line %d, column %d: %s" % (line, column, what), is_broken, text)
-        self.line = line
-        self.column = column
-
-
-class Duplicate(NamedTuple):
-    """A key that its mapping has already. `text` is what a strict reader says of it; `line` counts from 1."""
-
-    line: int
-    text: str
-
-
-class Node(NamedTuple):
-    """One value, written as text[start:end]; neither the comment behind it nor its last line break belongs to it.
-
-    An EMPTY node starts and ends behind its key's colon. Only mappings have members, in the order of the text;
-    what their merge key gives is in the value only. A node with an anchor starts behind that.
-    """
-
-    value: Any
-    start: int
-    end: int
-    style: str
-    members: dict[str, Member]
-    # The merge key, '<<'.
-    merge: Member | None = None
-    # All of the text, in its order. Only the root has them.
-    duplicates: tuple[Duplicate, ...] = ()
-
-
-class Member(NamedTuple):
-    """One key of a mapping: where the key starts, the offset behind its colon, and its value."""
-
-    start: int
-    colon: int
-    node: Node
-    # Whether the mapping has the key above, too.
-    is_twice: bool = False
-
-
-class Anchor(NamedTuple):
-    """A value with a name: its '&' is at `start`, the name ends at `name_end` and the value at `end`."""
-
-    start: int
-    name_end: int
-    end: int
-    # Where the '*' are that stand for the value.
-    aliases: list[int]
+from .nodes import (
+    BLOCK,
+    DOUBLE,
+    EMPTY,
+    FLOW,
+    LARGE,
+    PLAIN,
+    SINGLE,
+    WORDS,
+    Anchor,
+    Member,
+    Node,
+    as_json,
+    resolve,
+)
 
 
 def load(content: str | bytes) -> Any:
@@ -113,56 +55,6 @@ def anchors(text: str) -> list[Anchor]:
     from .yaml_rare.values import read_rare
 
     return read_rare(text)[1]
-
-
-_WORDS = {
-    **dict.fromkeys(("y", "Y", "true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True),
-    **dict.fromkeys(("n", "N", "false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **{sign + word: float(sign + "inf") for word in (".inf", ".Inf", ".INF") for sign in ("", "+", "-")},
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
-}
-_FLOAT = Pattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_INTEGER = Pattern(r"([-+]?)(?:(0[xX][0-9a-fA-F]+)|(0[bB][01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
-# Go's integers end here.
-_LARGE = 1 << 63
-_MAX_DIGITS = 400
-
-
-def resolve(text: str) -> Any:
-    """What a plain scalar stands for. Raises OverflowError for a number that not all kubelets read alike."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if text[0] not in "+-.0123456789":
-        return text
-    # A leading point ends Go's search for underscores.
-    plain = text.replace("_", "") if text[0] != "." else text
-    if plain[:2] == "0b" and plain[2:3] in ("-", "+") and plain[3:].strip("01") == "" and 3 < len(plain) < 66:
-        return int(plain.replace("0b", "", 1), 2)
-    integer = _INTEGER.fullmatch(plain)
-    is_float = _FLOAT.fullmatch(plain)
-    if integer and len(plain) < _MAX_DIGITS:
-        sign, hexadecimal, binary, octal, decimal = integer.groups()
-        base = 16 if hexadecimal else 2 if binary else 8 if octal else 10
-        number = int(sign + (hexadecimal or binary or octal or decimal), base)
-        if -_LARGE <= number < (2 * _LARGE if not sign else _LARGE):
-            return number
-        if not sign and not is_float:
-            raise OverflowError(text)
-    if is_float:
-        value = float(plain)
-        if abs(value) != float("inf"):
-            return value
-        if plain.isdigit():
-            raise OverflowError(text)
-    elif integer and not integer.group(1):
-        raise OverflowError(text)
-    return text
-
-
-def as_json(value: Any) -> Any:
-    """The value that JSON has: a number without a fraction is an integer."""
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _LARGE else value
 
 
 class _RareError(Exception):
@@ -343,7 +235,7 @@ def _mapping_node(members: dict[str, Member], start: int, style: str, end: int =
 
 def _key(written: str, members: dict[str, Member]) -> str:
     key = written[1:-1] if written[0] in "'\"" else written
-    if key in members or (key in _WORDS and key is written):
+    if key in members or (key in WORDS and key is written):
         raise _RareError
     return key
 
@@ -353,6 +245,6 @@ def _plain(text: str) -> Any:
         value = resolve(text)
     except OverflowError:
         raise _RareError from None
-    if isinstance(value, float) and not -_LARGE < value < _LARGE:
+    if isinstance(value, float) and not -LARGE < value < LARGE:
         raise _RareError
     return as_json(value)

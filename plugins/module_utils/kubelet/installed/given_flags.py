@@ -9,8 +9,8 @@ from __future__ import annotations
 import posixpath
 from typing import Container, Sequence
 
+from ...errors import ConfigurationError
 from ...tree import Tree
-from ..file.configuration import ConfigurationError
 from .distributions import ENVIRONMENT, FLAGS, KUBELET_ARG, LINES, Distribution, service_of
 from .flag_file import environment_words, kubelet_args, line_words
 from .flags import END_OF_FLAGS, Given, read_flags

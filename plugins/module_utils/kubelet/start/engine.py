@@ -13,62 +13,18 @@ Source: cmd/kubelet/app/server.go.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Mapping
 
 from .accepted import plainly_accepted
-from .plain import are_plain, plain_file, plain_values
+from .plain import plain_file, plain_values
+from .prediction import Given, Prediction
 
 if TYPE_CHECKING:
-    from .checked import Checked
-    from .finding import Finding, Host, Unknown
-    from .loading.file_state import DropIns, FileState
+    from .finding import Host
 
 
 # The file that most kubelets have.
 _USUAL = "/var/lib/kubelet/config.yaml"
-
-
-class Given(NamedTuple):
-    """What a kubelet is given: the words behind its program's name, and the files that these name."""
-
-    arguments: Sequence[str]
-    # None without --config, and without --config-dir.
-    file: FileState | None
-    drop_ins: DropIns | None
-    path: str = ""
-    config_dir: str = ""
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether the file is all that counts: there are no drop-ins, and the flags only name places."""
-        return self.drop_ins is None and are_plain(self.arguments)
-
-
-class Prediction(NamedTuple):
-    """What a kubelet would do with it."""
-
-    # In the kubelet's order, so the first that is fatal is what it says.
-    findings: Sequence[Finding]
-    # What it depends on, and cannot be seen.
-    unknown: Sequence[Unknown] = ()
-    # None where the kubelet does not get so far as to make its managers.
-    checked: Checked | None = None
-    # What it has decoded by then.
-    values: Mapping[str, Any] = {}
-    # Those of the findings that are of fields that it does not have.
-    ignored: Sequence[Finding] = ()
-
-    @property
-    def refusal(self) -> Finding | None:
-        """The first refusal; None where there is none."""
-        return next((finding for finding in self.findings if finding.fatal), None)
-
-    @property
-    def starts(self) -> bool | None:
-        """Whether it starts; None where that cannot be told."""
-        if self.refusal is not None:
-            return False
-        return None if self.unknown else True
 
 
 def predict_values(values: Mapping[str, Any], host: Host, path: str = _USUAL) -> Prediction:

@@ -15,7 +15,8 @@ from typing import Any, Mapping, Sequence
 from ...quantity import DurationError, nanoseconds
 from ..file.configuration import API_VERSION, KIND
 from ..file.document import is_json
-from ..file.yaml import ReadError, read
+from ..file.nodes import ReadError
+from ..file.yaml import read
 
 TEXT, SWITCH, DURATION, TEXTS, SWITCHES, LIST = "text", "switch", "duration", "texts", "switches", "list"
 # Only as the zero that stands for the default.

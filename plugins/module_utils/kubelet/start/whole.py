@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 from ..gates.enabled import Gates
 from .checked import Checked
 from .checks.configuration import check_decoded
-from .engine import Given, Prediction
 from .finding import Finding, Host, Unknown, refused
+from .prediction import Given, Prediction
 
 if TYPE_CHECKING:
     from .loading.load import GateCheck, Ignored

@@ -19,8 +19,8 @@ from ...kubelet.file.configuration import Configuration
 from ...kubelet.installed.distributions import CHECKPOINT_NAME, MEMORY_STATE_NAME
 from ...kubelet.placement import plan_files, touched_files
 from ...kubelet.settings import SETTINGS, differences, found_settings, needed_config, plan_settings
-from ...kubelet.start.engine import Prediction
 from ...kubelet.start.finding import Finding, Unknown
+from ...kubelet.start.prediction import Prediction
 from ...state.config import CPUManagerConfig
 from ...state.verdict import ACCEPTED, readable
 from ...tree import OverlaidTree, Tree

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import CPUManagerError
-from ...kubelet.start.engine import Prediction
+from ...kubelet.start.prediction import Prediction
 from ...state.config import CPUManagerConfig
 from ...versions import version_notes
 from ..checkpoint_plan import format_notes, plan_format

@@ -15,8 +15,12 @@ from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.ansible_module import Outcome, run
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import CPUManagerError, RefusedError, option
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import ConfigurationError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import (
+    ConfigurationError,
+    CPUManagerError,
+    RefusedError,
+    option,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import SETTINGS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet_module import planned_config
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from .fault import FaultError, Mark
-from .scanner import (
+from .scanner import Scanner
+from .tokens import (
     ALIAS,
     ANCHOR,
     BLOCK_END,
@@ -23,7 +24,6 @@ from .scanner import (
     STREAM_END,
     TAG,
     VALUE,
-    Scanner,
     Token,
 )
 

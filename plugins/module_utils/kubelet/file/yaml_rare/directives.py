@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from .fault import Mark
-from .scanner import BLANK_OR_END, DIRECTIVE, TAG, Token
+from .tokens import BLANK_OR_END, DIRECTIVE, TAG, Token
 
 if TYPE_CHECKING:
     from .scanner import Scanner

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..yaml import DOUBLE, LITERAL, PLAIN, SINGLE
+from ..nodes import DOUBLE, LITERAL, PLAIN, SINGLE
 from .fault import Mark
-from .scanner import BLANK_OR_END, BREAKS, SCALAR, Token
+from .tokens import BLANK_OR_END, BREAKS, SCALAR, Token
 
 if TYPE_CHECKING:
     from .scanner import Scanner

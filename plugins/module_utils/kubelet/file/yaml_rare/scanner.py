@@ -12,19 +12,26 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from typing import NamedTuple
 
 from .fault import FaultError, Mark
+from .tokens import (
+    ALIAS,
+    ANCHOR,
+    BLANK_OR_END,
+    BLOCK_END,
+    BLOCK_MAPPING,
+    BLOCK_SEQUENCE,
+    BREAKS,
+    COMMA,
+    DOCUMENT_END,
+    DOCUMENT_START,
+    ENTRY,
+    KEY,
+    STREAM_END,
+    VALUE,
+    Token,
+)
 
-# Kinds of tokens that are not the sign that they are written with.
-STREAM_END, DIRECTIVE, DOCUMENT_START, DOCUMENT_END = "stream end", "directive", "document start", "document end"
-BLOCK_SEQUENCE, BLOCK_MAPPING, BLOCK_END = "block sequence", "block mapping", "block end"
-ALIAS, ANCHOR, TAG, SCALAR = "alias", "anchor", "tag", "scalar"
-KEY, VALUE, ENTRY, COMMA = "?", ":", "-", ","
-
-# What some other readers take for no line break is one.
-BREAKS = "\r\n\x85\u2028\u2029"
-BLANK_OR_END = " \t\0" + BREAKS
 _BREAK = re.compile("\r\n|[%s]" % BREAKS)
 _SPACES, _SPACES_AND_TABS = re.compile(" *"), re.compile("[ \t]*")
 _LINE = re.compile("[^%s\0]*" % BREAKS)
@@ -32,16 +39,6 @@ _MARKER = re.compile(r"(?:---|\.\.\.)(?=[%s])" % BLANK_OR_END)
 _NAME = re.compile("[-0-9A-Za-z_]*")
 _NO_PLAIN_START = frozenset("-?:,[]{}#&*!|>'\"%@`" + BLANK_OR_END)
 _MAX_KEY = 1024
-
-
-class Token(NamedTuple):
-    """`value` is the text of a scalar, a name or a tag's handle; `more` a scalar's style, a tag's rest."""
-
-    kind: str
-    start: Mark
-    end: Mark
-    value: str = ""
-    more: str = ""
 
 
 class _Key:

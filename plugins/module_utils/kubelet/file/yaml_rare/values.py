@@ -12,11 +12,12 @@ from __future__ import annotations
 from math import isfinite, isnan
 from typing import Any, Iterator
 
-from ..yaml import ALIAS, Anchor, Duplicate, Member, Node, YAMLError, as_json, resolve
+from ..nodes import ALIAS, Anchor, Duplicate, Member, Node, YAMLError, as_json, resolve
 from .composer import MAPPING, MAX_DEPTH, SEQUENCE, TAGS, Composer, Raw
 from .fault import FaultError, Mark, for_people
-from .scanner import SCALAR, Scanner
+from .scanner import Scanner
 from .source import Source, source
+from .tokens import SCALAR
 
 # How many values all aliases together may stand for: a few lines can stand for billions.
 _MAX_COPIES = 10000

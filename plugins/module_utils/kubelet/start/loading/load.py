@@ -334,7 +334,8 @@ def _read(content: bytes, path: str, context: str, prefix: str) -> tuple[Any, li
             return read_json(content), []
         except GoError as error:
             raise StartError(prefix + _NO_HEAD + str(error), _BROKEN, _REPAIR, path, context) from error
-    from ...file.yaml import ReadError, read
+    from ...file.nodes import ReadError
+    from ...file.yaml import read
 
     try:
         node = read(content)

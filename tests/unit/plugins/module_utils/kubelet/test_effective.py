@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import ConfigurationError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.effective import (
     EffectiveConfiguration,
     effective_configuration,
     merge_patch,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import (
-    ConfigurationError,
     KubeletConfiguration,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.flags import read_flags

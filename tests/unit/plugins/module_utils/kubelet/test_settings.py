@@ -12,11 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import (
+    ConfigurationError,
+    InputError,
+    RefusedError,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.effective import effective_configuration
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import (
     Configuration,
-    ConfigurationError,
     KubeletConfiguration,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.values import REMOVE
@@ -36,18 +39,14 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.setti
     start_error,
     wanted_reservation_notes,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import (
-    Given,
-    Prediction,
-    predict,
-    predict_values,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict, predict_values
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import (
     Finding,
     Host,
     Unknown,
     harmful,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.prediction import Given, Prediction
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view

@@ -24,12 +24,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.setti
     manager_config,
     plan_settings,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import (
-    Prediction,
-    predict_values,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict_values
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding, Host, Unknown
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import Starts, describe_drift, report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.prediction import Prediction, Starts
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import describe_drift, report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.observation import Observed, observe
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import first_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State

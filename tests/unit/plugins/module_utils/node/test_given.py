@@ -14,8 +14,8 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import PERMISSION, NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.placement import plan_files
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import plan_settings
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import Given
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.loading.file_state import Absent
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.prediction import Given
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.given import (
     given_of,
     given_with,

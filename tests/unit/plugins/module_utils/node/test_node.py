@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import PERMISSION, InputError, NodeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import (
+    PERMISSION,
     ConfigurationError,
+    InputError,
+    NodeError,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import (
     KubeletConfiguration,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, cgroup_root_of

@@ -18,21 +18,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import CPUManagerError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import ConfigurationError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import (
+    ConfigurationError,
+    CPUManagerError,
+    RefusedError,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import (
     SETTINGS,
     found_settings,
     manager_config,
     needed_config,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import (
-    Prediction,
-    predict_values,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict_values
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.prediction import Prediction, Starts
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet_module import planned_config
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import Starts, report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.prediction import (
     config_after,

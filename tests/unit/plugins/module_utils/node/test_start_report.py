@@ -12,11 +12,9 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.checked import Checked
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import (
-    Prediction,
-    predict_values,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict_values
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding, Host, Unknown
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.prediction import Prediction
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.memory_state import (
     MemoryPlan,
     memory_config,

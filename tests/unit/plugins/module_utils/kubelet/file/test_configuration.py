@@ -16,10 +16,13 @@ import yaml as pyyaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import (
+    ConfigurationError,
+    InputError,
+    NodeError,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file import editor
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import (
-    ConfigurationError,
     KubeletConfiguration,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.values import REMOVE, same

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.json_reader import read_json
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.yaml import ReadError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.nodes import ReadError
 
 
 @pytest.mark.parametrize(

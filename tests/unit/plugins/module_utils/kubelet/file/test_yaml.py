@@ -18,7 +18,7 @@ import yaml as pyyaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.yaml import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.nodes import (
     ALIAS,
     ALONE,
     BLOCK,
@@ -30,12 +30,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.
     SINGLE,
     Node,
     YAMLError,
-    anchors,
     as_json,
-    load,
-    read,
     resolve,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.yaml import anchors, load, read
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.yaml_rare.values import read_rare
 
 EVERYTHING = """\

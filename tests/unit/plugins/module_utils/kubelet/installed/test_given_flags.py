@@ -9,7 +9,7 @@ from typing import Mapping
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import ConfigurationError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import ConfigurationError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.distributions import DISTRIBUTIONS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.given_flags import (
     find_flags,

@@ -10,18 +10,14 @@ from typing import Any, Mapping, Sequence
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import (
-    Given,
-    Prediction,
-    predict,
-    predict_values,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict, predict_values
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding, Host, Unknown
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.loading.file_state import (
     Absent,
     DropIns,
     FileState,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.prediction import Given, Prediction
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name

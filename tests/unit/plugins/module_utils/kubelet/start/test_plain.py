@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start import engine, whole
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start import engine, prediction, whole
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.accepted import plainly_accepted
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.plain import (
@@ -215,8 +215,8 @@ def test_the_same_prediction(values: dict[str, Any], machine: Host) -> None:
     # YAML without JSON's first sign, which is read otherwise.
     text = "".join("%s: %s\n" % (name, json.dumps(value)) for name, value in configuration.items())
     assert engine.predict_plain(configuration, machine) is not None
-    plain = engine.predict(engine.Given((), text.encode("ascii"), None, "/config"), machine)
-    fully = whole.predict_fully(engine.Given((), content.encode("ascii"), None, "/config"), machine)
+    plain = engine.predict(prediction.Given((), text.encode("ascii"), None, "/config"), machine)
+    fully = whole.predict_fully(prediction.Given((), content.encode("ascii"), None, "/config"), machine)
     assert plain.findings == fully.findings
     assert plain.unknown == fully.unknown
     assert plain.checked == fully.checked

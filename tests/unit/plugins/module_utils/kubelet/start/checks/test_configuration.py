@@ -14,11 +14,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.checks.configuration import (
     check_decoded,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import (
-    Prediction,
-    predict_values,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict_values
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding, Host
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.prediction import Prediction
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name

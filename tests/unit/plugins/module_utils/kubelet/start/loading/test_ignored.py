@@ -9,13 +9,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import (
-    Given,
-    Prediction,
-    predict,
-    predict_values,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict, predict_values
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding, Host, harmful
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.prediction import Given, Prediction
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 

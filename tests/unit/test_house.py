@@ -1,0 +1,159 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The rules of docs/architecture.md that a program can check: floors, circles, what is imported, sizes, first lines."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+CORE = CHECKOUT / "plugins" / "module_utils"
+PAGE = CHECKOUT / "docs" / "architecture.md"
+
+# From the ground up: what stands on a floor imports from it and from those below.
+FLOORS = (
+    ("errors", "pattern", "startup", "zipapp"),
+    ("command", "cpuset", "files", "quantity", "tree", "versions"),
+    ("ansible_module", "golang", "topology", "workload", "writable"),
+    ("cgroup", "file_changes", "fleet", "golang_types"),
+    ("state",),
+    ("policy",),
+    ("kubelet",),
+    ("node",),
+    ("kubelet_module",),
+)
+FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in names}
+# The one file that is written for Ansible.
+OF_ANSIBLE = "ansible_module.py"
+MOST_LINES = 400
+# Modules that the roles call often on each node, and that need little: how many files of the core each brings.
+MOST_FILES = {"rollout_journal": 12, "cpuset": 12}
+FILES = sorted(path for path in CORE.rglob("*.py") if path.name != "__init__.py")
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(CORE))
+
+
+def room_of(path: Path) -> str:
+    """The folder right below module_utils that a file is in, or the file that is there itself."""
+    return path.relative_to(CORE).parts[0].partition(".")[0]
+
+
+@lru_cache(maxsize=None)
+def imports(path: Path, at_run_time: bool = False) -> tuple[Path, ...]:
+    """The files of the core that a file imports; at run time without those that only a type checker reads."""
+    package = path.relative_to(CHECKOUT).parts[:-1]
+    found = []
+    for node in statements(ast.parse(path.read_text("utf-8")), at_run_time):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            place = CHECKOUT.joinpath(*package[: len(package) - node.level + 1], *(node.module or "").split("."))
+            if place.with_suffix(".py").is_file():
+                found.append(place.with_suffix(".py"))
+            else:
+                found += [file for name in node.names if (file := place / (name.name + ".py")).is_file()]
+    return tuple(found)
+
+
+def statements(node: ast.AST, at_run_time: bool) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if at_run_time and isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        yield child
+        yield from statements(child, at_run_time)
+
+
+def reached(path: Path, at_run_time: bool = False) -> set[Path]:
+    """All files of the core that a file brings with it, itself left out unless it is in a circle."""
+    found: set[Path] = set()
+    waiting = list(imports(path, at_run_time))
+    while waiting:
+        file = waiting.pop()
+        if file not in found:
+            found.add(file)
+            waiting += imports(file, at_run_time)
+    return found
+
+
+def test_every_room_has_a_floor() -> None:
+    assert set(map(room_of, FILES)) == set(FLOOR_OF)
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_imports_go_down(path: Path) -> None:
+    room = room_of(path)
+    for other in map(room_of, imports(path)):
+        assert other == room or FLOOR_OF[other] < FLOOR_OF[room], "%s imports %s" % (room, other)
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_there_is_no_circle(path: Path) -> None:
+    assert path not in reached(path, at_run_time=True)
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_nothing_is_needed_on_a_node_but_python(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        names = [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+        names += [name.name for name in node.names] if isinstance(node, ast.Import) else []
+        for name in names:
+            package = str(name).partition(".")[0]
+            assert package in sys.stdlib_module_names or (package == "ansible" and name_of(path) == OF_ANSIBLE)
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_a_file_is_short_and_says_what_is_in_it(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert text.count("\n") <= MOST_LINES
+    assert ast.get_docstring(ast.parse(text)), "the first line says nothing"
+
+
+@pytest.mark.parametrize(("module", "most"), MOST_FILES.items())
+def test_a_small_module_brings_little(module: str, most: int) -> None:
+    assert len(reached(CHECKOUT / "plugins" / "modules" / (module + ".py"))) <= most
+
+
+def test_what_is_promised_is_there() -> None:
+    """The page names the files whose functions stay as they are between major versions; all others are private."""
+    listed = PAGE.read_text("utf-8").partition("## Public and private")[2].partition("\n## ")[0]
+    promised = re.findall(r"^- `([\w/]+\.py)`", listed, re.MULTILINE)
+    assert len(promised) >= 5
+    assert [name for name in promised if not (CORE / name).is_file()] == []
+
+
+def test_the_page_names_every_room() -> None:
+    text = PAGE.read_text("utf-8")
+    rooms = {path.relative_to(CORE).parent for path in FILES} - {Path()}
+    assert [str(room) for room in sorted(rooms) if "`%s/`" % room not in text] == []
+
+
+def test_the_picture_is_that_of_the_page() -> None:
+    drawn = subprocess.run(
+        [sys.executable, "-c", "import draw_floors as d; print(d.draw(d.PAGE.read_text('utf-8')), end='')"],
+        cwd=PAGE.parent,
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert drawn.stdout == PAGE.with_name("architecture.svg").read_text("utf-8")
+
+
+def test_the_floors_are_those_of_the_page() -> None:
+    """The two upper rows of its table are no part of the core."""
+    table = PAGE.read_text("utf-8").partition("| floor | rooms |")[2].partition("\n\n")[0]
+    rows = [re.findall("`([^`]+)`", row) for row in table.splitlines() if "`" in row][2:]
+    assert [sorted(name.partition(".")[0].rstrip("/") for name in row) for row in reversed(rows)] == [
+        sorted(names) for names in FLOORS
+    ]
