@@ -11,7 +11,7 @@ class ModuleDocFragment:
     DOCUMENTATION = r"""
 attributes:
   check_mode:
-    description: Tells in check mode what it would do, without doing it.
+    description: Shows in check mode what it would do, without doing it.
   diff_mode:
     description: Shows what it changes, or would change, in diff mode.
   idempotent:

@@ -22,14 +22,14 @@ options:
     type: path
   kubelet_version:
     description:
-      - The version of the kubelet, such as V(1.35.6), which decides on the options that it knows.
+      - The version of the kubelet, such as V(1.35.6), which decides which options it has.
       - By default that of the kubelet that runs, else the newest whose rules are known, 1.36.
     type: str
   command_line:
     description:
       - The command line of the kubelet, word by word, for one that is stopped for now, as
-        M(kubenode.cpu_manager.drift_info) told it while it ran.
-      - That of a running kubelet counts before it. Without either, the files of the node's distribution tell.
+        M(kubenode.cpu_manager.drift_info) returned it while it ran.
+      - That of a running kubelet counts before it. Without either, the files of the node's distribution are read.
     type: list
     elements: str
 """

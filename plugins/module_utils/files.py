@@ -119,7 +119,7 @@ def remedy_for(error: OSError) -> str:
 
 
 def not_regular(path: str) -> RefusedError:
-    """What is told of a directory, a link or a device in a file's place."""
+    """What is said of a directory, a link or a device in a file's place."""
     return RefusedError("is not a regular file; nothing was written", where=path, remedy="put it out of the way first")
 
 

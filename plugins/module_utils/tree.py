@@ -105,7 +105,7 @@ class Tree:
         return os.open(here, _READ)
 
     def damaged(self, path: str, what: str) -> NodeError:
-        """What to tell of a file whose content is wrong."""
+        """What to say of a file whose content is wrong."""
         return NodeError(what, self.path(path), "" if self._live else _SAVE_AGAIN)
 
     def _unreadable(self, here: str, error: OSError) -> NodeError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .errors import InputError, option
 
-# The newest Kubernetes whose answers were replayed: taken where nobody says which version the node has.
+# The newest Kubernetes whose answers were replayed: taken where it is not known which version the node has.
 NEWEST_MINOR = 36
 # From this one on the rules are tested against the kubelets themselves.
 OLDEST_TESTED_MINOR = 33
@@ -33,7 +33,7 @@ def minor_version(version: str, name: str = "kubelet_version") -> int:
 def version_notes(minor: int, is_assumed: bool = False) -> list[str]:
     """Whether it is not sure that the rules of the kubelet 1.`minor` are those by which it is judged.
 
-    is_assumed: nobody says which version the kubelet has.
+    is_assumed: the version of the kubelet is not known.
     """
     notes = []
     if is_assumed:

@@ -17,7 +17,7 @@ description:
   - Answers, before it happens, where the kubelet of a node puts pods one after the other, to the last CPU, and which
     it refuses with which message. The answers are those of Kubernetes 1.33 to 1.36, harmful ones included, which are
     noted.
-  - Asks about the node, a saved node, or a machine that exists only as a description. Changes nothing.
+  - Predicts for the node, a saved node, or a machine that exists only as a description. Changes nothing.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -40,18 +40,18 @@ options:
     required: true
   machine:
     description:
-      - Ask about this machine instead of the node, from the outside in, such as V(2 sockets x 12 cores x 2 threads).
+      - Predict for this machine instead of the node, from the outside in, such as V(2 sockets x 12 cores x 2 threads).
         C(NUMA nodes) and C(L3 caches) can stand between sockets and cores.
     type: str
   topology:
     description:
-      - Ask about this machine instead of the node, the RV(kubenode.cpu_manager.cpu_topology_info#module:topology) of
+      - Predict for this machine instead of the node, the RV(kubenode.cpu_manager.cpu_topology_info#module:topology) of
         another.
     type: dict
   from_checkpoint:
     description:
       - Begin with what the node's checkpoint gives to pods that are running. Otherwise begin with an empty node.
-      - By default when it is the node that is asked about.
+      - By default when the prediction is for the node.
     type: bool
   feature_gates:
     description:
@@ -65,12 +65,12 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Ask where three replicas would go on this node
+- name: Predict where three replicas would go on this node
   kubenode.cpu_manager.allocation_plan:
     pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | from_yaml_all | list }}"
   register: plan
 
-- name: Ask the same of a machine that is still to be bought, with whole cores only
+- name: Predict the same for a machine that is still to be bought, with whole cores only
   kubenode.cpu_manager.allocation_plan:
     machine: 2 sockets x 4 NUMA nodes x 16 cores x 2 threads
     pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | from_yaml_all | list }}"

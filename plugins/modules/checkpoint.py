@@ -132,7 +132,7 @@ checkpoint:
   type: dict
   contains:
     verdict:
-      description: C(accepted), C(refused) or C(absent); C(not judged) where nobody asked for that.
+      description: C(accepted), C(refused) or C(absent); C(not judged) where that was not wanted.
       type: str
       sample: refused
     reason:
@@ -210,7 +210,7 @@ memory_state:
       type: str
       sample: /var/lib/kubelet/memory_manager_state
     verdict:
-      description: C(accepted), C(refused) or C(absent); C(not judged) where the node's files do not tell the memory of
+      description: C(accepted), C(refused) or C(absent); C(not judged) where the node's files do not give the memory of
         its NUMA nodes. What is refused is removed.
       type: str
       sample: refused
@@ -354,7 +354,7 @@ def plan_change(node: Node, parameters: Mapping[str, Any]) -> tuple[Plan, dict[s
 
 
 def live_pods(parameters: Mapping[str, Any], containers: Sequence[RuntimeContainer]) -> Sequence[Pod] | None:
-    """The pods that run on the node, as far as somebody told of them."""
+    """The pods that run on the node, as far as they are given."""
     if parameters["pods"] is not None:
         return running_pods(pods_from_manifests(parameters["pods"]))
     return None if parameters["containers"] is None else pods_of(containers)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: checkpoint_info
-short_description: Read a CPU manager checkpoint and tell whether the kubelet would accept it
+short_description: Read a CPU manager checkpoint and check whether the kubelet would accept it
 version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
@@ -28,7 +28,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Ask whether the kubelet would start with another reservation
+- name: Check whether the kubelet would start with another reservation
   kubenode.cpu_manager.checkpoint_info:
     reserved_system_cpus: "0-1,24-25"
   register: answer

@@ -15,7 +15,7 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Reads which CPUs a node has and which core, die, socket, NUMA node and L3 cache each belongs to.
-  - Also tells what the kubelet makes of the machine, which differs where CPUs are offline or cores are unequal.
+  - Also returns the machine as the kubelet counts it, which differs where CPUs are offline or cores are unequal.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.attributes
@@ -84,7 +84,7 @@ topology:
       type: dict
       sample: {"0": "0-11,24-35", "1": "12-23,36-47"}
     numa:
-      description: Whether the machine tells of NUMA nodes. If not, all CPUs are in one here, and the kubelet takes
+      description: Whether the machine has NUMA nodes. If not, all CPUs are in one here, and the kubelet takes
         each socket for one.
       type: bool
       sample: true
@@ -105,7 +105,7 @@ topology:
       type: dict
       sample: {}
     isolated:
-      description: The CPUs that the kernel was told to isolate.
+      description: The CPUs that the kernel was booted to isolate.
       type: str
       sample: ""
     nohz_full:
@@ -113,7 +113,7 @@ topology:
       type: str
       sample: ""
     problems:
-      description: What the machine tells of itself and cannot be true, or misleads the kubelet.
+      description: What the machine says of itself and cannot be true, or misleads the kubelet.
       type: list
       elements: str
       sample: []
@@ -134,7 +134,7 @@ kubelet_view:
   type: dict
   contains:
     cpus:
-      description: The CPUs that the kubelet knows of.
+      description: The CPUs that the kubelet sees.
       type: str
       sample: 0-47
     num_cpus:

@@ -19,7 +19,7 @@ description:
   - On v1 the kernel takes no write that leaves a child with more than its parent. So a cgroup grows before those below
     it and shrinks after them, with as few writes as possible.
   - On v2 the kernel takes any set but an empty one for processes, and gives a cgroup only what its parent has.
-    RV(notes) tells where that differs from what was asked for.
+    RV(notes) says where that differs from what was asked for.
   - What the kernel would refuse is refused before the first write. If a write fails nevertheless, those before it are
     undone.
   - On v2 a slice, scope or service of systemd's is set as a property of the unit, because systemd would overwrite the

@@ -17,7 +17,7 @@ description:
   - Reads a node's CPU topology, its kubelet's configuration and its checkpoint in one call, and compares them with
     the wanted settings. The configuration is what the kubelet runs with, that is its file, drop-in files and flags
     together.
-  - Without any setting, tells whether the node agrees with itself, so that its kubelet would start again, as
+  - Without any setting, checks whether the node agrees with itself, so that its kubelet would start again, as
     M(kubenode.cpu_manager.start_check) predicts it of flags, files, machine and checkpoint.
     M(kubenode.cpu_manager.rollout_info) looks at the memory manager's state, too.
   - It fails where the kubelet would start as the node was found, and not with the wanted settings. A kubelet that would
@@ -137,7 +137,8 @@ kubelet:
       type: str
       sample: /var/lib/kubelet
     version:
-      description: By which it is judged, O(kubelet_version) or that of the kubelet that runs. None where nobody tells.
+      description:
+        - By which it is judged, O(kubelet_version) or that of the kubelet that runs. None where it is not known.
       type: str
       sample: 1.35.6
     cri_socket:
@@ -221,8 +222,8 @@ enforcement:
       sample: /sys/fs/cgroup
     containers:
       description:
-        - How many containers and sandboxes are C(kept), C(different), or C(skipped), because it cannot be told which
-          CPUs they are to have. All are skipped where the kubelet would not take the checkpoint.
+        - How many containers and sandboxes are C(kept), C(different), or C(skipped), because it cannot be determined
+          which CPUs they are to have. All are skipped where the kubelet would not take the checkpoint.
       type: dict
       sample: {"kept": 40, "different": 1, "skipped": 12}
     cgroups:
@@ -257,7 +258,8 @@ elsewhere:
 notes:
   description:
     - What is no drift and yet does harm, such as a reservation that splits cores; and on what it depends whether the
-      kubelet starts, where that cannot be told; and whether it is not sure by which version's rules it is to be judged.
+      kubelet starts, where that cannot be determined; and whether it is not sure by which version's rules it is to be
+      judged.
   returned: success
   type: list
   elements: str

@@ -24,7 +24,7 @@ description:
     What the kubelet would refuse is refused in its words, under the name of the setting. What it would refuse without
     the change, too, keeps nothing from being written, as long as it is certain with what the CPU manager would start.
   - It refuses where a flag or another drop-in file counts before what it would write, and names it.
-  - It refuses where the nodes are managed by other means, and tells by which, as with OpenShift, Talos, Bottlerocket,
+  - It refuses where the nodes are managed by other means, and names them, as with OpenShift, Talos, Bottlerocket,
     GKE, AKS and k0s.
   - Several files are written all or none. Where one fails, those before it are put back.
   - What goes with a setting is set, too. That is a feature gate that an option needs in this version, and an empty
@@ -58,7 +58,7 @@ options:
     description:
       - The directory of kubeadm's patches, C(/etc/kubernetes/patches) by default. Where it exists, the wanted settings
         are also written there, as C(kubeletconfiguration90-kubenode-cpu-manager+merge.yaml), so that
-        C(kubeadm upgrade) keeps them if it is told of the directory. An empty text writes none.
+        C(kubeadm upgrade) keeps them if it is given the directory. An empty text writes none.
     type: str
 seealso:
   - module: kubenode.cpu_manager.checkpoint
@@ -115,7 +115,7 @@ drift:
       type: raw
       sample: static
     found:
-      description: Its old value, the kubelet's default where nobody gave one.
+      description: Its old value, the kubelet's default where none was given.
       type: raw
       sample: none
     source:

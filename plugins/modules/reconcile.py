@@ -141,7 +141,7 @@ containers:
       type: str
       sample: kubepods.slice/kubepods-pod1.slice/cri-containerd-4f0c.scope
     wanted:
-      description: The CPUs that it is to have, as far as they are online; empty where that cannot be told.
+      description: The CPUs that it is to have, as far as they are online; empty where that cannot be determined.
       type: str
       sample: 4-7
     effective:

@@ -16,7 +16,7 @@ author:
 description:
   - Plans which CPUs of a node to reserve for the system and for Kubernetes, from the node's own topology.
   - The plan has exactly the count asked for, of online CPUs, in whole cores, and never all CPUs.
-  - Or tells which CPUs the kubelet itself reserves for O(kube_reserved_cpu) and O(system_reserved_cpu).
+  - Or predicts which CPUs the kubelet itself reserves for O(kube_reserved_cpu) and O(system_reserved_cpu).
   - Changes nothing; the result holds ready values for the kubelet, the kernel's command line and systemd.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
@@ -123,7 +123,7 @@ numa_nodes:
   type: dict
   sample: {"0": "0,24", "1": "12,36"}
 values:
-  description: The plan as others want to be told.
+  description: The plan in the form that others take.
   returned: success
   type: dict
   contains:
@@ -179,7 +179,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         if any(parameters[way] is not None for way in ("count", "fraction", "curve")):
             raise InputError(
                 "method kubelet reserves for kube_reserved_cpu and system_reserved_cpu, not for a count",
-                remedy="leave it away",
+                remedy="omit it",
             )
         plan = predict(topology, parameters)
     else:

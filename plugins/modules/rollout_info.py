@@ -226,8 +226,8 @@ enforcement:
       sample: /sys/fs/cgroup
     containers:
       description:
-        - How many containers and sandboxes are C(kept), C(different), or C(skipped), because it cannot be told which
-          CPUs they are to have. All are skipped where the kubelet would not take the checkpoint.
+        - How many containers and sandboxes are C(kept), C(different), or C(skipped), because it cannot be determined
+          which CPUs they are to have. All are skipped where the kubelet would not take the checkpoint.
       type: dict
       sample: {"kept": 40, "different": 1, "skipped": 12}
     cgroups:
@@ -262,7 +262,8 @@ elsewhere:
 notes:
   description:
     - What is no drift and yet does harm, such as a reservation that splits cores; and on what it depends whether the
-      kubelet starts, where that cannot be told; and whether it is not sure by which version's rules it is to be judged.
+      kubelet starts, where that cannot be determined; and whether it is not sure by which version's rules it is to be
+      judged.
   returned: success
   type: list
   elements: str
@@ -280,8 +281,8 @@ drains:
   sample: true
 starts:
   description:
-    - Whether the kubelet would start after the change, as far as that can be told. RV(unknown) says what cannot, which
-      does not keep the node from being changed.
+    - Whether the kubelet would start after the change, as far as that can be determined. RV(unknown) says what cannot,
+      which does not keep the node from being changed.
   returned: success
   type: bool
   sample: true
@@ -305,7 +306,7 @@ upgrade:
       type: str
       sample: "1.37"
     starts:
-      description: Whether it would start; none where that cannot be told.
+      description: Whether it would start; none where that cannot be determined.
       type: bool
       sample: true
     findings:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: start_check
-short_description: Tell whether a kubelet would start with a configuration on this node
+short_description: Check whether a kubelet would start with a configuration on this node
 version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
@@ -22,14 +22,14 @@ description:
     file that cannot be decoded, is the only finding, as nothing behind it can be judged. Of what comes later everything
     is told at once, where the kubelet stops at the first, and also what does not keep the kubelet from starting and yet
     does harm, such as a misspelt key.
-  - Where it depends on something that the node's files do not tell, such as a cgroup of a saved node without
+  - Where it depends on something that the node's files do not show, such as a cgroup of a saved node without
     C(/sys/fs/cgroup), RV(starts) is none, and RV(unknown) says on what.
   - It does not fail where the kubelet would not start; use M(ansible.builtin.assert) for that. It fails where there is
     no kubelet.
   - Leaves out what the kubelet learns elsewhere, such as whether its certificates are good, whether its container
     runtime and the API server answer, and whether its ports are free.
   - The rules and messages of Kubernetes 1.33 to 1.36 are tested against kubelets of these versions. Those of 1.37 are
-    known as far as its sources tell, and those of 1.20 to 1.32 as far as the differences are known.
+    known as far as its sources show, and those of 1.20 to 1.32 as far as the differences are known.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -43,7 +43,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Ask whether the kubelet would start after an upgrade
+- name: Check whether the kubelet would start after an upgrade
   kubenode.cpu_manager.start_check:
     kubelet_version: "1.36"
   register: upgrade
@@ -55,7 +55,7 @@ EXAMPLES = r"""
       {{ upgrade.findings | selectattr('fatal') | map(attribute='text') | join(' and ') }}
       {{ upgrade.unknown | map(attribute='reason') | join(' and ') }}
 
-- name: Ask whether it would start with the static policy
+- name: Check whether it would start with the static policy
   kubenode.cpu_manager.start_check:
     cpu_manager_policy: static
     cpu_manager_policy_options:
@@ -72,8 +72,8 @@ node:
   sample: worker-3
 starts:
   description:
-    - Whether the kubelet would start, as far as it depends on what is checked. None where that cannot be told; see
-      RV(unknown).
+    - Whether the kubelet would start, as far as it depends on what is checked. None where that cannot be
+      determined; see RV(unknown).
   returned: success
   type: bool
   sample: false

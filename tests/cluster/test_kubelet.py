@@ -198,7 +198,7 @@ def test_a_refusal_of_the_checkpoint_comes_late_and_again_and_again(make: MakeKu
     # It was in good health by then.
     assert node.log()[:4] == ["service: start", "Started kubelet", refusal, "service: end 1"]
     assert node.read(CHECKPOINT) == EMPTY
-    # All that mends it.
+    # All that repairs it.
     (node.root / CHECKPOINT[1:]).unlink()
     node.wait_for(STARTED)
     assert node.read(CHECKPOINT) == POOL

@@ -175,10 +175,10 @@ def test_1_a_change_of_the_policy_leaves_the_old_checkpoint_behind(make: MakeNod
     node.edit(cpuManagerPolicy="static")
     node.restart()
     node.crashes('configured policy "static" differs from state checkpoint policy "none"')
-    # The role mends it,
+    # The role repairs it,
     assert succeeded(node.roll_out(**TO_STATIC))
     node.runs(times=2)
-    # and where it makes the change itself, there is nothing to mend.
+    # and where it makes the change itself, there is nothing to repair.
     before = starts(node)
     assert succeeded(node.roll_out(kubelet_cpu_manager_policy="none"))
     node.runs(times=3)
@@ -196,13 +196,13 @@ def test_2_the_number_of_cpus_changed(make: MakeNode, real_kubelet: Path) -> Non
     # What the kubelet will say is known before,
     told = node.ask("drift_info", cpu_manager_policy="static")
     assert "as the node is, its kubelet would not start again: " + said in told["notes"]
-    mended = node.ask("checkpoint", cpu_manager_policy="static")
-    assert mended["changed"]
+    repaired = node.ask("checkpoint", cpu_manager_policy="static")
+    assert repaired["changed"]
     node.save(saved("static", "0,3-4,7", one="1,5", two="2,6"))
     node.start()
     node.crashes(said)
     # and a repair leaves the pods where they are.
-    assert mended["after"]["assignments"] == {"pod-one": {"one": "1,5"}, "pod-two": {"two": "2,6"}}
+    assert repaired["after"]["assignments"] == {"pod-one": {"one": "1,5"}, "pod-two": {"two": "2,6"}}
     assert succeeded(node.roll_out(**TO_STATIC))
     node.runs(times=2)
 

@@ -266,7 +266,7 @@ def test_a_kubelet_that_does_not_come_up_is_taken_back(fleet: Fleet, fault: Faul
     # The rollout ended there.
     assert other.log() == words
     assert fleet.policy("other") == "none"
-    # When what was wrong is mended, the next run does all.
+    # When what was wrong is repaired, the next run does all.
     canary.fail()
     assert fleet.run(ROLLOUT).status == 0
     assert [fleet.policy(name) for name in fleet.nodes] == ["static", "static"]
@@ -386,11 +386,11 @@ def test_a_cluster_that_does_not_answer(fleet: Fleet, control_plane: ControlPlan
     before = node.log()
     nowhere = kubeconfig_to(1, control_plane, fleet.directory)
     message = failure(fleet.run(ROLLOUT, kubelet_kubeconfig=nowhere), "worker")
-    assert re.search("Ask the cluster for its nodes: .*Connection refused", message)
+    assert re.search("Read the nodes of the cluster: .*Connection refused", message)
     assert message.endswith("; the nodes worker were not touched")
     run = fleet.run(ROLLOUT, kubelet_kubeconfig=nowhere, cpu_manager_check_capacity=False)
     message = failure(run, "worker")
-    assert "Ask the cluster for the node: " in message
+    assert "Read the node from the cluster: " in message
     assert message.endswith("; the node is as it was")
     assert node.log() == before
     assert node.read(JOURNAL) is None

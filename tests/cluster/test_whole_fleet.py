@@ -139,7 +139,7 @@ def test_check_mode_says_what_the_run_refuses(alone: Fleet) -> None:
 
 
 def test_check_mode_says_what_another_run_has_begun(alone: Fleet) -> None:
-    """Its change would be taken back first, or it cannot be told what it has begun."""
+    """Its change would be taken back first, or it cannot be determined what it has begun."""
     nodes = add_days(alone, [Day(HEALTHY, CHANGING, runs=False)])
     one = next(iter(nodes.values()))
     found = one.state()

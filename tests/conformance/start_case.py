@@ -71,7 +71,7 @@ class StartCase:
         return OverlaidTree(Tree(root), plain)
 
     def answer(self) -> dict[str, Any]:
-        """Whether the kubelet starts (None: it cannot be told), and what it says, or why it cannot be told."""
+        """Whether the kubelet starts, and what it says; None, and why, where that cannot be determined."""
         prediction = predict_start(self.node)
         refusal = prediction.refusal
         text = refusal.text if refusal is not None else "; ".join(one.reason for one in prediction.unknown)

@@ -296,7 +296,7 @@ BAD: dict[str, Bad] = {
     "two-ways-at-once": Bad(
         "reserved_cpus", "count|fraction", "mutually exclusive", {"count": 2, "fraction": 0.1}, knows_node=False
     ),
-    "kubelet-count": Bad("reserved_cpus", "method kubelet", "leave it away", {"method": "kubelet", "count": 2}),
+    "kubelet-count": Bad("reserved_cpus", "method kubelet", "omit it", {"method": "kubelet", "count": 2}),
     "kubelet-nothing": Bad("reserved_cpus", "kubeReserved", "set reservedSystemCPUs, or", {"method": "kubelet"}),
     "kubelet-quantity": Bad(
         "reserved_cpus", "kube_reserved_cpu", QUANTITIES, {"method": "kubelet", "kube_reserved_cpu": "1c"}
@@ -310,14 +310,14 @@ BAD: dict[str, Bad] = {
     "device-nowhere": Bad(
         "reserved_cpus",
         "near_device",
-        "leave near_device away",
+        "omit near_device",
         {"count": 2, "near_device": "eth0"},
         network_card("-1"),
     ),
     "device-elsewhere": Bad(
         "drift_info",
         "near_device",
-        "NUMA node 7 does not exist; there are 0, 1; leave near_device away",
+        "NUMA node 7 does not exist; there are 0, 1; omit near_device",
         {"reservation": {"count": 2, "near_device": "eth0"}},
         network_card("7"),
     ),
@@ -336,7 +336,7 @@ BAD: dict[str, Bad] = {
         {"kubelet_cpu_manager_policy": "dynamic"},
         knows_node=False,
     ),
-    "option": Bad("kubelet_config", OPTIONS, "the kubelet 1.36 knows", {OPTIONS: {"full-cpus": "true"}}),
+    "option": Bad("kubelet_config", OPTIONS, "the kubelet 1.36 has", {OPTIONS: {"full-cpus": "true"}}),
     "option-value": Bad("checkpoint", OPTIONS, 'write "true" or "false"', {OPTIONS: {"full-pcpus-only": "yes"}}),
     "option-none": Bad(
         "kubelet_config",
@@ -407,7 +407,7 @@ BAD: dict[str, Bad] = {
     "option-newer": Bad(
         "drift_info",
         OPTIONS,
-        "the kubelet 1.31 knows",
+        "the kubelet 1.31 has",
         {OPTIONS: {"prefer-align-cpus-by-uncorecache": "true"}, "kubelet_version": "v1.31.4"},
     ),
     "socket-in-one-node": Bad(

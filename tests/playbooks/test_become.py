@@ -122,6 +122,6 @@ def test_the_cluster_is_asked_by_the_user(
     everybody = "ansible_become_exe=%s" % sudo
     done = run("rollout", tmp_path / "run", {"node": node}, "--check", "-e", everybody)
     assert done.status != 0
-    assert "Ask the cluster for its nodes: " in done.last("node")["msg"], done.account()
+    assert "Read the nodes of the cluster: " in done.last("node")["msg"], done.account()
     assert modules(sudo) & {"k8s_info"} == expected
     assert "rollout_info" in modules(sudo)

@@ -109,7 +109,7 @@ def test_the_role(copy_of: CopyOf, tmp_path: Path) -> None:
     (interpreter,) = re.findall("^ExecStart=([^ ]+) -I ", (root / SERVICE).read_text(), re.MULTILINE)
     assert "ReadWritePaths=-/sys/fs/cgroup -/var/lib/metrics\n" in (root / SERVICE).read_text()
 
-    # It mends what somebody has changed, on every Python that a node may have; a second pass says nothing.
+    # It repairs what somebody has changed, on every Python that a node may have; a second pass says nothing.
     installed = fingerprint(root)
     for python in [interpreter, *map(str, pythons.installed().values())]:
         for file in files.values():

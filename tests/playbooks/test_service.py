@@ -264,7 +264,7 @@ def kept(story: Story, name: str) -> dict[str, str]:
 def test_a_start_that_fails_puts_all_back(story: Story) -> None:
     first, last = failures(story.run, "refused")
     assert first[0] == "Start the kubelet"
-    assert last[0] == "Tell what failed"
+    assert last[0] == "Say what failed"
     assert last[1].startswith(MACHINE + ": Start the kubelet: ")
     assert "kubelet: broken" in last[1]
     assert last[1].endswith("; the node is as it was")

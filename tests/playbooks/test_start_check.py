@@ -101,7 +101,7 @@ def test_start_check(copy_of: CopyOf, tmp_path: Path) -> None:
     warning = run["misspelt"]["findings"][0]
     assert warning == {
         "text": 'strict decoding error: unknown field "reservedCPUs"',
-        "cause": "the kubelet 1.36 knows no such field and ignores it",
+        "cause": "the kubelet 1.36 has no such field, and ignores it",
         "remedy": "write reservedSystemCPUs",
         "fatal": False,
         "where": "reservedCPUs",

@@ -53,12 +53,12 @@ class Cgroup(NamedTuple):
     effective_mems: CPUSet
     # In this cgroup itself.
     has_processes: bool
-    # In it or, which only v2 tells, below it.
+    # In it or, which only v2 shows, below it.
     populated: bool
     # v1 only.
     cpu_exclusive: bool = False
     mem_exclusive: bool = False
-    # v2 only: "member", "root", "isolated", "root invalid (...)"; empty where the kernel knows none.
+    # v2 only: "member", "root", "isolated", "root invalid (...)"; empty where the kernel has none.
     partition: str = ""
 
     def is_partition(self) -> bool:
@@ -159,18 +159,18 @@ class Hierarchy:
         return None if cgroup is None else cgroup.effective_cpus
 
     def effective_cpus_of(self, paths: Iterable[str]) -> dict[str, CPUSet | None]:
-        """The same of many cgroups. These paths must be such as this hierarchy has just told.
+        """The same of many cgroups. These paths must be such as this hierarchy has just listed.
 
         So nothing on the way is a link, and each file is opened at once, not name by name.
         """
         return {path: self._quick_set(path, _HOLDS[self.version], self.effective_cpus) for path in paths}
 
     def cpus_of(self, paths: Iterable[str]) -> dict[str, CPUSet | None]:
-        """What many cgroups, such as this hierarchy has just told, hold themselves; None without such a file."""
+        """What many cgroups, such as this hierarchy has just listed, hold themselves; None without such a file."""
         return {path: self._quick_set(path, CPUS, lambda path: self.read_set(path, CPUS)) for path in paths}
 
     def first_processes(self, paths: Iterable[str]) -> dict[str, int]:
-        """One process of each of many cgroups, such as this hierarchy has just told, that have any."""
+        """One process of each of many cgroups, such as this hierarchy has just listed, that have any."""
         found = {}
         for path in paths:
             try:
@@ -217,7 +217,7 @@ class Hierarchy:
             return self.children(path)
 
     def is_empty(self, path: str) -> bool:
-        """Whether no process is in a cgroup or below it, as far as its version tells."""
+        """Whether no process is in a cgroup or below it, as far as its version shows."""
         return self.version == 2 and "populated 0" in (self._value(path, "cgroup.events") or "").splitlines()
 
     def cgroups(self, path: str = ROOT) -> Iterator[str]:
@@ -265,7 +265,7 @@ class Hierarchy:
         effective_cpus = self.read_set(path, EFFECTIVE[self.version, CPUS])
         effective_mems = self.read_set(path, EFFECTIVE[self.version, MEMS])
         if self.version == 1:
-            # Kernels before 4.0 do not tell the effective sets, which on v1 are the same.
+            # Kernels before 4.0 do not show the effective sets, which on v1 are the same.
             effective_cpus = cpus if effective_cpus is None else effective_cpus
             effective_mems = mems if effective_mems is None else effective_mems
         elif path and effective_cpus is None and self._value(path, _PROCESSES) is not None:
@@ -303,7 +303,7 @@ class Hierarchy:
         except OSError as error:
             if error.errno in _GONE or isinstance(error, NotADirectoryError):
                 return None
-            # The kernel tells of the processes in a threaded cgroup only at the top of its threaded subtree.
+            # The kernel lists the processes in a threaded cgroup only at the top of its threaded subtree.
             if error.errno == errno.EOPNOTSUPP and name == _PROCESSES:
                 return self._value(path, "cgroup.threads")
             raise self._unreadable(path, name, error) from error

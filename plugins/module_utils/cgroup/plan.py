@@ -136,7 +136,7 @@ class _File:
                 raise self.refused(path, cpus, "%s not online" % (what % (cpus - online)))
 
     def refused(self, path: str, value: CPUSet, why: str, remedy: str = "") -> RefusedError:
-        """What to tell of a value that the kernel would not take."""
+        """What to say of a value that the kernel would not take."""
         return RefusedError("%s cannot be %s: %s" % (self.name, shown(value), why), where=path, remedy=remedy)
 
     def changes(self) -> list[Write]:
@@ -161,7 +161,7 @@ class _File:
         raise NotImplementedError
 
     def notes(self) -> list[str]:
-        """What the kernel will not tell, but a person should know."""
+        """What the kernel does not report and a person needs."""
         raise NotImplementedError
 
 

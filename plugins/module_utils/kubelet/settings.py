@@ -277,7 +277,7 @@ def needed_config(prediction: Prediction) -> CPUManagerConfig:
     if config is None:
         reasons = "; ".join(one.reason for one in prediction.unknown) or "the CPU manager is off"
         raise RefusedError(
-            "it cannot be told with what the CPU manager would start: %s" % reasons, kind=WOULD_NOT_START
+            "it cannot be determined with what the CPU manager would start: %s" % reasons, kind=WOULD_NOT_START
         )
     check_wishes(config)
     return config

@@ -35,7 +35,7 @@ EMPTY_POOL = (
 
 
 class Question(NamedTuple):
-    """A node as it is asked about."""
+    """The node that the prediction is for."""
 
     topology: Topology
     machine: Host
@@ -123,7 +123,7 @@ def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) ->
 
 
 def _keep_running(manager: CPUManager, pods: Iterable[Pod]) -> None:
-    """Keep what the checkpoint gives to pods that nobody told of: they run, only their manifests are not here."""
+    """Keep what the checkpoint gives to pods that are not listed: they run, only their manifests are not here."""
     told = {pod.uid for pod in pods}
     for uid, containers in manager.state.assignments.items():
         if uid not in told:

@@ -91,16 +91,16 @@ def plan_valid(
     if old is None:
         return Plan(old, old, before, before)
     notes = format_notes(old, config)
-    mended = repair(pins_of(old, container_ids), config, live_pods)
+    repaired = repair(pins_of(old, container_ids), config, live_pods)
     accepted = before.verdict == ACCEPTED
-    if accepted and ((mended.losses and not discard) or not (mended.losses or mended.stale)):
+    if accepted and ((repaired.losses and not discard) or not (repaired.losses or repaired.stale)):
         return Plan(old, old, before, before, notes=notes)
     new = None
     # Nothing to keep: a kubelet that finds no file writes the right one itself.
-    if accepted or mended.state.assignments or mended.state.pod_assignments:
-        new = _written(config.policy_name, mended.state, config, old, container_ids)
+    if accepted or repaired.state.assignments or repaired.state.pod_assignments:
+        new = _written(config.policy_name, repaired.state, config, old, container_ids)
     after = judge(new, config, container_ids)
-    return Plan(old, new, before, after, mended.losses, mended.stale, change_notes(old, new, config))
+    return Plan(old, new, before, after, repaired.losses, repaired.stale, change_notes(old, new, config))
 
 
 def plan_present(old: bytes | None, new: bytes, config: CPUManagerConfig) -> Plan:

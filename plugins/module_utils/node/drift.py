@@ -132,7 +132,7 @@ def report(
         *wanted_reservation_notes(topology, reserved_wanted, reserved),
         *ignored_key_notes(starts.found.ignored, configuration),
         *version_notes(machine.minor, machine.is_assumed),
-        *("whether the kubelet starts cannot be told: %s" % one.reason for one in starts.planned.unknown),
+        *("whether the kubelet starts cannot be determined: %s" % one.reason for one in starts.planned.unknown),
     ]
     if topology.isolated or topology.nohz_full:
         from .isolation import isolation_drift, isolation_notes

@@ -37,7 +37,7 @@ class MemoryPlan(NamedTuple):
     reason: str
     # [(pod UID, container)] that lose the memory of their own.
     owners: Sequence[tuple[str, str]] = ()
-    # Why it cannot be told whether the kubelet would refuse it.
+    # Why it cannot be determined whether the kubelet would refuse it.
     unknown: str = ""
 
     @property
@@ -70,7 +70,7 @@ def memory_loss_error(path: str, memory: MemoryPlan) -> RefusedError | None:
 
 
 def plan_memory_state(old: bytes | None, config: MemoryConfig | None) -> MemoryPlan:
-    """Remove a state that the kubelet would refuse with this configuration: it cannot be mended from outside.
+    """Remove a state that the kubelet would refuse with this configuration: it cannot be repaired from outside.
 
     config: None where the kubelet has no memory manager of a known policy.
     """
@@ -140,10 +140,10 @@ def machine_memory(tree: Tree, topology: Topology) -> tuple[Amounts | None, str]
         text = tree.read_value(path + "/meminfo")
         total = _TOTAL.search(text or "")
         if total is None:
-            return None, "%s/meminfo does not tell the memory of NUMA node %d" % (tree.path(path), node.id)
+            return None, "%s/meminfo does not give the memory of NUMA node %d" % (tree.path(path), node.id)
         pages = _huge_pages(tree, path + "/hugepages")
         if pages is None:
-            return None, "%s/hugepages does not tell the huge pages of NUMA node %d" % (tree.path(path), node.id)
+            return None, "%s/hugepages does not give the huge pages of NUMA node %d" % (tree.path(path), node.id)
         found[node.id] = {**pages, "memory": int(total.group(1)) * 1024}
     return found, ""
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One node as its files tell it: machine, kubelet configuration, checkpoint."""
+"""One node as its files show it: machine, kubelet configuration, checkpoint."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KUBEPODS = tuple(
 
 
 class Node:
-    """The files of one node, each read when it is first asked for."""
+    """The files of one node, each read when it is first needed."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Node:
         root = kubelet_root or (self.installation.kubelet_root if self.installation is not None else KUBELET_ROOT)
         self.checkpoint_path = "%s/%s" % (root.rstrip("/"), CHECKPOINT_NAME)
         self.memory_state_path = "%s/%s" % (root.rstrip("/"), MEMORY_STATE_NAME)
-        # None where nobody tells.
+        # None where it is not known.
         self.version = self._running_version() if minor is None else "1.%d" % minor
         self.minor = NEWEST_MINOR if self.version is None else minor_version(self.version)
         self._topology: Topology | None = None
@@ -83,7 +83,7 @@ class Node:
 
     @topology.setter
     def topology(self, topology: Topology) -> None:
-        """Ask about another machine in this node's place, of which nothing else is known."""
+        """Put another machine in this node's place, of which nothing else is known."""
         from .host import other_host
 
         self._topology, self._host = topology, other_host(topology, self.minor)
@@ -201,7 +201,7 @@ class Node:
     def _running_version(self) -> str | None:
         if not self.tree.live or self.installation is None or self.installation.pid is None:
             return None
-        # Imported here: who knows the version gives it.
+        # Imported here: an operator can give the version.
         from ..kubelet.installed.version import running_version
 
         return running_version(self.installation.pid) or None
@@ -227,7 +227,7 @@ class Node:
 
     def runtime_endpoint(self, configuration: Configuration | None) -> str | None:
         """The socket of the kubelet's container runtime, as the configuration names it, or a distribution that brings
-        its own; None where neither does, as crictl then knows better: before 1.24 it may be Docker's.
+        its own; None where neither does, as crictl then has the better default: before 1.24 it may be Docker's.
         """
         given = "" if configuration is None else str(configuration.values.get("containerRuntimeEndpoint") or "")
         if not given and self.installation is not None:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What runs on a node and on which CPUs, as its cgroups, its logs and its container runtime tell it. It only reads."""
+"""What runs on a node and on which CPUs, as its cgroups, its logs and its container runtime show it. It only reads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Observed(NamedTuple):
     # {cgroup: CPUs}, also of pods and containers: what each holds itself, and what is effective there.
     cpus: Mapping[str, CPUSet | None]
     effective: Mapping[str, CPUSet | None]
-    # {container id: the CPUs that its first process may use}, as far as the node tells.
+    # {container id: the CPUs that its first process may use}, as far as the node shows it.
     affinities: Mapping[str, CPUSet]
 
     def pod_names(self) -> dict[str, str]:
@@ -65,7 +65,7 @@ def observe(tree: Tree, cgroup_root: str, endpoint: str | None = None) -> tuple[
         return None, notes
     names, all_named = names_of(tree)
     if not names:
-        # Asking it takes longer than all the rest.
+        # To call it takes longer than all the rest.
         from ..workload.crictl import find_crictl
 
         runtime = find_crictl(tree, endpoint)
@@ -107,7 +107,7 @@ def find_hierarchy(tree: Tree) -> tuple[Hierarchy | None, list[str]]:
 def names_of(tree: Tree, runtime: Crictl | None = None) -> tuple[Mapping[str, LoggedContainer], bool]:
     """{container id: its names}, and whether all that run are in it.
 
-    runtime: one that was asked already. The logs tell, too: the kubelet makes a link for each.
+    runtime: one that was read already. The logs have them, too: the kubelet makes a link for each.
     """
     logged = logged_containers(tree)
     if runtime is not None and not runtime.failure:

@@ -65,13 +65,13 @@ def numa_node_of_device(tree: Tree, topology: Topology, device: str) -> int:
             raise InputError(
                 "NUMA node %s does not exist" % text,
                 where="%s: %s" % (option("near_device"), tree.path(path + "/device/numa_node")),
-                remedy="there are %s; leave %s away" % (", ".join(map(str, known)), option("near_device")),
+                remedy="there are %s; omit %s" % (", ".join(map(str, known)), option("near_device")),
             )
         return int(text)
     if len(known) == 1:
         return known[0]
     raise InputError(
-        "does not tell its NUMA node (%s)" % text,
+        "does not give its NUMA node (%s)" % text,
         where="%s: %s" % (option("near_device"), tree.path(path)),
-        remedy="leave %s away" % option("near_device"),
+        remedy="omit %s" % option("near_device"),
     )

@@ -179,7 +179,9 @@ def memory_state_findings(
 
     judgement, path = judge_memory(content, config), node.memory_state_path
     if judgement.verdict == NOT_JUDGED:
-        yield Unknown("it cannot be told whether the kubelet would start with this state: %s" % judgement.reason, path)
+        yield Unknown(
+            "it cannot be determined whether the kubelet would start with this state: %s" % judgement.reason, path
+        )
     elif judgement.verdict == REFUSED:
         cause = "the memory manager's state cannot be restored"
         if judgement.restored:

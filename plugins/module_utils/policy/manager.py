@@ -25,7 +25,7 @@ TOPOLOGY_AFFINITY_ERROR = "TopologyAffinityError"
 
 
 class Admission(NamedTuple):
-    """What the kubelet tells of a pod: whether it runs, or the reason and message of its refusal."""
+    """What the kubelet says of a pod: whether it runs, or the reason and message of its refusal."""
 
     admitted: bool
     reason: str = ""

@@ -76,7 +76,7 @@ def parse_static_options(
     Raises KubeletError.
     """
     values = {}
-    # The kubelet goes through the map in random order and tells the first failure; here the order is by name.
+    # The kubelet goes through the map in random order and reports the first failure; here the order is by name.
     for name, text in sorted(options.items()):
         _check_available(name, minor, alpha_enabled, beta_enabled)
         if text not in BOOLEANS:
@@ -96,7 +96,7 @@ def _check_available(name: str, minor: int, alpha_enabled: bool, beta_enabled: b
     if minor < alpha:
         known = sorted(option for option, since in _SINCE.items() if minor >= since[0])
         raise KubeletError(
-            'unknown CPU Manager Policy option: "%s"' % name, "the kubelet 1.%d knows %s" % (minor, ", ".join(known))
+            'unknown CPU Manager Policy option: "%s"' % name, "the kubelet 1.%d has %s" % (minor, ", ".join(known))
         )
     level, gate, enabled = ("Beta", BETA_GATE, beta_enabled) if minor >= beta else ("Alpha", ALPHA_GATE, alpha_enabled)
     if minor < general and not enabled:
@@ -141,7 +141,7 @@ def check_machine(options: StaticOptions, topology: CPUTopology, topology_manage
 
 
 def bad_boolean(name: str, text: str) -> KubeletError:
-    """What is told of an option's value that is no boolean."""
+    """What is said of an option's value that is no boolean."""
     return KubeletError(
         'bad value for option "%s": strconv.ParseBool: parsing "%s": invalid syntax' % (name, text),
         'write "true" or "false"',

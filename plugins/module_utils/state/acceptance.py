@@ -89,7 +89,7 @@ def restore_state(
 def check_checkpoint(content: bytes, config: CPUManagerConfig, container_ids: ContainerIDs | None = None) -> State:
     """Read a checkpoint as a kubelet with this configuration would at its start: its state, or the refusal.
 
-    Raises CheckpointError and StateError, with the cause that the kubelet tells.
+    Raises CheckpointError and StateError, with the cause that the kubelet gives.
     """
     state = restore_state(content, config.policy_name, config.minor, config.pod_level, container_ids)
     check_state(state, config)

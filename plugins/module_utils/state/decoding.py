@@ -20,7 +20,7 @@ from .pod_formats import FORMATS, Format3, Format4
 
 
 class _StoppedError(CheckpointError):
-    """Go reads no further, and tells this even if something before was wrong, too."""
+    """Go reads no further, and reports this even if something before was wrong, too."""
 
 
 class _Reader1:
@@ -46,7 +46,7 @@ class _Reader1:
             raise error
 
     def _read(self, data: Any) -> CheckpointError | None:
-        """As Go: reads on behind most of what has the wrong type, and tells the first."""
+        """As Go: reads on behind most of what has the wrong type, and reports the first."""
         if data is None:
             return None
         if not isinstance(data, Object):

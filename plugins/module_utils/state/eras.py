@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Era(NamedTuple):
-    """What the kubelets from 1.`since` on do with the file, until the next era. Formats are told by their numbers."""
+    """What the kubelets from 1.`since` on do with the file, until the next era. Formats are named by their numbers."""
 
     since: int
     # The formats in the order in which they are tried, and the one that is written.

@@ -28,7 +28,7 @@ NAMELESS = "?"
 
 
 class CheckpointError(Exception):
-    """The kubelet cannot restore its state from this file; the message is the cause it tells."""
+    """The kubelet cannot restore its state from this file; the message is the cause that it gives."""
 
 
 class Format1:

@@ -45,7 +45,7 @@ class MemoryConfig(NamedTuple):
 
 
 class MemoryStateError(Exception):
-    """The kubelet cannot restore its state; the message is the cause that it tells."""
+    """The kubelet cannot restore its state; the message is the cause that it gives."""
 
 
 class MemoryState(NamedTuple):

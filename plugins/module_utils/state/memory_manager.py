@@ -33,9 +33,9 @@ _RANDOM = "the state has groups of NUMA nodes that overlap, which the kubelet go
 class MemoryJudgement(NamedTuple):
     """Whether a kubelet would start with a state."""
 
-    # NOT_JUDGED where it cannot be told.
+    # NOT_JUDGED where it cannot be determined.
     verdict: str
-    # The kubelet's cause where it refuses the state; why it cannot be told where it is not judged; else empty.
+    # The kubelet's cause where it refuses the state; why it cannot be determined where it is not judged; else empty.
     reason: str = ""
     # Whether the kubelet can restore the state, which it does before it looks at the machine.
     restored: bool = True

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Mend a checkpoint: the state that a kubelet accepts and that keeps every exclusive CPU it can.
+"""Repair a checkpoint: the state that a kubelet accepts and that keeps every exclusive CPU it can.
 
 A container keeps its CPUs when all of them are still there, none is reserved, and no other pod has one of them.
 The containers of one pod may share CPUs, as init containers do with those that follow. All other CPUs go to the
@@ -53,7 +53,7 @@ class Loss(NamedTuple):
 
 
 class Repair(NamedTuple):
-    """The mended state, what is lost by it, and the pins of pods that no longer exist."""
+    """The repaired state, what is lost by it, and the pins of pods that no longer exist."""
 
     state: State
     losses: Sequence[Loss]
@@ -128,7 +128,7 @@ def _judge(pin: Pin, config: CPUManagerConfig, owners: Mapping[str, CPUSet]) -> 
 
 def _reasons(pin: Pin, cpus: CPUSet, config: CPUManagerConfig, owners: Mapping[str, CPUSet]) -> Iterator[str]:
     if pin.container == NAMELESS:
-        yield "which pod it belongs to is not known; tell of the containers that run"
+        yield "which pod it belongs to is not known; give the containers that run"
     if pin.container == WHOLE_POD and not config.pod_level:
         yield "this kubelet gives no CPUs to whole pods"
     if not cpus <= config.all_cpus:

@@ -64,7 +64,7 @@ class Judgement(NamedTuple):
 def readable(content: bytes | None, container_ids: ContainerIDs | None = None) -> Judgement:
     """What a checkpoint says, whether or not a kubelet would accept it.
 
-    A container of which only the id is known is told as container "?" of a pod with that id.
+    A container of which only the id is known is shown as container "?" of a pod with that id.
     """
     if content is None:
         return Judgement(ABSENT)

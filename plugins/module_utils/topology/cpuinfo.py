@@ -26,7 +26,7 @@ FIELDS = frozenset(SOCKET + (CORE, CORES_OF_SOCKET, CPUS_OF_SOCKET))
 
 
 def read_cpuinfo(text: str) -> Topology:
-    """The topology that the content of /proc/cpuinfo tells.
+    """The topology in the content of /proc/cpuinfo.
 
     Raises InputError, which names the line or CPU, for a text that is no cpuinfo or contradicts itself.
     """
@@ -121,7 +121,7 @@ def _contradiction(cpus: CPUSet, what: str) -> InputError:
     return InputError(
         "the socket of CPUs %s %s" % (cpus, what),
         "cpuinfo",
-        "this text does not tell the cores, read the machine's /sys",
+        "this text does not give the cores, read the machine's /sys",
     )
 
 

@@ -33,7 +33,7 @@ LATENCY_KIND = 4  # HWLOC_DISTANCES_KIND_MEANS_LATENCY
 
 
 def read_hwloc(text: str) -> Topology:
-    """The topology that hwloc's XML tells. Raises InputError, which names line and column, for a bad text."""
+    """The topology in hwloc's XML. Raises InputError, which names line and column, for a bad text."""
     return _HwlocReader().read(text)
 
 

@@ -32,7 +32,7 @@ class _Row(NamedTuple):
 
 
 def read_lscpu(text: str) -> Topology:
-    """The topology that an output of `lscpu -p` tells. Raises InputError, which names the line, for a bad one."""
+    """The topology in an output of `lscpu -p`. Raises InputError, which names the line, for a bad one."""
     reader = _LscpuReader(text)
     rows = reader.rows()
     online = {cpu: row.numbers for cpu, row in rows.items() if row.online != "N"}

@@ -26,14 +26,14 @@ class Topology:
         online, offline: CPUSet. Offline are those that are present and switched off.
         cores: the cores, each with its online threads; a core's id is its lowest CPU, as in the kubelet.
         dies, sockets, caches: ids as the kernel gives them, where they are unique; caches are those of level 3.
-        numa: whether the machine tells of NUMA nodes.
+        numa: whether the machine has NUMA nodes.
         numa_nodes: every NUMA node, also one without CPUs (its set is empty).
-        numa_distances: {node: {node: distance}}, empty where the machine does not tell.
+        numa_distances: {node: {node: distance}}, empty where the machine does not say.
         nearest_cpus: {node: CPUSet}, the CPUs nearest to a NUMA node that has none of its own.
         same_ids: the CPUs of several cores of one socket and NUMA node that have the same id, mostly none.
         cache_ids: whether the kernel gives ids to the caches of level 3.
         isolated, nohz_full: CPUSet, as the kernel was booted.
-        problems: texts on what the machine tells of itself and cannot be true, or misleads the kubelet.
+        problems: texts on what the machine says of itself and cannot be true, or misleads the kubelet.
 
     All groups hold online CPUs only and come in the order of their lowest CPU (NUMA nodes: of their id).
     """

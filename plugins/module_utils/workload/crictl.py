@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The container runtime of a live node, asked through crictl.
+"""The container runtime of a live node, through crictl.
 
 What is written through it stays: the runtime remembers it, and writes it again when something else of the container
 changes. Source: ListContainers and UpdateContainerResources in k8s.io/cri-api; the labels in
@@ -26,7 +26,7 @@ from .logs import LoggedContainer
 _COMMAND = "crictl"
 # sudo's path often ends before the first; Rancher's keep their own.
 _MORE_PLACES = "/usr/local/bin:/var/lib/rancher/rke2/bin:/var/lib/rancher/k3s/data/current/bin"
-# One container may hang by itself; a runtime that was silent so often in a row is not asked again.
+# One container may hang by itself; a runtime that was silent so often in a row is not called again.
 _MOST_SILENCES = 3
 
 _POD = "io.kubernetes.pod.name"
@@ -51,18 +51,18 @@ class Crictl:
         self.failure = ""
 
     def read(self) -> None:
-        """Ask for the running containers, in one call."""
+        """Read the running containers, in one call."""
         try:
             self.names = _names(self._answer(["ps", "-o", "json"]))
         except NodeError as error:
             self.failure = str(error)
 
     def serves(self, container_id: str) -> bool:
-        """Whether this container's cpuset is the runtime's to write: where it does not answer, nobody knows."""
+        """Whether this container's cpuset is the runtime's to write: where it does not answer, that is not known."""
         return bool(self.failure) or container_id in self.names
 
     def check(self) -> None:
-        """Raise NodeError when the runtime is not to be asked any more."""
+        """Raise NodeError when the runtime is not to be called any more."""
         if self.failure:
             raise NodeError(self.failure)
 
@@ -77,7 +77,7 @@ class Crictl:
         except SilentError as error:
             self._silences += 1
             if self._silences == _MOST_SILENCES:
-                self.failure = "the container runtime is not asked any more: %s" % error
+                self.failure = "the container runtime is not called any more: %s" % error
             raise
         self._silences = 0
         return answer

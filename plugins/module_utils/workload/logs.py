@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The names of containers, which the kubelet tells in the names of their log files.
+"""The names of containers, which the kubelet writes in the names of their log files.
 
 Source: legacyLogSymlink in pkg/kubelet/kuberuntime/legacy.go.
 """

@@ -119,7 +119,7 @@ def pod_from_manifest(manifest: Mapping[str, Any], as_admitted: bool = True) -> 
     try:
         namespace = _text(metadata.get("namespace"), "metadata.namespace")
         name = "%s/%s" % (namespace, name) if namespace else name
-        # The kubelet knows a static pod by another UID than its mirror on the API server has.
+        # The kubelet has another UID for a static pod than its mirror on the API server has.
         annotations = _mapping(metadata.get("annotations"), "metadata.annotations")
         uid = _text(annotations.get(_MIRROR), _MIRROR) or _text(metadata.get("uid"), "metadata.uid")
         return _pod(manifest, name, uid or name, as_admitted)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Pods as the container runtime tells of them: the output of C(crictl inspect) for each container.
+"""Pods as the container runtime describes them: the output of C(crictl inspect) for each container.
 
 Source: the labels in pkg/kubelet/types/labels.go, the names of cgroups in pkg/kubelet/cm/cgroup_manager_linux.go.
 """

@@ -41,7 +41,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods
 from ..node import MIRROR, PodHandler, Refusal
 from .configuration import StartError
 
-# Bytes, of a node whose files do not tell.
+# Bytes, of a node whose files do not show.
 MEMORY = 16 << 30
 
 

@@ -117,7 +117,7 @@ class KubeletConfiguration(Configuration):
         return changed
 
     def _not_changed(self) -> ConfigurationError:
-        """The editor knows the common forms of YAML; in others a changed text could read otherwise than is wanted."""
+        """The editor handles the common forms of YAML; in others a changed text could read otherwise than is wanted."""
         what = "the file is written in a way in which these settings cannot be changed safely"
         return ConfigurationError(what, self.source, "change it by hand, or write these settings one to a line")
 

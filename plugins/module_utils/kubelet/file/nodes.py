@@ -24,7 +24,7 @@ ALIAS, ALONE = "alias", "alone"
 class ReadError(ValueError):
     """The text cannot be read. `is_broken`: the kubelet refuses it, too; else only this reader does.
 
-    `text` is what the kubelet says of it, empty where that cannot be told for sure.
+    `text` is what the kubelet says of it, empty where that cannot be determined for sure.
     """
 
     def __init__(self, what: str, is_broken: bool = False, text: str = "") -> None:

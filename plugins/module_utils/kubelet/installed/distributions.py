@@ -57,7 +57,7 @@ class Distribution(NamedTuple):
     # default the configuration file as --config.
     sign: str = ""
     # Files and directories of which one tells it, also where no kubelet runs, and the ID in /etc/os-release. Without
-    # both its configuration file tells it.
+    # both its configuration file shows it.
     marks: tuple[str, ...] = ()
     os_id: str | None = None
     flag_files: tuple[FlagFile, ...] = ()
@@ -255,7 +255,7 @@ def installed_distribution(tree: Tree) -> Distribution | None:
 
 
 def marks_of(known: Distribution) -> tuple[str, ...]:
-    """The files and directories of which one tells a distribution."""
+    """The files and directories of which one shows a distribution."""
     if known.marks or known.os_id or known.config_path is None:
         return known.marks
     return (known.config_path,)
@@ -277,5 +277,5 @@ def service_of(tree: Tree, distribution: Distribution) -> str:
 
 
 def has_unit(tree: Tree, service: str) -> bool:
-    """Whether systemd knows a service."""
+    """Whether systemd has a service."""
     return any("%s.service" % service in tree.names(directory) for directory in UNIT_DIRECTORIES)

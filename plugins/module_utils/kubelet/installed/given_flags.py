@@ -45,7 +45,7 @@ def find_flags(tree: Tree, known: Distribution, arguments: Sequence[str], pid: i
         arguments, told = unit_command(tree, service), _unit(service)
         if not _is_kubelet(arguments):
             return from_files
-    # The files tell where a flag comes from.
+    # The files show where a flag comes from.
     sources = {(one.name, one.value): one.source for one in from_files}
     return [one._replace(source=sources.get((one.name, one.value), one.source)) for one in read_flags(arguments, told)]
 

@@ -28,7 +28,7 @@ class Installation(NamedTuple):
     kubelet_root: str
     # The flags that count, in order.
     flags: tuple[Given, ...] = ()
-    # What it was started with; empty where none runs and nobody tells.
+    # What it was started with; empty where none runs and none is given.
     command_line: tuple[str, ...] = ()
     # Of the running kubelet.
     pid: int | None = None

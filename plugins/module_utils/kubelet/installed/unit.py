@@ -44,7 +44,7 @@ _SPECIFIERS = {
 
 
 def unit_command(tree: Tree, service: str) -> list[str]:
-    """The words of a service's command line, with its variables in place; none where no unit tells."""
+    """The words of a service's command line, with its variables in place; none where no unit gives it."""
     command: list[str] = []
     variables: dict[str, str] = {}
     files: list[str] = []

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The version of the kubelet that runs, as its program tells it."""
+"""The version of the kubelet that runs, as its program prints it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _run_program = partial(run_command, patience=10)
 
 
 def running_version(pid: int, run: Run = _run_program) -> str:
-    """The version of a kubelet that runs on this machine, as in 1.35.6; empty where it does not tell.
+    """The version of a kubelet that runs on this machine, as in 1.35.6; empty where it does not say.
 
-    Only a program of this machine's own files is asked that nobody but root, or who asks, can have put there.
+    The program is run only if it is a file of this machine that nobody but root, or the user of this process, can have
+    put there.
     """
     try:
         program = trusted_program(pid) if trusted_users(pid) else ""

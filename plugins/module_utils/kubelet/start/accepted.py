@@ -50,7 +50,7 @@ _SHARES = frozenset("%d%%" % share for share in range(1, 100))
 
 
 def plainly_accepted(values: Mapping[str, Any], host: Host) -> Checked | None:
-    """What the managers start with, with these values of plain_values(); None where it takes more to tell."""
+    """What the managers start with, with these values of plain_values(); None where it takes more to decide."""
     is_usual = _OLDEST <= host.minor <= _NEWEST and not host.cgroup_v1 and not host.swap_on
     if not is_usual or host.has_systemd is False or not _CLOSER.isdisjoint(values):
         return None
@@ -76,7 +76,7 @@ def plainly_accepted(values: Mapping[str, Any], host: Host) -> Checked | None:
 
 
 def _reserved(values: Mapping[str, Any], host: Host, reserved: CPUSet) -> int | None:
-    """The millis of CPUs that are reserved; None where too much is, or it takes more to tell. Raises InputError."""
+    """The millis of CPUs that are reserved; None where too much is, or it takes more to decide. Raises InputError."""
     cpu, memory = 0, _evicted(values.get("evictionHard", {}))
     for field in ("kubeReserved", "systemReserved"):
         amounts = values.get(field, {})
@@ -93,7 +93,7 @@ def _reserved(values: Mapping[str, Any], host: Host, reserved: CPUSet) -> int | 
 
 
 def _evicted(thresholds: Mapping[str, str]) -> int:
-    """The millis of bytes that evictionHard keeps from pods. Raises InputError where it takes more to tell."""
+    """The millis of bytes that evictionHard keeps from pods. Raises InputError where it takes more to decide."""
     for signal, text in thresholds.items():
         if signal != _MEMORY_AVAILABLE and (signal not in _SIGNALS or text not in _SHARES):
             raise InputError("a threshold %r" % text)

@@ -7,7 +7,7 @@ it refuses out.
 
 A kubelet goes through its flags, its --config file, the drop-ins, the flags again, the validation, the making of its
 managers, their states, and the node's cgroups. Until the validation nothing can be judged behind the first refusal.
-After it, all is told that it would refuse, in its order.
+After it, all that it would refuse is reported, in its order.
 Source: cmd/kubelet/app/server.go.
 """
 
@@ -58,7 +58,7 @@ def predict(given: Given, host: Host, only_refusals: bool = False) -> Prediction
 
 
 def predict_plain(values: Mapping[str, Any], host: Host, only_refusals: bool = False) -> Prediction | None:
-    """What the kubelet would do with a file of these values; None where it takes the whole way to tell."""
+    """What the kubelet would do with a file of these values; None where it takes the whole way to decide."""
     decoded = plain_values(values, host.minor)
     if decoded is None or decoded.get("featureGates"):
         return None

@@ -86,5 +86,5 @@ def harmful(cause: str, remedy: str, where: str, text: str = "") -> Finding:
 
 
 def refused_by(error: KubeletError, cause: str, where: str, prefix: str = "") -> Finding:
-    """A refusal as another part of this project tells it."""
+    """A refusal as another part of this project reports it."""
     return refused(prefix + error.text, cause, error.remedy, where)

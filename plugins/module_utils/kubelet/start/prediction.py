@@ -53,7 +53,7 @@ class Prediction(NamedTuple):
 
     @property
     def starts(self) -> bool | None:
-        """Whether it starts; None where that cannot be told."""
+        """Whether it starts; None where that cannot be determined."""
         if self.refusal is not None:
             return False
         return None if self.unknown else True

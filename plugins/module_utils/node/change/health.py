@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Has a kubelet started for good? It is told so only when it lives on, since a kubelet that refuses dies late.
+"""Has a kubelet started for good? It counts as started only when it lives on, since a kubelet that refuses dies late.
 
 A kubelet reads its checkpoint some seconds after it has begun to answer on its health port, and after systemd calls
 it started. Source: updateRuntimeUp in pkg/kubelet/kubelet.go.

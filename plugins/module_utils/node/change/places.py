@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where this collection keeps what it knows of a node, on the node."""
+"""Where this collection keeps its notes on a node, on the node."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _cutting(observed: Observed, differing: Sequence[Row]) -> Iterator[dict[str,
 
 
 def _trespassing(observed: Observed, rows: Sequence[Row], state: State) -> Iterator[dict[str, str]]:
-    """Containers whose own CPUs cannot be told, but which have those of others."""
+    """Containers whose own CPUs cannot be determined, but which have those of others."""
     own, exclusive = _by_pod(state), state.exclusive_cpus()
     for one, row in zip(observed.running, rows):
         foreign = row.effective & (exclusive - own.get(one.pod_uid, CPUSet()))

@@ -32,7 +32,7 @@ class Running(NamedTuple):
 
     pod_uid: str
     pod: str
-    # None: nobody knows it, as that of a sandbox.
+    # None: it is not known, as that of a sandbox.
     name: str | None
     id: str
     cgroup: str
@@ -75,7 +75,7 @@ def decide(
     """Keep, write or skip each container's cpuset, in the order of the containers.
 
     all_named: the names of all containers are known, so what has none is no container.
-    absent: what to tell of a container whose cgroup is not there.
+    absent: what to say of a container whose cgroup is not there.
     """
     rows = []
     for one in running:
@@ -94,7 +94,7 @@ def decide(
 
 
 def _wanted(one: Running, policy_name: str | None, state: State, all_named: bool) -> tuple[CPUSet, str]:
-    """The set that a container is to have, or why that cannot be told."""
+    """The set that a container is to have, or why that cannot be determined."""
     own = state.assignments.get(one.pod_uid, {})
     # What a checkpoint of format 1 says of a container whose name is not known.
     by_id = state.assignments.get(one.id, {}).get(NAMELESS)

@@ -140,10 +140,10 @@ def allocate(listed: Sequence[Listed], old: bytes | None, rules: Rules) -> tuple
         STATIC, rules.topology.all_cpus(), rules.reserved, rules.options.strict_cpu_reservation, rules.minor
     )
     pods = list(dict.fromkeys(one.pod for one in listed))
-    mended = repair(pins_of(old), config, pods)
-    notes = [loss.to_text() for loss in mended.losses]
-    state = MemoryState(mended.state)
-    for pod, containers in mended.state.assignments.items():
+    repaired = repair(pins_of(old), config, pods)
+    notes = [loss.to_text() for loss in repaired.losses]
+    state = MemoryState(repaired.state)
+    for pod, containers in repaired.state.assignments.items():
         for name, cpus in containers.items():
             if counts.get((pod, name), 0) != len(cpus) or not cpus:
                 policy.remove(state, pod, name)
@@ -160,7 +160,7 @@ def allocate(listed: Sequence[Listed], old: bytes | None, rules: Rules) -> tuple
                 where = "pod %s, container %s" % (uid, one.name)
                 raise RefusedError("%s; nothing was written" % error, where) from error
     if not state.default:
-        raise RefusedError("no CPU would be left for the shared pool; nothing was written", remedy="ask for fewer")
+        raise RefusedError("no CPU would be left for the shared pool; nothing was written", remedy="reserve fewer")
     return state.snapshot(), notes
 
 

@@ -72,7 +72,7 @@ class Answer(NamedTuple):
 
 
 def _name(row: Row) -> str:
-    """What a person calls a container; its cgroup where nobody knows, or it was given."""
+    """What a person calls a container; its cgroup where no name is known, or where the cgroup was given."""
     return "%s/%s" % (row.pod or row.pod_uid, row.container) if row.id and row.container else row.cgroup
 
 
@@ -95,7 +95,7 @@ def reconcile_pods(node: Node, runtime: Crictl | None, act: bool) -> Answer:
     said = readable(content, ids)
     place = node.tree.path(node.checkpoint_path)
     if said.verdict == NO_CHECKPOINT:
-        return Answer(notes=[*notes, "%s: no checkpoint there, so nobody says which CPUs are whose" % place])
+        return Answer(notes=[*notes, "%s: no checkpoint there, so it is not known which CPUs are whose" % place])
     if said.state is None or not said.checksum_right:
         raise RefusedError(
             "is damaged, and no cpuset was written", where=place, remedy="repair it first, with the module checkpoint"
@@ -148,7 +148,7 @@ def _check_no_kubelet(node: Node) -> None:
         raise RefusedError(
             "the node has a kubelet (%s), which gives out the CPUs itself"
             % ("process %d" % kubelet.pid if kubelet is not None else "its configuration is %s" % node.config_path),
-            remedy="leave %s away" % option("containers"),
+            remedy="omit %s" % option("containers"),
         )
 
 

@@ -19,7 +19,7 @@ class Mark(NamedTuple):
 
 
 class FaultError(Exception):
-    """The text cannot be read. `text` is what the kubelet says, empty where that cannot be told for sure."""
+    """The text cannot be read. `text` is what the kubelet says, empty where that cannot be determined for sure."""
 
     def __init__(self, problem: str, mark: Mark, line: int = 0, is_sure: bool = True, prefix: str = "yaml: ") -> None:
         super().__init__(problem)

@@ -4,7 +4,7 @@
 
 """Would this kubelet start with this configuration on this node? All that it would refuse, and what does harm.
 
-The kubelet stops at its first refusal. Here all are told, each as if the others were repaired; what depends on a
+The kubelet stops at its first refusal. Here all are reported, each as if the others were repaired; what depends on a
 value that is itself refused is left out.
 Source: pkg/kubelet/apis/config/validation, cmd/kubelet/app/server.go, pkg/kubelet/cm and its managers, Kubernetes
 1.33 to 1.36; differences of older versions as far as they are known.
@@ -265,7 +265,7 @@ class _Check:
         ]
         in_excluded = {name for pair in excluded for name in pair}
         try_options({name: text for name, text in usable.items() if name not in in_excluded}, "", where)
-        # With the topology manager's policy none the second reason is told, too.
+        # With the topology manager's policy none the second reason is reported, too.
         for policy in dict.fromkeys((self._text("topologyManagerPolicy", NONE), NONE)):
             try:
                 check_machine(self.options, self.topology, policy)

@@ -4,7 +4,7 @@
 
 """What of its node, beside CPUs and memory, keeps a kubelet from starting: cgroups, systemd, swap, the kernel's flags.
 
-What cannot be seen from the node's files is told as such: see Unknown.
+What cannot be seen from the node's files is reported as such: see Unknown.
 Source: cmd/kubelet/app/server.go; pkg/kubelet/cm (container_manager_linux.go, node_container_manager_linux.go,
 cgroup_manager_linux.go, cgroup_v1_manager_linux.go, cgroup_v2_manager_linux.go).
 """

@@ -170,7 +170,7 @@ def _enforcement_faults(fields: FieldValues, name: str, compressible: bool) -> I
         yield invalid(
             "option %s specified for %s (--enforce-node-allocatable). Valid options are %s"
             % (quote(name), _ENFORCE, one_of(known)),
-            "the kubelet 1.%d knows no such enforcement" % fields.minor,
+            "the kubelet 1.%d has no such enforcement" % fields.minor,
             "write one of %s" % ", ".join(known),
             _ENFORCE,
         )

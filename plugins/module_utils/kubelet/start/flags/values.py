@@ -317,13 +317,13 @@ def _read_version(text: str) -> str:
 
 
 def _read_of_go(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Go's own package tells only whether a value is out of range."""
+    """Go's own package says only whether a value is out of range."""
 
     def reader(text: str) -> Any:
         try:
             return read(text)
         except GoError as error:
-            # Of durations, it does not even tell that.
+            # Of durations, it does not even say that.
             out_of_range = str(error).endswith(_RANGE)
             raise GoError(_RANGE if out_of_range else "parse error") from error
 

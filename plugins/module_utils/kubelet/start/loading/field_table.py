@@ -311,7 +311,7 @@ DEFAULTS_WITHOUT_FILE: Mapping[str, Any] = {
     "readOnlyPort": 10255,
 }
 
-# From this minor version on a kubelet does not start on cgroup v1 unless it is told to.
+# From this minor version on a kubelet does not start on cgroup v1 unless it is configured to.
 FAIL_CGROUP_V1_SINCE = 35
 
 GROUP = "kubelet.config.k8s.io"

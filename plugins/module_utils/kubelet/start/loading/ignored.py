@@ -27,7 +27,7 @@ def finding_of(ignored: Ignored, minor: int) -> Finding:
     if member.problem == SPELLING:
         cause = "the kubelet takes %s for %s, and of two spellings the last in alphabetical order"
         return harmful(cause % (quote(member.key), member.field), "write %s" % member.field, member.path)
-    cause = "the kubelet 1.%d knows no such field and ignores it" % minor
+    cause = "the kubelet 1.%d has no such field, and ignores it" % minor
     meant = _nearest(member.key, member.struct)
     if meant == member.key:
         since, until = STRUCTS[member.struct][meant].since, STRUCTS[member.struct][meant].until

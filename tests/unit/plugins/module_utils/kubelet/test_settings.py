@@ -566,7 +566,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"cpu_manager_policy": "static", "cpu_manager_policy_options": {"full-pcpus": "true"}},
         (
             "cpu_manager_policy_options.full-pcpus: the kubelet would not start: new static policy error:"
-            ' unknown CPU Manager Policy option: "full-pcpus" (the option cannot be used); the kubelet 1.36 knows'
+            ' unknown CPU Manager Policy option: "full-pcpus" (the option cannot be used); the kubelet 1.36 has'
             " align-by-socket, distribute-cpus-across-cores, distribute-cpus-across-numa, full-pcpus-only,"
             " prefer-align-cpus-by-uncorecache, strict-cpu-reservation"
         ),
@@ -612,7 +612,7 @@ def test_a_kubelet_whose_cpu_manager_is_off() -> None:
     with pytest.raises(RefusedError) as caught:
         config("featureGates: {CPUManager: false}\n", minor=25)
     assert (str(caught.value), caught.value.kind) == (
-        "it cannot be told with what the CPU manager would start: the CPU manager is off",
+        "it cannot be determined with what the CPU manager would start: the CPU manager is off",
         WOULD_NOT_START,
     )
     # What cannot be seen keeps nothing from being told: the configuration alone decides about the CPU manager.
@@ -626,7 +626,7 @@ def test_what_the_kubelet_says_before_its_refusal() -> None:
     with pytest.raises(RefusedError) as caught:
         needed_config(Prediction([], [Unknown("it cannot be seen", "/x"), Unknown("nor can that", "/y")]))
     assert str(caught.value) == (
-        "it cannot be told with what the CPU manager would start: it cannot be seen; nor can that"
+        "it cannot be determined with what the CPU manager would start: it cannot be seen; nor can that"
     )
 
 
@@ -858,13 +858,13 @@ def written_down(configuration: Configuration) -> bytes:
         (
             {"cpuManagerPolcy": None},
             36,
-            "cpuManagerPolcy: the kubelet 1.36 knows no such field and ignores it; write cpuManagerPolicy",
+            "cpuManagerPolcy: the kubelet 1.36 has no such field, and ignores it; write cpuManagerPolicy",
         ),
         (
             {"cpumanagerpolicy": None},
             34,
             (
-                "cpumanagerpolicy: the kubelet 1.34 knows no such field and ignores it; upper and lower case count;"
+                "cpumanagerpolicy: the kubelet 1.34 has no such field, and ignores it; upper and lower case count;"
                 " write cpuManagerPolicy"
             ),
         ),
@@ -872,7 +872,7 @@ def written_down(configuration: Configuration) -> bytes:
             {"memoryManagerPolicy": None},
             20,
             (
-                "memoryManagerPolicy: the kubelet 1.20 knows no such field and ignores it;"
+                "memoryManagerPolicy: the kubelet 1.20 has no such field, and ignores it;"
                 " remove it, or upgrade to Kubernetes 1.21"
             ),
         ),
@@ -880,29 +880,29 @@ def written_down(configuration: Configuration) -> bytes:
             {"singleProcessOOMKill": None},
             31,
             (
-                "singleProcessOOMKill: the kubelet 1.31 knows no such field and ignores it;"
+                "singleProcessOOMKill: the kubelet 1.31 has no such field, and ignores it;"
                 " remove it, or upgrade to Kubernetes 1.32"
             ),
         ),
         (
             {"somethingElse": None},
             36,
-            "somethingElse: the kubelet 1.36 knows no such field and ignores it; check how it is spelled, or remove it",
+            "somethingElse: the kubelet 1.36 has no such field, and ignores it; check how it is spelled, or remove it",
         ),
         (
             {"some.thing": None},
             36,
-            "some.thing: the kubelet 1.36 knows no such field and ignores it; check how it is spelled, or remove it",
+            "some.thing: the kubelet 1.36 has no such field, and ignores it; check how it is spelled, or remove it",
         ),
         (
             {"authentication": {"anonymous": {"enable": True}}},
             36,
-            "authentication.anonymous.enable: the kubelet 1.36 knows no such field and ignores it; write enabled",
+            "authentication.anonymous.enable: the kubelet 1.36 has no such field, and ignores it; write enabled",
         ),
         (
             {"reservedMemory": [{"numaNode": 0, "limit": {}}]},
             36,
-            "reservedMemory[0].limit: the kubelet 1.36 knows no such field and ignores it; write limits",
+            "reservedMemory[0].limit: the kubelet 1.36 has no such field, and ignores it; write limits",
         ),
     ],
 )

@@ -319,15 +319,15 @@ def test_what_cannot_be_predicted_is_found_and_no_refusal() -> None:
         found = predicted(wanted, UNKNOWN, UNKNOWN)
         assert found["found_refusal"] == ""
         assert found["drift"][-1]["found"] == (
-            "refused: it cannot be told with what the CPU manager would start: it is written in a strange way"
+            "refused: it cannot be determined with what the CPU manager would start: it is written in a strange way"
         )
-        assert found["notes"] == ["whether the kubelet starts cannot be told: it is written in a strange way"]
+        assert found["notes"] == ["whether the kubelet starts cannot be determined: it is written in a strange way"]
     # Where it is certain what the CPU manager does, all else can be compared.
     unseen = GOOD._replace(unknown=UNKNOWN.unknown)
     found = predicted({}, unseen, unseen)
     assert (found["drift"], found["found_refusal"], found["checkpoint"]["verdict"]) == ([], "", "accepted")
-    assert found["notes"] == ["whether the kubelet starts cannot be told: it is written in a strange way"]
-    with pytest.raises(RefusedError, match="it cannot be told with what the CPU manager would start"):
+    assert found["notes"] == ["whether the kubelet starts cannot be determined: it is written in a strange way"]
+    with pytest.raises(RefusedError, match="it cannot be determined with what the CPU manager would start"):
         predicted(PERIOD, GOOD, UNKNOWN)
 
 

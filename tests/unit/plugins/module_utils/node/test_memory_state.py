@@ -150,10 +150,10 @@ def test_the_memory_of_each_node(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "text", "reason"),
     [
-        ("node0/meminfo", "", "/meminfo does not tell the memory of NUMA node 0"),
-        ("node0/meminfo", "Node 0 MemTotal: 5 MB\n", "/meminfo does not tell the memory of NUMA node 0"),
-        ("node0/hugepages/hugepages-2048kB/nr_hugepages", "", "/hugepages does not tell the huge pages"),
-        ("node0/hugepages/others/nr_hugepages", "1", "/hugepages does not tell the huge pages"),
+        ("node0/meminfo", "", "/meminfo does not give the memory of NUMA node 0"),
+        ("node0/meminfo", "Node 0 MemTotal: 5 MB\n", "/meminfo does not give the memory of NUMA node 0"),
+        ("node0/hugepages/hugepages-2048kB/nr_hugepages", "", "/hugepages does not give the huge pages"),
+        ("node0/hugepages/others/nr_hugepages", "1", "/hugepages does not give the huge pages"),
     ],
 )
 def test_memory_that_the_files_do_not_tell(tmp_path: Path, path: str, text: str, reason: str) -> None:

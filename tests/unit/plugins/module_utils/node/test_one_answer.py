@@ -60,7 +60,7 @@ ROOT = "/var/lib/kubelet/"
 CONFIG, CHECKPOINT, MEMORY = ROOT + "config.yaml", ROOT + "cpu_manager_state", ROOT + "memory_manager_state"
 DROP_IN = "/etc/kubelet.d/10.conf"
 MACHINES = ("1s2c", "1s4c2t", "2s1n2c2t", "2s1n2c+memory1", "1s4c2t+offline5", "9n1s1c")
-# What depends on cgroups cannot be told of them.
+# What depends on cgroups cannot be determined of them.
 WITHOUT_CGROUPS = ("1s4c2t", "2s1n2c+memory1")
 MEMINFO = "MemTotal:       16777216 kB\n"
 ANSWERS = int(os.environ.get("ANSWERS", "150"))

@@ -102,5 +102,7 @@ def test_what_cannot_be_read_is_planned_as_it_is(root: Path, files: Mapping[str,
     assert starts.planned == starts.found
     assert predict_configuration(node(root), {"cpu_manager_policy": "none"}) == starts.found
     assert starts.found.starts is (None if content else False)
-    with pytest.raises(RefusedError, match="it cannot be told with what" if content else "config.yaml: no such file"):
+    with pytest.raises(
+        RefusedError, match="it cannot be determined with what" if content else "config.yaml: no such file"
+    ):
         config_after(starts)

@@ -125,8 +125,7 @@ def test_a_device_that_does_not_tell(root: Path, name: str, text: str) -> None:
     with pytest.raises(InputError) as caught:
         device(root, name)
     assert str(caught.value) == (
-        "near_device: %s/sys/class/net/%s: does not tell its NUMA node (%s); leave near_device away"
-        % (root, name, text)
+        "near_device: %s/sys/class/net/%s: does not give its NUMA node (%s); omit near_device" % (root, name, text)
     )
 
 

@@ -233,13 +233,14 @@ def test_memory_of_another_machine(root: Path) -> None:
 
 
 def test_memory_that_the_files_do_not_tell(root: Path) -> None:
-    """No guess, and no refusal: what cannot be told is named."""
+    """No guess, and no refusal: what cannot be determined is named."""
     write(root, CONFIG, HEADER + STATIC + MEMORY_STATIC)
     write(root, MEMORY, first_memory(root))
     meminfo = root / "sys/devices/system/node/node0/meminfo"
     meminfo.unlink()
     reason = (
-        "it cannot be told whether the kubelet would start with this state: %s does not tell the memory of NUMA node 0"
+        "it cannot be determined whether the kubelet would start with this state: %s does not give the memory of NUMA"
+        " node 0"
     )
     assert findings_of_memory(root) == [Unknown(reason % meminfo, MEMORY)]
     report = start_report(node(root), {})

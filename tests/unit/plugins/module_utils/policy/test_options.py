@@ -64,7 +64,7 @@ def test_version_and_gates(minor: int, levels: str, alpha: bool, beta: bool) -> 
             parse_static_options({name: "true"}, minor, alpha, beta)
         if level == "-":
             message = 'unknown CPU Manager Policy option: "%s"' % name
-            assert str(caught.value).startswith("%s; the kubelet 1.%d knows " % (message, minor))
+            assert str(caught.value).startswith("%s; the kubelet 1.%d has " % (message, minor))
         else:
             word = {"A": "Alpha", "B": "Beta"}[level]
             message = 'CPU Manager Policy %s-level Options not enabled, but option "%s" provided' % (word, name)
@@ -84,7 +84,7 @@ def test_unknown_option() -> None:
     with pytest.raises(InputError) as caught:
         parse_static_options({"full-pcpu-only": "true"}, 31, alpha_enabled=True)
     assert str(caught.value) == (
-        'unknown CPU Manager Policy option: "full-pcpu-only"; the kubelet 1.31 knows'
+        'unknown CPU Manager Policy option: "full-pcpu-only"; the kubelet 1.31 has'
         " align-by-socket, distribute-cpus-across-cores, distribute-cpus-across-numa, full-pcpus-only"
     )
 

@@ -44,8 +44,8 @@ def pins(*rows: tuple[str, str, str]) -> list[Pin]:
     return [Pin(*row) for row in rows]
 
 
-def lost(mended: Repair) -> list[tuple[str, str]]:
-    return [(loss.pin.container, loss.why) for loss in mended.losses]
+def lost(repaired: Repair) -> list[tuple[str, str]]:
+    return [(loss.pin.container, loss.why) for loss in repaired.losses]
 
 
 A = ("pod-a", "a", "2-3")
@@ -86,7 +86,7 @@ ROWS: list[tuple[str, list[Pin], CPUManagerConfig, str, list[tuple[str, str]]]] 
         pins(("abc", NAMELESS, "2")),
         static(),
         "0-7",
-        [(NAMELESS, "which pod it belongs to is not known; tell of the containers that run")],
+        [(NAMELESS, "which pod it belongs to is not known; give the containers that run")],
     ),
     (
         "a whole pod, without the gate",
@@ -108,13 +108,13 @@ ROWS: list[tuple[str, list[Pin], CPUManagerConfig, str, list[tuple[str, str]]]] 
 
 @pytest.mark.parametrize(("found", "config", "pool", "losses"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_repair(found: list[Pin], config: CPUManagerConfig, pool: str, losses: list[tuple[str, str]]) -> None:
-    mended = repair(found, config)
-    assert str(mended.state.default_cpu_set) == pool
-    assert lost(mended) == losses
-    assert mended.stale == []
-    check_state(mended.state, config)
-    gone = {loss.pin for loss in mended.losses}
-    assert pins_of_state(mended.state) == sorted(pin for pin in found if pin not in gone)
+    repaired = repair(found, config)
+    assert str(repaired.state.default_cpu_set) == pool
+    assert lost(repaired) == losses
+    assert repaired.stale == []
+    check_state(repaired.state, config)
+    gone = {loss.pin for loss in repaired.losses}
+    assert pins_of_state(repaired.state) == sorted(pin for pin in found if pin not in gone)
 
 
 def pins_of_state(state: State) -> list[Pin]:
@@ -123,10 +123,10 @@ def pins_of_state(state: State) -> list[Pin]:
 
 
 def test_pods_that_are_gone_make_room() -> None:
-    mended = repair(pins(A, ("pod-b", "b", "3")), static(), live_pods=["pod-b"])
-    assert mended.state == State(cpus("0-2,4-7"), {"pod-b": {"b": cpus("3")}})
-    assert mended.losses == []
-    assert mended.stale == [Pin(*A)]
+    repaired = repair(pins(A, ("pod-b", "b", "3")), static(), live_pods=["pod-b"])
+    assert repaired.state == State(cpus("0-2,4-7"), {"pod-b": {"b": cpus("3")}})
+    assert repaired.losses == []
+    assert repaired.stale == [Pin(*A)]
 
 
 def test_the_oldest_pod_keeps_a_cpu_that_two_have() -> None:
@@ -230,24 +230,24 @@ def test_a_repaired_state_is_accepted_and_keeps_all_it_can(data: st.DataObject) 
     content = write_checkpoint(old.policy_name, state)
     check_checkpoint(content, old)
     found = pins_of(content)
-    mended = repair(found, new)
-    written = write_checkpoint(new.policy_name, mended.state)
-    check_state(mended.state, new)
-    assert check_checkpoint(written, new._replace(minor=35, pod_level=False)) == mended.state
+    repaired = repair(found, new)
+    written = write_checkpoint(new.policy_name, repaired.state)
+    check_state(repaired.state, new)
+    assert check_checkpoint(written, new._replace(minor=35, pod_level=False)) == repaired.state
     # Nothing that could be kept is lost, but for the one that makes room for a shared pool.
     kept = [pin for pin in found if keepable(pin, found, new)]
-    gone = [loss.pin for loss in mended.losses if "shared pool" not in loss.why]
+    gone = [loss.pin for loss in repaired.losses if "shared pool" not in loss.why]
     assert not set(gone) & set(kept)
-    for_the_pool = [loss.pin for loss in mended.losses if "shared pool" in loss.why]
+    for_the_pool = [loss.pin for loss in repaired.losses if "shared pool" in loss.why]
     assert len(for_the_pool) <= 1
     if for_the_pool:
         assert State(
             CPUSet(), {"": {str(n): cpus(pin.cpus) for n, pin in enumerate(kept)}}
         ).exclusive_cpus() == pooled_cpus(new)
-    assert sorted(pins_of(written) + [loss.pin for loss in mended.losses]) == sorted(found)
+    assert sorted(pins_of(written) + [loss.pin for loss in repaired.losses]) == sorted(found)
     # Once more changes nothing.
     again = repair(pins_of(written), new)
-    assert again == Repair(mended.state, [], [])
+    assert again == Repair(repaired.state, [], [])
 
 
 @given(st.data())
@@ -269,10 +269,10 @@ def test_any_pins_give_an_accepted_state(data: st.DataObject) -> None:
         )
     )
     live = data.draw(st.none() | st.lists(names, unique=True))
-    mended = repair(sorted(found), config, live)
-    check_state(mended.state, config)
-    assert len(pins_of_state(mended.state)) + len(mended.losses) + len(mended.stale) == len(found)
-    again = repair(pins_of_state(mended.state), config, live)
+    repaired = repair(sorted(found), config, live)
+    check_state(repaired.state, config)
+    assert len(pins_of_state(repaired.state)) + len(repaired.losses) + len(repaired.stale) == len(found)
+    again = repair(pins_of_state(repaired.state), config, live)
     assert not again.losses
     assert not again.stale
-    assert again.state == mended.state
+    assert again.state == repaired.state

@@ -155,7 +155,7 @@ CONTRADICTIONS = [
 def test_contradiction(text: str, what: str) -> None:
     with pytest.raises(InputError) as caught:
         read_cpuinfo(text)
-    assert str(caught.value) == "cpuinfo: %s; this text does not tell the cores, read the machine's /sys" % what
+    assert str(caught.value) == "cpuinfo: %s; this text does not give the cores, read the machine's /sys" % what
 
 
 BAD = [

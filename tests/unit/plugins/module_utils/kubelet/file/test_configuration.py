@@ -207,8 +207,8 @@ def test_an_unquoted_boolean_among_the_options_is_shown_as_it_is() -> None:
     text = HEAD + "cpuManagerPolicyOptions:\n  full-pcpus-only: true\n"
     read = KubeletConfiguration.parse(text)
     assert same(read.values["cpuManagerPolicyOptions"], {"full-pcpus-only": True})
-    mended = read.with_changes({("cpuManagerPolicyOptions",): {"full-pcpus-only": "true"}})
-    assert mended.text == text.replace("true", '"true"')
+    repaired = read.with_changes({("cpuManagerPolicyOptions",): {"full-pcpus-only": "true"}})
+    assert repaired.text == text.replace("true", '"true"')
 
 
 @pytest.mark.parametrize(

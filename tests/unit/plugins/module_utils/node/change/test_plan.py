@@ -698,7 +698,7 @@ def test_a_checkpoint_that_no_kubelet_restores_is_reset_whatever_else_is_unknown
     assert answer["starts"] is True
     unseen = "/proc/sys/vm/overcommit_memory is not among the node's files"
     assert answer["unknown"] == [{"reason": unseen, "where": "protectKernelDefaults"}]
-    assert "whether the kubelet starts cannot be told: " + unseen in answer["notes"]
+    assert "whether the kubelet starts cannot be determined: " + unseen in answer["notes"]
     had(tree, STATIC + "protectKernelDefaults: true\nmaxPods: 20\n")
     back = rollout_report(Node(tree), {}, BACK)
     assert (back["refusals"], back["starts"], back["unknown"]) == ([], True, answer["unknown"])

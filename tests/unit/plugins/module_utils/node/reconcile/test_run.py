@@ -478,7 +478,7 @@ def test_a_runtime_that_is_silent_three_times_is_not_asked_again(tmp_path: Path)
     asked = crictl(runtime)
     assert set(results(reconcile_pods(node(tmp_path), asked, act=True)).values()) == {"failed"}
     assert len(runtime.calls) == 4
-    with pytest.raises(NodeError, match="is not asked any more"):
+    with pytest.raises(NodeError, match="is not called any more"):
         asked.set_cpus(OWN, CPUSet())
     assert len(runtime.calls) == 4
 

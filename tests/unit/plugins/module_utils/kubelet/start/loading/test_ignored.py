@@ -68,9 +68,9 @@ def test_unknown_fields(values: dict[str, Any], minor: int, text: str, remedy: s
 
 def test_case_counts() -> None:
     (finding,) = ignored({"cpumanagerpolicy": "static"})
-    assert finding.cause == "the kubelet 1.36 knows no such field and ignores it; upper and lower case count"
+    assert finding.cause == "the kubelet 1.36 has no such field, and ignores it; upper and lower case count"
     (finding,) = ignored({"x": "static"}, 34)
-    assert finding.cause == "the kubelet 1.34 knows no such field and ignores it"
+    assert finding.cause == "the kubelet 1.34 has no such field, and ignores it"
 
 
 @pytest.mark.parametrize(
@@ -110,13 +110,13 @@ def test_in_drop_in_files_upper_and_lower_case_do_not_count() -> None:
     prediction = predict(Given((), file, [("1.conf", drop_in)], CONFIG, DROP_INS), host())
     unknown = [
         harmful(
-            "the kubelet 1.36 knows no such field and ignores it; upper and lower case count",
+            "the kubelet 1.36 has no such field, and ignores it; upper and lower case count",
             "write maxPods",
             "maxpods",
             'strict decoding error: unknown field "maxpods"',
         ),
         # Of those in drop-ins the kubelet says nothing.
-        harmful("the kubelet 1.36 knows no such field and ignores it", "write cpuManagerPolicy", "cpuManagerPolcy"),
+        harmful("the kubelet 1.36 has no such field, and ignores it", "write cpuManagerPolicy", "cpuManagerPolcy"),
     ]
     assert prediction.ignored == unknown
     assert prediction.findings == [
