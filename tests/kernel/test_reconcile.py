@@ -221,7 +221,7 @@ sys.path.insert(0, sys.argv[1])
 import collection_path
 collection_path.register()
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile_pass import reconcile_pods
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.run import reconcile_pods
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 answer = reconcile_pods(Node(Tree(), sys.argv[2] + "/config.yaml", sys.argv[2]), None, act=True)
 sys.exit(0 if [row.result for row in answer.rows] == sys.argv[3:] else 1)

@@ -4,7 +4,7 @@
 
 """How the life of a feature gate is written down, and those of the gates that this project depends on.
 
-All others are in gate_table.py, which takes longer to load.
+All others are in table.py, which takes longer to load.
 Source: pkg/features/kube_features.go.
 """
 
