@@ -4,7 +4,7 @@
 
 """Say what lscpu, numactl and hwloc see of this machine, as JSON. Takes nothing from the collection that it checks.
 
-python3 other_eyes.py RESERVED, a list such as 0,24: also, what hwloc says of that reservation.
+python3 independent_tools.py RESERVED, a list such as 0,24: also, what hwloc says of that reservation.
 """
 
 from __future__ import annotations
