@@ -16,7 +16,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assign
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed import TakeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.policy import AllocationError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.running_state import MemoryState
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.running_state import RunningState
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import StaticPolicy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import (
     CPUTopology,
@@ -109,7 +109,7 @@ class PolicyAllocator:
 
     def __init__(self, topology: CPUTopology, options: StaticOptions) -> None:
         self.policy = StaticPolicy(topology, options, CPUSet(), MINOR)
-        self.state = MemoryState()
+        self.state = RunningState()
         self.policy.start(self.state)
         self.pods = 0
         self.owners: dict[int, str] = {}

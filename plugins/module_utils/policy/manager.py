@@ -19,7 +19,7 @@ from ..state.writing import write_checkpoint
 from ..workload.pods import Pod
 from .hints import CONTAINER, NONE, POD, Hint, TopologyManager
 from .policy import AllocationError, Policy
-from .running_state import MemoryState
+from .running_state import RunningState
 
 TOPOLOGY_AFFINITY_ERROR = "TopologyAffinityError"
 
@@ -43,7 +43,7 @@ class CPUManager:
         """Start with a restored state, or as new. Raises StateError where the kubelet would not start."""
         self.policy = policy
         self.topology_manager = topology_manager
-        self.state = MemoryState(state)
+        self.state = RunningState(state)
         self.policy.start(self.state)
         self.active: dict[str, Pod] = {}
 

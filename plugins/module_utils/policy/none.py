@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..workload.pods import Pod
 from .hints import Hint
 from .policy import Policy
-from .running_state import MemoryState
+from .running_state import RunningState
 
 
 class NonePolicy(Policy):
@@ -17,19 +17,19 @@ class NonePolicy(Policy):
 
     name = "none"
 
-    def start(self, state: MemoryState) -> None:
+    def start(self, state: RunningState) -> None:
         """Accepts every state."""
 
-    def allocate(self, state: MemoryState, pod: Pod, container: str, affinity: int | None) -> None:
+    def allocate(self, state: RunningState, pod: Pod, container: str, affinity: int | None) -> None:
         """Gives nothing."""
 
-    def remove(self, state: MemoryState, pod_uid: str, container: str) -> None:
+    def remove(self, state: RunningState, pod_uid: str, container: str) -> None:
         """Takes nothing."""
 
-    def hints(self, state: MemoryState, pod: Pod, container: str) -> list[Hint] | None:
+    def hints(self, state: RunningState, pod: Pod, container: str) -> list[Hint] | None:
         """No preference."""
         return None
 
-    def pod_hints(self, state: MemoryState, pod: Pod) -> list[Hint] | None:
+    def pod_hints(self, state: RunningState, pod: Pod) -> list[Hint] | None:
         """No preference."""
         return None

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..cpuset import CPUSet
 from ..workload.pods import Pod
 from .hints import Hint
-from .running_state import MemoryState
+from .running_state import RunningState
 
 
 class AllocationError(Exception):
@@ -46,22 +46,22 @@ class Policy:
     name = ""
     summary = Summary()
 
-    def start(self, state: MemoryState) -> None:
+    def start(self, state: RunningState) -> None:
         """Check a restored state and make a new one complete. Raises StateError where the kubelet would not start."""
         raise NotImplementedError
 
-    def allocate(self, state: MemoryState, pod: Pod, container: str, affinity: int | None) -> None:
+    def allocate(self, state: RunningState, pod: Pod, container: str, affinity: int | None) -> None:
         """Give a container its CPUs, if it is to have any. Raises AllocationError, and nothing has changed."""
         raise NotImplementedError
 
-    def remove(self, state: MemoryState, pod_uid: str, container: str) -> None:
+    def remove(self, state: RunningState, pod_uid: str, container: str) -> None:
         """Take a container's CPUs back."""
         raise NotImplementedError
 
-    def hints(self, state: MemoryState, pod: Pod, container: str) -> list[Hint] | None:
+    def hints(self, state: RunningState, pod: Pod, container: str) -> list[Hint] | None:
         """The NUMA nodes that could serve a container. None: no preference; empty: it cannot be served."""
         raise NotImplementedError
 
-    def pod_hints(self, state: MemoryState, pod: Pod) -> list[Hint] | None:
+    def pod_hints(self, state: RunningState, pod: Pod) -> list[Hint] | None:
         """The same for a pod as a whole."""
         raise NotImplementedError

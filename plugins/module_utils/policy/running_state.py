@@ -10,7 +10,7 @@ from ..cpuset import CPUSet
 from ..state.assignments import State
 
 
-class MemoryState:
+class RunningState:
     """`default` is the mask of the shared pool, `assignments` {pod UID: {container: mask}}; only methods change them.
 
     `stored` tells whether there was a change: at each, even one that changes nothing, the kubelet writes its file.

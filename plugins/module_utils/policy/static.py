@@ -21,7 +21,7 @@ from .options import StaticOptions, check_machine
 from .packed import EXACT, TakeError
 from .policy import AllocationError, Policy, SMTAlignmentError, Summary
 from .reservation import kubelet_reservation
-from .running_state import MemoryState
+from .running_state import RunningState
 
 
 def new_static_policy(
@@ -66,14 +66,14 @@ class StaticPolicy(Policy):
         self.reusable: dict[str, int] = {}
         self._counts: tuple[Pod | None, dict[str, int]] = (None, {})
 
-    def start(self, state: MemoryState) -> None:
+    def start(self, state: RunningState) -> None:
         check_state(state.snapshot(), self.config)
         if not state.default and not state.assignments:
             state.set_default(first_state(self.config).default_cpu_set.mask)
 
     # --- giving and taking -----------------------------------------------------------------------
 
-    def allocate(self, state: MemoryState, pod: Pod, container: str, affinity: int | None) -> None:
+    def allocate(self, state: RunningState, pod: Pod, container: str, affinity: int | None) -> None:
         count = self._exclusive_counts(pod)[container]
         if not count:
             return
@@ -88,7 +88,7 @@ class StaticPolicy(Policy):
             state.set(pod.uid, container, mask)
         self._update_reusable(pod, container, mask)
 
-    def _check_whole_cores(self, state: MemoryState, count: int) -> None:
+    def _check_whole_cores(self, state: RunningState, count: int) -> None:
         per_core = self.topology.cpus_per_core
         if count % per_core:
             raise SMTAlignmentError(
@@ -101,7 +101,7 @@ class StaticPolicy(Policy):
                 " requested CPUs = %d, CPUs per core = %d" % (available, count, per_core)
             )
 
-    def _take(self, state: MemoryState, count: int, affinity: int | None, reusable: int) -> int:
+    def _take(self, state: RunningState, count: int, affinity: int | None, reusable: int) -> int:
         allocatable = (state.default & ~self._reserved) | reusable
         try:
             result = 0
@@ -126,7 +126,7 @@ class StaticPolicy(Policy):
         kind = next(one.kind for one in pod.containers if one.name == container)
         self.reusable = {pod.uid: reusable | mask if kind == INIT else reusable & ~mask}
 
-    def remove(self, state: MemoryState, pod_uid: str, container: str) -> None:
+    def remove(self, state: RunningState, pod_uid: str, container: str) -> None:
         mask = state.get(pod_uid, container)
         if mask is None:
             return
@@ -145,7 +145,7 @@ class StaticPolicy(Policy):
 
     # --- hints -----------------------------------------------------------------------------------
 
-    def hints(self, state: MemoryState, pod: Pod, container: str) -> list[Hint] | None:
+    def hints(self, state: RunningState, pod: Pod, container: str) -> list[Hint] | None:
         count = self._exclusive_counts(pod)[container]
         if not count:
             return None
@@ -154,7 +154,7 @@ class StaticPolicy(Policy):
             return self._hints_for(mask, 0, count) if count_bits(mask) == count else []
         return self._hints_for(state.default & ~self._reserved, self.reusable.get(pod.uid, 0), count)
 
-    def pod_hints(self, state: MemoryState, pod: Pod) -> list[Hint] | None:
+    def pod_hints(self, state: RunningState, pod: Pod) -> list[Hint] | None:
         counts = self._exclusive_counts(pod)
         count = _count_of_pod(pod, counts)
         if not count:

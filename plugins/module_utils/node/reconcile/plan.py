@@ -128,7 +128,7 @@ def allocate(listed: Sequence[Listed], old: bytes | None, rules: Rules) -> tuple
     # A node with a kubelet does without them.
     from ...policy.packed import SAFE
     from ...policy.policy import AllocationError
-    from ...policy.running_state import MemoryState
+    from ...policy.running_state import RunningState
     from ...policy.static import StaticPolicy
 
     policy = StaticPolicy(rules.topology, rules.options, rules.reserved, rules.minor, SAFE)
@@ -142,7 +142,7 @@ def allocate(listed: Sequence[Listed], old: bytes | None, rules: Rules) -> tuple
     pods = list(dict.fromkeys(one.pod for one in listed))
     repaired = repair(pins_of(old), config, pods)
     notes = [loss.to_text() for loss in repaired.losses]
-    state = MemoryState(repaired.state)
+    state = RunningState(repaired.state)
     for pod, containers in repaired.state.assignments.items():
         for name, cpus in containers.items():
             if counts.get((pod, name), 0) != len(cpus) or not cpus:

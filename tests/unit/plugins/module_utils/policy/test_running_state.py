@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.running_state import MemoryState
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.running_state import RunningState
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 
 
@@ -16,13 +16,13 @@ def state() -> State:
 
 
 def test_new() -> None:
-    memory = MemoryState()
+    memory = RunningState()
     assert memory.snapshot() == State(CPUSet(), {})
     assert not memory.stored
 
 
 def test_restored() -> None:
-    memory = MemoryState(state())
+    memory = RunningState(state())
     assert memory.default == 0b1111
     assert memory.assignments == {"u1": {"a": 1 << 4, "b": 0b11 << 5}, "u2": {"a": 0}}
     assert memory.snapshot() == state()
@@ -31,7 +31,7 @@ def test_restored() -> None:
 
 
 def test_get() -> None:
-    memory = MemoryState(state())
+    memory = RunningState(state())
     assert memory.get("u1", "b") == 0b11 << 5
     assert memory.get("u2", "a") == 0  # an empty set is not none
     assert memory.get("u2", "b") is None
@@ -39,14 +39,14 @@ def test_get() -> None:
 
 
 def test_set_default() -> None:
-    memory = MemoryState(state())
+    memory = RunningState(state())
     memory.set_default(0b11)
     assert str(memory.snapshot().default_cpu_set) == "0-1"
     assert memory.stored
 
 
 def test_set() -> None:
-    memory = MemoryState(state())
+    memory = RunningState(state())
     memory.set("u1", "a", 0b1)
     memory.set("u3", "c", 0b10)
     assert memory.snapshot().assignments["u1"] == {"a": CPUSet([0]), "b": CPUSet([5, 6])}
@@ -57,7 +57,7 @@ def test_set() -> None:
 
 
 def test_delete() -> None:
-    memory = MemoryState(state())
+    memory = RunningState(state())
     memory.delete("u1", "a")
     assert memory.assignments["u1"] == {"b": 0b11 << 5}
     assert memory.stored
@@ -70,7 +70,7 @@ def test_delete() -> None:
 
 @pytest.mark.parametrize("pod", ["u1", "u2"])
 def test_a_change_that_changes_nothing_is_stored_all_the_same(pod: str) -> None:
-    memory = MemoryState(state())
+    memory = RunningState(state())
     memory.set(pod, "a", memory.assignments[pod]["a"])
     assert memory.stored
     assert memory.snapshot() == state()
@@ -78,7 +78,7 @@ def test_a_change_that_changes_nothing_is_stored_all_the_same(pod: str) -> None:
 
 def test_values_do_not_change_with_the_memory() -> None:
     before = state()
-    memory = MemoryState(before)
+    memory = RunningState(before)
     snapshot = memory.snapshot()
     memory.set_default(0)
     memory.set("u1", "a", 0)

@@ -17,7 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.policy
     AllocationError,
     SMTAlignmentError,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.running_state import MemoryState
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.running_state import RunningState
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import (
     StaticPolicy,
     new_static_policy,
@@ -70,7 +70,7 @@ class Kubelet:
 
     def __init__(self, name: str, reserved: str = "0", state: State | None = None, **options: Any) -> None:
         self.policy = StaticPolicy(machine(name), StaticOptions(**options), CPUSet.parse(reserved), MINOR)
-        self.state = MemoryState(state)
+        self.state = RunningState(state)
         self.policy.start(self.state)
 
     def allocate(self, one: Pod, container: str, affinity: int | None = None) -> str:
