@@ -20,7 +20,8 @@ from .kubelet.settings import (
     plan_settings,
 )
 from .node.node import Node
-from .policy.strategies import PACKED, SPREAD
+from .policy.options import texts_of_options
+from .reservation_module import PLANNER
 from .state.config import CPUManagerConfig
 from .tree import Tree
 from .versions import minor_version
@@ -32,26 +33,6 @@ KUBELET = Arguments(
         "kubelet_version": {"type": "str"},
         "command_line": {"type": "list", "elements": "str"},
     }
-)
-
-_PLANNER: dict[str, Any] = {
-    "count": {"type": "int"},
-    "fraction": {"type": "float"},
-    "curve": {
-        "type": "list",
-        "elements": "dict",
-        "options": {"cpus": {"type": "int"}, "fraction": {"type": "float", "required": True}},
-    },
-    "strategy": {"type": "str", "choices": [PACKED, SPREAD], "default": PACKED},
-    "allow_split_core": {"type": "bool", "default": False},
-    "near_device": {"type": "str"},
-}
-
-# One way to say how many CPUs.
-_WAYS = ("count", "fraction", "curve")
-
-RESERVATION = Arguments(
-    {**_PLANNER, "smt": {"type": "str", "choices": ["keep", "off"], "default": "keep"}}, mutually_exclusive=[_WAYS]
 )
 
 SETTINGS_ARGUMENTS = Arguments(
@@ -79,7 +60,7 @@ SETTINGS_ARGUMENTS = Arguments(
                 "limits": {"type": "dict", "required": True},
             },
         },
-        "reservation": {"type": "dict", "options": _PLANNER},
+        "reservation": {"type": "dict", "options": PLANNER},
     },
     mutually_exclusive=[("reserved_system_cpus", "reservation")],
 )
@@ -123,8 +104,3 @@ def planned_config(node: Node, parameters: Mapping[str, Any]) -> CPUManagerConfi
     from .node.prediction import predict_configuration
 
     return needed_config(predict_configuration(node, wanted))
-
-
-def texts_of_options(options: Mapping[str, Any]) -> dict[str, str]:
-    """Policy options as the kubelet wants them, as texts: a YAML true is as good as "true"."""
-    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}

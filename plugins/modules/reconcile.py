@@ -185,11 +185,11 @@ from typing import Any, Mapping
 from ..module_utils.ansible_module import Arguments, Outcome, difference, run
 from ..module_utils.cpuset import CPUSet
 from ..module_utils.errors import InputError, option
-from ..module_utils.kubelet_module import KUBELET, node_of, texts_of_options
+from ..module_utils.kubelet_module import KUBELET, node_of
 from ..module_utils.node.node import Node
 from ..module_utils.node.reconcile.plan import Listed
 from ..module_utils.node.reconcile.run import Answer, reconcile_listed, reconcile_pods
-from ..module_utils.policy.options import StaticOptions, check_machine, parse_static_options
+from ..module_utils.policy.options import StaticOptions, check_machine, parse_static_options, texts_of_options
 from ..module_utils.tree import Tree
 from ..module_utils.workload.crictl import find_crictl
 

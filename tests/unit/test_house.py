@@ -29,7 +29,7 @@ FLOORS = (
     ("cgroup", "file_changes", "fleet", "golang_types"),
     ("state",),
     ("policy",),
-    ("kubelet",),
+    ("kubelet", "reservation_module"),
     ("node",),
     ("kubelet_module",),
 )

@@ -23,7 +23,7 @@ from .file.values import REMOVE, value_at
 
 if TYPE_CHECKING:
     from ..topology.model import Topology
-    from .start.finding import Finding, Host
+    from .start.finding import Finding
     from .start.prediction import Prediction
 
 # The kind of an error where no kubelet would start.
@@ -258,14 +258,6 @@ def plan_settings(wanted: Mapping[str, Any], configuration: Configuration, minor
     return Plan(
         found, settings, edits, beside, Configuration(changed_values(configuration, edits), configuration.source)
     )
-
-
-def manager_config(configuration: Configuration, host: Host) -> CPUManagerConfig:
-    """What the CPU manager would start with. Raises RefusedError where the kubelet would not start, or should not."""
-    # Imported here: every import costs time on every node.
-    from .start.engine import predict_values
-
-    return needed_config(predict_values(configuration.values, host, configuration.source))
 
 
 def needed_config(prediction: Prediction) -> CPUManagerConfig:

@@ -10,7 +10,7 @@ Kubernetes 1.33 to 1.36.
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 from ..errors import KubeletError
 from ..topology.kubelet_view import CPUTopology
@@ -146,3 +146,8 @@ def bad_boolean(name: str, text: str) -> KubeletError:
         'bad value for option "%s": strconv.ParseBool: parsing "%s": invalid syntax' % (name, text),
         'write "true" or "false"',
     )
+
+
+def texts_of_options(options: Mapping[str, Any]) -> dict[str, str]:
+    """Policy options as the kubelet wants them, as texts: a YAML true is as good as "true"."""
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}

@@ -33,7 +33,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.setti
     differences,
     found_settings,
     ignored_key_notes,
-    manager_config,
     needed_config,
     plan_settings,
     start_error,
@@ -51,6 +50,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.option
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.start import manager_config
 
 HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 

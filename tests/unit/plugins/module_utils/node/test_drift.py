@@ -21,7 +21,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.setti
     changes,
     check_settings,
     found_settings,
-    manager_config,
     plan_settings,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict_values
@@ -47,6 +46,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     write_cgroups,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.start import manager_config
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
 
 HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"

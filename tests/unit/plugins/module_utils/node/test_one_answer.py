@@ -26,7 +26,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import (
     SETTINGS,
     found_settings,
-    manager_config,
     needed_config,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict_values
@@ -53,6 +52,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.start import manager_config
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
 HEADER = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
