@@ -290,5 +290,5 @@ def write_json(value: Any) -> str:
 
 
 def folded(key: str) -> str:
-    """The key as Go compares it: in any case, and with the two letters beyond ASCII that are such in other clothes."""
+    """The key as Go compares it: without regard to case; two letters beyond ASCII (U+017F, U+212A) equal s and k."""
     return key.replace("\u017f", "s").replace("\u212a", "k").lower() if not key.isascii() else key.lower()

@@ -30,20 +30,22 @@ def minor_version(version: str, name: str = "kubelet_version") -> int:
     return int(parts[1])
 
 
-def version_notes(minor: int, is_assumed: bool = False) -> list[str]:
-    """Whether it is not sure that the rules of the kubelet 1.`minor` are those by which it is judged.
+def version_notes(
+    minor: int, is_assumed: bool = False, why: str = "the newest whose answers were replayed"
+) -> list[str]:
+    """What is uncertain where a kubelet is judged by the rules of 1.`minor`: nothing for a known, tested version.
 
-    is_assumed: the version of the kubelet is not known.
+    is_assumed: the version of the kubelet is not known. why: why this one was assumed.
     """
     notes = []
     if is_assumed:
         notes.append(
-            "the version of the kubelet is not known: 1.%d is assumed, the newest whose answers were replayed; give %s"
-            % (minor, option("kubelet_version"))
+            "the version of the kubelet is not known: 1.%d is assumed, %s; give %s"
+            % (minor, why, option("kubelet_version"))
         )
     if not OLDEST_TESTED_MINOR <= minor <= NEWEST_MINOR:
         notes.append(
-            "the kubelet 1.%d is none of those against which the rules are tested, 1.%d to 1.%d: try one node first"
+            "the rules are not tested against a kubelet 1.%d, only against 1.%d to 1.%d: try one node first"
             % (minor, OLDEST_TESTED_MINOR, NEWEST_MINOR)
         )
     return notes

@@ -191,7 +191,9 @@ stranded:
   type: str
   sample: ""
 notes:
-  description: Where the kubelet's answer harms, such as a CPU that is given away twice.
+  description:
+    - Where the kubelet's answer harms, such as a CPU that is given away twice.
+    - Where the version of the kubelet is not known, or the rules are not tested against it.
   returned: success
   type: list
   elements: str

@@ -330,10 +330,10 @@ def plan_change(node: Node, parameters: Mapping[str, Any]) -> tuple[Plan, dict[s
     if state == "absent":
         return plan_absent(old), {}, []
     config = planned_config(node, parameters)
-    notes = version_notes(config.minor)
     if node.version is None:
         config, notes = with_assumed_version(old, config)
-        notes += version_notes(config.minor)
+    else:
+        notes = version_notes(config.minor)
     containers = read_containers(parameters["containers"] or ())
     pods = live_pods(parameters, containers)
     if state == "format":

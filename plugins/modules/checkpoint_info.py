@@ -100,7 +100,7 @@ notes:
   returned: success
   type: list
   elements: str
-  sample: ["the kubelet 1.30 is none of those against which the rules are tested, 1.33 to 1.36: try one node first"]
+  sample: ["the rules are not tested against a kubelet 1.30, only against 1.33 to 1.36: try one node first"]
 """
 
 from typing import Any, Mapping

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import SETTINGS
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import NEWEST_MINOR, version_notes
 from ansible_collections.kubenode.cpu_manager.tests.machines import texts
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
@@ -99,6 +100,23 @@ def test_check_mode_tells_what_the_run_does_and_a_second_run_does_nothing(copy_o
         | {"rollout_journal_" + node for node in NODES}
         | {"checkpoint_xeon", "checkpoint_edge", "reconcile_epyc"}
     )
+
+
+def test_every_module_notes_a_version_that_is_not_tested_or_not_known(copy_of: CopyOf, tmp_path: Path) -> None:
+    modules = ("kubelet_config", "checkpoint", "checkpoint_info", "drift_info", "start_check", "allocation_plan")
+    hosts = {name: {"root": str(copy_of("epyc", name))} for name in modules}
+    plays = [
+        one
+        for name in modules
+        for version in ({"kubelet_version": "1.30"}, {})
+        for one in play(task(name, **MODULES[name], **version, root="{{ root }}"), hosts=name)
+    ]
+    run = ansible_playbook(tmp_path / "run", plays, hosts, "--check")
+    assert run.status == 0, run.account()
+    for name in modules:
+        old, unknown = (result["notes"] for result in run.results[name])
+        assert set(version_notes(30)) <= set(old), name
+        assert set(version_notes(NEWEST_MINOR, True)) <= set(unknown), name
 
 
 def test_what_is_found_is_what_is_accepted(copy_of: CopyOf, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ MEMS = "cpuset.mems"
 
 _ONLINE = "/sys/devices/system/cpu/online"
 
-# By version and file, the one that tells what of it holds.
+# By version and file: the file with the value that the kernel enforces.
 EFFECTIVE = {
     (1, CPUS): "cpuset.effective_cpus",
     (1, MEMS): "cpuset.effective_mems",
@@ -183,7 +183,7 @@ class Hierarchy:
         try:
             return _parsed(self._quick_text(path, name))
         except (OSError, InputError):
-            # What is missing, has vanished under the read, or is damaged, is told apart with more care.
+            # The slow way separates a file that is missing, one that vanished under the read, and a damaged one.
             return with_care(path)
 
     def _quick_text(self, path: str, name: str) -> str:

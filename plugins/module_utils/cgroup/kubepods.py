@@ -40,7 +40,7 @@ class ContainerCgroup(NamedTuple):
     pod_uid: str
     qos_class: str
     id: str
-    # "containerd", "cri-o", "docker"; empty where the name does not tell.
+    # "containerd", "cri-o", "docker"; empty where the name does not show it.
     runtime: str
     path: str
     # Where its processes are: a cgroup below, or the same.

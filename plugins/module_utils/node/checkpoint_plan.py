@@ -19,6 +19,7 @@ from ..state.pod_formats import Format3, Format4
 from ..state.repair import Loss, Pin, pins_of, repair
 from ..state.verdict import ACCEPTED, Judgement, judge, readable
 from ..state.writing import format_for, write_checkpoint
+from ..versions import version_notes
 
 # What of a checkpoint can be given, and what an answer says beside it.
 _GIVEN = {"policy", "default_cpu_set", "assignments", "pod_assignments"}
@@ -191,18 +192,16 @@ _WAY_BACK = "of that, kubelets before %s read the CPUs of containers, but not th
 
 
 def with_assumed_version(old: bytes | None, config: CPUManagerConfig) -> tuple[CPUManagerConfig, list[str]]:
-    """The configuration for a kubelet whose version is not known, and a note that tells which one is assumed.
+    """The configuration for a kubelet whose version is not known, and the notes on the version that is assumed.
 
     That is the one in `config`, or the oldest that writes a file like the one that is there.
     """
     found = _decoded(old)
-    note = "the version of the kubelet is not known: 1.%d is assumed, %s; give %s"
     if found is None or config.minor >= since_of(found.version):
-        why = "the newest whose answers were replayed"
-    else:
-        config = config._replace(minor=since_of(found.version))
-        why = "the oldest that writes format v%d" % found.version
-    return config, [note % (config.minor, why, option("kubelet_version"))]
+        return config, version_notes(config.minor, True)
+    oldest = since_of(found.version)
+    why = "the oldest that writes format v%d" % found.version
+    return config._replace(minor=oldest), version_notes(oldest, True, why)
 
 
 def format_notes(content: bytes | None, config: CPUManagerConfig) -> list[str]:

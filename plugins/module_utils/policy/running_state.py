@@ -13,7 +13,7 @@ from ..state.assignments import State
 class RunningState:
     """`default` is the mask of the shared pool, `assignments` {pod UID: {container: mask}}; only methods change them.
 
-    `stored` tells whether there was a change: at each, even one that changes nothing, the kubelet writes its file.
+    `stored`: a method that changes the state was called. The kubelet then writes its file, even if nothing differs.
     """
 
     def __init__(self, state: State | None = None) -> None:

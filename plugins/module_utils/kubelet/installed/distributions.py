@@ -56,8 +56,8 @@ class Distribution(NamedTuple):
     # Its running kubelet: a pattern that is found in the command line, whose words have one space between them. By
     # default the configuration file as --config.
     sign: str = ""
-    # Files and directories of which one tells it, also where no kubelet runs, and the ID in /etc/os-release. Without
-    # both its configuration file shows it.
+    # Files and directories: one of them is enough to recognise it, even where no kubelet runs. The ID in
+    # /etc/os-release does the same. Without both it is recognised by its configuration file.
     marks: tuple[str, ...] = ()
     os_id: str | None = None
     flag_files: tuple[FlagFile, ...] = ()

@@ -16,18 +16,18 @@ ASSUMED = "the version of the kubelet is not known: 1.36 is assumed, the newest 
     [
         (
             20,
-            "the kubelet 1.20 is none of those against which the rules are tested, 1.33 to 1.36: try one node first",
+            "the rules are not tested against a kubelet 1.20, only against 1.33 to 1.36: try one node first",
         ),
-        (32, "the kubelet 1.32 is none of those"),
+        (32, "the rules are not tested against a kubelet 1.32, "),
         (33, None),
         (36, None),
-        (37, "the kubelet 1.37 is none of those"),
+        (37, "the rules are not tested against a kubelet 1.37, "),
     ],
 )
 def test_a_version_whose_rules_are_not_known_for_sure_is_a_note(minor: int, note: str | None) -> None:
     notes = version_notes(minor)
     assert len(notes) == (note is not None)
-    assert all(one.startswith(str(note)) for one in notes)
+    assert all(text.startswith(str(note)) for text in notes)
 
 
 def test_an_assumed_version_is_a_note() -> None:

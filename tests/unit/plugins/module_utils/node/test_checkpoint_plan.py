@@ -29,6 +29,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_for
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.repair import Pin
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import readable
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import version_notes
 
 
 def cpus(text: str) -> CPUSet:
@@ -360,7 +361,8 @@ def test_a_damaged_text_is_told_where_the_older_kubelet_starts() -> None:
 def test_a_version_that_is_assumed(old: bytes | None, minor: int, why: str) -> None:
     config, notes = with_assumed_version(old, CONFIG._replace(minor=36))
     assert config == CONFIG._replace(minor=minor)
-    assert notes == ["the version of the kubelet is not known: %s; give kubelet_version" % why]
+    assert notes[0] == "the version of the kubelet is not known: %s; give kubelet_version" % why
+    assert notes[1:] == version_notes(minor)
 
 
 def test_a_plan_without_a_change_of_version_has_no_notes() -> None:
