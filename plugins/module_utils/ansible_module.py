@@ -71,7 +71,7 @@ def printable(value: Any) -> Any:
     """Plain data whose texts can be written as UTF-8: a byte of a file's name that is no text becomes \\xff."""
     if isinstance(value, str):
         if value.isascii():
-            return value
+            return str(value)
         try:
             return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
         except UnicodeEncodeError:  # half a character, as JSON may have it

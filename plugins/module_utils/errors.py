@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, TypeVar
+from typing import Any, Iterable, Mapping, TypeVar
 
 # How the caller names the options of a module, where that is not as the module does.
 _OPTION_NAMES: dict[str, str] = {}
@@ -91,6 +91,28 @@ class GoError(ValueError):
 
 class BeyondError(GoError):
     """Go reads a text, and its CPUs have higher numbers than are possible."""
+
+
+class Note(str):
+    """What is no error and yet has to be said: a text, and the id of the check that it belongs to.
+
+    Source of the ids: CHECKS in fleet/checks.py.
+    """
+
+    __slots__ = ("check",)
+    check: str
+
+    def __new__(cls, check: str, text: str) -> Note:
+        """`text`, as a finding of the check `check`."""
+        note = super().__new__(cls, text)
+        note.check = check
+        return note
+
+
+def noted(notes: Iterable[str]) -> dict[str, list[str]]:
+    """Notes as modules return them: the texts, and beside each the id of its check, empty for one without."""
+    texts = list(notes)
+    return {"notes": [str(text) for text in texts], "note_checks": [getattr(text, "check", "") for text in texts]}
 
 
 def call_options(names: Mapping[str, str]) -> None:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from .errors import InputError, option
+from .errors import InputError, Note, option
 
 # The newest Kubernetes whose answers were replayed: taken where it is not known which version the node has.
 NEWEST_MINOR = 36
@@ -37,15 +37,21 @@ def version_notes(
 
     is_assumed: the version of the kubelet is not known. why: why this one was assumed.
     """
-    notes = []
+    notes: list[str] = []
     if is_assumed:
         notes.append(
-            "the version of the kubelet is not known: 1.%d is assumed, %s; give %s"
-            % (minor, why, option("kubelet_version"))
+            Note(
+                "version-assumed",
+                "the version of the kubelet is not known: 1.%d is assumed, %s; give %s"
+                % (minor, why, option("kubelet_version")),
+            )
         )
     if not OLDEST_TESTED_MINOR <= minor <= NEWEST_MINOR:
         notes.append(
-            "the rules are not tested against a kubelet 1.%d, only against 1.%d to 1.%d: try one node first"
-            % (minor, OLDEST_TESTED_MINOR, NEWEST_MINOR)
+            Note(
+                "version-untested",
+                "the rules are not tested against a kubelet 1.%d, only against 1.%d to 1.%d: try one node first"
+                % (minor, OLDEST_TESTED_MINOR, NEWEST_MINOR),
+            )
         )
     return notes

@@ -158,6 +158,11 @@ kubelet:
       type: list
       elements: str
       sample: [/usr/bin/kubelet, --config=/var/lib/kubelet/config.yaml]
+kernel:
+  description: The release of the kernel. Empty where it is not known.
+  returned: success
+  type: str
+  sample: 6.1.0-18-amd64
 found_refusal:
   description: Why the kubelet would not start again as the node was found. Empty where nothing is against it.
   returned: success
@@ -264,11 +269,18 @@ notes:
   type: list
   elements: str
   sample: ["the reservation 0-1 splits cores: pods get their other threads, CPUs 24-25"]
+note_checks:
+  description: The id of the check to which each of RV(notes) belongs, in the same order. An empty text for one without.
+  returned: success
+  type: list
+  elements: str
+  sample: [reservation-splits-cores]
 """
 
 from typing import Any, Mapping
 
 from ..module_utils.ansible_module import Outcome, run
+from ..module_utils.errors import noted
 from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
 from ..module_utils.node.drift import report
 from ..module_utils.tree import Tree
@@ -287,10 +299,9 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
 
         starts = predicted_starts(node, wanted, configuration, only_refusals=True)
     result = report(node.topology, node.machine(), configuration, node.checkpoint(), wanted, observed, problem, starts)
-    notes = [*result["notes"], *notes, *node.own_notes()]
-    return Outcome(
-        {**result, "notes": notes, "kubelet": node.kubelet(configuration), "elsewhere": node.elsewhere(wanted)}
-    )
+    remarks = noted([*result["notes"], *notes, *node.own_notes()])
+    about = {"kernel": node.kernel(), "kubelet": node.kubelet(configuration), "elsewhere": node.elsewhere(wanted)}
+    return Outcome({**result, **remarks, **about})
 
 
 def main() -> None:

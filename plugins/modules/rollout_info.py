@@ -145,6 +145,11 @@ actions:
   type: list
   elements: str
   sample: [stop_kubelet, reset_checkpoint, reset_memory_state, write_configuration, start_kubelet, reconcile]
+kernel:
+  description: The release of the kernel. Empty where it is not known.
+  returned: success
+  type: str
+  sample: 6.1.0-18-amd64
 found_refusal:
   description: Why the kubelet would not start again as the node was found. Empty where nothing is against it.
   returned: success
@@ -268,6 +273,12 @@ notes:
   type: list
   elements: str
   sample: ["the reservation 0-1 splits cores: pods get their other threads, CPUs 24-25"]
+note_checks:
+  description: The id of the check to which each of RV(notes) belongs, in the same order. An empty text for one without.
+  returned: success
+  type: list
+  elements: str
+  sample: [reservation-splits-cores]
 drain:
   description:
     - Whether pods have to leave the node first, since the kubelet would admit them anew with other rules.

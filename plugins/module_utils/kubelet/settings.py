@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Container, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet
-from ..errors import ConfigurationError, InputError, RefusedError, option
+from ..errors import ConfigurationError, InputError, Note, RefusedError, option
 from ..quantity import millis, nanoseconds
 from ..state.config import NONE, STATIC, CPUManagerConfig
 from ..versions import NEWEST_MINOR
@@ -309,12 +309,13 @@ def check_wishes(config: CPUManagerConfig) -> None:
 
 def ignored_key_notes(ignored: Sequence[Finding], configuration: Configuration) -> list[str]:
     """The fields of a configuration that its kubelet ignores, each with the one that was meant."""
-    notes = []
+    notes: list[str] = []
     for finding in ignored:
         path = finding.where.partition("[")[0].split(".")
         source = configuration.origin((finding.where,)) or configuration.origin(path)
         if source is not None:
-            notes.append("%s: %s: %s; %s" % (source, finding.where, finding.cause, finding.remedy))
+            text = "%s: %s: %s; %s" % (source, finding.where, finding.cause, finding.remedy)
+            notes.append(Note("field-ignored", text))
     return list(dict.fromkeys(notes))
 
 
@@ -326,6 +327,9 @@ def wanted_reservation_notes(topology: Topology, wanted: CPUSet, found: CPUSet) 
     if wanted in (found, whole):
         return []
     return [
-        "the wanted reservation %s would split cores: pods would get their other threads, CPUs %s; reserve whole cores,"
-        " as in %s" % (wanted, whole - wanted, whole)
+        Note(
+            "wanted-reservation-splits-cores",
+            "the wanted reservation %s would split cores: pods would get their other threads, CPUs %s; reserve whole"
+            " cores, as in %s" % (wanted, whole - wanted, whole),
+        )
     ]

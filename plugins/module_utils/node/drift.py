@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Mapping
 
 from ..cpuset import CPUSet
-from ..errors import ConfigurationError, CPUManagerError, InputError, NodeError, RefusedError
+from ..errors import ConfigurationError, CPUManagerError, InputError, NodeError, Note, RefusedError
 from ..kubelet.file.configuration import Configuration
 from ..kubelet.file.values import value_at
 from ..kubelet.settings import (
@@ -126,13 +126,16 @@ def report(
     cpus = _pools(topology, reserved, judgement.state)
     found_refusal = _found_refusal(starts.found, checkpoint)
     if found_refusal and refusal is None:
-        notes.append("%s: %s" % (NO_RESTART, found_refusal))
+        notes.append(Note("kubelet-would-not-start", "%s: %s" % (NO_RESTART, found_refusal)))
     notes += [
         *_reservation_notes(topology, reserved),
         *wanted_reservation_notes(topology, reserved_wanted, reserved),
         *ignored_key_notes(starts.found.ignored, configuration),
         *version_notes(machine.minor, machine.is_assumed),
-        *("whether the kubelet starts cannot be determined: %s" % one.reason for one in starts.planned.unknown),
+        *(
+            Note("start-uncertain", "whether the kubelet starts cannot be determined: %s" % doubt.reason)
+            for doubt in starts.planned.unknown
+        ),
     ]
     if topology.isolated or topology.nohz_full:
         from .isolation import isolation_drift, isolation_notes
@@ -273,16 +276,17 @@ def _owners(
 
 
 def _machine_notes(topology: Topology, machine: Host) -> list[str]:
-    notes = list(topology.problems)
+    notes: list[str] = [Note("topology-odd", problem) for problem in topology.problems]
     unseen = topology.online - machine.topology.all_cpus()
     if unseen:
-        notes.append("CPUs %s belong to no NUMA node: the kubelet does not see them" % unseen)
+        notes.append(Note("cpus-unseen", "CPUs %s belong to no NUMA node: the kubelet does not see them" % unseen))
     if not topology.uniform_cores:
-        notes.append(
+        text = (
             "the cores have unequal numbers of online threads, and the kubelet counts with their average, %d:"
             " under the static policy it can hand out a CPU that is in use, so switch siblings on or off together"
             % machine.topology.cpus_per_core
         )
+        notes.append(Note("cores-uneven", text))
     return notes
 
 
@@ -302,4 +306,5 @@ def _reservation_notes(topology: Topology, reserved: CPUSet) -> list[str]:
             siblings |= core.cpus - reserved
     if not siblings:
         return []
-    return ["the reservation %s splits cores: pods get their other threads, CPUs %s" % (reserved, siblings)]
+    text = "the reservation %s splits cores: pods get their other threads, CPUs %s" % (reserved, siblings)
+    return [Note("reservation-splits-cores", text)]

@@ -11,6 +11,7 @@ nohz_full= in Linux's Documentation/admin-guide/kernel-parameters.txt.
 from __future__ import annotations
 
 from ..cpuset import CPUSet
+from ..errors import Note
 from ..topology.model import Topology
 
 
@@ -38,12 +39,14 @@ def isolation_drift(topology: Topology, reserved: CPUSet) -> list[dict[str, str]
 def isolation_notes(topology: Topology, shared: CPUSet, exclusive: CPUSet) -> list[str]:
     """What does harm in using isolated CPUs, or in not using them."""
     isolated = topology.isolated & topology.online
-    notes = []
+    notes: list[str] = []
     if shared & isolated:
-        notes.append(
+        text = (
             "the shared pool has the isolated CPUs %s, over which the kernel balances no load: the threads of a"
             " container stay on one of them" % (shared & isolated)
         )
+        notes.append(Note("shared-pool-isolated", text))
     if isolated and exclusive - isolated:
-        notes.append("the exclusive CPUs %s are not isolated, as CPUs %s are" % (exclusive - isolated, isolated))
+        text = "the exclusive CPUs %s are not isolated, as CPUs %s are" % (exclusive - isolated, isolated)
+        notes.append(Note("exclusive-not-isolated", text))
     return notes

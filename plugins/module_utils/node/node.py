@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from ..errors import PERMISSION, NodeError, option
+from ..errors import PERMISSION, NodeError, Note, option
 from ..kubelet.file.configuration import Configuration, KubeletConfiguration
 from ..kubelet.installed.distributions import (
     CHECKPOINT_NAME,
@@ -189,6 +189,10 @@ class Node:
             return None
         return {**installation.to_dict(self.tree), "version": self.version}
 
+    def kernel(self) -> str:
+        """The release of the kernel, such as "6.1.0-18-amd64"; empty where it was not saved."""
+        return self.tree.read_value("/proc/sys/kernel/osrelease") or ""
+
     def elsewhere(self, wanted: Mapping[str, Any]) -> dict[str, str] | None:
         """Where else the wanted settings have to be, since others write the kubelet's files; None where nobody does."""
         if self.installation is None or not self.installation.distribution.pointer:
@@ -237,8 +241,13 @@ class Node:
 
     def own_notes(self) -> list[str]:
         """What is to be said of this node apart from its settings: of its kubelet, and of a change under way."""
-        notes = [] if self._has_files() else [str(self.missing())]
+        notes: list[str] = [] if self._has_files() else [Note("kubelet-missing", str(self.missing()))]
         notes += self._search.notes if self.installation is None else self.installation.notes
+        if self.installation is not None and self.installation.pid is not None:
+            # Imported here: on a saved node no kubelet runs.
+            from .restarted import not_restarted_notes
+
+            notes += not_restarted_notes(self)
         return [*notes, *self.unfinished()]
 
     def version_notes(self) -> list[str]:
@@ -256,8 +265,11 @@ class Node:
         if not self.tree.exists(OPEN, follow=False):
             return []
         return [
-            "%s: a change of this node is under way or was interrupted; if it was, run the role kubelet, which takes it"
-            " back first" % self.tree.path(OPEN)
+            Note(
+                "change-interrupted",
+                "%s: a change of this node is under way or was interrupted; if it was, run the role kubelet, which"
+                " takes it back first" % self.tree.path(OPEN),
+            )
         ]
 
     def checkpoint(self) -> bytes | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Iterable, Mapping, NamedTuple, Sequence
 from ..cgroup.hierarchy import Hierarchy, lineage
 from ..cgroup.kubepods import Kubepods
 from ..cpuset import CPUSet
-from ..errors import InputError, NodeError
+from ..errors import InputError, NodeError, Note
 from ..tree import Tree
 from ..workload.logs import LoggedContainer, logged_containers
 from .reconcile.decide import Running
@@ -101,7 +101,7 @@ def find_hierarchy(tree: Tree) -> tuple[Hierarchy | None, list[str]]:
     try:
         return Hierarchy(tree), []
     except NodeError as error:
-        return None, [str(error)]
+        return None, [Note("cgroups-unreadable", str(error))]
 
 
 def names_of(tree: Tree, runtime: Crictl | None = None) -> tuple[Mapping[str, LoggedContainer], bool]:

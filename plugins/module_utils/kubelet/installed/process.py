@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from typing import Iterator, NamedTuple, Sequence
 
-from ...errors import NodeError
+from ...errors import NodeError, Note
 from ...tree import Tree
 
 # The kubelet itself, and MicroK8s' program that holds it.
@@ -89,7 +89,7 @@ def search_kubelet(tree: Tree) -> Search:
                 ", which is a service" if of_service else "",
             )
         )
-    return Search(kubelets[0] if kubelets else None, tuple(notes))
+    return Search(kubelets[0] if kubelets else None, tuple(Note("kubelet-ambiguous", text) for text in notes))
 
 
 def _kubelets(tree: Tree) -> Iterator[Process]:

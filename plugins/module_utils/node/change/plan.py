@@ -14,7 +14,7 @@ import posixpath
 from typing import Any, Iterable, Mapping, NamedTuple
 
 from ...cpuset import CPUSet
-from ...errors import CPUManagerError, NodeError, RefusedError, option
+from ...errors import CPUManagerError, NodeError, RefusedError, noted, option
 from ...kubelet.file.configuration import Configuration
 from ...kubelet.installed.distributions import CHECKPOINT_NAME, MEMORY_STATE_NAME
 from ...kubelet.placement import plan_files, touched_files
@@ -104,7 +104,8 @@ def rollout_report(node: Node, wanted: Mapping[str, Any], terms: Terms) -> dict[
         refusals.append(_stays_open(node, plan["found_refusal"]))
     return {
         **plan,
-        "notes": [*plan["notes"], *notes],
+        **noted([*plan["notes"], *notes]),
+        "kernel": node.kernel(),
         "drain": drain,
         "drains": drain and terms.drain,
         "refusals": [_refusal(error, journal) for error in refusals],
@@ -132,11 +133,8 @@ def _is_down(node: Node, journal: Journal | None) -> bool:
 
     If none can be started either, a drain would wait for ever, as nobody ends the containers.
     """
-    return (
-        (journal is not None and journal.phase == CHANGING)
-        or node.installation is None
-        or node.installation.pid is None
-    )
+    is_changing = journal is not None and journal.phase == CHANGING
+    return is_changing or node.installation is None or node.installation.pid is None
 
 
 def _stays_open(node: Node, found_refusal: str) -> CPUManagerError:

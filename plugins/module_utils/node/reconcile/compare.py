@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, Iterator, NamedTuple, Sequence
 
 from ...cpuset import CPUSet
+from ...errors import Note
 from ...state.assignments import State
 from ...state.config import STATIC
 from ..observation import Observed
@@ -149,10 +150,10 @@ def _unfenced(observed: Observed, exclusive: CPUSet) -> Iterator[str]:
     if observed.version == 1 and not observed.hosts:
         open_ones = ["the topmost cgroup"]
     if exclusive and open_ones:
-        yield "what runs in %s may run on the exclusive CPUs %s, too: %s" % (
-            ", ".join(open_ones),
-            exclusive,
-            _FENCES[observed.version],
+        yield Note(
+            "host-not-fenced",
+            "what runs in %s may run on the exclusive CPUs %s, too: %s"
+            % (", ".join(open_ones), exclusive, _FENCES[observed.version]),
         )
 
 
@@ -160,14 +161,16 @@ def _narrow(observed: Observed, given: CPUSet) -> Iterator[str]:
     for path in observed.kubelets:
         missing = (given & observed.online) - (observed.effective[path] or CPUSet())
         if missing:
-            yield "%s has no CPUs %s: what the kubelet gives to containers in it is cut by them" % (path, missing)
+            text = "%s has no CPUs %s: what the kubelet gives to containers in it is cut by them" % (path, missing)
+            yield Note("kubepods-narrow", text)
 
 
 def _idle(observed: Observed, state: State) -> Iterator[str]:
     here = {one.pod_uid for one in observed.running}
     for uid, cpus in _by_pod(state).items():
         if uid not in here:
-            yield "CPUs %s are exclusive to pod %s, of which nothing runs here" % (cpus, uid)
+            text = "CPUs %s are exclusive to pod %s, of which nothing runs here" % (cpus, uid)
+            yield Note("exclusive-cpus-idle", text)
 
 
 def _bound(observed: Observed) -> Iterator[str]:
@@ -177,17 +180,19 @@ def _bound(observed: Observed) -> Iterator[str]:
         if one.effective is not None and allowed < one.effective:
             bound.append("%s: %s of %s" % (_name(one, one.name), allowed, one.effective))
     if bound:
-        yield (
+        yield Note(
+            "process-bound",
             "containers whose first process is bound to fewer CPUs than its cgroup has: %d (%s%s); it binds itself, or"
-            " has the CPUAffinity= of the service that started it" % (len(bound), bound[0], ", ..." * (len(bound) > 1))
+            " has the CPUAffinity= of the service that started it" % (len(bound), bound[0], ", ..." * (len(bound) > 1)),
         )
 
 
 def _left_over(observed: Observed) -> Iterator[str]:
     few = [one for one in observed.running if one.name and one.effective and one.effective < observed.online]
     if few:
-        yield (
+        yield Note(
+            "cpusets-left-over",
             "containers that have fewer CPUs than the node, although the policy gives none out: %d (%s: %s%s); a static"
             " policy has left that, or another tool wrote it"
-            % (len(few), _name(few[0], few[0].name), few[0].effective, ", ..." * (len(few) > 1))
+            % (len(few), _name(few[0], few[0].name), few[0].effective, ", ..." * (len(few) > 1)),
         )
