@@ -15,6 +15,8 @@ SEED ?= 17
 HOSTILE ?= 100000
 # Of answers: how many random settings.
 ANSWERS ?= 10000
+# Of bench-fleet: how many local hosts.
+HOSTS ?= 1000
 # After how many minutes the tests are to have ended: scenarios take part as long as there is time.
 MINUTES ?= 50
 # 1: a test that lacks a tool, Kubernetes or time fails; tool,kubernetes: one that lacks one of these. Else it is skipped.
@@ -103,7 +105,7 @@ sanity: $(TESTING) ## Run ansible-test sanity, on each Python that is installed
 integration: $(TESTING) $(LINK) ## Run the playbooks against saved machines
 ifneq ($(wildcard tests/playbooks),)
 	$(call heading,pytest: playbooks)
-	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks
+	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks tests/browser
 endif
 
 .PHONY: cluster
@@ -151,6 +153,10 @@ mutants: $(TESTING) ## Count which small changes of the code the unit tests noti
 .PHONY: bench
 bench: $(MAIN) $(LINK) ## Measure the speed
 	@python tests/bench/run
+
+.PHONY: bench-fleet
+bench-fleet: $(MAIN) $(LINK) ## Measure the report of a large fleet; HOSTS=1000 says how many local hosts
+	@HOSTS=$(HOSTS) python tests/bench/run fleet
 
 .PHONY: docs
 docs: $(TESTING) $(LINK) ## Make the documentation site, build/docs/build/html

@@ -30,6 +30,8 @@ PACKAGES = {
     "lscpu": "util-linux",
     "lstopo-no-graphics": "hwloc-nox",
     "mount": "mount",
+    "node": "nodejs",
+    "npm": "npm",
     "ssh": "openssh-client",
     "strace": "strace",
     "systemd-analyze": "systemd",

@@ -14,6 +14,9 @@ options:
     description:
       - The directory that holds the node's files, its C(/sys), C(/etc) and C(/var).
       - V(/) is the node itself. Any other directory is a saved node, and links that lead out of it are not followed.
+      - An archive that M(kubenode.cpu_manager.node_save) has written is a saved node, too. It is read-only, so a module
+        that would change something in it fails, unless it runs in check mode. An archive with anything but files,
+        directories and links inside, with more than 100,000 of them or with more than 512 MB is refused.
     type: path
     default: /
   option_names:

@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+import os
 from types import MappingProxyType
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -15,6 +16,9 @@ from ansible.module_utils.basic import AnsibleModule
 from . import startup  # noqa: F401 # pylint: disable=unused-import
 from .errors import CPUManagerError, NodeError, call_options
 from .tree import Tree, node_name
+
+if TYPE_CHECKING:
+    from .archive import Archive
 
 
 class Arguments(NamedTuple):
@@ -51,20 +55,37 @@ Work = Callable[[Tree, Mapping[str, Any], bool], Outcome]
 def run(work: Work, *arguments: Arguments) -> None:
     """Run one module: `work` is given the node's files, the parameters, and whether to leave everything as it is."""
     module = _module((ROOT, *arguments))
-    name = ""
+    name, root = "", module.params["root"]
+    archive: Archive | None = None
     call_options(module.params["option_names"])
     try:
-        tree = Tree(module.params["root"])
+        if os.path.isfile(root):
+            # Imported here: nodes and saved trees are directories.
+            from .archive import unpacked
+
+            archive = unpacked(root)
+            root = archive.directory
+        tree = Tree(root)
         name = node_name(tree)
-        outcome = work(tree, module.params, module.check_mode)
+        outcome = work(tree, module.params, module.check_mode or archive is not None)
+        if archive is not None and outcome.changed and not module.check_mode:
+            raise archive.read_only()
     except (CPUManagerError, OSError) as error:
         failure = error if isinstance(error, CPUManagerError) else _of_system(error)
         message = "%s: %s" % (name, failure) if name else str(failure)
-        module.fail_json(**printable({"msg": message, "failure": failure.to_dict()}))
+        module.fail_json(**_shown({"msg": message, "failure": failure.to_dict()}, archive))
     result: dict[str, Any] = {**outcome.result, "changed": outcome.changed, "node": name}
     if outcome.diff is not None:
         result["diff"] = outcome.diff[0] if len(outcome.diff) == 1 else outcome.diff
-    module.exit_json(**printable(result))
+    module.exit_json(**_shown(result, archive))
+
+
+def _shown(answer: Any, archive: Archive | None) -> Any:
+    """What is printed of an answer. archive: of the node, where its files are in one; it is not needed any more."""
+    if archive is not None:
+        archive.remove()
+        answer = archive.named(answer)
+    return printable(answer)
 
 
 def printable(value: Any) -> Any:

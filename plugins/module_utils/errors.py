@@ -96,7 +96,7 @@ class BeyondError(GoError):
 class Note(str):
     """What is no error and yet has to be said: a text, and the id of the check that it belongs to.
 
-    Source of the ids: CHECKS in fleet/checks.py.
+    Source of the ids: CHECKS in fleet/report/checks.py.
     """
 
     __slots__ = ("check",)

@@ -23,7 +23,7 @@ from .node.node import Node
 from .policy.options import texts_of_options
 from .reservation_module import PLANNER
 from .state.config import CPUManagerConfig
-from .tree import Tree
+from .tree import SAID, Tree
 from .versions import minor_version
 
 KUBELET = Arguments(
@@ -68,8 +68,13 @@ SETTINGS_ARGUMENTS = Arguments(
 
 def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
     """The node that the arguments KUBELET describe."""
-    version = parameters["kubelet_version"]
-    return Node(
+    version, kind = parameters["kubelet_version"], Node
+    if not tree.live and tree.exists(SAID):
+        # Imported here: only a node that was saved by node_save has it.
+        from .node.saved_node import SavedNode
+
+        kind = SavedNode
+    return kind(
         tree,
         parameters["config_path"],
         parameters["kubelet_root"],

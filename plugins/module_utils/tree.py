@@ -13,6 +13,9 @@ from typing import Mapping
 
 from .errors import PERMISSION, InputError, NodeError, RefusedError, option
 
+# What node_save writes down beside a saved node's files: what a live node says that is in none of them.
+SAID = "/kubenode-saved.json"
+
 _SAVE_AGAIN = "save the node's files again"
 # What a path that leads to nothing is answered with. Any other error says nothing of what is there.
 _NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ESRCH, errno.ENODEV, errno.ENXIO)

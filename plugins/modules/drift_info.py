@@ -106,6 +106,13 @@ drift:
       returned: when there is no such action
       type: str
       sample: restart the kubelet, which then writes the cpusets of all its containers once
+    refused_now:
+      description:
+        - Whether the kubelet refuses the state with the settings that it has now, too, and not only with the wanted
+          ones.
+      returned: for C(checkpoint) and C(memory_state)
+      type: bool
+      sample: false
     source:
       description: The file, or the flag and its file, that gives the value it has. None for the kubelet's default.
       returned: for a setting, or a field that goes with one

@@ -56,6 +56,12 @@ options:
         checkpoint, and a change of it is refused.
     type: bool
     default: true
+  hide_names:
+    description:
+      - Whether the answer has hashes of 8 hexadecimal digits in place of the names of pods, namespaces and containers.
+        A name has the same hash on every node. UIDs of pods stay.
+    type: bool
+    default: false
   upgrade_to:
     description:
       - A version of Kubernetes, such as V(1.37). RV(upgrade) then says whether the node's kubelet could become one of
@@ -389,6 +395,11 @@ from ..module_utils.versions import minor_version
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
+    if parameters["hide_names"]:
+        # Imported here: every import costs time on every node.
+        from ..module_utils.node.hidden_names import with_hidden_names
+
+        node = with_hidden_names(node)
     wanted = wanted_settings(node, parameters, needs_kubelet=True) if parameters["change"] == ROLLOUT else {}
     terms = Terms(
         parameters["change"],
@@ -420,6 +431,7 @@ def main() -> None:
                 "discard_assignments": {"type": "bool", "default": False},
                 "manage_service": {"type": "bool", "default": True},
                 "upgrade_to": {"type": "str"},
+                "hide_names": {"type": "bool", "default": False},
             },
         ),
     )

@@ -74,6 +74,13 @@ def plan_of(run: Run, name: str) -> Result:
     return [result for result in run.results[name] if "refusals" in result][-1]
 
 
+def reported(run: Run, name: str) -> Result:
+    """What a node answered to the report."""
+    (path,) = [result["file"] for result in run.results[name] if "file" in result]
+    answer: Result = json.loads(Path(path).read_text(encoding="utf-8"))["answer"]
+    return answer
+
+
 # --- each damage, by name -----------------------------------------------------------------------------------
 
 OPEN_OR_CLOSED = [
@@ -91,7 +98,7 @@ def test_what_only_a_rollback_cures(alone: Fleet, count: Count) -> None:
     report = command(alone, REPORT, nodes)
     assert report.status == 0, report.account()
     for name, one in nodes.items():
-        subjects = [row["subject"] for row in plan_of(report, name)["drift"]]
+        subjects = [row["subject"] for row in reported(report, name)["drift"]]
         assert ("start" if one.day.damage == ABSENT_CPUS else "configuration") in subjects, one.account()
     assert {name: one.state() for name, one in nodes.items()} == found
 

@@ -99,7 +99,7 @@ def ansible_playbook(
     if results.exists():
         for line in results.read_text(encoding="utf-8").splitlines():
             host, result = json.loads(line)
-            recorded[host].append(result)
+            recorded.setdefault(host, []).append(result)
     return Run(done.returncode, done.stdout, recorded)
 
 

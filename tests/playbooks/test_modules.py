@@ -43,8 +43,9 @@ MODULES: dict[str, dict[str, Any]] = {
 }
 
 # Most of the demo's nodes have no cgroups; test_cpuset.py asks it the same. The program is tested with its role. No
-# kubelet runs on them, to wait for; test_service.py and tests/cluster have some.
-ELSEWHERE = {"cpuset", "reconcile_program", "wait_for_kubelet"}
+# kubelet runs on them, to wait for; test_service.py and tests/cluster have some. Saving is for test_save.py, and
+# reports are for test_report.py.
+ELSEWHERE = {"cpuset", "fleet_report", "node_report", "node_save", "reconcile_program", "wait_for_kubelet"}
 
 NODES = ("xeon", "epyc", "edge")
 

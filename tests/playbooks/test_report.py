@@ -10,9 +10,11 @@ import json
 import re
 import shutil
 import subprocess
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 import pytest
 
@@ -24,7 +26,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUB
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
-from .conftest import Run, ansible_playbook, fingerprint
+from .conftest import CopyOf, Run, ansible_playbook, fingerprint
 from .test_distributions import MACHINE, make_managed_node
 
 DRIFT_REPORT = "kubenode.cpu_manager.drift_report"
@@ -42,10 +44,12 @@ WANTED = {"kubelet_cpu_manager_policy": "static", "kubelet_reserved_system_cpus"
 
 
 class Report(NamedTuple):
-    """One run of the playbook, and what it wrote."""
+    """One run of the playbook, and what it wrote: the report, its nodes, and what each of these answered."""
 
     run: Run
+    report: dict[str, Any]
     nodes: dict[str, dict[str, Any]]
+    answers: dict[str, dict[str, Any]]
     page: str
 
 
@@ -53,8 +57,15 @@ def make_report(directory: Path, hosts: dict[str, dict[str, Any]], *arguments: s
     run = ansible_playbook(directory, DRIFT_REPORT, hosts, *arguments)
     written = directory / "drift-report"
     assert (written / "drift.json").exists(), run.account()
-    nodes = json.loads((written / "drift.json").read_text(encoding="utf-8"))
-    return Report(run, {node["host"]: node for node in nodes}, (written / "drift.html").read_text(encoding="utf-8"))
+    report = json.loads((written / "drift.json").read_text(encoding="utf-8"))
+    results = [json.loads(path.read_text(encoding="utf-8")) for path in (written / "nodes").iterdir()]
+    return Report(
+        run,
+        report,
+        {node["host"]: node for node in report["nodes"]},
+        {result["host"]: result["answer"] for result in results},
+        (written / "drift.html").read_text(encoding="utf-8"),
+    )
 
 
 # --- hostile nodes ------------------------------------------------------------------------------------
@@ -74,7 +85,7 @@ def hostile_answer(markup: str) -> dict[str, Any]:
     return {
         "changed": False,
         "host": "honest",
-        "status": markup,
+        "status": "drift",
         "message": markup,
         "topology": {"online": "0-1", "cores": ["0", "1"], "sockets": {"0": "0-1"}, "problems": [markup]},
         "drift": [{"subject": markup, "found": {markup: [markup]}, "wanted": markup, "remedy": markup}],
@@ -91,6 +102,7 @@ def hostile_answer(markup: str) -> dict[str, Any]:
 
 # Types that are not those of a module.
 ODD_ANSWERS: dict[str, Any] = {
+    "state": {**hostile_answer(SCRIPT), "status": SCRIPT},
     "numbers": dict.fromkeys(hostile_answer(""), 7),
     "lists": {key: [["x"], 1, None] for key in hostile_answer("")},
     "mappings": {key: {"a": {"b": []}} for key in hostile_answer("")},
@@ -179,45 +191,43 @@ class Tags(HTMLParser):
 
 
 def test_a_hostile_node_does_not_stop_the_report(hostile: Hostile) -> None:
-    nodes, page = hostile.report.nodes, Tags(hostile.report.page)
-    assert len(nodes) == 18
-    assert nodes["honest"]["status"] == "drift"
-    # It is itself, and nobody else calls itself so.
-    assert nodes["honest"]["found"]["cpu_manager_policy"] == "static"
-    assert nodes["script"]["host"] == "script"
-    sections = [value for name, value in page.attributes if name == "id"]
-    assert sections == list(nodes)
-    assert "CPU 0: reserved" in " ".join(value for _name, value in page.attributes)
+    report, page = hostile.report, Tags(hostile.report.page)
+    assert len(report.nodes) == 19
+    # Its checkpoint is damaged, as that of all copies of it.
+    assert report.nodes["honest"]["state"] == "refused"
+    # It is itself, and no other node is taken for it.
+    assert report.answers["honest"]["found"]["cpu_manager_policy"] == "static"
+    assert report.answers["script"]["host"] == "honest"
+    assert report.report["summary"]["nodes"] == 19
+    assert report.report["summary"]["outcome"] == "danger"
     assert not (hostile.directory / "run/owned").exists()
     assert "{{ lookup('ansible.builtin.pipe', 'touch owned') }}" in page.text
 
 
 def test_markup_of_a_node_is_text(hostile: Hostile) -> None:
     page = Tags(hostile.report.page)
-    assert not set(page.tags) & {"script", "img", "link", "iframe", "svg", "a", "form"}
-    assert not [name for name, _value in page.attributes if name.startswith("on") or name in ("src", "href", "style")]
-    assert page.title == "Fleet " + SCRIPT
-    statuses = {"options": "drift", "pods": "drift", "dropin": "drift", "hostname": "drift", "isolated": "failed"}
-    assert {name: hostile.report.nodes[name]["status"] for name in statuses} == statuses, hostile.report.run.account()
-    for shown in (
-        "{%s: " % SCRIPT,
-        "orders/%s/postgres" % IMAGE,
-        "10-%s.conf" % IMAGE,
-        "<script>document.title",
-        "<b id=owned>",
-    ):
-        assert shown in page.text
+    # Its data and its program.
+    assert page.tags.count("script") == 2
+    assert not set(page.tags) & {"img", "link", "iframe", "object"}
+    assert not [name for name, _value in page.attributes if name.startswith("on") or name in ("src", "style")]
+    assert page.title.startswith("Fleet " + SCRIPT)
+    states = {"options": "refused", "pods": "drift", "dropin": "refused", "hostname": "refused", "isolated": "failed"}
+    assert {name: hostile.report.nodes[name]["state"] for name in states} == states, hostile.report.run.account()
+    # As text in the HTML, or as data, in which < and > are escaped.
+    for shown in ("{%s: " % SCRIPT, "orders/%s/postgres" % IMAGE, "10-%s.conf" % IMAGE, "<b id=owned>"):
+        as_data = json.dumps(shown)[1:-1].replace("<", "\\u003c").replace(">", "\\u003e")
+        assert shown in page.text or as_data in page.text, shown
 
 
 def test_no_node_writes_to_the_terminal(hostile: Hostile) -> None:
-    table = hostile.report.run.output.partition("NODE ")[2].partition("Report: ")[0]
+    table = hostile.report.run.output.partition("NODES ")[2].partition("Report: ")[0]
     assert not [one for one in table if one != "\n" and not one.isprintable()]
     assert "\\x1b" in table
-    assert not [one for one in hostile.report.page if one != "\n" and not one.isprintable() and one != "\xa0"]
+    assert not [sign for sign in hostile.report.page if sign != "\n" and not sign.isprintable() and sign != "\xa0"]
 
 
 def test_a_message_of_several_lines_is_in_its_place(hostile: Hostile) -> None:
-    table = hostile.report.run.output.partition("NODE ")[2].partition("Report: ")[0].splitlines()
+    table = hostile.report.run.output.partition("NODES ")[2].partition("Report: ")[0].splitlines()
     (first,) = [at for at, line in enumerate(table) if re.match(r" *lines +failed +one two wide wide", line)]
     columns = table[first].index("one two")
     assert table[first + 1].startswith(" " * columns + "wide wide")
@@ -257,11 +267,12 @@ def is_owned(page: Tags) -> bool:
 def test_no_script_of_a_node_runs_in_a_browser(hostile: Hostile, tmp_path: Path) -> None:
     # Each wall holds without the other.
     page = dom_of(without_policy(hostile.report.page), tmp_path / "escaped")
-    assert page.title == "Fleet " + SCRIPT
+    assert page.title.startswith("Fleet " + SCRIPT)
     assert not is_owned(page)
-    assert not set(page.tags) & {"script", "img"}
-    assert page.text.count(SCRIPT) > 20
-    assert page.text.count(IMAGE) > 20
+    assert page.tags.count("script") == 2
+    assert "img" not in page.tags
+    assert SCRIPT in page.text
+    assert IMAGE in page.text
 
 
 @in_a_browser
@@ -276,15 +287,8 @@ def test_the_policy_of_the_page_keeps_scripts_from_running(hostile: Hostile, tmp
 # --- nodes that are managed elsewhere -----------------------------------------------------------------
 
 
-class Elsewhere(NamedTuple):
-    """The report, and the one that names hosts without a kubelet in one line."""
-
-    whole: Report
-    quiet: Report
-
-
 @pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Elsewhere:
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Report:
     directory = tmp_path_factory.mktemp("elsewhere")
     fleet = directory / "fleet"
     managed = {known.name.lower(): known for known in DISTRIBUTIONS if known.place == NOWHERE and known.config_path}
@@ -302,43 +306,183 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Elsewhere:
     flags.write_text("kubelet-arg:\n- cpu-manager-policy=none\n", encoding="utf-8")
     hosts = {name: {"kubelet_node_root": str(fleet / name), **WANTED} for name in (*managed, *others)}
     before = fingerprint(fleet)
-    whole = make_report(directory / "whole", hosts)
-    quiet = make_report(directory / "quiet", hosts, "-e", "cpu_manager_skip_hosts_without_kubelet=true")
+    report = make_report(directory / "run", hosts)
     assert fingerprint(fleet) == before
-    return Elsewhere(whole, quiet)
+    return report
 
 
 MANAGED = ("openshift", "talos", "bottlerocket", "gke", "aks", "k0s")
 
 
-def test_the_drift_of_managed_nodes_is_shown(elsewhere: Elsewhere) -> None:
-    report = elsewhere.whole
-    assert report.run.status == 0, report.run.account()
-    page = Tags(report.page)
+def checks_of(node: dict[str, Any]) -> list[str]:
+    return [finding["check"] for finding in node["findings"]]
+
+
+def test_the_drift_of_managed_nodes_is_shown(elsewhere: Report) -> None:
+    assert elsewhere.run.status == 0, elsewhere.run.account()
+    data = json.loads(re.findall(r"<script type=.application/json.*?>(.*?)</script>", elsewhere.page, re.DOTALL)[0])
     for name in (*MANAGED, "rke2"):
-        node = report.nodes[name]
-        assert node["status"] == "drift", name
-        assert "cpu_manager_policy" in [row["subject"] for row in node["drift"]], name
-        assert [refusal["kind"] for refusal in node["refusals"]] == ["refused"], name
-        assert "%s: cannot be changed: " % name in report.run.output
-    refusals = [refusal["text"] for node in report.nodes.values() for refusal in node["refusals"]]
-    assert page.text.count("Cannot be changed: ") == len(refusals)
-    assert all(refusal in page.text for refusal in refusals)
-    assert "machined would undo it: use machine.kubelet.extraConfig" in page.text
+        node = elsewhere.nodes[name]
+        assert node["state"] == "drift", name
+        assert {"policy-differs", "change-refused"} <= set(checks_of(node)), name
+        assert [refusal["kind"] for refusal in elsewhere.answers[name]["refusals"]] == ["refused"], name
+        assert node["refusals"][0] in json.dumps(data, ensure_ascii=False).replace('\\\\"', '"').replace('\\"', '"')
+    assert "machined would undo it: use machine.kubelet.extraConfig" in elsewhere.page
     for name, distribution in (("kops", "kOps"), ("gardener", "Gardener"), ("kubespray", "kubespray")):
-        assert report.nodes[name]["refusals"] == []
-        assert report.nodes[name]["kubelet"]["distribution"] == distribution
+        assert elsewhere.nodes[name]["refusals"] == []
+        assert elsewhere.answers[name]["kubelet"]["distribution"] == distribution
+        assert "settings-elsewhere" in checks_of(elsewhere.nodes[name])
 
 
-def test_hosts_without_a_kubelet_are_named(elsewhere: Elsewhere) -> None:
-    whole, quiet = elsewhere
-    assert whole.nodes == quiet.nodes
-    assert whole.nodes["bastion"]["status"] == "no kubelet"
-    assert quiet.run.status == 0, quiet.run.account()
-    assert re.search(r"bastion +no kubelet\n", whole.run.output)
-    assert "No kubelet, skipped" not in whole.run.output + whole.page
-    assert not re.search(r"bastion +no kubelet", quiet.run.output)
-    assert "No kubelet, skipped: bastion\n" in quiet.run.output
-    assert 'id="bastion"' in whole.page
-    assert 'id="bastion"' not in quiet.page
-    assert "No kubelet, skipped: bastion." in quiet.page
+def test_hosts_without_a_kubelet_are_named(elsewhere: Report) -> None:
+    bastion = elsewhere.nodes["bastion"]
+    assert bastion["state"] == "no kubelet"
+    assert checks_of(bastion) == ["kubelet-missing"]
+    assert "No kubelet: bastion\n" in elsewhere.run.output
+    assert "bastion" in Tags(elsewhere.page).text
+
+
+# --- forms, waivers, gates, parts ------------------------------------------------------------------------------
+
+
+def report_playbook(directory: Path, playbook: str, hosts: dict[str, dict[str, Any]], **variables: Any) -> Run:
+    return ansible_playbook(directory, "kubenode.cpu_manager." + playbook, hosts, "-e", json.dumps(variables))
+
+
+def read_report(directory: Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads((directory / "drift-report/drift.json").read_text(encoding="utf-8"))
+    return report
+
+
+PERIOD = {"kubelet_cpu_manager_reconcile_period": "7s"}
+WAIVER = {"check": "reconcile-period-differs", "reason": "ticket 4711", "until": "2999-12-31"}
+
+
+def test_all_forms_have_one_outcome(copy_of: CopyOf, tmp_path: Path) -> None:
+    hosts = {name: {"kubelet_node_root": str(copy_of("epyc", name)), **PERIOD} for name in ("a1", "a2")}
+    forms = ["json", "html", "junit", "prometheus", "markdown", "table"]
+    textfile = tmp_path / "node.prom"
+    run = report_playbook(
+        tmp_path, "drift_report", hosts, drift_report_forms=forms, drift_report_node_textfile=str(textfile)
+    )
+    assert run.status == 0, run.account()
+    report = read_report(tmp_path)
+    assert report["summary"]["exit_status"] == 2
+    assert report["summary"]["states"] == {"drift": 2}
+    written = tmp_path / "drift-report"
+    suites = ElementTree.parse(written / "drift.xml").getroot()
+    assert [suite.get("name") for suite in suites] == ["a1", "a2"]
+    failed = {case.get("name") for case in suites[0] if case.find("failure") is not None}
+    of_node = {finding["check"] for finding in report["nodes"][0]["findings"] if finding["severity"] != "note"}
+    assert failed == of_node
+    assert {"reconcile-period-differs", "cpuset-differs"} <= of_node
+    metrics = (written / "drift.prom").read_text("utf-8")
+    assert re.search(r'kubenode_cpu_nodes\{fleet="default",state="drift"\} 2\n', metrics)
+    assert "reconcile-period-differs" in (written / "drift.md").read_text("utf-8")
+    assert re.search(r"^2 nodes: 2 drift; .*exit status 2$", run.output, re.MULTILINE)
+    # Two equal nodes are one row.
+    assert re.search(r"^a\[1-2\] +drift", run.output, re.MULTILINE)
+    assert "kubenode_cpu_mispinned_containers 1\n" in textfile.read_text("utf-8")
+
+
+def test_waivers_baseline_and_gates(copy_of: CopyOf, tmp_path: Path) -> None:
+    hosts: dict[str, dict[str, Any]] = {"good": {"kubelet_node_root": str(copy_of("edge", "good"))}}
+    config = Path(hosts["good"]["kubelet_node_root"]) / "var/lib/kubelet/cpu_manager_state"
+    config.unlink()
+    first = report_playbook(tmp_path / "first", "drift_report", hosts)
+    assert first.status == 0, first.account()
+    before = read_report(tmp_path / "first")
+    baseline = str(tmp_path / "first/drift-report/drift.json")
+    assert before["summary"]["gone"] is None
+
+    hosts["good"].update(PERIOD)
+    drifted = report_playbook(
+        tmp_path / "drifted", "drift_report", hosts, drift_report_baseline=baseline, drift_report_fail_on="drift"
+    )
+    assert drifted.status != 0
+    report = read_report(tmp_path / "drifted")
+    since = {finding["check"]: finding["since"] for finding in report["nodes"][0]["findings"]}
+    assert since["reconcile-period-differs"] == "new"
+    assert set(since.values()) <= {"new", "known"}
+    assert report["summary"]["gone"] == 0
+
+    # The inventory has the waiver for this host.
+    hosts["good"]["drift_report_waivers"] = [WAIVER]
+    waived = report_playbook(tmp_path / "waived", "drift_report", hosts, drift_report_fail_on="drift")
+    assert waived.status == 0, waived.account()
+    (node,) = read_report(tmp_path / "waived")["nodes"]
+    assert [finding["waived"] for finding in node["findings"] if finding["check"] == WAIVER["check"]] == [
+        {"reason": "ticket 4711", "until": "2999-12-31"}
+    ]
+    hosts["good"]["drift_report_waivers"] = [{**WAIVER, "until": "2020-01-01"}]
+    expired = report_playbook(tmp_path / "expired", "drift_report", hosts, drift_report_fail_on="drift")
+    assert expired.status != 0
+    assert read_report(tmp_path / "expired")["summary"]["outcome"] == "drift"
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"drift_report_fail_on": "always"}, "fail_on must be one of"),
+        ({"drift_report_forms": ["pdf"]}, "pdf"),
+        ({"drift_report_baseline": "/nowhere.json"}, "/nowhere.json: cannot be read"),
+        (
+            {"drift_report_waivers": [{**WAIVER, "check": "no-such"}]},
+            "drift_report_waivers[0]: there is no check no-such",
+        ),
+        ({"drift_report_waivers": [{**WAIVER, "until": "soon"}]}, "drift_report_waivers[0].until"),
+    ],
+)
+def test_what_is_wanted_wrong_is_refused(
+    copy_of: CopyOf, tmp_path: Path, variables: dict[str, Any], message: str
+) -> None:
+    hosts = {"node": {"kubelet_node_root": str(copy_of("edge", "node"))}}
+    run = report_playbook(tmp_path, "drift_report", hosts, **variables)
+    assert run.status != 0
+    assert message in " ".join(run.output.split())
+    assert not list(tmp_path.glob("drift-report/*"))
+
+
+def test_parts_of_a_fleet_become_one_report(copy_of: CopyOf, tmp_path: Path) -> None:
+    hosts: dict[str, dict[str, Any]] = {
+        name: {"kubelet_node_root": str(copy_of("edge", name))} for name in ("eu", "us", "ap", "missing")
+    }
+    for part in ("eu", "us", "ap"):
+        run = ansible_playbook(tmp_path / part, DRIFT_REPORT, hosts, "--limit", part)
+        assert run.status == 0, run.account()
+    # A part that was cut off, and a file that is of another node.
+    (tmp_path / "ap/drift-report/nodes/ap.json").write_text('{"kind": "kubenode', encoding="utf-8")
+    shutil.copy(tmp_path / "eu/drift-report/nodes/eu.json", tmp_path / "us/drift-report/nodes/other.json")
+    sources = [str(tmp_path / part) for part in ("eu", "us", "ap")]
+    whole = report_playbook(
+        tmp_path / "whole", "report", hosts, drift_report_sources=sources, drift_report_fail_on="danger"
+    )
+    assert whole.status != 0
+    report = read_report(tmp_path / "whole")
+    states = {node["host"]: node["state"] for node in report["nodes"]}
+    assert states == {"eu": "refused", "us": "refused", "ap": "missing", "missing": "missing"}
+    assert sorted(Path(problem["file"]).name for problem in report["problems"]) == ["ap.json", "other.json"]
+    assert whole.output.count("ap.json") == 1
+
+    old = report_playbook(
+        tmp_path / "old", "report", hosts, drift_report_sources=sources[:1], drift_report_max_age="0s"
+    )
+    assert old.status == 0, old.account()
+    assert {node["state"] for node in read_report(tmp_path / "old")["nodes"]} == {"missing", "stale"}
+
+
+def test_names_of_pods_are_hidden(copy_of: CopyOf, tmp_path: Path) -> None:
+    hosts = {"node": {"kubelet_node_root": str(copy_of("epyc", "node"))}}
+    shown = report_playbook(tmp_path / "shown", "drift_report", hosts)
+    hidden = report_playbook(tmp_path / "hidden", "drift_report", hosts, drift_report_redact=True)
+    assert (shown.status, hidden.status) == (0, 0), hidden.account()
+    texts, checks = [], []
+    for name in ("shown", "hidden"):
+        files = [path for path in (tmp_path / name / "drift-report").rglob("*") if path.is_file()]
+        texts.append("".join(path.read_text("utf-8") for path in files))
+        checks.append([finding["check"] for finding in read_report(tmp_path / name)["nodes"][0]["findings"]])
+    assert "postgres" in texts[0]
+    assert "postgres" not in texts[1] + hidden.output
+    assert checks[0] == checks[1]
+    digest = sha256(b"postgres").hexdigest()[:8]
+    assert digest in texts[1]

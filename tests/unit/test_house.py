@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -24,14 +25,15 @@ PAGE = CHECKOUT / "docs" / "architecture.md"
 # From the ground up: what stands on a floor imports from it and from those below.
 FLOORS = (
     ("errors", "pattern", "startup", "zipapp"),
-    ("command", "cpuset", "files", "quantity", "tree", "versions"),
+    ("archive", "command", "cpuset", "files", "quantity", "tree", "versions"),
     ("ansible_module", "golang", "topology", "workload", "writable"),
-    ("cgroup", "file_changes", "fleet", "golang_types"),
+    ("cgroup", "file_changes", "golang_types"),
     ("state",),
     ("policy",),
     ("kubelet", "reservation_module"),
     ("node",),
     ("kubelet_module",),
+    ("fleet",),
 )
 FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in names}
 # The one file that is written for Ansible.
@@ -157,3 +159,14 @@ def test_the_floors_are_those_of_the_page() -> None:
     assert [sorted(name.partition(".")[0].rstrip("/") for name in row) for row in reversed(rows)] == [
         sorted(names) for names in FLOORS
     ]
+
+
+def test_each_check_has_its_page() -> None:
+    written = subprocess.run(
+        [sys.executable, "-c", "import json, write_checks; print(json.dumps(write_checks.pages()))"],
+        cwd=PAGE.parent,
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    pages = {path.name: path.read_text("utf-8") for path in (PAGE.parent / "checks").iterdir()}
+    assert pages == json.loads(written.stdout)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from .report import FAILED, NO_KUBELET, UNREACHABLE, line, view
+from .report.answers import FAILED, NO_KUBELET, UNREACHABLE, view
+from .report.texts import line
 
 
 def plan_text(nodes: Sequence[Mapping[str, Any]], skip_no_kubelet: bool = False) -> str:
     """Nodes of which the same is to be said stand together; those of which nothing is come last.
 
-    nodes: what report.collect() made of the results of rollout_info.
+    nodes: what answers.collect() made of the results of rollout_info.
     """
     stories: dict[str, list[str]] = {}
     quiet, without = [], []

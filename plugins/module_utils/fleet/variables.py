@@ -15,9 +15,12 @@ from typing import Iterable, Iterator
 # What an operator can set: the options of the roles, and the variables of the playbooks.
 _KNOWN = (
     "cpu_manager_become cpu_manager_canaries cpu_manager_check_capacity cpu_manager_hosts cpu_manager_manifests"
-    " cpu_manager_max_fail_percentage cpu_manager_serial cpu_manager_skip_hosts_without_kubelet drift_report_directory"
-    " drift_report_title kubelet_api_become kubelet_api_host kubelet_api_timeout kubelet_backup_keep"
-    " drift_report_skip_hosts_without_kubelet"
+    " cpu_manager_max_fail_percentage cpu_manager_save_directory cpu_manager_save_redact cpu_manager_serial"
+    " cpu_manager_skip_hosts_without_kubelet drift_report_directory"
+    " drift_report_ask_kubelets drift_report_baseline drift_report_fail_on drift_report_fleet drift_report_forms"
+    " drift_report_max_age drift_report_node_textfile drift_report_redact drift_report_sources"
+    " drift_report_title drift_report_waivers kubelet_api_become kubelet_api_host kubelet_api_timeout"
+    " kubelet_backup_keep"
     " kubelet_config_path kubelet_cpu_cfs_quota kubelet_cpu_cfs_quota_period kubelet_cpu_manager_policy"
     " kubelet_cpu_manager_policy_options kubelet_cpu_manager_reconcile_period kubelet_discard_assignments"
     " kubelet_drain kubelet_drain_delete_emptydir_data kubelet_drain_force kubelet_drain_grace_period"

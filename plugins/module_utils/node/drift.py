@@ -114,6 +114,7 @@ def report(
                 "wanted": ACCEPTED,
                 "found": "%s: %s" % (REFUSED, judgement.reason),
                 "source": None,
+                "refused_now": bool(_checkpoint_refusal(starts.found, checkpoint)),
             }
         )
         # Before the configuration: a running kubelet would write the file again, and a stopped one must not
@@ -124,9 +125,13 @@ def report(
     reserved = _found_reservation(found, starts.found)
     reserved_wanted = CPUSet.parse(plan.settings["reserved_system_cpus"]) if config is None else config.reserved
     cpus = _pools(topology, reserved, judgement.state)
-    found_refusal = _found_refusal(starts.found, checkpoint)
+    found_refusal = _found_refusal(starts.found)
     if found_refusal and refusal is None:
         notes.append(Note("kubelet-would-not-start", "%s: %s" % (NO_RESTART, found_refusal)))
+    elif not found_refusal:
+        found_refusal = _checkpoint_refusal(starts.found, checkpoint)
+        if found_refusal:
+            notes.append(Note("checkpoint-refused", "%s: %s" % (NO_RESTART, found_refusal)))
     notes += [
         *_reservation_notes(topology, reserved),
         *wanted_reservation_notes(topology, reserved_wanted, reserved),
@@ -290,13 +295,16 @@ def _machine_notes(topology: Topology, machine: Host) -> list[str]:
     return notes
 
 
-def _found_refusal(prediction: Prediction, checkpoint: bytes | None) -> str:
-    """Why the kubelet would not start again as the node was found; empty where nothing is against it."""
+def _found_refusal(prediction: Prediction) -> str:
+    """Why the kubelet would not start again with its configuration as it was found; empty where it would."""
     refusal = prediction.refusal
-    if refusal is not None:
-        return "%s: %s%s (%s)" % (refusal.where, refusal.context, refusal.text, refusal.cause)
+    return "" if refusal is None else "%s: %s%s (%s)" % (refusal.where, refusal.context, refusal.text, refusal.cause)
+
+
+def _checkpoint_refusal(prediction: Prediction, checkpoint: bytes | None) -> str:
+    """Why the kubelet would refuse its checkpoint with its configuration as it was found; empty where it would not."""
     config = None if prediction.checked is None else prediction.checked.cpu_manager
-    return "" if config is None else judge(checkpoint, config).reason
+    return readable(checkpoint).reason if config is None else judge(checkpoint, config).reason
 
 
 def _reservation_notes(topology: Topology, reserved: CPUSet) -> list[str]:

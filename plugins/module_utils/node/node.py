@@ -241,7 +241,8 @@ class Node:
 
     def own_notes(self) -> list[str]:
         """What is to be said of this node apart from its settings: of its kubelet, and of a change under way."""
-        notes: list[str] = [] if self._has_files() else [Note("kubelet-missing", str(self.missing()))]
+        is_missing = not self._has_files() and not self.tree.exists(LAST, follow=False)
+        notes: list[str] = [Note("kubelet-missing", str(self.missing()))] if is_missing else []
         notes += self._search.notes if self.installation is None else self.installation.notes
         if self.installation is not None and self.installation.pid is not None:
             # Imported here: on a saved node no kubelet runs.

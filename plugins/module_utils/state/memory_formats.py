@@ -97,25 +97,25 @@ _POD_ENTRIES = Field("podEntries", "PodEntries", Map("state.PodMemoryAssignments
 _CHECKSUM = Field("checksum", "Checksum", Whole("checksum.Checksum"))
 
 # What the kubelet calls its newest format, and the older ones, too, where it makes their sums.
-_STRUCT = "MemoryManagerCheckpoint"
-_FORMAT1 = (_POLICY, _MACHINE, _ENTRIES, _CHECKSUM)
-_FORMAT2 = (_POLICY, _MACHINE, _ENTRIES, _POD_ENTRIES, _CHECKSUM)
+STRUCT = "MemoryManagerCheckpoint"
+FORMAT1 = (_POLICY, _MACHINE, _ENTRIES, _CHECKSUM)
+FORMAT2 = (_POLICY, _MACHINE, _ENTRIES, _POD_ENTRIES, _CHECKSUM)
 _DATA = (_POLICY, _MACHINE, _ENTRIES, _POD_ENTRIES)
 _FORMAT3 = (
-    *(field._replace(below=_STRUCT + "V1") for field in _FORMAT1),
+    *(field._replace(below=STRUCT + "V1") for field in FORMAT1),
     Field("data", "Data", TEXT),
     Field("dataChecksum", "DataChecksum", Whole("checksum.Checksum")),
 )
 
 
-def _decoded(fields: Iterable[Field], name: str, data: Any) -> tuple[dict[str, Any], str]:
+def decoded(fields: Iterable[Field], name: str, data: Any) -> tuple[dict[str, Any], str]:
     """What is read into a struct, and what is wrong; maps are there from the start."""
     struct, problems = Struct("state." + name, tuple(fields)), Problems()
     first = {field.json: {} if isinstance(field.type, Map) else field.type.zero() for field in struct.fields}
     return struct.read(data, first, problems, Place()), problems.first
 
 
-def _sum(fields: Iterable[Field], value: Mapping[str, Any], name: str = _STRUCT) -> int:
+def sum_of(fields: Iterable[Field], value: Mapping[str, Any], name: str = STRUCT) -> int:
     struct = Struct("state." + name, tuple(fields))
     return fnv("(*%s)%s" % (struct.name, struct.spew({**value, _CHECKSUM.json: 0})))
 
@@ -147,29 +147,29 @@ def restore_memory(content: bytes | MemoryStateError, config: MemoryConfig) -> M
 
 
 def _read_format1(data: Any, minor: int, pod_level: bool = False) -> dict[str, Any]:
-    name = _STRUCT if minor < _V2_ON_REQUEST_IN else _STRUCT + "V1"
-    value, wrong = _decoded(_FORMAT1, name, data)
+    name = STRUCT if minor < _V2_ON_REQUEST_IN else STRUCT + "V1"
+    value, wrong = decoded(FORMAT1, name, data)
     if wrong:
         raise MemoryStateError(wrong)
     # Since 1.36 a checksum of 0 is as good as the right one.
     if minor >= _V2_ON_REQUEST_IN and not value["checksum"]:
         return value
     # 1.36.0 wrote the sum of this name.
-    names = {_STRUCT, name} if minor == _V2_ON_REQUEST_IN and not pod_level else {_STRUCT}
-    if all(value["checksum"] != _sum(_FORMAT1, value, one) for one in sorted(names)):
+    names = {STRUCT, name} if minor == _V2_ON_REQUEST_IN and not pod_level else {STRUCT}
+    if all(value["checksum"] != sum_of(FORMAT1, value, one) for one in sorted(names)):
         raise MemoryStateError(_CORRUPTED)
     return value
 
 
 def _read_format2(data: Any, name: str) -> tuple[dict[str, Any], bool]:
     """What is read, and whether all of it is right."""
-    value, wrong = _decoded(_FORMAT2, name, data)
-    return value, not wrong and value["checksum"] == _sum(_FORMAT2, value)
+    value, wrong = decoded(FORMAT2, name, data)
+    return value, not wrong and value["checksum"] == sum_of(FORMAT2, value)
 
 
 def _read_with_pods(data: Any) -> dict[str, Any]:
     """As the kubelet 1.36 with the gate: what it reads as format 1 is added to what it could not take as format 2."""
-    value, is_right = _read_format2(data, _STRUCT)
+    value, is_right = _read_format2(data, STRUCT)
     if is_right:
         return value
     old = _read_format1(data, _V2_ON_REQUEST_IN, pod_level=True)
@@ -177,7 +177,7 @@ def _read_with_pods(data: Any) -> dict[str, Any]:
 
 
 def _read_format3(data: Any) -> dict[str, Any]:
-    value, wrong = _decoded(_FORMAT3, _STRUCT, data)
+    value, wrong = decoded(_FORMAT3, STRUCT, data)
     if wrong:
         wrong = "failed to deserialize memory manager checkpoint: " + wrong
     else:
@@ -187,14 +187,14 @@ def _read_format3(data: Any) -> dict[str, Any]:
     if value["data"] or value["dataChecksum"]:
         # Then it is no older format.
         raise MemoryStateError("could not load v3 checkpoint: " + (wrong or _CORRUPTED))
-    value, is_right = _read_format2(data, _STRUCT + "V2")
+    value, is_right = _read_format2(data, STRUCT + "V2")
     return value if is_right else _read_format1(data, _V3_SINCE)
 
 
 def _read_data(text: str) -> tuple[dict[str, Any], str]:
     """What the member data says, and what is wrong with it."""
     try:
-        inner, wrong = _decoded(_DATA, _STRUCT + "Data", read_json(text.encode("utf-8")))
+        inner, wrong = decoded(_DATA, STRUCT + "Data", read_json(text.encode("utf-8")))
     except GoError as error:
         inner, wrong = {}, str(error)
     return inner, "failed to deserialize memory manager checkpoint data: " + wrong if wrong else ""
@@ -212,8 +212,8 @@ def write_memory(config: MemoryConfig, machine: dict[int, Any], pod_entries: dic
     pods = {"podEntries": dict(sorted(pod_entries.items()))} if pod_entries else {}
     if config.minor >= _V3_SINCE:
         data = json_text({**shown, **pods})
-        sums = {"checksum": _sum(_FORMAT1, value), "data": data, "dataChecksum": fnv("(string)" + data)}
+        sums = {"checksum": sum_of(FORMAT1, value), "data": data, "dataChecksum": fnv("(string)" + data)}
         return json_text({**shown, **sums}).encode("utf-8")
     if config.pod_level and config.minor == _V2_ON_REQUEST_IN:
-        return json_text({**shown, **pods, "checksum": _sum(_FORMAT2, value)}).encode("utf-8")
-    return json_text({**shown, "checksum": _sum(_FORMAT1, value)}).encode("utf-8")
+        return json_text({**shown, **pods, "checksum": sum_of(FORMAT2, value)}).encode("utf-8")
+    return json_text({**shown, "checksum": sum_of(FORMAT1, value)}).encode("utf-8")

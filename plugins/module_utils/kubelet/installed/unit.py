@@ -48,14 +48,14 @@ def unit_command(tree: Tree, service: str) -> list[str]:
     command: list[str] = []
     variables: dict[str, str] = {}
     files: list[str] = []
-    for name, value in _settings(tree, service):
+    for name, value in settings_of(tree, service):
         # An empty value takes back what came before.
         if name == "ExecStart":
             command = _command_words(value, service)
         elif name == "Environment":
-            variables = {**variables, **_assignments(value, service)} if value else {}
+            variables = {**variables, **assignments_of(value, service)} if value else {}
         elif name == "EnvironmentFile":
-            files = [*files, _resolved(value.lstrip(_MAY_BE_MISSING), service)] if value else []
+            files = [*files, resolved(value.lstrip(_MAY_BE_MISSING), service)] if value else []
     for path in files:
         variables.update(read_environment(_text(tree, path)))
     if not command:
@@ -70,17 +70,17 @@ def unit_command(tree: Tree, service: str) -> list[str]:
 def _command_words(value: str, service: str) -> list[str]:
     """The words of a command line; none where systemd does not understand it."""
     try:
-        return [_resolved(word, service) for word in words_of(value, _c_escape, strict=True)]
+        return [resolved(word, service) for word in words_of(value, _c_escape, strict=True)]
     except ValueError:
         return []
 
 
-def _assignments(value: str, service: str) -> dict[str, str]:
+def assignments_of(value: str, service: str) -> dict[str, str]:
     """The variables of a line, up to a word that systemd does not understand."""
     variables = {}
     try:
         for word in words_of(value, _strict_escape, strict=True):
-            found = _ASSIGNMENT.fullmatch(_resolved(word, service))
+            found = _ASSIGNMENT.fullmatch(resolved(word, service))
             if found:
                 variables[found.group(1)] = found.group(2)
     except ValueError:
@@ -111,18 +111,18 @@ def _strict_escape(text: str, position: int) -> tuple[str, int]:
     return chr(number + 0xDC00 if (byte or octal) and number > 0x7F else number), found.end()
 
 
-def _resolved(word: str, service: str) -> str:
+def resolved(word: str, service: str) -> str:
     """A word with its specifiers in place, and its bytes as text. Source: systemd.unit(5)."""
     names = {**_SPECIFIERS, "n": service + ".service", "N": service, "p": service}
     word = _SPECIFIER.sub(lambda found: names.get(found.group(1), found.group()), word)
     return word.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
 
 
-def _settings(tree: Tree, service: str) -> Iterator[tuple[str, str]]:
+def settings_of(tree: Tree, service: str) -> Iterator[tuple[str, str]]:
     """What the section of the service says, in order."""
     for text in _texts(tree, service + ".service"):
         section = ""
-        for line in _lines(text):
+        for line in lines_of(text):
             name, equals, value = line.partition("=")
             if line.startswith("["):
                 section = line
@@ -130,7 +130,7 @@ def _settings(tree: Tree, service: str) -> Iterator[tuple[str, str]]:
                 yield name.rstrip(), value.strip()
 
 
-def _lines(text: str) -> Iterator[str]:
+def lines_of(text: str) -> Iterator[str]:
     """The lines of a unit, each with those in which it goes on. A comment may stand between them."""
     begun = ""
     for line in text.replace("\r\n", "\n").split("\n"):

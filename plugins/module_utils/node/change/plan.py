@@ -22,7 +22,7 @@ from ...kubelet.settings import SETTINGS, differences, found_settings, needed_co
 from ...kubelet.start.finding import Finding, Unknown
 from ...kubelet.start.prediction import Prediction
 from ...state.config import CPUManagerConfig
-from ...state.verdict import ACCEPTED, readable
+from ...state.verdict import readable
 from ...tree import OverlaidTree, Tree
 from ..checkpoint_plan import loss_error, plan_valid
 from ..drift import (
@@ -43,6 +43,7 @@ from ..prediction import predicted_starts
 from ..sources import read_sources
 from ..start_report import memory_plan, with_states
 from .journal import CHANGING, Journal, read_journal
+from .memory import with_memory_state
 from .places import LAST, OPEN
 
 ROLLOUT, ROLLBACK = "rollout", "rollback"
@@ -156,7 +157,7 @@ def _refusal(error: CPUManagerError, journal: Journal | None) -> dict[str, str]:
     if journal is not None and journal.phase == CHANGING and error.kind in _OF_FILES:
         # What is there now may be better than what is saved: somebody may have corrected it since.
         remedy += ", or if the node is as it should be now, forget the change with rollout_journal, state: absent"
-    return {"kind": error.kind, "where": error.where, "text": error.problem, "remedy": remedy}
+    return {"kind": error.kind, "where": error.where, "text": error.what, "remedy": remedy}
 
 
 # --- a rollout, or a repair: one without wanted settings ------------------------------------------------------
@@ -176,7 +177,7 @@ def _rollout_plan(node: Node, wanted: Mapping[str, Any], refusals: list[CPUManag
         refusals.append(_unreadable(node, answer))
     else:
         memory = memory_plan(node, starts.planned)
-        answer = with_memory_state(answer, memory)
+        answer = with_memory_state(answer, memory, memory_plan(node, starts.found).reason)
         restarts = START_KUBELET in answer["actions"]
         config = _config(starts.planned)
         planned = checkpoint
@@ -286,7 +287,7 @@ def _rollback_plan(
         )
         return plan
     memory = memory_plan(after, starts.planned)
-    then = with_memory_state(then, memory)
+    then = with_memory_state(then, memory, memory.reason)
     config = _config(starts.planned)
     planned = checkpoint if config is None else plan_valid(checkpoint, config, discard=True).new
     prediction = with_states(after, starts.planned, planned, None)
@@ -345,19 +346,6 @@ def _states(drift: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 # --- what both have --------------------------------------------------------------------------------------------
-
-
-def with_memory_state(answer: Mapping[str, Any], memory: MemoryPlan) -> dict[str, Any]:
-    """Drift's report, with the memory manager's state in it where that has to go."""
-    if not memory.changed:
-        return dict(answer)
-    refusal = "refused: " + memory.reason
-    drift = [*answer["drift"], {"subject": "memory_state", "wanted": ACCEPTED, "found": refusal, "source": None}]
-    actions = answer["actions"] if START_KUBELET in answer["actions"] else [STOP_KUBELET, START_KUBELET]
-    at = 2 if RESET_CHECKPOINT in actions else 1
-    actions = [*actions[:at], RESET_MEMORY_STATE, *actions[at:]]
-    others = [action for action in answer["actions"] if action not in actions]
-    return {**answer, "status": DRIFT, "drift": drift, "actions": actions + others}
 
 
 def _both_losses(

@@ -16,7 +16,13 @@ import pytest
 PLUGINS = Path(__file__).parents[4] / "plugins"
 
 # What may follow a "; ": not what to do, but how things are now.
-STATES = ("nothing was written", "nothing was changed", "the old content is still there", "this link is not followed")
+STATES = (
+    "nothing was written",
+    "nothing was changed",
+    "nothing of it was read",
+    "the old content is still there",
+    "this link is not followed",
+)
 
 
 @lru_cache(maxsize=None)

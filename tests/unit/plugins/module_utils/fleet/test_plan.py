@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.plan import plan_text
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report import collect
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.answers import collect
 
 POLICY = {"subject": "cpu_manager_policy", "wanted": "static", "found": "none", "source": "/etc/kubelet.yaml"}
 OPTIONS = {"subject": "cpu_manager_policy_options", "wanted": {}, "found": {"full-pcpus-only": "true"}}

@@ -236,9 +236,23 @@ def test_drift_of_checkpoint() -> None:
             "wanted": "accepted",
             "found": 'refused: current set of available CPUs "0-7" doesn\'t match with CPUs in state "0-6"',
             "source": None,
+            "refused_now": True,
         }
     ]
     assert found["actions"] == ["stop_kubelet", "reset_checkpoint", "start_kubelet"]
+
+
+def test_a_checkpoint_that_only_the_wanted_settings_refuse() -> None:
+    found = told(SETTINGS, "", write_checkpoint("none", State(cpus(""), {})))
+    assert [(row["subject"], row.get("refused_now")) for row in found["drift"]][-1] == ("checkpoint", False)
+    assert found["found_refusal"] == ""
+
+
+def test_a_checkpoint_that_only_the_found_settings_refuse() -> None:
+    found = told({"cpu_manager_policy": "none"}, STATIC, write_checkpoint("none", State(cpus(""), {})))
+    assert [row["subject"] for row in found["drift"]] == ["cpu_manager_policy"]
+    assert [getattr(note, "check", "") for note in found["notes"]] == ["checkpoint-refused"]
+    assert found["found_refusal"]
 
 
 def test_drift_of_both() -> None:

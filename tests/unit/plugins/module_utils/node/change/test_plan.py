@@ -24,11 +24,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.j
     save_files,
     write_journal,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.memory import with_memory_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import LAST
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import (
     Terms,
     rollout_report,
-    with_memory_state,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.memory_state import MemoryPlan
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
@@ -167,7 +167,7 @@ def test_a_change_of_a_kubelet_that_would_not_start_before_either(tree: Tree) ->
         {
             "kind": "would_not_start",
             "where": finding["where"],
-            "text": "%(where)s: the kubelet would not start: %(context)s%(text)s (%(cause)s)" % finding,
+            "text": "the kubelet would not start: %(context)s%(text)s (%(cause)s)" % finding,
             "remedy": "%(remedy)s, or go back to what was before the last change with the playbook rollback" % finding,
         }
         for finding in fatal
@@ -638,10 +638,14 @@ def test_both_states_are_reset_before_the_configuration(tree: Tree) -> None:
 
 def test_what_has_to_go_of_the_memory_manager_comes_with_a_restart_before_all_else() -> None:
     report = {"status": "clean", "drift": [], "actions": ["reconcile"], "notes": []}
-    assert with_memory_state(report, MemoryPlan(b"{", "")) == report
-    assert with_memory_state(report, MemoryPlan(b"{", "it is damaged")) == {
+    assert with_memory_state(report, MemoryPlan(b"{", ""), "") == report
+    note = with_memory_state(report, MemoryPlan(b"{", ""), "it is damaged")["notes"][0]
+    assert getattr(note, "check", "") == "memory-state-refused"
+    assert note == "as the node is, its kubelet would not start again: it is damaged"
+    row = {"subject": "memory_state", "wanted": "accepted", "found": "refused: it is damaged", "source": None}
+    assert with_memory_state(report, MemoryPlan(b"{", "it is damaged"), "") == {
         "status": "drift",
-        "drift": [{"subject": "memory_state", "wanted": "accepted", "found": "refused: it is damaged", "source": None}],
+        "drift": [{**row, "refused_now": False}],
         "actions": ["stop_kubelet", "reset_memory_state", "start_kubelet", "reconcile"],
         "notes": [],
     }

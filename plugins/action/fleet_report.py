@@ -1,0 +1,120 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Makes the report of a fleet from the result files of its nodes. The module of this name documents it."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any, Callable, Iterable, Mapping
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ..module_utils.errors import CPUManagerError, InputError
+from ..module_utils.fleet.report.assemble import Terms, assemble, fails
+from ..module_utils.fleet.report.baseline import read_baseline
+from ..module_utils.fleet.report.checks import CHECKS
+from ..module_utils.fleet.report.json_form import json_form
+from ..module_utils.fleet.report.junit import junit
+from ..module_utils.fleet.report.markdown import markdown
+from ..module_utils.fleet.report.metrics import fleet_metrics
+from ..module_utils.fleet.report.output import put_file
+from ..module_utils.fleet.report.progress import Progress
+from ..module_utils.fleet.report.results import find_files, read_results
+from ..module_utils.fleet.report.terminal import fleet_table
+from ..module_utils.fleet.report.times import duration_of
+from ..plugin_utils.page import page
+
+_ROLE = Path(__file__).parent.parent.parent / "roles" / "drift_report"
+_PARTS = {"template": "templates/fleet.html.j2", "style": "files/report.css", "script": "files/report.js"}
+
+
+def _page(report: Mapping[str, Any]) -> Iterable[str]:
+    return [page(report, {name: (_ROLE / path).read_text("utf-8") for name, path in _PARTS.items()})]
+
+
+# The forms that are files: the name of each, and what makes it.
+FORMS: dict[str, tuple[str, Callable[[Mapping[str, Any]], Iterable[str]]]] = {
+    "json": ("drift.json", json_form),
+    "html": ("drift.html", _page),
+    "junit": ("drift.xml", lambda report: junit(report, {name: check._asdict() for name, check in CHECKS.items()})),
+    "prometheus": ("drift.prom", lambda report: [fleet_metrics(report)]),
+    "markdown": ("drift.md", lambda report: [markdown(report)]),
+}
+TABLE = "table"
+GATES = ("danger", "drift", "never")
+
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "directory": {"type": "path", "required": True},
+    "sources": {"type": "list", "elements": "path", "default": []},
+    "hosts": {"type": "list", "elements": "str"},
+    "max_age": {"type": "str", "default": ""},
+    "forms": {"type": "list", "elements": "str", "choices": [*FORMS, TABLE], "default": ["json", "html", TABLE]},
+    "title": {"type": "str", "default": "CPU drift report"},
+    "fleet": {"type": "str", "default": ""},
+    "baseline": {"type": "path"},
+    "fail_on": {"type": "str", "choices": [*GATES], "default": "never"},
+    "validate_only": {"type": "bool", "default": False},
+}
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
+    """Runs on the controller alone."""
+
+    _supports_check_mode = True
+    _supports_async = False
+    _requires_connection = False
+
+    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
+        """The result of the task: the summary of the report, and where its files are."""
+        super().run(tmp, task_vars)
+        _checked, given = self.validate_argument_spec(_ARGUMENTS)
+        try:
+            terms = _terms(given)
+            if given["validate_only"]:
+                return {"changed": False}
+            report = assemble(read_results(_files(given), given["fleet"]), terms)
+            files = {}
+            for form in given["forms"]:
+                if form in FORMS:
+                    name, make = FORMS[form]
+                    files[form] = os.path.join(given["directory"], name)
+                    put_file(files[form], make(report))
+        except CPUManagerError as error:
+            raise AnsibleActionFail(str(error)) from error
+        Progress(given["directory"], str(os.getppid()), 0).end()
+        if TABLE in given["forms"]:
+            # As plain text: the result of a task is shown in the form that the user has chosen for results.
+            Display().display(fleet_table(report).rstrip("\n"))
+        for path in files.values():
+            Display().display("Report: %s" % path)
+        summary = report["summary"]
+        is_failed = fails(report, given["fail_on"])
+        result = {"changed": False, "failed": is_failed, "summary": summary, "files": files}
+        if is_failed:
+            states = ", ".join("%d %s" % (count, state) for state, count in summary["states"].items())
+            result["msg"] = "the outcome of the report is %s: %s; fail_on is %s" % (
+                summary["outcome"],
+                states,
+                given["fail_on"],
+            )
+        return result
+
+
+def _files(given: Mapping[str, Any]) -> list[str]:
+    """The result files, each once."""
+    return list(dict.fromkeys(find_files(given["sources"] or [given["directory"]])))
+
+
+def _terms(given: Mapping[str, Any]) -> Terms:
+    try:
+        max_age = duration_of(given["max_age"]) if given["max_age"] else None
+    except InputError as error:
+        raise InputError(error.what, "max_age", error.remedy) from error
+    baseline = read_baseline(given["baseline"]) if given["baseline"] else None
+    return Terms(given["title"], time.time(), given["fleet"], given["hosts"], max_age, baseline)

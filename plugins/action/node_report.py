@@ -1,0 +1,141 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Looks at a node, and writes what it answered as a file on the controller. The module of this name documents it."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, Mapping
+
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ..module_utils.errors import CPUManagerError
+from ..module_utils.fleet.report.answers import FAILED, UNREACHABLE, collected
+from ..module_utils.fleet.report.assemble import Terms, assemble
+from ..module_utils.fleet.report.configz import read_configz
+from ..module_utils.fleet.report.metrics import node_metrics
+from ..module_utils.fleet.report.progress import Progress
+from ..module_utils.fleet.report.results import Result, write_result
+from ..module_utils.fleet.report.texts import text
+from ..module_utils.fleet.report.times import time_of
+from ..module_utils.fleet.report.waivers import checked_waivers
+from ..module_utils.fleet.variables import misspelled
+from ..module_utils.node.redaction import words_redacted
+
+_MODULE = "kubenode.cpu_manager.rollout_info"
+# Of the arguments, those that are not for the node.
+_OWN: dict[str, dict[str, Any]] = {
+    "directory": {"type": "path", "required": True},
+    "fleet": {"type": "str", "default": ""},
+    "waivers": {"type": "list", "default": []},
+    "hide_names": {"type": "bool", "default": False},
+    "textfile": {"type": "path"},
+    "ask_kubelet": {"type": "bool", "default": False},
+    "node_name": {"type": "str"},
+    "kubeconfig": {"type": "path"},
+    "context": {"type": "str"},
+}
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
+    """Runs in the worker of the node, so that the parent of all workers gets a few words only."""
+
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
+        """The result of the task. What is wrong with the node does not make it fail."""
+        super().run(tmp, task_vars)
+        host = str(task_vars["inventory_hostname"])
+        own, for_node = self._arguments()
+        try:
+            name = dict(for_node.get("option_names") or {}).get("waivers", "waivers")
+            waivers = checked_waivers(own["waivers"], name)
+            for_node["hide_names"] = own["hide_names"]
+            answer = self._look(for_node, task_vars)
+            node = collected(host, answer)
+            is_read = node["status"] not in (FAILED, UNREACHABLE)
+            running = self._running(own, host, answer) if is_read and own["ask_kubelet"] else {}
+            now = time.time()
+            result = Result(host, time_of(now), answer, running, waivers)
+            path = write_result(own["directory"], result, own["fleet"])
+        except CPUManagerError as error:
+            raise AnsibleActionFail("%s: %s" % (host, error)) from error
+        self._show_progress(own["directory"], task_vars, now)
+        told = {"changed": False, "status": node["status"], "message": text(node.get("message", "")), "file": path}
+        if own["textfile"] and node["status"] != UNREACHABLE:
+            (shown,) = assemble([result], Terms("", now))["nodes"]
+            told.update(
+                self._copy(node_metrics({**shown, "answer": node}, result.looked_at), own["textfile"], task_vars)
+            )
+        return told
+
+    def _arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        given = dict(self._task.args)
+        own = {name: given.pop(name) for name in _OWN if name in given}
+        validated = ArgumentSpecValidator(_OWN).validate(own)
+        if validated.error_messages:
+            raise AnsibleActionFail("; ".join(validated.error_messages))
+        return validated.validated_parameters, given
+
+    def _look(self, for_node: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer of the node, or why there is none, as a module's result."""
+        wrong = misspelled(str(name) for name in task_vars)
+        if wrong:
+            said = "%(name)s is no variable of this collection, and %(meant)s is: rename it"
+            return {"failed": True, "msg": "; ".join(said % pair for pair in wrong)}
+        try:
+            answer = self._execute_module(module_name=_MODULE, module_args=dict(for_node), task_vars=task_vars)
+        except AnsibleConnectionFailure as error:
+            return {"unreachable": True, "msg": str(error)}
+        except AnsibleError as error:
+            return {"failed": True, "msg": str(error)}
+        _hide_secrets(answer)
+        return dict(answer)
+
+    def _copy(self, content: str, path: str, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        """Write a file on the node, as the module copy does; what the result has to have of it."""
+        task = self._task.copy()
+        task.args = {"content": content, "dest": path, "mode": "0644"}
+        action = self._shared_loader_obj.action_loader.get(
+            "ansible.legacy.copy",
+            task=task,
+            connection=self._connection,
+            play_context=self._play_context,
+            loader=self._loader,
+            templar=self._templar,
+            shared_loader_obj=self._shared_loader_obj,
+        )
+        copied = action.run(task_vars=task_vars)
+        return {name: copied[name] for name in ("changed", "failed", "msg") if name in copied}
+
+    def _running(self, own: Mapping[str, Any], host: str, answer: dict[str, Any]) -> dict[str, Any]:
+        """The settings of the running kubelet; a note in the answer where they cannot be read."""
+        try:
+            return read_configz(own["node_name"] or host, own["kubeconfig"], own["context"])
+        except CPUManagerError as error:
+            for name, value in (("notes", str(error)), ("note_checks", "running-kubelet-unread")):
+                before = answer.get(name)
+                answer[name] = [*(before if isinstance(before, list) else []), value]
+            return {}
+
+    def _show_progress(self, directory: str, task_vars: Mapping[str, Any], now: float) -> None:
+        hosts = task_vars.get("ansible_play_hosts_all") or ()
+        # All workers of a run have one parent.
+        line = Progress(directory, str(os.getppid()), len(hosts)).advance(now)
+        if line:
+            Display().display(line)
+
+
+def _hide_secrets(answer: Mapping[str, Any]) -> None:
+    """Take secrets out of the command line of the kubelet, such as k3s' token."""
+    kubelet = answer.get("kubelet")
+    words = kubelet.get("command_line") if isinstance(kubelet, dict) else None
+    if isinstance(words, list) and isinstance(kubelet, dict):
+        kubelet["command_line"] = words_redacted([str(word) for word in words])

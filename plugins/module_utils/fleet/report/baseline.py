@@ -1,0 +1,72 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""An earlier report of the same fleet, with which a new one is compared. Pure but for reading it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Collection, Iterable, Mapping
+
+from ...errors import InputError
+from .texts import mapping
+
+_KIND = "kubenode.cpu_manager/report"
+_MAJOR = "1"
+# Four times the report of 10,000 nodes, in bytes.
+_LARGEST = 256 << 20
+
+
+class Baseline:
+    """The findings of an earlier report, {host: {(check, subject)}}."""
+
+    def __init__(self, report: Mapping[str, Any]) -> None:
+        self._findings: dict[str, set[tuple[str, str]]] = {}
+        for node in map(mapping, items_of(report, "nodes")):
+            findings = map(mapping, items_of(node, "findings"))
+            keys = {(str(finding.get("check")), str(finding.get("subject"))) for finding in findings}
+            self._findings.setdefault(str(node.get("host")), set()).update(keys)
+
+    def compare(self, nodes: Iterable[dict[str, Any]], unknown_states: Collection[str]) -> int:
+        """Mark each finding of these nodes as new or known. Returns how many of the earlier ones are gone.
+
+        Of a node that could not be read nothing is gone. A node that is no longer in the report is left out.
+        """
+        gone = 0
+        for node in nodes:
+            before = self._findings.get(node["host"], set())
+            now = set()
+            for finding in node["findings"]:
+                key = (finding["check"], finding["subject"])
+                finding["since"] = "known" if key in before else "new"
+                now.add(key)
+            gone += 0 if node["state"] in unknown_states else len(before - now)
+        return gone
+
+
+def items_of(part: Mapping[str, Any], name: str) -> list[Any]:
+    """A list in a report of ours, whatever its length."""
+    value = part.get(name)
+    return value if isinstance(value, list) else []
+
+
+def read_baseline(path: str) -> Baseline:
+    """The report in a file. Raises InputError for what is no report of this schema."""
+    remedy = "give the drift.json of an earlier report"
+    try:
+        with open(path, encoding="utf-8") as file:
+            is_large = os.fstat(file.fileno()).st_size > _LARGEST
+            report = None if is_large else json.load(file)
+    except OSError as error:
+        raise InputError("cannot be read: %s" % error.strerror, path, remedy) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError("is no JSON, or cut off", path, remedy) from error
+    if is_large:
+        raise InputError("has more than %d bytes" % _LARGEST, path, remedy)
+    if not isinstance(report, dict) or report.get("kind") != _KIND:
+        raise InputError("is no drift report", path, remedy)
+    if str(report.get("schema_version")).partition(".")[0] != _MAJOR:
+        raise InputError("has another schema than version %s" % _MAJOR, path, remedy)
+    return Baseline(report)

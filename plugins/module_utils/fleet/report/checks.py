@@ -1,0 +1,388 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The checks of a report: their ids, and for people what each means. Pure.
+
+This is the only list: reports, waivers, the pages below docs/checks and the tests are made from it. An id stays what it
+is once it was released.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# The kubelet does not start, or will not start again.
+DANGER = "danger"
+# The node is not as wanted.
+WARNING = "warning"
+# What is worth knowing, and no difference from what is wanted.
+NOTE = "note"
+SEVERITIES = (DANGER, WARNING, NOTE)
+
+# The place of the variable of the role kubelet that the finding is about.
+_VARIABLE = "{variable}"
+_ROLLOUT = (
+    "Run the playbook kubenode.cpu_manager.rollout on the node, or set %s to the value that was found." % _VARIABLE
+)
+_RESTART = (
+    "Restart the kubelet. Drain the node first if the CPU manager's policy, its options, or the reserved CPUs changed."
+)
+_REPAIR = "Run the playbook kubenode.cpu_manager.repair on the node."
+
+
+class Check(NamedTuple):
+    """One check. title: what a finding of it says, in one sentence. why: what it means for the node."""
+
+    id: str
+    severity: str
+    title: str
+    why: str
+    remedy: str
+    # The subjects of drift that are findings of it; one that ends in a space is a beginning.
+    subjects: tuple[str, ...] = ()
+
+    def remedy_for(self, subject: str = "") -> str:
+        """What to do about a finding, with the name of the variable where the subject is a setting."""
+        is_setting = subject in self.subjects and _VARIABLE in self.remedy
+        variable = "kubelet_" + subject if is_setting else "the variable of the role kubelet"
+        return self.remedy.replace(_VARIABLE, variable)
+
+
+_ALL = (
+    # --- danger ---------------------------------------------------------------------------------------
+    Check(
+        "configuration-unreadable",
+        DANGER,
+        "The kubelet's configuration cannot be read",
+        "A kubelet that reads this file does not start. A kubelet that runs goes on with what it read before, and does"
+        " not come back after its next restart.",
+        "Correct the file that is named as the source, put it back from a backup beside it, or run the playbook"
+        " kubenode.cpu_manager.rollback.",
+        ("configuration",),
+    ),
+    Check(
+        "kubelet-would-not-start",
+        DANGER,
+        "The kubelet would not start again",
+        "The kubelet's own checks at its start refuse these files on this machine. A kubelet that runs now does not"
+        " come back after its next restart, such as a reboot.",
+        "Correct what the message names, or run the playbook kubenode.cpu_manager.rollback.",
+        ("start",),
+    ),
+    Check(
+        "checkpoint-refused",
+        DANGER,
+        "The kubelet would refuse the CPU manager's checkpoint",
+        "A kubelet with the wanted settings ends at its start with the message that is shown, again and again"
+        " until the file is repaired or removed.",
+        _REPAIR + " It keeps the exclusive CPUs of containers where they can be kept.",
+        ("checkpoint",),
+    ),
+    Check(
+        "memory-state-refused",
+        DANGER,
+        "The kubelet would refuse the memory manager's state",
+        "A kubelet with the wanted settings ends at its start with the message that is shown.",
+        _REPAIR,
+        ("memory_state",),
+    ),
+    # --- not as wanted --------------------------------------------------------------------------------
+    Check(
+        "checkpoint-outdated",
+        WARNING,
+        "The CPU manager's checkpoint does not go with the wanted settings",
+        "With the settings that it has now, the kubelet takes the file. With the wanted ones it would refuse it, so a"
+        " rollout repairs or resets it while the kubelet is stopped.",
+        "Run the playbook kubenode.cpu_manager.rollout on the node. Do not change the settings by hand.",
+    ),
+    Check(
+        "memory-state-outdated",
+        WARNING,
+        "The memory manager's state does not go with the wanted settings",
+        "With the settings that it has now, the kubelet takes the file. With the wanted ones it would refuse it, so a"
+        " rollout removes it while the kubelet is stopped.",
+        "Run the playbook kubenode.cpu_manager.rollout on the node. Do not change the settings by hand.",
+    ),
+    Check(
+        "policy-differs",
+        WARNING,
+        "The CPU manager's policy is not the wanted one",
+        "Only the static policy gives containers CPUs of their own.",
+        _ROLLOUT,
+        ("cpu_manager_policy",),
+    ),
+    Check(
+        "policy-options-differ",
+        WARNING,
+        "The options of the CPU manager's policy are not the wanted ones",
+        "The options decide which CPUs a container gets, such as whole cores only.",
+        _ROLLOUT,
+        ("cpu_manager_policy_options",),
+    ),
+    Check(
+        "reconcile-period-differs",
+        WARNING,
+        "The CPU manager's reconcile period is not the wanted one",
+        "The kubelet corrects the CPUs of containers once in this period.",
+        _ROLLOUT,
+        ("cpu_manager_reconcile_period",),
+    ),
+    Check(
+        "topology-manager-differs",
+        WARNING,
+        "A setting of the topology manager is not the wanted one",
+        "The topology manager decides whether CPUs, memory and devices of a pod have to be near each other, and refuses"
+        " pods for which they are not.",
+        _ROLLOUT,
+        ("topology_manager_policy", "topology_manager_scope", "topology_manager_policy_options"),
+    ),
+    Check(
+        "memory-manager-differs",
+        WARNING,
+        "A setting of the memory manager, or reserved memory, is not the wanted one",
+        "Reserved memory has to add up over the NUMA nodes, or the kubelet does not start.",
+        _ROLLOUT,
+        ("memory_manager_policy", "reserved_memory", "kube_reserved_memory", "system_reserved_memory"),
+    ),
+    Check(
+        "reservation-differs",
+        WARNING,
+        "The reserved CPUs are not the wanted ones",
+        "Reserved CPUs are never given to one container alone: the system and the kubelet run there.",
+        _ROLLOUT,
+        ("reserved_system_cpus", "kube_reserved_cpu", "system_reserved_cpu"),
+    ),
+    Check(
+        "cfs-quota-differs",
+        WARNING,
+        "A setting of CPU quotas is not the wanted one",
+        "With quotas the kernel throttles containers at their CPU limits.",
+        _ROLLOUT,
+        ("cpu_cfs_quota", "cpu_cfs_quota_period"),
+    ),
+    Check(
+        "field-differs",
+        WARNING,
+        "A field of the configuration that goes with a setting is not as it has to be",
+        "Some settings need a feature gate or another field, without which the kubelet ignores or refuses them.",
+        "Run the playbook kubenode.cpu_manager.rollout on the node.",
+    ),
+    Check(
+        "cpuset-differs",
+        WARNING,
+        "A container has other CPUs than the checkpoint gives it",
+        "The kernel enforces what the cgroup has. The container shares CPUs that should be its own, or runs on those of"
+        " others.",
+        "Run the playbook kubenode.cpu_manager.repair on the node, or install the role kubenode.cpu_manager.reconcile.",
+        ("container ",),
+    ),
+    Check(
+        "cgroup-differs",
+        WARNING,
+        "A cgroup above containers, or one of the host, has other CPUs than it should have",
+        "What a cgroup does not have, no cgroup below it can have. What the host's cgroups have, the system may use.",
+        "Give the cgroup the wanted CPUs, and its systemd unit too.",
+        ("cgroup ",),
+    ),
+    Check(
+        "isolated-cpus-differ",
+        WARNING,
+        "The kernel isolates CPUs that are reserved for the system",
+        "The kernel balances no load over isolated CPUs, and the system is to run on the reserved ones.",
+        "Take the reserved CPUs out of isolcpus= and nohz_full= on the kernel's command line, or reserve others.",
+        ("isolated", "nohz_full"),
+    ),
+    Check(
+        "kubelet-not-restarted",
+        WARNING,
+        "The kubelet has not been restarted since its files changed",
+        "A kubelet reads its files only when it starts: it runs with other settings than the files have.",
+        _RESTART,
+    ),
+    Check(
+        "running-kubelet-differs",
+        WARNING,
+        "The running kubelet has another setting than its files",
+        "The kubelet itself was read through the API server. It runs with what its files had when it started.",
+        _RESTART,
+    ),
+    Check(
+        "change-interrupted",
+        WARNING,
+        "A change of this node is under way or was interrupted",
+        "The node may have a part of the old and a part of the new settings, and may be cordoned.",
+        "If no playbook is running, run the last one again: it takes the change back first, then goes on.",
+    ),
+    Check(
+        "change-refused",
+        WARNING,
+        "A rollout would refuse to change the node",
+        "Something that the message names would make the change harmful or without effect.",
+        "Do what the message says.",
+    ),
+    # --- notes ----------------------------------------------------------------------------------------
+    Check(
+        "reservation-splits-cores",
+        NOTE,
+        "The reservation splits cores",
+        "Containers get the other threads of the cores on which the system runs, and are disturbed by it.",
+        "Reserve whole cores with kubelet_reserved_system_cpus or kubelet_reservation.",
+    ),
+    Check(
+        "wanted-reservation-splits-cores",
+        NOTE,
+        "The wanted reservation would split cores",
+        "After the rollout containers would get the other threads of the cores on which the system runs.",
+        "Reserve whole cores with kubelet_reserved_system_cpus or kubelet_reservation.",
+    ),
+    Check(
+        "cores-uneven",
+        NOTE,
+        "The cores have unequal numbers of online threads",
+        "The kubelet counts with their average: under the static policy it can hand out a CPU that is in use.",
+        "Switch the threads of a core on or off together.",
+    ),
+    Check(
+        "cpus-unseen",
+        NOTE,
+        "Some CPUs belong to no NUMA node",
+        "The kubelet does not see them.",
+        "Correct the firmware's tables, or boot with numa=off.",
+    ),
+    Check(
+        "topology-odd",
+        NOTE,
+        "What the kernel says of the CPUs contradicts itself",
+        "The kubelet may take the machine for another one than it is.",
+        "Update the firmware and the kernel, and compare with the hardware's documentation.",
+    ),
+    Check(
+        "field-ignored",
+        NOTE,
+        "The kubelet ignores a field of its configuration",
+        "The name is misspelt or stands in another place, and so the setting has no effect.",
+        "Rename or remove the field.",
+    ),
+    Check(
+        "start-uncertain",
+        NOTE,
+        "Whether the kubelet would start cannot be determined",
+        "It depends on something that the files of the node do not show.",
+        "Try one node first: cpu_manager_canaries.",
+    ),
+    Check(
+        "version-assumed",
+        NOTE,
+        "The version of the kubelet is not known",
+        "The rules of the newest known version are taken.",
+        "Set kubelet_target_version.",
+    ),
+    Check(
+        "version-untested",
+        NOTE,
+        "The rules are not tested against this version of the kubelet",
+        "An answer about its start or its choice of CPUs may be wrong.",
+        "Try one node first: cpu_manager_canaries.",
+    ),
+    Check(
+        "shared-pool-isolated",
+        NOTE,
+        "The shared pool has isolated CPUs",
+        "The kernel balances no load over them: the threads of a container stay on one CPU.",
+        "Boot without isolcpus=, or reserve these CPUs.",
+    ),
+    Check(
+        "exclusive-not-isolated",
+        NOTE,
+        "Some exclusive CPUs are not isolated, and others are",
+        "Containers with exclusive CPUs are disturbed by the kernel's work to different degrees.",
+        "Isolate all CPUs that are not reserved, or none.",
+    ),
+    Check(
+        "host-not-fenced",
+        NOTE,
+        "The processes of the host may run on exclusive CPUs",
+        "The kubelet keeps pods off the CPUs of others, but not the system's services.",
+        "Give the host's slices the reserved CPUs only (AllowedCPUs= of systemd).",
+    ),
+    Check(
+        "kubepods-narrow",
+        NOTE,
+        "The cgroup of all pods lacks CPUs that containers are given",
+        "Containers in it cannot use the CPUs that it lacks, without any error.",
+        "Give the cgroup all CPUs, and its systemd unit too.",
+    ),
+    Check(
+        "exclusive-cpus-idle",
+        NOTE,
+        "A pod of which nothing runs has exclusive CPUs",
+        "No other container can get these CPUs until the kubelet removes the pod.",
+        "A running kubelet removes a pod that is gone within minutes. If it does not, restart it.",
+    ),
+    Check(
+        "process-bound",
+        NOTE,
+        "The first process of a container is bound to fewer CPUs than its cgroup has",
+        "It uses only these, whatever the kubelet gives it.",
+        "Look for CPUAffinity= in the unit of the container runtime, or for taskset in the container.",
+    ),
+    Check(
+        "cpusets-left-over",
+        NOTE,
+        "Containers have fewer CPUs than the node, although the policy gives none out",
+        "A static policy that was switched off, or another tool, has left these cpusets.",
+        "Restart the containers.",
+    ),
+    Check(
+        "cgroups-unreadable",
+        NOTE,
+        "The cgroups of containers cannot be read",
+        "Whether containers have their CPUs is not known.",
+        "Do what the message says.",
+    ),
+    Check(
+        "running-kubelet-unread",
+        NOTE,
+        "The running kubelet could not be read",
+        "Whether it has the settings of its files is not known.",
+        "Do what the message says, or do not set drift_report_ask_kubelets.",
+    ),
+    Check(
+        "kubelet-ambiguous",
+        NOTE,
+        "Several processes look like a kubelet",
+        "The report is about the one that is named.",
+        "End the other process, or name the files with kubelet_config_path and kubelet_root_dir.",
+    ),
+    Check(
+        "kubelet-missing",
+        NOTE,
+        "No kubelet was found",
+        "There is nothing to compare.",
+        "Take the host out of cpu_manager_hosts, or set cpu_manager_skip_hosts_without_kubelet: true.",
+    ),
+    Check(
+        "settings-elsewhere",
+        NOTE,
+        "Another system writes the kubelet's files",
+        "Its next run writes the files anew: without the same settings there, the change is lost.",
+        "Give that system the same settings; the report has them in its form.",
+    ),
+    Check(
+        "noted",
+        NOTE,
+        "Something else is worth knowing",
+        "It has no check of its own.",
+        "Read the message.",
+    ),
+)
+
+CHECKS = {check.id: check for check in _ALL}
+_BY_SUBJECT = {subject: check for check in _ALL for subject in check.subjects}
+
+
+def check_of_subject(subject: str) -> Check:
+    """The check of a subject of drift, as drift_info names it."""
+    kind, space, _rest = subject.partition(" ")
+    return _BY_SUBJECT.get(kind + space) or CHECKS["field-differs"]

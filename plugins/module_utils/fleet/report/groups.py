@@ -1,0 +1,99 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The shapes of a fleet's nodes: which nodes are alike, and how their CPUs are drawn. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Iterable, Mapping
+
+from ...kubelet.settings import SETTINGS
+from ...topology.layout import layout
+from ...topology.model import Topology
+from .answers import machine_of
+from .texts import WRONG, line, mapping, text
+
+_MOST_CPUS = 8192
+_MOST_GROUPS = 1024
+_KINDS = {"socket": "socket", "numa_node": "NUMA node", "l3_cache": "L3"}
+# Of a topology, what makes two machines different.
+_PARTS = ("online", "offline", "cores", "sockets", "numa_nodes", "l3_caches", "isolated")
+
+
+class Groups:
+    """Gives each node the number of its group, and collects the groups."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._groups: list[dict[str, Any]] = []
+
+    def number_of(self, answer: Mapping[str, Any]) -> int:
+        """The group of the node that gave this answer."""
+        topology = mapping(answer.get("topology"))
+        kubelet, found = mapping(answer.get("kubelet")), mapping(answer.get("found"))
+        described = {
+            "kernel": line(answer.get("kernel") or ""),
+            "kubelet": " ".join(line(kubelet[key]) for key in ("distribution", "version") if kubelet.get(key)),
+            "runtime": _runtime(kubelet.get("cri_socket")),
+            "settings": {name: text(found[name]) for name in SETTINGS if name in found},
+        }
+        key = json.dumps([{part: topology.get(part) for part in _PARTS}, described], sort_keys=True)
+        number = self._numbers.setdefault(key, len(self._groups))
+        if number == len(self._groups):
+            machine = {"id": number, "machine": machine_of(topology), "map": cpu_map(topology)}
+            self._groups.append({**machine, **described})
+        return number
+
+    def counted(self, nodes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The groups of these nodes, the smallest first, numbered in this order; the nodes get the new numbers."""
+        nodes = [node for node in nodes if node["group"] is not None]
+        states: dict[int, dict[str, int]] = {}
+        for node in nodes:
+            counts = states.setdefault(node["group"], {})
+            counts[node["state"]] = counts.get(node["state"], 0) + 1
+        # Of equally many nodes in the order of the nodes, which does not depend on that of the files.
+        order = sorted(states, key=lambda number: sum(states[number].values()))
+        numbers = {old: new for new, old in enumerate(order)}
+        for node in nodes:
+            node["group"] = numbers[node["group"]]
+        return [
+            {**self._groups[old], "id": new, "nodes": sum(states[old].values()), "states": states[old]}
+            for old, new in numbers.items()
+        ]
+
+
+def _runtime(socket: Any) -> str:
+    """ "containerd" of /run/k3s/containerd/containerd.sock."""
+    name = line(socket or "").rpartition("/")[2].partition(".sock")[0]
+    return {"crio": "cri-o"}.get(name, name)
+
+
+def cpu_map(described: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How CPUs are drawn: {"boxes", "offline"}; None where the topology cannot be read.
+
+    A box is {"core": CPUs} or {"kind", "name", "members": boxes}.
+    """
+    if not described:
+        return None
+    try:
+        if any(len(mapping(described.get(kind))) > _MOST_GROUPS for kind in ("sockets", "numa_nodes", "l3_caches")):
+            return None
+        topology = Topology.from_dict({**described, "problems": ()})
+        if len(topology.online | topology.offline) > _MOST_CPUS:
+            return None
+        return {"boxes": _boxes(layout(topology)), "offline": list(topology.offline)}
+    except WRONG:
+        return None
+
+
+def _boxes(members: Iterable[Any]) -> list[dict[str, Any]]:
+    boxes: list[dict[str, Any]] = []
+    for member in members:
+        if isinstance(member, list):
+            boxes.append({"core": member})
+        else:
+            name = "%s %s" % (_KINDS[member["kind"]], "?" if member["id"] is None else member["id"])
+            boxes.append({"kind": member["kind"], "name": name, "members": _boxes(member["members"])})
+    return boxes

@@ -1,0 +1,186 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The report of a fleet as JUnit XML: a suite for each node, a case for each check. Pure.
+
+Source: the schema junit-10.xsd of Jenkins' xUnit plugin; GitLab reads the same. Times, without a zone, are UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+from .answers import NO_KUBELET
+from .assemble import UNKNOWN_STATES
+from .checks import NOTE
+from .findings import is_open
+from .terminal import cell, said_in_words, until
+from .texts import line, text
+
+PASSED, FAILURE, ERROR, SKIPPED = "passed", "failure", "error", "skipped"
+# The case of a node that could not be read.
+NODE_READ = "node-read"
+# The suite of result files that are not used.
+RESULT_FILES = "result files"
+
+_LONGEST_TEXT = 4000
+_MOST_FINDINGS = 50
+# No XML has it.
+_MARK = "\0"
+_TIME = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
+
+
+class _Case(NamedTuple):
+    name: str
+    result: str = PASSED
+    kind: str = ""
+    message: str = ""
+    text: str = ""
+
+
+class _Suite(NamedTuple):
+    name: str
+    moment: str
+    cases: Sequence[_Case]
+    notes: Sequence[Mapping[str, Any]] = ()
+
+
+def junit(report: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """The XML in pieces, each a text of at most one node; they are written as UTF-8.
+
+    checks: {id: {"severity", "title"}} of all checks that there are; each that is no note is a case of each node.
+    A finding that counts is a failure, a waived one is skipped, and notes are the output of the suite. All is skipped
+    where there is no kubelet; a node of which nothing can be said today has one case alone, with an error.
+    """
+    titles = {check: about["title"] for check, about in checks.items()}
+    passed = tuple(_Case(check) for check, about in checks.items() if about["severity"] != NOTE)
+    skipped = tuple(_Case(case.name, SKIPPED, "", NO_KUBELET) for case in passed)
+    suites = [
+        _Suite(
+            node["host"],
+            node["looked_at"] or report["made"],
+            _cases(node, skipped if node["state"] == NO_KUBELET else passed, titles),
+            [finding for finding in node["findings"] if finding["severity"] == NOTE],
+        )
+        for node in report["nodes"]
+    ]
+    if report["problems"]:
+        suites.append(_Suite(RESULT_FILES, report["made"], tuple(map(_problem, report["problems"]))))
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n'
+    # The schema has no attribute for the skipped ones of all suites.
+    totals = _totals((case for suite in suites for case in suite.cases), ("tests", "failures", "errors"))
+    yield "<testsuites name=%s %s>\n" % (_attribute(report["title"]), totals)
+    # Of most nodes there is nothing to say: their cases are made only once, with a mark in place of the name.
+    usual = {cases: (_totals(cases), _cases_text(cases, _MARK)) for cases in {passed, skipped}}
+    for suite in suites:
+        name = _attribute(suite.name)
+        if suite.cases is passed or suite.cases is skipped:
+            totals, body = usual[suite.cases]
+            body = body.replace(_MARK, name)
+        else:
+            totals, body = _totals(suite.cases), _cases_text(suite.cases, name)
+        moment = _TIME.match(suite.moment)
+        timestamp = ' timestamp="%s"' % moment.group() if moment else ""
+        yield "<testsuite name=%s %s%s hostname=%s>\n%s%s</testsuite>\n" % (
+            name, totals, timestamp, name, body, _output(suite.notes),
+        )  # fmt: skip
+    yield "</testsuites>\n"
+
+
+# --- cases --------------------------------------------------------------------------------------------
+
+
+def _cases(node: Mapping[str, Any], usual: Sequence[_Case], titles: Mapping[str, str]) -> Sequence[_Case]:
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for finding in node["findings"]:
+        if finding["severity"] != NOTE:
+            found.setdefault(finding["check"], []).append(finding)
+    if node["state"] in UNKNOWN_STATES:
+        # A result that is too old has findings, too.
+        texts = [node["message"], *(_described(finding) for findings in found.values() for finding in findings)]
+        return [_Case(NODE_READ, ERROR, node["state"], cell(node["message"] or node["state"]), _joined(texts))]
+    if not found:
+        return usual
+    cases = {case.name: case for case in usual}
+    cases.update({check: _case(check, findings, titles.get(check, "")) for check, findings in found.items()})
+    return list(cases.values())
+
+
+def _problem(problem: Mapping[str, str]) -> _Case:
+    return _Case(cell(problem["file"]), ERROR, "result-file", cell(problem["text"]), problem["remedy"])
+
+
+def _case(check: str, findings: Sequence[Mapping[str, Any]], title: str) -> _Case:
+    """The findings of one check, all in one case."""
+    counting = [finding for finding in findings if is_open(finding)]
+    if not counting:
+        waived = findings[0]["waived"]
+        return _Case(check, SKIPPED, "waived", "%s: %s" % (until(waived), cell(waived["reason"])))
+    message = said_in_words(counting[0])
+    if len(counting) > 1:
+        message += "; and %d more" % (len(counting) - 1)
+    texts = [title, *(_described(finding) for finding in findings[:_MOST_FINDINGS])]
+    return _Case(check, FAILURE, counting[0]["severity"], message, _joined(texts))
+
+
+def _described(finding: Mapping[str, Any]) -> str:
+    rows = [(name, finding[name]) for name in ("subject", "wanted", "found", "source", "text", "remedy")]
+    if finding["waived"]:
+        rows.append(("waived", "%s: %s" % (until(finding["waived"]), finding["waived"]["reason"])))
+    return "\n".join("%s: %s" % (name, text[:_LONGEST_TEXT]) for name, text in rows if text)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return "\n\n".join(text for text in texts if text)
+
+
+# --- XML ----------------------------------------------------------------------------------------------
+
+
+def _totals(cases: Iterable[_Case], names: Sequence[str] = ("tests", "failures", "errors", "skipped")) -> str:
+    """The attributes that count."""
+    counts = Counter(case.result for case in cases)
+    numbers = {
+        "tests": sum(counts.values()),
+        "failures": counts[FAILURE],
+        "errors": counts[ERROR],
+        "skipped": counts[SKIPPED],
+    }
+    return "".join('%s="%d" ' % (name, numbers[name]) for name in names) + 'time="0"'
+
+
+def _cases_text(cases: Sequence[_Case], classname: str) -> str:
+    return "".join(
+        '<testcase classname=%s name=%s time="0"%s\n' % (classname, _attribute(case.name), _result(case))
+        for case in cases
+    )
+
+
+def _result(case: _Case) -> str:
+    if case.result == PASSED:
+        return "/>"
+    kind = " type=%s" % _attribute(case.kind) if case.kind or case.result != SKIPPED else ""
+    start = "><%s%s message=%s" % (case.result, kind, _attribute(case.message))
+    return "%s>%s</%s></testcase>" % (start, _text(case.text), case.result) if case.text else start + "/></testcase>"
+
+
+def _output(notes: Sequence[Mapping[str, Any]]) -> str:
+    texts = [
+        "%s: %s%s" % (finding["check"], said_in_words(finding), " (waived)" if finding["waived"] else "")
+        for finding in notes
+    ]
+    return "<system-out>%s</system-out>\n" % _text("\n".join(texts)) if texts else ""
+
+
+def _text(value: str) -> str:
+    # Of what XML 1.0 forbids, text() leaves nothing. It is quick with a single line.
+    return escape("\n".join(map(text, value.split("\n"))))
+
+
+def _attribute(value: str) -> str:
+    """With its quotation marks."""
+    return quoteattr(line(value))

@@ -1,0 +1,37 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Writes the files of a report, on the controller."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import Iterable
+
+from ...files import cannot_write
+
+_MODE = 0o644
+
+
+def put_file(path: str, parts: Iterable[str]) -> None:
+    """Write a text to `path`, whole or not at all; its directory is made where there is none.
+
+    A reader sees the old or the new text. A link in the place of the file is replaced, not followed. Raises NodeError.
+    """
+    temporary = "%s.%d~" % (path, os.getpid())
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
+        try:
+            # Half a character, as JSON may have it, is no UTF-8.
+            with open(descriptor, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+                file.writelines(parts)
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise cannot_write(path, error) from error

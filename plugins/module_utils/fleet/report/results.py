@@ -1,0 +1,175 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The result files of nodes: one for each node and look, so that a fleet can be looked at in parts.
+
+A file holds {"schema_version", "kind", "fleet", "host", "looked_at", "answer", "running", "waivers"}; its schema is
+docs/schema/node-1.json. `running` has the settings that the running kubelet reports, empty where it was not read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from urllib.parse import quote
+
+from ...errors import CPUManagerError, InputError, NodeError, RefusedError
+from .output import put_file
+from .texts import WRONG, line
+from .times import seconds_of
+
+KIND = "kubenode.cpu_manager/node"
+SCHEMA_VERSION = "1.0"
+_MAJOR = SCHEMA_VERSION.partition(".")[0]
+# Of the directory of a report, where the files are.
+NODES = "nodes"
+_SUFFIX = ".json"
+# More than the answer of any real node has, in bytes.
+LARGEST = 16 << 20
+# What Ansible adds to an answer. The arguments are in the inventory, and may be secret.
+_OF_ANSIBLE = frozenset(("invocation", "exception", "warnings", "deprecations", "ansible_facts", "changed"))
+# Of a file's name; the system takes 255.
+_LONGEST_NAME = 200
+
+
+class Result(NamedTuple):
+    """What one look at one node gave."""
+
+    host: str
+    looked_at: str
+    answer: Mapping[str, Any]
+    running: Mapping[str, Any]
+    waivers: Sequence[Any]
+
+
+class Problem(NamedTuple):
+    """A result file that was not used."""
+
+    file: str
+    text: str
+    remedy: str
+
+
+def file_name(host: str) -> str:
+    """Of a host's result file: no host name leads out of the directory, whatever the inventory calls it."""
+    # Half a character, as JSON may have it, is a part of a name, too.
+    name = quote(host, safe="", errors="surrogatepass")
+    name = name if host.strip(".") else name.replace(".", "%2E")
+    if len(name) > _LONGEST_NAME:
+        # Imported here: hardly any name is so long.
+        from hashlib import sha256
+
+        name = name[:_LONGEST_NAME] + "-" + sha256(host.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return name + _SUFFIX
+
+
+def write_result(directory: str, result: Result, fleet: str = "") -> str:
+    """Write a result file below `directory`, whole or not at all. Returns its path. Raises NodeError."""
+    path = os.path.join(directory, NODES, file_name(result.host))
+    answer = {name: value for name, value in result.answer.items() if name not in _OF_ANSIBLE and name[:1] != "_"}
+    content = {"schema_version": SCHEMA_VERSION, "kind": KIND, "fleet": fleet, **result._asdict()}
+    try:
+        text = _json({**content, "answer": answer})
+    except WRONG as error:
+        # A node may be hostile: what nobody can read again would make it a node without a result.
+        answer = {"failed": True, "msg": "the answer of the node cannot be written: %s" % error}
+        text = _json({**content, "answer": answer, "running": {}})
+    put_file(path, [text, "\n"])
+    return path
+
+
+def _json(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, sort_keys=True, default=str, allow_nan=False)
+
+
+def find_files(sources: Iterable[str]) -> Iterator[str]:
+    """The result files in these places: a file, or a directory with NODES in it or anywhere below.
+
+    Links to directories are not followed. A directory that cannot be read is given itself, so that it is a problem.
+    Raises InputError for a place that is not there.
+    """
+    unread: list[str] = []
+    for source in sources:
+        if not os.path.isdir(source):
+            if not os.path.lexists(source):
+                raise InputError("there is no such file or directory", source, "give where the reports of a fleet are")
+            yield source
+            continue
+        for directory, names, files in os.walk(source, onerror=lambda error: unread.append(str(error.filename))):
+            names.sort()
+            if os.path.basename(os.path.abspath(directory)) == NODES:
+                yield from (os.path.join(directory, name) for name in sorted(files) if name.endswith(_SUFFIX))
+    yield from unread
+
+
+def read_results(paths: Iterable[str], fleet: str = "") -> Iterator[Result | Problem]:
+    """What each of these files holds, or why it is not used. fleet: the one whose files count; empty for any."""
+    for path in paths:
+        try:
+            yield read_result(path, fleet)
+        except CPUManagerError as error:
+            yield Problem(path, error.what, error.remedy)
+
+
+def read_result(path: str, fleet: str = "") -> Result:
+    """What a result file holds. Raises NodeError for one that is damaged, RefusedError for one that is not meant."""
+    content = _parsed(path)
+    again = "look at the node again with the playbook drift_report"
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        raise RefusedError(
+            "is no result of a node", path, "give only what the role drift_report wrote below %s" % NODES
+        )
+    version = content.get("schema_version")
+    if not isinstance(version, str) or version.partition(".")[0] != _MAJOR:
+        remedy = "make the report with a collection that is as new as the one that wrote the file"
+        raise RefusedError(
+            "has the schema version %s, and this is %s" % (_short(version), SCHEMA_VERSION), path, remedy
+        )
+    host, looked_at = content.get("host"), content.get("looked_at")
+    if not isinstance(host, str) or os.path.basename(path) != file_name(host):
+        raise RefusedError("is the result of another host, %s" % _short(host), path, "do not rename result files")
+    if fleet and content.get("fleet") != fleet:
+        what = "is of the fleet %s, not of %s" % (_short(content.get("fleet")), fleet)
+        raise RefusedError(what, path, "take it out of the given places")
+    try:
+        seconds_of(looked_at)
+    except InputError as error:
+        raise NodeError("does not say when the node was looked at", path, again) from error
+    answer, running, waivers = content.get("answer"), content.get("running", {}), content.get("waivers", [])
+    if not isinstance(answer, dict) or not isinstance(running, dict) or not isinstance(waivers, list):
+        raise NodeError("has no answer of the node", path, again)
+    return Result(host, str(looked_at), answer, running, waivers)
+
+
+def _parsed(path: str) -> Any:
+    again = "look at the node again with the playbook drift_report, or take the file away"
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise NodeError("is not a regular file", path, again)
+            if status.st_size > LARGEST:
+                raise NodeError("has %d bytes, more than any node answers" % status.st_size, path, again)
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise NodeError("cannot be read: %s" % error.strerror, path, "correct its mode, or take it away") from error
+    try:
+        return json.loads(content.decode("utf-8"), parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        text = error.doc.strip()
+        is_cut = text[:1] in ("", "{") and (text[-1:] != "}" or error.pos >= len(error.doc.rstrip()))
+        what = "is cut off" if is_cut else "is no JSON"
+        raise NodeError("%s, at character %d" % (what, error.pos), path, again) from error
+    except (ValueError, RecursionError) as error:
+        raise NodeError("is no JSON", path, again) from error
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _short(value: Any) -> str:
+    return '"%s"' % line(value[:80]) if isinstance(value, str) else line(value)[:80]

@@ -1,0 +1,117 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A node that node_save has saved: with what its files do not say, and it said when it was live."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
+
+from ..errors import CPUManagerError, Note
+from ..kubelet.installed.process import Search
+from ..tree import SAID, Tree
+from .node import Node
+
+if TYPE_CHECKING:
+    from ..kubelet.start.finding import Host
+
+KIND = "kubenode.cpu_manager/saved-node"
+FORMAT = 1
+
+_VERSION = re.compile(r"1\.[0-9]{1,3}(?:\.[0-9]{1,5})?")
+_CHECK = re.compile("[a-z-]{0,60}")
+_MOST_NOTES, _LONGEST_NOTE = 20, 1000
+
+
+class Said(NamedTuple):
+    """What a live node says that is in none of its files."""
+
+    # Of the kubelet that ran; empty where it is not known.
+    version: str = ""
+    # What was strange about the processes that looked like a kubelet, with the id of the check.
+    notes: Sequence[str] = ()
+    # The bytes of the file system with the kubelet's directory; None where it is not known.
+    storage: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as an archive has it."""
+        notes = [{"check": getattr(note, "check", ""), "text": str(note)} for note in self.notes]
+        return {"version": self.version, "notes": notes, "storage": self.storage}
+
+
+def said_of(node: Node) -> Said:
+    """What a node says beside its files."""
+    installation = node.installation
+    notes = node._search.notes if installation is None else installation.notes
+    try:
+        storage = node.machine().storage
+    except CPUManagerError:  # such as of a machine that shows no CPU
+        storage = None
+    running = installation is not None and installation.pid is not None
+    return Said((node.version or "") if running else "", notes, storage)
+
+
+def read_said(tree: Tree) -> Said:
+    """What a saved node said. Raises NodeError for a file that node_save has not written."""
+    try:
+        data = json.loads(tree.read_bytes(SAID).decode("utf-8"))
+        if data["kind"] != KIND or data["format"] != FORMAT:
+            raise ValueError("it is of another kind or format")
+        said = data["said"]
+        version, storage, notes = said["version"], said["storage"], said["notes"]
+        if version and not _VERSION.fullmatch(version):
+            raise ValueError("it gives no version of a kubelet")
+        if storage is not None and (not isinstance(storage, int) or not 0 <= storage < 1 << 63):
+            raise ValueError("it gives no size of a file system")
+        return Said(version, [_note(one["check"], one["text"]) for one in notes[:_MOST_NOTES]], storage)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise tree.damaged(SAID, "is not what node_save writes: %s" % error) from error
+
+
+def _note(check: str, text: str) -> str:
+    if not _CHECK.fullmatch(check) or not isinstance(text, str):
+        raise ValueError("%r is no note" % check[:60])
+    text = text[:_LONGEST_NOTE]
+    return Note(check, text) if check else text
+
+
+class SavedNode(Node):
+    """A node whose kubelet ran when it was saved, by what was written down then."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        config_path: str | None = None,
+        kubelet_root: str | None = None,
+        minor: int | None = None,
+        command_line: Sequence[str] = (),
+    ) -> None:
+        self._said = read_said(tree)
+        super().__init__(tree, config_path, kubelet_root, minor, command_line)
+        notes = tuple(self._said.notes)
+        self._search = Search(self._search.kubelet, notes)
+        if self.installation is not None:
+            self.installation = self.installation._replace(notes=notes)
+
+    def on(self, tree: Tree) -> Node:
+        """The same node with other files."""
+        return SavedNode(tree, *self._given)
+
+    def of_version(self, minor: int) -> Node:
+        """The same node with a kubelet 1.`minor`."""
+        config_path, kubelet_root, _minor, command_line = self._given
+        return SavedNode(self.tree, config_path, kubelet_root, minor, command_line)
+
+    def machine(self) -> Host:
+        """What the kubelet makes of the machine."""
+        if self._host is None:
+            self._host = super().machine()._replace(storage=self._said.storage)
+        return self._host
+
+    def _running_version(self) -> str | None:
+        if self.installation is None or self.installation.pid is None:
+            return None
+        return self._said.version or None

@@ -1,0 +1,158 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: fleet_report
+short_description: Make the report of a fleet from the result files of its nodes
+version_added: 0.1.0
+author:
+  - the kubenode.cpu_manager developers (@kubenode)
+description:
+  - Reads the files that M(kubenode.cpu_manager.node_report) wrote, any number of them, from runs of any parts of a
+    fleet. Of several results of one node the newest counts.
+  - Writes the report in the forms that are chosen. All are made from the same data, and have the same outcome.
+  - It runs on the controller. It reads no node, and writes the report in check mode, too.
+  - A result file that is damaged, of another fleet, or of a newer schema is named in the report. The others are
+    reported, and the outcome is not C(clean).
+extends_documentation_fragment:
+  - kubenode.cpu_manager.attributes
+attributes:
+  check_mode:
+    support: none
+    details:
+      - The report is what the module is for, so it is written in check mode, too.
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+    details:
+      - The same results give the same report, apart from the time at which it was made.
+options:
+  directory:
+    description: Where the report goes.
+    type: path
+    required: true
+  sources:
+    description:
+      - Where the result files are. Files, or directories with a directory C(nodes) anywhere below.
+      - The default is O(directory).
+    type: list
+    elements: path
+    default: []
+  hosts:
+    description:
+      - The hosts that the report has to have. One without a result is C(missing); results of others are left out.
+      - By default all of which there are results.
+    type: list
+    elements: str
+  max_age:
+    description:
+      - The age from which a result is too old, such as V(24h) or V(7d). Its node is C(stale).
+      - By default no result is too old.
+    type: str
+    default: ''
+  forms:
+    description:
+      - V(json) is C(drift.json), with the schema C(docs/schema/report-1.json) of this collection.
+      - V(html) is C(drift.html), one file that loads nothing.
+      - V(junit) is C(drift.xml), with a suite for each node and a case for each check.
+      - V(prometheus) is C(drift.prom), for the textfile collector of the node exporter.
+      - V(markdown) is C(drift.md), for a ticket or a pull request.
+      - V(table) is shown, as plain text.
+    type: list
+    elements: str
+    choices: [json, html, junit, prometheus, markdown, table]
+    default: [json, html, table]
+  title:
+    description: The title of the report.
+    type: str
+    default: CPU drift report
+  fleet:
+    description:
+      - A name of the fleet. Result files of another fleet are not used. By default files of any fleet are.
+    type: str
+    default: ''
+  baseline:
+    description:
+      - The C(drift.json) of an earlier report. Each finding is then new or known, and the number of those that are gone
+        is told.
+    type: path
+  fail_on:
+    description:
+      - V(drift) makes the task fail where a node is not as wanted, V(danger) only where a kubelet would not start or
+        would refuse its checkpoint.
+      - With both the task fails where a node could not be read, is missing or stale, or a result file was not used.
+    type: str
+    choices: [danger, drift, never]
+    default: never
+  validate_only:
+    description:
+      - Only check the options and the baseline, so that what is wrong is known before the nodes are looked at.
+    type: bool
+    default: false
+notes:
+  - RV(summary.exit_status) is the exit status for programs. 0 is as wanted, 1 is not known, 2 is drift, 3 is danger.
+    The worst of all nodes counts.
+seealso:
+  - module: kubenode.cpu_manager.node_report
+"""
+
+EXAMPLES = r"""
+- name: Merge the reports of three controllers
+  kubenode.cpu_manager.fleet_report:
+    directory: /srv/reports/all
+    sources: [/srv/reports/eu, /srv/reports/us, /srv/reports/ap]
+    hosts: "{{ groups.workers }}"
+    max_age: 24h
+    forms: [json, html, junit]
+    fail_on: danger
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+summary:
+  description: The whole fleet in numbers.
+  returned: unless O(validate_only)
+  type: dict
+  contains:
+    nodes:
+      description: How many nodes there are.
+      type: int
+      sample: 300
+    states:
+      description:
+        - How many nodes have each state. C(clean), C(nothing wanted), C(no kubelet), C(drift), C(refused), C(failed),
+          C(unreachable), C(missing) or C(stale).
+      type: dict
+      sample: {"drift": 12, "clean": 288}
+    checks:
+      description:
+        - How many nodes have a finding of each check, the worst first, with how many are waived, and how many are new.
+      type: list
+      elements: dict
+      sample: [{"check": "policy-differs", "severity": "warning", "nodes": 12, "waived": 1, "new": 3}]
+    gone:
+      description: How many findings of the baseline are gone. None without a baseline.
+      type: int
+      sample: 4
+    outcome:
+      description: C(clean), C(unknown), C(drift) or C(danger).
+      type: str
+      sample: drift
+    exit_status:
+      description: The exit status that stands for the outcome.
+      type: int
+      sample: 2
+files:
+  description: The files that were written, by form.
+  returned: unless O(validate_only)
+  type: dict
+  sample: {"json": "/srv/reports/all/drift.json", "html": "/srv/reports/all/drift.html"}
+"""

@@ -1,0 +1,137 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_report
+short_description: Look at a node, and write what it answered as a file on the controller
+version_added: 0.1.0
+author:
+  - the kubenode.cpu_manager developers (@kubenode)
+description:
+  - Runs M(kubenode.cpu_manager.rollout_info) on the node, and writes its whole answer below O(directory), on the
+    controller. The result of the task has a few words only, so that ten thousand nodes do not fill the memory of
+    Ansible.
+  - M(kubenode.cpu_manager.fleet_report) makes the report of these files.
+  - Takes every option of M(kubenode.cpu_manager.rollout_info), too, with the same meaning. Those of the group
+    C(kubenode.cpu_manager.cpu_manager) can be given under C(module_defaults).
+  - A node that cannot be reached or read does not make the task fail. It is in the file, and in RV(status).
+extends_documentation_fragment:
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.settings
+  - kubenode.cpu_manager.attributes
+attributes:
+  check_mode:
+    support: full
+    details:
+      - Reads the node, and writes the file on the controller in check mode, too. O(textfile) is not written.
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+options:
+  directory:
+    description: The directory of the report, on the controller. The file goes to C(nodes) below it.
+    type: path
+    required: true
+  fleet:
+    description: A name of the fleet, which goes into the file.
+    type: str
+    default: ''
+  waivers:
+    description:
+      - Findings on this node that are accepted for now. They are reported as waived until the end of their last day,
+        and count again afterwards.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      check:
+        description: The id of the check, such as V(policy-differs).
+        type: str
+        required: true
+      reason:
+        description: Why, for people.
+        type: str
+        required: true
+      until:
+        description: The last day, such as V(2026-12-31).
+        type: str
+        required: true
+      subject:
+        description: The only subject that is meant, such as C(cpu_manager_policy). By default all subjects.
+        type: str
+  hide_names:
+    description:
+      - Whether the file has hashes in place of the names of pods, namespaces and containers; see
+        M(kubenode.cpu_manager.rollout_info).
+    type: bool
+    default: false
+  textfile:
+    description:
+      - A file on the node, for the textfile collector of its node exporter. By default none is written. In check mode
+        it is not written.
+    type: path
+  ask_kubelet:
+    description:
+      - Whether the settings of the running kubelet are read through the API server, from
+        C(/api/v1/nodes/NAME/proxy/configz).
+      - It takes the Python library C(kubernetes) on the controller, and the right to get C(nodes/proxy). Whoever has
+        this right can run commands in every pod of the node.
+    type: bool
+    default: false
+  node_name:
+    description: The name of the node in the cluster. By default the name of the host in the inventory.
+    type: str
+  kubeconfig:
+    description: The kubeconfig on the controller. By default that of the user.
+    type: path
+  context:
+    description: The context in the kubeconfig. By default the current one.
+    type: str
+seealso:
+  - module: kubenode.cpu_manager.fleet_report
+  - module: kubenode.cpu_manager.rollout_info
+"""
+
+EXAMPLES = r"""
+- name: Look at each node
+  kubenode.cpu_manager.node_report:
+    directory: /srv/reports/today
+    cpu_manager_policy: static
+    waivers:
+      - check: reconcile-period-differs
+        reason: "ticket 4711: the next rollout brings it"
+        until: "2026-12-31"
+
+- name: Make the report
+  kubenode.cpu_manager.fleet_report:
+    directory: /srv/reports/today
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+status:
+  description:
+    - The status that M(kubenode.cpu_manager.rollout_info) returned, or C(failed) or C(unreachable).
+  returned: always
+  type: str
+  sample: drift
+message:
+  description: Why the node could not be read. Empty where it could.
+  returned: always
+  type: str
+  sample: ''
+file:
+  description: The file on the controller.
+  returned: always
+  type: str
+  sample: /srv/reports/today/nodes/worker-3.json
+"""

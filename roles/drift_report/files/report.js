@@ -1,0 +1,398 @@
+// Copyright (c) 2026, the kubenode.cpu_manager developers
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Search, filters and the details of nodes for the page of a fleet.
+//
+// What is shown is a function of the part of the URL behind "#": filters and open nodes, as in #check=a&node=worker-3.
+// Each text of a node becomes text: nothing here makes HTML of a string.
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const rows = Array.from(document.querySelectorAll("#nodes .node"));
+  const groups = Array.from(document.querySelectorAll("#nodes .group"));
+  const chunks = Array.from(document.querySelectorAll("#nodes .rows, #nodes .names"));
+  const lists = Array.from(document.querySelectorAll("#nodes .calm"), (list) =>
+    ({ list, open: list.open, size: list.querySelector(".size"), all: list.querySelectorAll(".node").length }));
+  const form = document.getElementById("tools");
+  const count = document.getElementById("count");
+  const FILTERS = ["q", "state", "severity", "check", "findings", "group"];
+  const MOST_OPEN = 50; // nodes in one URL
+  const MOST_CPUS = 8192;
+  const USES = ["exclusive", "reserved", "shared", "offline"];
+
+  // --- what is looked for -----------------------------------------------------------------------------
+
+  const value = (number) => data.values[number];
+  const groupTexts = data.groups.map((group) => group.text.toLowerCase());
+  const rowOf = new Map();
+  const nodes = data.nodes.map((node, number) => {
+    const findings = (node.findings || []).map(value);
+    const words = [node.host, node.state, ...findings.map((finding) => finding.check)];
+    if (!rowOf.has(node.host)) rowOf.set(node.host, number);
+    return { node, findings, text: words.join("\n").toLowerCase(), shown: true };
+  });
+
+  function filtersOf(hash) {
+    const parameters = new URLSearchParams(hash.replace(/^#/, ""));
+    const filters = { node: [...new Set(parameters.getAll("node"))].slice(-MOST_OPEN) };
+    for (const name of FILTERS) filters[name] = parameters.get(name) || "";
+    return filters;
+  }
+
+  // Findings that are waived match where they are wanted by name only: they count for nothing else, too.
+  function findingMatches(finding, filters) {
+    if (filters.findings === "waived" ? !finding.waived : finding.waived) return false;
+    return (!filters.check || finding.check === filters.check) &&
+      (!filters.severity || finding.severity === filters.severity) &&
+      (!filters.findings || filters.findings === "waived" || finding.since === filters.findings);
+  }
+
+  function matcher(filters) {
+    const terms = filters.q.toLowerCase().split(/\s+/).filter(Boolean);
+    const termsOfGroups = groupTexts.map((text) => terms.filter((term) => !text.includes(term)));
+    const states = filters.state ? filters.state.split(",") : null;
+    const ofFinding = filters.check || filters.severity || filters.findings;
+    return ({ node, findings, text }) =>
+      (!filters.group || data.groups[node.group].id === filters.group) &&
+      (!states || states.includes(node.state)) &&
+      termsOfGroups[node.group].every((term) => text.includes(term)) &&
+      (!ofFinding || findings.some((finding) => findingMatches(finding, filters)));
+  }
+
+  // --- showing it -------------------------------------------------------------------------------------
+
+  let now = filtersOf("");
+
+  function show(filters) {
+    now = filters;
+    const isFiltered = FILTERS.some((name) => filters[name]);
+    const matches = matcher(filters);
+    const open = new Set(filters.node.filter((host) => rowOf.has(host)).map((host) => rowOf.get(host)));
+    const inGroup = new Array(groups.length).fill(0);
+    const inChunk = new Map();
+    let found = 0;
+    nodes.forEach((entry, number) => {
+      const row = rows[number];
+      const isMatch = matches(entry);
+      // A node that is open stays: a link to it works with every filter.
+      const isShown = isMatch || open.has(number);
+      if (isShown !== entry.shown) row.hidden = !(entry.shown = isShown);
+      if (isMatch) found += 1;
+      if (isShown) {
+        inGroup[entry.node.group] += 1;
+        inChunk.set(row.parentNode, (inChunk.get(row.parentNode) || 0) + 1);
+      }
+      if (open.has(number) !== Boolean(entry.isOpen)) (entry.isOpen ? close : unfold)(number);
+    });
+    groups.forEach((group, number) => { group.hidden = !inGroup[number]; });
+    for (const chunk of chunks) chunk.hidden = !inChunk.has(chunk);
+    for (const { list, open: isOpen, size, all } of lists) {
+      let shown = 0;
+      for (const chunk of list.querySelectorAll(".names")) shown += inChunk.get(chunk) || 0;
+      list.hidden = !shown;
+      if (isFiltered) list.open = true;
+      else if (!list.querySelector(".open")) list.open = isOpen;
+      size.textContent = shown === all ? String(all) : shown + " of " + all;
+    }
+    const name = nodes.length === 1 ? " node" : " nodes";
+    count.textContent = isFiltered ? found + " of " + nodes.length + name : nodes.length + name;
+    document.getElementById("reset").hidden = !isFiltered;
+    document.getElementById("nothing").hidden = found + open.size > 0;
+    for (const name of FILTERS) setField(form.elements[name], filters[name]);
+  }
+
+  function setField(field, wanted) {
+    // What is being typed stays as it is.
+    if (field.value === wanted || (field.type === "search" && field === document.activeElement)) return;
+    field.value = wanted;
+    // A link may hold several states, or what this report does not have.
+    if (field.value === wanted) return;
+    field.append(new Option(wanted.replaceAll(",", ", "), wanted));
+    field.value = wanted;
+  }
+
+  function go(filters) {
+    const parameters = new URLSearchParams();
+    for (const name of FILTERS) if (filters[name]) parameters.set(name, filters[name]);
+    for (const host of filters.node) parameters.append("node", host);
+    const hash = parameters.toString();
+    history.replaceState(null, "", hash ? "#" + hash : location.href.replace(/#.*/, ""));
+    show(filters);
+  }
+
+  // --- one node ---------------------------------------------------------------------------------------
+
+  function make(tag, name, ...children) {
+    const made = document.createElement(tag);
+    if (name) made.className = name;
+    made.append(...children.filter((child) => child !== null && child !== ""));
+    return made;
+  }
+
+  function unfold(number) {
+    const entry = nodes[number];
+    entry.isOpen = true;
+    const row = rows[number];
+    row.classList.add("open");
+    row.append(detail(entry));
+    row.firstElementChild.setAttribute("aria-expanded", "true");
+    const list = row.closest("details");
+    if (list) list.open = true;
+  }
+
+  function close(number) {
+    nodes[number].isOpen = false;
+    rows[number].classList.remove("open");
+    rows[number].lastElementChild.remove();
+    rows[number].firstElementChild.setAttribute("aria-expanded", "false");
+  }
+
+  function detail({ node, findings }) {
+    const shown = make("div", "detail");
+    const group = data.groups[node.group];
+    const lookedAt = (node.looked_at || "").replace("T", " ").replace("Z", " UTC");
+    shown.append(make("p", "dim", lookedAt ? "Read " + lookedAt + ". " : "", "State: " + node.state + "."));
+    if (node.message) shown.append(make("p", "message", node.message));
+    for (const refusal of node.refusals === undefined ? [] : value(node.refusals)) {
+      shown.append(make("p", "message refusal", "Cannot be changed: " + refusal));
+    }
+    if (findings.length) {
+      shown.append(make("h4", "", "Findings"), make("ul", "", ...findings.map(ofFinding)));
+    }
+    if (node.actions) shown.append(make("p", "", make("b", "", "To do: "), node.actions + "."));
+    if (node.ways) shown.append(...ofWays(node.ways.map(value)));
+    if (node.elsewhere !== undefined) shown.append(...ofElsewhere(value(node.elsewhere)));
+    if (node.owners !== undefined || node.pools !== undefined || group.map) shown.append(...ofCpus(node, group));
+    if (node.containers !== undefined) shown.append(...ofContainers(value(node.containers)));
+    return shown;
+  }
+
+  function ofFinding(finding) {
+    const about = Object.hasOwn(data.checks, finding.check) ? data.checks[finding.check] : { title: "" };
+    const kind = ["danger", "warning"].includes(finding.severity) ? finding.severity : "note";
+    const link = make("a", "", make("code", "", finding.check));
+    link.href = "#check=" + encodeURIComponent(finding.check);
+    const glyph = make("i", "glyph " + kind);
+    glyph.setAttribute("aria-hidden", "true");
+    const head = make("p", "head", make("span", "severity " + kind, glyph, " " + finding.severity),
+      make("span", "title", about.title), link, " ");
+    if (finding.since === "new") head.append(make("b", "badge new", "new"));
+    if (finding.waived) head.append(make("span", "badge waived", "waived"));
+    const facts = ["subject", "wanted", "found", "source"].map((name) => [name, finding[name]]);
+    if (finding.waived) {
+      const { reason, until } = finding.waived;
+      facts.push(["waived", reason + (until ? " (until " + until + ")" : "")]);
+    }
+    const isPair = finding.wanted || finding.found;
+    const list = make("dl", "");
+    for (const [name, text] of facts) {
+      const isMissing = !text && isPair && (name === "wanted" || name === "found");
+      if (text || isMissing) {
+        const shown = isMissing ? "nothing" : name === "waived" ? text : make("code", "", text);
+        list.append(make("div", "", make("dt", "", name), make("dd", "", shown)));
+      }
+    }
+    return make("li", "finding " + kind + (finding.waived ? " is-waived" : ""), head,
+      finding.text ? make("p", "", finding.text) : null, list,
+      finding.remedy ? make("p", "", make("b", "", "What to do: "), finding.remedy) : null);
+  }
+
+  // A value that is null was not read, or does not apply: that is not the same as equal.
+  function ofWays(ways) {
+    const columns = ["wanted", "files", "kubelet", "checkpoint", "kernel"];
+    const table = make("table", "ways");
+    table.append(make("thead", "", make("tr", "", ...["subject", ...columns].map((name) => header("col", name)))));
+    const body = table.appendChild(make("tbody", ""));
+    for (const way of ways) {
+      const cells = columns.map((name) => {
+        if (way[name] === null) return make("td", "dim", unseen("not read"), hide(make("span", "", "–")));
+        if (!way.odd.includes(name)) return make("td", "", make("code", "", way[name]));
+        const text = make("code", "", way[name]);
+        return make("td", "odd", hide(make("span", "sign", "≠")), unseen("stands out: "), text);
+      });
+      body.append(make("tr", "", header("row", way.subject), ...cells));
+    }
+    const wide = make("div", "wide", table);
+    wide.tabIndex = 0;
+    wide.setAttribute("role", "region");
+    wide.setAttribute("aria-label", "Table: the same setting in five places");
+    return [make("h4", "", "The same setting in five places (≠ stands out; – not read, or does not apply)"), wide];
+  }
+
+  // For those who hear the page.
+  const unseen = (text) => make("span", "hidden", text);
+
+  function hide(element) {
+    element.setAttribute("aria-hidden", "true");
+    return element;
+  }
+
+  function header(scope, name) {
+    const cell = make("th", "", name);
+    cell.scope = scope;
+    return cell;
+  }
+
+  function ofElsewhere(elsewhere) {
+    const snippet = make("pre", "", elsewhere.snippet);
+    snippet.tabIndex = 0;
+    const shown = [make("h4", "", "Set elsewhere: " + elsewhere.name), make("p", "", elsewhere.why)];
+    return elsewhere.snippet ? [...shown, snippet] : shown;
+  }
+
+  function ofContainers(counts) {
+    return [make("p", "dim", "Containers, by cgroups of version " + counts.version + ": " + counts.kept +
+      " with the CPUs that the checkpoint gives them, " + counts.different + " with others, " + counts.skipped +
+      " not compared, such as sandboxes.")];
+  }
+
+  // --- the CPUs of a node -----------------------------------------------------------------------------
+
+  // "0-3,8" as numbers; what is no list of CPUs is empty, as a node may write anything.
+  function cpusOf(text) {
+    const cpus = [];
+    if (!/^\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*$/.test(text || "")) return cpus;
+    for (const part of text.split(",")) {
+      const [first, last] = part.split("-").map(Number);
+      const end = last === undefined ? first : last;
+      for (let cpu = first; cpu <= end && cpus.length < MOST_CPUS; cpu += 1) cpus.push(cpu);
+    }
+    return cpus;
+  }
+
+  // a, b, ... z, aa, ab: a letter for each owner of exclusive CPUs, on its CPUs and in the table.
+  function letters(number) {
+    return (number >= 26 ? letters(Math.floor(number / 26) - 1) : "") + String.fromCharCode(97 + (number % 26));
+  }
+
+  function usesOf(node) {
+    let exclusive = 0;
+    return (node.owners === undefined ? [] : value(node.owners)).map(([use, owner, cpus]) => {
+      if (use !== "exclusive") return { use, owner, cpus, mark: use === "reserved" ? "R" : "", isOdd: false };
+      exclusive += 1;
+      return { use, owner, cpus, mark: letters(exclusive - 1), isOdd: exclusive % 2 === 0 };
+    });
+  }
+
+  function ofCpus(node, group) {
+    const pools = node.pools === undefined ? {} : value(node.pools);
+    const uses = usesOf(node);
+    const table = make("table", "uses");
+    const add = (name, mark, owner, cpus) => table.append(make("tr", "", header("row", name),
+      make("td", "", mark ? make("b", "", mark + " ") : "", owner), make("td", "", make("code", "", cpus))));
+    if (pools.online) add("online", "", "", pools.online);
+    for (const { use, owner, cpus, mark } of uses) if (cpus) add(use, mark, owner, cpus);
+    if (pools.isolated) add("isolated", "", "", pools.isolated);
+    if (pools.reserved_wanted) add("reserved, wanted", "", "", pools.reserved_wanted);
+    const shown = make("details", "cpus", make("summary", "", "CPUs and their owners"));
+    // Thousands of cells, that few readers want.
+    shown.addEventListener("toggle", () => {
+      if (group.map) shown.append(map(node.host, group.map, uses, pools), key());
+      shown.append(table);
+    }, { once: true });
+    return [shown];
+  }
+
+  function map(host, drawn, uses, pools) {
+    const isolated = new Set(cpusOf(pools.isolated));
+    const wanted = new Set(cpusOf(pools.reserved_wanted));
+    const noUse = { use: "unknown", owner: "", mark: "", isOdd: false };
+    const useOf = new Map();
+    for (const use of uses) for (const cpu of cpusOf(use.cpus)) useOf.set(cpu, use);
+    const cell = (cpu) => {
+      const { use, owner, mark, isOdd } = useOf.get(cpu) || noUse;
+      const kind = USES.includes(use) ? use : "unknown";
+      const made = make("span", "cpu " + kind, String(cpu), mark ? make("b", "", mark) : "");
+      for (const [name, is] of [["odd", isOdd], ["wanted", wanted.has(cpu)], ["isolated", isolated.has(cpu)]]) {
+        made.classList.toggle(name, is);
+      }
+      made.title = "CPU " + cpu + ": " + use + (owner ? " to " + owner : "") + (isolated.has(cpu) ? ", isolated" : "") +
+        (wanted.has(cpu) ? ", reserved in the wanted state" : "");
+      return made;
+    };
+    const boxes = (members) => members.map((member) => member.core
+      ? make("span", "core", ...member.core.map(cell))
+      : make("div", "box", make("b", "", member.name), make("div", "", ...boxes(member.members))));
+    const shown = make("div", "map", ...boxes(drawn.boxes));
+    if (drawn.offline.length) {
+      const core = make("span", "core row", ...drawn.offline.map(cell));
+      shown.append(make("div", "box", make("b", "", "offline"), make("div", "", core)));
+    }
+    shown.setAttribute("role", "img");
+    shown.setAttribute("aria-label", "The CPUs of " + host + " by socket and core; the table below has them as text");
+    return shown;
+  }
+
+  function key() {
+    const sample = (name, text, mark) => hide(make("span", "cpu " + name, text, mark ? make("b", "", mark) : ""));
+    return make("p", "key", "A column is a core with its threads.", sample("reserved", "0", "R"), "reserved",
+      sample("exclusive", "1", "a"), sample("exclusive odd", "2", "b"), "exclusive, with the letter of the owner",
+      sample("shared", "3"), "shared", sample("offline", "4"), "offline", sample("isolated", "5"), "isolated",
+      sample("wanted", "6"), "reserved in the wanted state");
+  }
+
+  // --- what a person does -----------------------------------------------------------------------------
+
+  // A link holds what it adds: the other filters and the open nodes stay.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest ? event.target.closest("a[href*='=']") : null;
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    const wanted = filtersOf(link.getAttribute("href"));
+    if (wanted.node.length) {
+      const [host] = wanted.node;
+      const others = now.node.filter((name) => name !== host);
+      go({ ...now, node: others.length < now.node.length ? others : [...others, host] });
+      return;
+    }
+    go({ ...filtersOf(""), ...wanted, q: now.q, node: now.node });
+    document.getElementById("nodes").scrollIntoView();
+  });
+
+  // A person who types sees each letter at once, and the list in the next frame.
+  let waiting = 0;
+  form.addEventListener("input", () => {
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(() => {
+      const wanted = { ...now };
+      for (const name of FILTERS) wanted[name] = form.elements[name].value;
+      go(wanted);
+    });
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", (event) => {
+    event.preventDefault();
+    for (const name of FILTERS) form.elements[name].value = "";
+    form.elements.q.focus();
+    go({ ...filtersOf(""), node: now.node });
+  });
+  document.addEventListener("keydown", (event) => {
+    const isTyping = event.target.matches && event.target.matches("input, select");
+    if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      form.elements.q.focus();
+    }
+  });
+
+  function follow() {
+    // The link that skips to the nodes changes nothing of what is shown.
+    if (location.hash && !location.hash.includes("=")) return;
+    const filters = filtersOf(location.hash);
+    show(filters);
+    const row = rows[rowOf.get(filters.node[filters.node.length - 1])];
+    if (row) {
+      row.scrollIntoView();
+      row.firstElementChild.focus({ preventScroll: true });
+    } else if (location.hash) {
+      document.getElementById("nodes").scrollIntoView();
+    }
+  }
+
+  window.addEventListener("hashchange", follow);
+  form.hidden = false;
+  // Without a script the links lead to rows; with it they open them.
+  for (const row of rows) row.firstElementChild.setAttribute("aria-expanded", "false");
+  show(now);
+  follow();
+})();

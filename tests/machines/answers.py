@@ -1,0 +1,152 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What nodes answer to rollout_info: one answer with every part, and any JSON in place of any of its parts."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Iterator
+
+import jsonschema
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.checks import CHECKS
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.results import Result
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+
+# 2026-11-23T15:04:05Z
+MADE = 1795446245.0
+LOOKED_AT = "2026-11-23T15:00:00Z"
+TOPOLOGY: dict[str, Any] = parse_name("2s1n2c2t").topology().to_dict()
+# The longest that a text may be: 20,000 characters, each of them as an escape such as \U000e0001.
+LONGEST = 20002 * 10
+
+ANSWER: dict[str, Any] = {
+    "status": "drift",
+    "topology": TOPOLOGY,
+    "kernel": "6.1.0-18-amd64",
+    "kubelet": {"distribution": "kubeadm", "version": "1.35.6", "cri_socket": "/run/containerd/containerd.sock"},
+    "wanted": {"cpu_manager_policy": "static"},
+    "found": {"cpu_manager_policy": "none", "cpu_manager_reconcile_period": "10s"},
+    "drift": [
+        {
+            "subject": "cpu_manager_policy",
+            "found": "none",
+            "wanted": "static",
+            "source": "/var/lib/kubelet/config.yaml",
+            "remedy": "set it",
+        }
+    ],
+    "actions": ["stop_kubelet", "start_kubelet"],
+    "checkpoint": {"verdict": "accepted", "policy": "none"},
+    "enforcement": {"version": 2, "containers": {"kept": 40, "different": 1, "skipped": 12}},
+    "cpus": {"online": "0-7", "reserved": "0,4", "exclusive": "1-2", "shared": "3", "reserved_wanted": "0-1"},
+    "owners": [
+        {"use": "exclusive", "owner": "a/b/c", "cpus": "1"},
+        {"use": "exclusive", "owner": "a/b/d", "cpus": "2"},
+        {"use": "reserved", "owner": "", "cpus": "0,4"},
+        {"use": "shared", "owner": "", "cpus": "3,5-7"},
+    ],
+    "elsewhere": {"name": "kubespray", "why": "its next run writes the file anew", "snippet": "a: 1\n"},
+    "refusals": [{"kind": "refused", "where": "config.yaml", "text": "it is a link", "remedy": "remove it"}],
+    "notes": ["the reservation splits cores", "a note"],
+    "note_checks": ["reservation-splits-cores", ""],
+}
+CLEAN_ANSWER: dict[str, Any] = {"status": "clean", "topology": TOPOLOGY, "found": {"cpu_manager_policy": "static"}}
+
+STATUSES = ("clean", "nothing wanted", "no kubelet", "drift", "refused", "failed", "unreachable", "missing", "stale")
+
+# Any value of JSON, and often one that has a meaning somewhere in an answer.
+json_values = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(),
+        st.sampled_from(["0-3", "static", "exclusive", "container a/b/c", "cpu_manager_policy", "\x1b[31m", *STATUSES]),
+        st.sampled_from(sorted(CHECKS)),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.one_of(st.text(max_size=5), st.sampled_from(["subject", "text", "0"])), inner, max_size=3),
+    ),
+    max_leaves=6,
+)
+
+
+def _changed(part: Any) -> st.SearchStrategy[Any]:
+    """The part with any value in place of one or several of those in it."""
+    if isinstance(part, dict):
+        return st.fixed_dictionaries({}, optional={key: _changed(value) for key, value in part.items()})
+    if isinstance(part, list):
+        return st.one_of(json_values, st.lists(st.one_of([json_values, *map(_changed, part[:1])]), max_size=4))
+    return st.one_of(st.just(part), json_values)
+
+
+# Answers that are wrong in some of their parts only, and any value at all.
+answers = st.one_of(
+    json_values,
+    _changed(ANSWER),
+    st.builds(
+        lambda changed, status: {**ANSWER, **changed, "status": status}, _changed(ANSWER), st.sampled_from(STATUSES)
+    ),
+    st.builds(lambda key, value: {**ANSWER, key: value}, st.sampled_from([*ANSWER, "failed", "msg"]), json_values),
+    st.builds(
+        lambda key, value: {**ANSWER, "topology": {**TOPOLOGY, key: value}},
+        st.sampled_from(sorted(TOPOLOGY)),
+        json_values,
+    ),
+)
+
+
+def result(
+    host: str = "worker-1",
+    answer: Any = None,
+    looked_at: str = LOOKED_AT,
+    running: Any = None,
+    waivers: Any = (),
+) -> Result:
+    """What a look gave; without an answer that of a node with drift."""
+    return Result(host, looked_at, ANSWER if answer is None else answer, running or {}, list(waivers))
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """All texts in a value, also the keys."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield key
+            yield from texts_in(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from texts_in(part)
+    else:
+        assert value is None or isinstance(value, (int, float)), type(value)
+
+
+def can_be_shown(text: str) -> bool:
+    """Whether it has nothing that a terminal or a browser obeys, and is not too long."""
+    return len(text) <= LONGEST and not any(
+        unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+        for character in text
+        if character != "\n"
+    )
+
+
+@lru_cache(maxsize=None)
+def _validator() -> Any:
+    schema = Path(__file__).parents[2] / "docs" / "schema" / "report-1.json"
+    return jsonschema.Draft202012Validator(json.loads(schema.read_text("utf-8")))
+
+
+def check_report(report: Any) -> None:
+    """Fail unless it is a report of the published schema, all of whose texts can be shown."""
+    assert [(list(error.absolute_path), error.message[:200]) for error in _validator().iter_errors(report)] == []
+    assert [text for text in texts_in(report) if not can_be_shown(text)] == []

@@ -1,0 +1,491 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.results import (
+    LARGEST,
+    Problem,
+    Result,
+    file_name,
+    find_files,
+    read_result,
+    read_results,
+    write_result,
+)
+from ansible_collections.kubenode.cpu_manager.tests.directories import open_to_all
+from ansible_collections.kubenode.cpu_manager.tests.machines.answers import (
+    ANSWER,
+    LOOKED_AT,
+    answers,
+    json_values,
+    result,
+)
+
+CONTENT: dict[str, Any] = {
+    "schema_version": "1.0",
+    "kind": "kubenode.cpu_manager/node",
+    "fleet": "east",
+    "host": "a",
+    "looked_at": LOOKED_AT,
+    "answer": {"status": "clean"},
+    "running": {},
+    "waivers": [],
+}
+
+
+@contextmanager
+def common_user(directory: Path) -> Iterator[None]:
+    """As a user who may not read every file, which root may."""
+    user = os.geteuid()
+    if user == 0:
+        open_to_all(directory)
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+@pytest.fixture(name="nodes")
+def nodes_fixture(tmp_path: Path) -> Path:
+    nodes = tmp_path / "nodes"
+    nodes.mkdir()
+    return nodes
+
+
+def put(nodes: Path, host: str = "a", **parts: Any) -> Path:
+    path = nodes / file_name(host)
+    path.write_text(json.dumps({**CONTENT, "host": host, **parts}))
+    return path
+
+
+def only_problem(path: Path, fleet: str = "") -> Problem:
+    """Of a file that is not used; that beside it is read nevertheless."""
+    good = put(path.parent, "good")
+    first, second = read_results([str(path), str(good)], fleet)
+    assert isinstance(first, Problem)
+    assert isinstance(second, Result)
+    assert (second.host, first.file) == ("good", str(path))
+    assert first.text != ""
+    assert first.remedy != ""
+    return first
+
+
+# --- names --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("worker-3", "worker-3.json"),
+        ("worker-3.example.com", "worker-3.example.com.json"),
+        ("a_b~c", "a_b~c.json"),
+        ("fe80::1%eth0", "fe80%3A%3A1%25eth0.json"),
+        ("../../etc/passwd", "..%2F..%2Fetc%2Fpasswd.json"),
+        ("/etc/passwd", "%2Fetc%2Fpasswd.json"),
+        (".", "%2E.json"),
+        ("..", "%2E%2E.json"),
+        ("", ".json"),
+        ("a\0b\n", "a%00b%0A.json"),
+        ("ü", "%C3%BC.json"),
+        ("\udcff", "%ED%B3%BF.json"),  # half a character
+        ("%2E", "%252E.json"),
+    ],
+)
+def test_file_name(host: str, name: str) -> None:
+    assert file_name(host) == name
+
+
+hosts = st.one_of(
+    st.text(),
+    st.text(alphabet=st.characters()),  # with half characters
+    st.text(alphabet="./%~-\\\0é2EF"),
+    st.builds(lambda text, count: text * count, st.text(min_size=1, max_size=3), st.integers(50, 300)),
+)
+
+
+@given(hosts)
+def test_any_host_has_a_name_in_the_directory(host: str) -> None:
+    name = file_name(host)
+    assert os.path.basename(name) == name
+    assert name not in ("", ".", "..")
+    assert name.isascii()
+    assert "\0" not in name
+    # With the end that it has while it is written.
+    assert len(name) + len(".4194304~") <= 255
+    assert name.endswith(".json")
+    assert os.path.normpath(os.path.join("/d/nodes", name)) == "/d/nodes/" + name
+
+
+@given(hosts, hosts, st.integers(0, 3))
+def test_different_hosts_have_different_names(first: str, second: str, alike: int) -> None:
+    # Long ones that are nearly equal, too.
+    for start in ("", "x" * 190, "é" * 100):
+        pair = (start + first, start + (second if alike else first + "x"))
+        assert (file_name(pair[0]) == file_name(pair[1])) == (pair[0] == pair[1])
+
+
+def test_the_name_of_a_long_host_is_none_of_another_host() -> None:
+    long = file_name("x" * 300)[: -len(".json")]
+    assert file_name(long) != long + ".json"
+
+
+@pytest.mark.parametrize("host", ["a" * 10000, "..", "/", "\udc80\ud800", "x/../../y", "é" * 300])
+def test_a_file_of_that_name_can_be_written_and_read(tmp_path: Path, host: str) -> None:
+    path = write_result(str(tmp_path), result(host))
+    assert [entry.parent for entry in tmp_path.rglob("*.json")] == [tmp_path / "nodes"]
+    assert list(find_files([str(tmp_path)])) == [path]
+    assert read_result(path).host == host
+
+
+# --- writing ------------------------------------------------------------------------------------------
+
+
+def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
+    given_result = Result("a", LOOKED_AT, ANSWER, {"cpu_manager_policy": "none"}, [{"check": "policy-differs"}])
+    path = write_result(str(tmp_path / "new" / "directory"), given_result, "east")
+    assert path == str(tmp_path / "new" / "directory" / "nodes" / "a.json")
+    assert read_result(path) == read_result(path, "east") == given_result
+
+
+def test_what_ansible_adds_is_left_out(tmp_path: Path) -> None:
+    added = {
+        "invocation": {"module_args": {"token": "secret"}},
+        "changed": False,
+        "warnings": ["x"],
+        "deprecations": [],
+        "exception": "x",
+        "ansible_facts": {},
+        "_ansible_no_log": False,
+        "_ansible_parsed": True,
+    }
+    path = write_result(str(tmp_path), result("a", {**ANSWER, **added}))
+    assert read_result(path).answer == ANSWER
+    assert "secret" not in Path(path).read_text()
+
+
+def test_the_next_look_replaces_the_result(tmp_path: Path) -> None:
+    write_result(str(tmp_path), result("a", {"status": "drift"}))
+    path = write_result(str(tmp_path), result("a", {"status": "clean"}))
+    assert [entry.name for entry in (tmp_path / "nodes").iterdir()] == ["a.json"]
+    assert read_result(path).answer == {"status": "clean"}
+
+
+def test_a_result_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "nodes").write_text("in the way")
+    with pytest.raises(NodeError, match="cannot be written: "):
+        write_result(str(tmp_path), result())
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "deep", "circle"])
+def test_an_answer_that_nobody_could_read_again_is_a_failure_of_the_node(tmp_path: Path, value: Any) -> None:
+    if value in ("deep", "circle"):
+        part: list[Any] = []
+        whole = part
+        for _level in range(100000 if value == "deep" else 0):
+            part = [part]
+        whole.append(whole if value == "circle" else 1)
+        value = part
+    read = read_result(write_result(str(tmp_path), result("a", {"status": "clean", "x": value})))
+    assert read.answer["failed"] is True
+    assert read.answer["msg"].startswith("the answer of the node cannot be written: ")
+
+
+@given(answers, json_values)
+def test_any_answer_is_written_and_read(tmp_path_factory: pytest.TempPathFactory, answer: Any, running: Any) -> None:
+    answer = answer if isinstance(answer, dict) else {"x": answer}
+    given_result = Result("a", LOOKED_AT, answer, {"x": running}, [])
+    read = read_result(write_result(str(tmp_path_factory.getbasetemp()), given_result))
+    dropped = ("invocation", "exception", "warnings", "deprecations", "ansible_facts", "changed")
+    kept = {key: value for key, value in answer.items() if key not in dropped and not key.startswith("_")}
+    assert read == given_result._replace(answer=kept)
+
+
+# --- finding ------------------------------------------------------------------------------------------
+
+
+def test_files_are_found_anywhere_below(tmp_path: Path) -> None:
+    for name in ("nodes/b.json", "nodes/a.json", "slices/x/nodes/c.json", "slices/nodes/deep/nodes/d.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    # These are no result files.
+    for name in ("drift.json", "nodes/x.json.77~", "nodes/notes.txt", "slices/e.json", "nodes.json"):
+        (tmp_path / name).write_text("{}")
+    found = [os.path.relpath(path, tmp_path) for path in find_files([str(tmp_path)])]
+    assert found == ["nodes/a.json", "nodes/b.json", "slices/nodes/deep/nodes/d.json", "slices/x/nodes/c.json"]
+
+
+@pytest.mark.parametrize("form", ["%s", "%s/", "%s//", "%s/.", "%s/../nodes"])
+def test_the_directory_of_the_files_itself(nodes: Path, form: str) -> None:
+    put(nodes)
+    assert [os.path.basename(path) for path in find_files([form % nodes])] == ["a.json"]
+
+
+def test_the_current_directory(nodes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(nodes)
+    monkeypatch.chdir(nodes)
+    assert list(find_files(["."])) == ["./a.json"]
+
+
+def test_a_file_is_taken_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    (tmp_path / "gone.json").symlink_to("nowhere")
+    names = [str(tmp_path / name) for name in ("x.json", "gone.json")]
+    assert list(find_files(names)) == names
+
+
+def test_links_to_directories_are_not_followed(tmp_path: Path, nodes: Path) -> None:
+    put(nodes)
+    (nodes / "nodes").symlink_to(nodes)
+    (tmp_path / "more").symlink_to(tmp_path)
+    assert len(list(find_files([str(tmp_path)]))) == 1
+    # But one that is given is.
+    assert len(list(find_files([str(tmp_path / "more")]))) == 1
+
+
+@pytest.mark.parametrize("name", ["nowhere", "nowhere/nodes", "a\0b", "\udcff"])
+def test_a_place_that_is_not_there(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="there is no such file or directory") as caught:
+        list(find_files([str(tmp_path), str(tmp_path / name)]))
+    assert caught.value.where == str(tmp_path / name)
+
+
+def test_nothing_is_there(tmp_path: Path) -> None:
+    assert list(find_files([])) == list(find_files([str(tmp_path)])) == []
+
+
+def test_a_directory_that_nobody_may_read_is_a_problem(tmp_path: Path, nodes: Path) -> None:
+    put(nodes)
+    closed = tmp_path / "slice" / "nodes"
+    closed.mkdir(parents=True)
+    put(closed, "b")
+    closed.chmod(0)
+    with common_user(tmp_path):
+        first, second = read_results(find_files([str(tmp_path)]))
+    assert isinstance(first, Result)
+    assert second == Problem(str(closed), "cannot be read: Permission denied", "correct its mode, or take it away")
+
+
+# --- files that are not used --------------------------------------------------------------------------
+
+
+def test_a_file_that_is_cut_off_anywhere(nodes: Path) -> None:
+    path = put(nodes)
+    whole = path.read_bytes()
+    for end in range(len(whole)):
+        path.write_bytes(whole[:end])
+        problem = only_problem(path)
+        assert problem.text == "is cut off, at character %d" % int(problem.text.rpartition(" ")[2])
+        assert int(problem.text.rpartition(" ")[2]) <= end
+
+
+def test_a_byte_that_is_changed_is_a_problem_or_a_result(nodes: Path) -> None:
+    path = put(nodes)
+    whole = path.read_bytes()
+    for at in range(len(whole)):
+        for byte in (b"\0", b"\xff", b"}", b'"', b"9", b"\\"):
+            path.write_bytes(whole[:at] + byte + whole[at + 1 :])
+            (read,) = read_results([str(path)])
+            assert isinstance(read, (Problem, Result))
+            assert read[0] in (str(path), "a")
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"", "is cut off, at character 0"),
+        (b"\n\n", "is cut off, at character 2"),
+        (b"{} {}", "is no JSON, at character 3"),
+        (b"{'a': 1}", "is no JSON, at character 1"),
+        (b"host: a\n", "is no JSON, at character 0"),
+        (b"\xef\xbb\xbf{}", "is no JSON, at character 0"),  # the mark of a program for Windows
+        (b'{"a": "\xff"}', "is no JSON"),
+        (b"\xff\xfe{\0}\0", "is no JSON"),
+        (b'{"answer": NaN}', "is no JSON"),
+        (b'{"answer": -Infinity}', "is no JSON"),
+        (b"[" * 200000, "is no JSON"),
+        (b'{"a":' * 200000, "is no JSON"),
+    ],
+)
+def test_what_is_no_json(nodes: Path, content: bytes, text: str) -> None:
+    path = nodes / "a.json"
+    path.write_bytes(content)
+    assert only_problem(path).text == text
+
+
+@pytest.mark.skipif(not hasattr(sys, "get_int_max_str_digits"), reason="this Python reads numbers of any length")
+def test_a_number_that_is_too_long(nodes: Path) -> None:
+    path = nodes / "a.json"
+    path.write_text("1" * 10000)
+    assert only_problem(path).text == "is no JSON"
+
+
+@pytest.mark.parametrize("data", [None, 7, "x", [], [CONTENT], {}, {**CONTENT, "kind": None}, {**CONTENT, "kind": "x"}])
+def test_what_is_no_result(nodes: Path, data: Any) -> None:
+    path = nodes / "a.json"
+    path.write_text(json.dumps(data))
+    problem = only_problem(path)
+    assert problem.text == "is no result of a node"
+    assert problem.remedy == "give only what the role drift_report wrote below nodes"
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ({"schema_version": "2.0"}, 'has the schema version "2.0", and this is 1.0'),
+        ({"schema_version": "10.0"}, 'has the schema version "10.0", and this is 1.0'),
+        ({"schema_version": ""}, 'has the schema version "", and this is 1.0'),
+        ({"schema_version": 1.0}, "has the schema version 1.0, and this is 1.0"),
+        ({"schema_version": None}, "has the schema version null, and this is 1.0"),
+        ({"host": "b"}, 'is the result of another host, "b"'),
+        ({"host": "../a"}, 'is the result of another host, "../a"'),
+        ({"host": "\ud800\x1b"}, 'is the result of another host, "\\ud800\\x1b"'),
+        ({"host": "x" * 1000000}, 'is the result of another host, "%s"' % ("x" * 80)),
+        ({"host": None}, "is the result of another host, null"),
+        ({"host": ["a"]}, "is the result of another host, [a]"),
+        ({"fleet": "west"}, 'is of the fleet "west", not of east'),
+        ({"fleet": ""}, 'is of the fleet "", not of east'),
+        ({"fleet": None}, "is of the fleet null, not of east"),
+        ({"looked_at": ""}, "does not say when the node was looked at"),
+        ({"looked_at": None}, "does not say when the node was looked at"),
+        ({"looked_at": 1795446245}, "does not say when the node was looked at"),
+        ({"looked_at": "2026-11-23"}, "does not say when the node was looked at"),
+        ({"answer": None}, "has no answer of the node"),
+        ({"answer": []}, "has no answer of the node"),
+        ({"running": None}, "has no answer of the node"),
+        ({"running": []}, "has no answer of the node"),
+        ({"waivers": {}}, "has no answer of the node"),
+        ({"waivers": None}, "has no answer of the node"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_a_part_that_is_wrong(nodes: Path, parts: Any, text: str) -> None:
+    path = nodes / "a.json"
+    path.write_text(json.dumps({**CONTENT, **parts}))
+    assert only_problem(path, "east").text == text
+
+
+@pytest.mark.parametrize("depth", [10, 500, 900, 940, 960, 980, 990, 1000, 5000, 100000])
+@pytest.mark.parametrize("name", ["host", "schema_version", "fleet", "looked_at", "answer", "running"])
+def test_a_part_that_is_deep(nodes: Path, name: str, depth: int) -> None:
+    """However deep it is, and wherever Python's recursion ends."""
+    path = nodes / "a.json"
+    text = json.dumps({**CONTENT, name: "HERE"})
+    path.write_text(text.replace('"HERE"', "[" * depth + "]" * depth))
+    only_problem(path, "east")
+
+
+def test_newer_minor_schemas_and_more_members_are_read(nodes: Path) -> None:
+    path = put(nodes, schema_version="1.9", added_later={"x": 1})
+    assert read_result(str(path)) == Result("a", LOOKED_AT, {"status": "clean"}, {}, [])
+
+
+def test_what_came_later_need_not_be_there(nodes: Path) -> None:
+    path = nodes / "a.json"
+    path.write_text(json.dumps({key: value for key, value in CONTENT.items() if key not in ("running", "waivers")}))
+    assert read_result(str(path)) == Result("a", LOOKED_AT, {"status": "clean"}, {}, [])
+
+
+def test_the_fleet_counts_only_where_one_is_given(nodes: Path) -> None:
+    path = put(nodes)
+    assert read_result(str(path)) == read_result(str(path), "east")
+    with pytest.raises(RefusedError, match="is of the fleet"):
+        read_result(str(path), "west")
+
+
+def test_a_file_that_is_not_there(nodes: Path) -> None:
+    assert only_problem(nodes / "a.json").text == "cannot be read: No such file or directory"
+
+
+def test_a_directory_in_place_of_a_file(nodes: Path) -> None:
+    (nodes / "a.json").mkdir()
+    before = len(os.listdir("/proc/self/fd"))
+    for _time in range(20):
+        assert only_problem(nodes / "a.json").text == "cannot be read: Is a directory"
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_fifo_in_place_of_a_file(nodes: Path) -> None:
+    os.mkfifo(nodes / "a.json")
+    assert only_problem(nodes / "a.json").text == "is not a regular file"
+
+
+def test_links(nodes: Path) -> None:
+    (nodes / "a.json").symlink_to("/dev/zero")
+    assert only_problem(nodes / "a.json").text == "is not a regular file"
+    (nodes / "b.json").symlink_to("b.json")
+    assert only_problem(nodes / "b.json").text == "cannot be read: Too many levels of symbolic links"
+    (nodes / "c.json").symlink_to("nowhere")
+    assert only_problem(nodes / "c.json").text == "cannot be read: No such file or directory"
+    (nodes / "d.json").symlink_to(nodes)
+    assert only_problem(nodes / "d.json").text == "cannot be read: Is a directory"
+    # The result of another host under this name.
+    (nodes / "e.json").symlink_to("good.json")
+    assert only_problem(nodes / "e.json").text == 'is the result of another host, "good"'
+
+
+def test_a_link_to_the_result_of_the_host_is_read(nodes: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (nodes / "a.json").symlink_to(put(tmp_path / "elsewhere"))
+    assert read_result(str(nodes / "a.json")).host == "a"
+
+
+def test_a_file_that_is_too_large(nodes: Path) -> None:
+    path = put(nodes)
+    os.truncate(path, 100 << 20)
+    assert only_problem(path).text == "has %d bytes, more than any node answers" % (100 << 20)
+    os.truncate(path, LARGEST)
+    assert "more than any node" not in only_problem(path).text
+
+
+def test_a_file_that_nobody_may_read(nodes: Path) -> None:
+    path = put(nodes)
+    path.chmod(0)
+    put(nodes, "good")
+    with common_user(nodes):
+        first, second = read_results([str(path), str(nodes / "good.json")])
+    assert first == Problem(str(path), "cannot be read: Permission denied", "correct its mode, or take it away")
+    assert isinstance(second, Result)
+
+
+def test_the_same_file_twice(nodes: Path) -> None:
+    path = str(put(nodes))
+    assert [type(read) for read in read_results([path, path])] == [Result, Result]
+
+
+def test_a_member_twice(nodes: Path) -> None:
+    path = put(nodes)
+    path.write_text(path.read_text()[:-1] + ', "host": "b"}')
+    assert only_problem(path).text == 'is the result of another host, "b"'
+
+
+@given(json_values, st.sampled_from([*CONTENT, ""]))
+def test_any_file_is_a_problem_or_a_result(tmp_path_factory: pytest.TempPathFactory, value: Any, name: str) -> None:
+    path = tmp_path_factory.getbasetemp() / "a.json"
+    path.write_text(json.dumps({**CONTENT, name: value} if name else value))
+    (read,) = read_results([str(path)], "east")
+    assert isinstance(read, (Problem, Result))
+    if isinstance(read, Result):
+        assert read.host == "a"
+
+
+@given(st.binary())
+def test_any_bytes_are_a_problem(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "a.json"
+    path.write_bytes(content)
+    (read,) = read_results([str(path)])
+    assert isinstance(read, Problem)

@@ -1,0 +1,92 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Odd files of a kubelet; test_saved_files.py compares whole nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Sequence
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.unit import unit_command
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import saved_files
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.collector import Collector
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.saved_kubelet import save_kubelet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload import crictl
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.logs import LoggedContainer
+
+CONFIG = "/var/lib/kubelet/config.yaml"
+PLAIN = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+UNIT = "/etc/systemd/system/kubelet.service"
+
+
+def saved(root: Path, files: dict[str, bytes]) -> tuple[Collector, dict[str, bytes]]:
+    for path, content in {CONFIG: PLAIN.encode(), **files}.items():
+        file = root / path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    collector = Collector(Tree(str(root)))
+    save_kubelet(collector, Node(collector.tree), False)
+    return collector, {path: one.content for path, one in collector.members.items() if one.content is not None}
+
+
+def test_what_is_no_text_stays_none(tmp_path: Path) -> None:
+    _collector, found = saved(tmp_path, {CONFIG: b"hunter2: \xc3(hunter2"})
+    assert found[CONFIG] == b" " * 9 + b"\xff"
+
+
+@pytest.mark.parametrize("journal", [b"", b"[]", b"{}", b'{"files": {"/etc/x": {"content": "?"}}}', b'{"files": 5}'])
+def test_a_damaged_journal_is_left_out(tmp_path: Path, journal: bytes) -> None:
+    path = "/var/lib/kubenode-cpu-manager/change.json"
+    collector, found = saved(tmp_path, {path: journal})
+    assert path not in found
+    assert list(collector.left_out) == [path]
+
+
+def test_a_unit_gives_the_same_command(tmp_path: Path) -> None:
+    unit = (
+        b"[Unit]\nDescription=x\n[Service]\n# a comment\nEnvironment=A=--v=2 'B=--x=\"1 2\" --y=%%' TOKEN=hunter2\n"
+        b"EnvironmentFile=-/etc/%p.env\nExecStart=\n"
+        b"ExecStart=/usr/bin/kubelet $A $B \\\n; in between\n --z=${C} --w=$D\n"
+    )
+    drop_in = b"[Service]\nEnvironment=D=d%%d\\x41 PASSWORD=hunter2\n[Install]\nEnvironment=A=--no\n"
+    files = {UNIT: unit, UNIT + ".d/5.conf": drop_in, "/etc/kubelet.env": b'C="c $d"\nSECRET=hunter2\n'}
+    collector, found = saved(tmp_path / "node", files)
+    assert all(b"hunter2" not in content for content in found.values())
+    for path, content in found.items():
+        copy = tmp_path / "copy" / path.lstrip("/")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(content)
+    expected = unit_command(collector.tree, "kubelet")
+    assert unit_command(Tree(str(tmp_path / "copy")), "kubelet") == expected
+    assert expected == ["/usr/bin/kubelet", "--v=2", "--x=1 2", "--y=%", "--z=c $d", "--w=$D"]
+
+
+def test_the_names_of_the_runtime_become_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no logs have them, and never as a path that leads elsewhere."""
+
+    class Runtime:
+        names: ClassVar = {
+            "a" * 64: LoggedContainer("shop/db-0", "server"),
+            "b" * 64: LoggedContainer("shop/../x", "server"),
+            "c" * 64: LoggedContainer("", "nobody's"),
+            "d" * 64: LoggedContainer("shop/db-0", "../server"),
+        }
+        calls: Sequence[str] = ()
+
+        def read(self) -> None:
+            self.calls = [*self.calls, "read"]
+
+    runtime = Runtime()
+    monkeypatch.setattr(crictl, "find_crictl", lambda *_arguments: runtime)
+    collector, _found = saved(tmp_path, {"/sys/fs/cgroup/kubepods.slice/cgroup.procs": b""})
+    ids = saved_files.save_names(collector, Node(collector.tree), redact=False)
+    assert runtime.calls == ["read"]
+    assert ids == ["a" * 64]
+    logs = [path for path in collector.members if path.startswith("/var/log")]
+    assert logs == ["/var/log/containers/db-0_shop_server-%s.log" % ("a" * 64)]
