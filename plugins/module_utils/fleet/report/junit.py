@@ -75,7 +75,7 @@ def junit(report: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) ->
     totals = _totals((case for suite in suites for case in suite.cases), ("tests", "failures", "errors"))
     yield "<testsuites name=%s %s>\n" % (_attribute(report["title"]), totals)
     # Of most nodes there is nothing to say: their cases are made only once, with a mark in place of the name.
-    usual = {cases: (_totals(cases), _cases_text(cases, _MARK)) for cases in {passed, skipped}}
+    usual = {cases: (_totals(cases), _cases_text(cases, _MARK)) for cases in (passed, skipped)}
     for suite in suites:
         name = _attribute(suite.name)
         if suite.cases is passed or suite.cases is skipped:

@@ -327,7 +327,7 @@ def remedies(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for check in sorted(found, key=lambda name: order.get(name, len(order))):
         severity, own = found[check]
         general = report["checks"].get(check, {}).get("remedy", "")
-        yield check, severity, next(iter(own)) if len(own) == 1 or (own and not general) else general
+        yield check, severity, [*own, general][0] if len(own) == 1 or (own and not general) else general
 
 
 def _remarks(report: Mapping[str, Any]) -> Iterator[str]:

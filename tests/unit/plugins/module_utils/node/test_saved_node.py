@@ -78,7 +78,7 @@ def test_without_a_running_kubelet_there_is_no_version(root: Path) -> None:
 def test_a_saved_node_without_it_is_as_it_always_was(root: Path) -> None:
     (root / SAID.lstrip("/")).unlink()
     node = node_of(Tree(str(root)), NOTHING)
-    assert type(node) is Node
+    assert not isinstance(node, SavedNode)
     assert said_of(node) == Said()
 
 
