@@ -12,7 +12,6 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, Note
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet_module import KUBELET, node_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.saved_node import (
     FORMAT,
     KIND,
