@@ -35,7 +35,7 @@ _EXTENSION, _FOR_ALL, _LONG_NAME, _LONG_TARGET = b"x", b"g", b"L", b"K"
 _KINDS = {b"1": "a hard link", b"3": "a device", b"4": "a device", b"6": "a named pipe", b"S": "a sparse file"}
 
 _NO_TAR = "is no archive of tar, or is damaged"
-_SAVE_AGAIN = "save the node again, or copy the archive again"
+_SAVE_AGAIN = "save the node again, copy the archive again, or give a directory with the files of a node"
 
 
 class Header(NamedTuple):

@@ -155,6 +155,7 @@ def checkpoint(policy: str, default: str, **containers: str) -> Change:
 
 # --- what can be wrong ---------------------------------------------------------------------------
 
+NO_ARCHIVE = "or give a directory with the files of a node"
 NO_ROOT = "no such directory; give the directory that holds the node's /sys and /etc"
 FIFO = "is not a regular file; put it out of the way"
 LINK = "this link is not followed; put what it leads to in its place"
@@ -177,7 +178,9 @@ BAD: dict[str, Bad] = {
     # --- the root
     "no-root": Bad("drift_info", "root /no/such/root", NO_ROOT, root="/no/such/root", knows_node=False),
     "relative-root": Bad("checkpoint", "root: 'some/where'", "begin it with a /", root="some/where", knows_node=False),
-    "root-is-a-file": Bad("cpu_topology_info", "root /proc/cpuinfo", NO_ROOT, root="/proc/cpuinfo", knows_node=False),
+    "root-is-a-file": Bad(
+        "cpu_topology_info", "root /proc/cpuinfo", NO_ARCHIVE, root="/proc/cpuinfo", knows_node=False
+    ),
     "role-no-root": Bad(ROLE, "root /no/such/root", NO_ROOT, root="/no/such/root", knows_node=False),
     # --- what is no file
     "config-directory": Bad("kubelet_config", CONFIG, FIFO, change=directory(CONFIG)),
