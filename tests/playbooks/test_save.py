@@ -9,15 +9,25 @@ from __future__ import annotations
 import gzip
 import hashlib
 import tarfile
+import tempfile
 from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
+
 from .conftest import CopyOf, ansible_playbook, fingerprint, play, task
 
 SAVE = "kubenode.cpu_manager.save"
 NODES = ("xeon", "epyc", "edge")
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """In memory where that is possible: saved nodes have thousands of small files."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
+        yield Path(directory)
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import S
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import read_listed, write_containers
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
+from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 
 CHECKOUT = Path(__file__).parents[5]
 DEMO = CHECKOUT / "demo"
@@ -215,6 +216,13 @@ MACHINES: dict[str, Callable[[Path], None]] = {
     **{name: make_demo(name) for name in ("xeon", "epyc", "edge")},
     **{name: make_distribution(name) for name in KUBELETS},
 }
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """In memory where that is possible: saved nodes have thousands of small files."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
+        yield Path(directory)
 
 
 @pytest.fixture
