@@ -4,8 +4,8 @@
 
 """A saved node in an archive, unpacked into a private directory that is removed when the process ends.
 
-An archive is a text from a stranger. Regular files, directories and links that stay inside are unpacked, and all else
-is refused. Source: tar(5), the formats ustar and pax, and the long names of GNU tar.
+An archive may come from anybody. Regular files, directories and links that stay inside are unpacked, and all else is
+refused. Source: tar(5), the formats ustar and pax, and the long names of GNU tar.
 """
 
 from __future__ import annotations

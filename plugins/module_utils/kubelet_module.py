@@ -68,7 +68,8 @@ SETTINGS_ARGUMENTS = Arguments(
 
 def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
     """The node that the arguments KUBELET describe."""
-    version, kind = parameters["kubelet_version"], Node
+    version = parameters["kubelet_version"]
+    kind: type[Node] = Node
     if not tree.live and tree.exists(SAID):
         # Imported here: only a node that was saved by node_save has it.
         from .node.saved_node import SavedNode

@@ -14,13 +14,12 @@ import jsonschema
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.assemble import (
-    KIND,
     OUTCOMES,
-    SCHEMA_VERSION,
     STATES,
     Terms,
     assemble,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.baseline import KIND, SCHEMA_VERSION
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.checks import SEVERITIES
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.results import (
     Problem,

@@ -67,12 +67,12 @@ class Node:
 
     def on(self, tree: Tree) -> Node:
         """The same node with other files."""
-        return Node(tree, *self._given)
+        return type(self)(tree, *self._given)
 
     def of_version(self, minor: int) -> Node:
         """The same node with a kubelet 1.`minor`."""
         config_path, kubelet_root, _minor, command_line = self._given
-        return Node(self.tree, config_path, kubelet_root, minor, command_line)
+        return type(self)(self.tree, config_path, kubelet_root, minor, command_line)
 
     @property
     def topology(self) -> Topology:
@@ -243,13 +243,17 @@ class Node:
         """What is to be said of this node apart from its settings: of its kubelet, and of a change under way."""
         is_missing = not self._has_files() and not self.tree.exists(LAST, follow=False)
         notes: list[str] = [Note("kubelet-missing", str(self.missing()))] if is_missing else []
-        notes += self._search.notes if self.installation is None else self.installation.notes
+        notes += self.kubelet_notes()
         if self.installation is not None and self.installation.pid is not None:
             # Imported here: on a saved node no kubelet runs.
             from .restarted import not_restarted_notes
 
             notes += not_restarted_notes(self)
         return [*notes, *self.unfinished()]
+
+    def kubelet_notes(self) -> Sequence[str]:
+        """What is strange about the processes that look like a kubelet."""
+        return self._search.notes if self.installation is None else self.installation.notes
 
     def version_notes(self) -> list[str]:
         """Whether it is not sure by which version's rules its kubelet is to be judged."""

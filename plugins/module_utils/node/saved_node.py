@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A node that node_save has saved: with what its files do not say, and it said when it was live."""
+"""A node that node_save has saved, with what was found on the live node and is in none of its files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_NOTES, _LONGEST_NOTE = 20, 1000
 
 
 class Said(NamedTuple):
-    """What a live node says that is in none of its files."""
+    """What was found on a live node and is in none of its files."""
 
     # Of the kubelet that ran; empty where it is not known.
     version: str = ""
@@ -43,19 +43,18 @@ class Said(NamedTuple):
 
 
 def said_of(node: Node) -> Said:
-    """What a node says beside its files."""
+    """What is to be saved of a node beside its files."""
     installation = node.installation
-    notes = node._search.notes if installation is None else installation.notes
     try:
         storage = node.machine().storage
     except CPUManagerError:  # such as of a machine that shows no CPU
         storage = None
     running = installation is not None and installation.pid is not None
-    return Said((node.version or "") if running else "", notes, storage)
+    return Said((node.version or "") if running else "", node.kubelet_notes(), storage)
 
 
 def read_said(tree: Tree) -> Said:
-    """What a saved node said. Raises NodeError for a file that node_save has not written."""
+    """What was saved of a node beside its files. Raises NodeError for a file that node_save has not written."""
     try:
         data = json.loads(tree.read_bytes(SAID).decode("utf-8"))
         if data["kind"] != KIND or data["format"] != FORMAT:
@@ -81,29 +80,14 @@ def _note(check: str, text: str) -> str:
 class SavedNode(Node):
     """A node whose kubelet ran when it was saved, by what was written down then."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        config_path: str | None = None,
-        kubelet_root: str | None = None,
-        minor: int | None = None,
-        command_line: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, tree: Tree, *given: Any) -> None:
+        """given: what Node() takes after the tree."""
         self._said = read_said(tree)
-        super().__init__(tree, config_path, kubelet_root, minor, command_line)
+        super().__init__(tree, *given)
         notes = tuple(self._said.notes)
         self._search = Search(self._search.kubelet, notes)
         if self.installation is not None:
             self.installation = self.installation._replace(notes=notes)
-
-    def on(self, tree: Tree) -> Node:
-        """The same node with other files."""
-        return SavedNode(tree, *self._given)
-
-    def of_version(self, minor: int) -> Node:
-        """The same node with a kubelet 1.`minor`."""
-        config_path, kubelet_root, _minor, command_line = self._given
-        return SavedNode(self.tree, config_path, kubelet_root, minor, command_line)
 
     def machine(self) -> Host:
         """What the kubelet makes of the machine."""

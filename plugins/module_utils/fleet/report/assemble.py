@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from .answers import CLEAN, DRIFT, FAILED, NO_KUBELET, NOTHING_WANTED, UNREACHABLE, collected, view
-from .baseline import Baseline
+from .baseline import KIND, SCHEMA_VERSION, Baseline
 from .checks import CHECKS, DANGER, SEVERITIES
 from .findings import findings_of, is_open, waive
 from .groups import Groups
@@ -20,9 +20,6 @@ from .results import Problem, Result
 from .texts import items, line, mapping, text
 from .times import seconds_of, time_of
 from .ways import ways_of
-
-KIND = "kubenode.cpu_manager/report"
-SCHEMA_VERSION = "1.0"
 
 REFUSED, MISSING, STALE = "refused", "missing", "stale"
 # The worst first.

@@ -13,8 +13,10 @@ from typing import Any, Collection, Iterable, Mapping
 from ...errors import InputError
 from .texts import mapping
 
-_KIND = "kubenode.cpu_manager/report"
-_MAJOR = "1"
+# Of a report.
+KIND = "kubenode.cpu_manager/report"
+SCHEMA_VERSION = "1.0"
+_MAJOR = SCHEMA_VERSION.partition(".")[0]
 # Four times the report of 10,000 nodes, in bytes.
 _LARGEST = 256 << 20
 
@@ -65,7 +67,7 @@ def read_baseline(path: str) -> Baseline:
         raise InputError("is no JSON, or cut off", path, remedy) from error
     if is_large:
         raise InputError("has more than %d bytes" % _LARGEST, path, remedy)
-    if not isinstance(report, dict) or report.get("kind") != _KIND:
+    if not isinstance(report, dict) or report.get("kind") != KIND:
         raise InputError("is no drift report", path, remedy)
     if str(report.get("schema_version")).partition(".")[0] != _MAJOR:
         raise InputError("has another schema than version %s" % _MAJOR, path, remedy)
