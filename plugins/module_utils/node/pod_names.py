@@ -16,7 +16,7 @@ from typing import Any, Iterable, Mapping
 from ..errors import GoError
 from ..golang import json_text, read_json
 from ..state import memory_formats
-from ..state.checkpoint import decode_checkpoint
+from ..state.checkpoint import decode_checkpoint, unique_members
 from ..state.formats import STRUCT, CheckpointError, Format1, fnv
 from ..state.pod_formats import Format4
 from .redaction import UnsafeError
@@ -77,20 +77,13 @@ def _memory_sum(content: bytes, fields: Iterable[Any], name: str) -> int:
 def _members(content: bytes) -> dict[str, Any]:
     """The members of a state as a kubelet writes it. Raises UnsafeError for anything else."""
     try:
-        members = json.loads(content.decode("utf-8"), object_pairs_hook=_unique)
+        members = json.loads(content.decode("utf-8"), object_pairs_hook=unique_members)
     except (ValueError, RecursionError) as error:
         raise UnsafeError(str(error)) from error
     known = {"policyName", "defaultCpuSet", "machineState", "entries", "podEntries", "checksum", "data", "dataChecksum"}
     if not isinstance(members, dict) or not members.keys() <= known:
         raise UnsafeError("it is not as a kubelet writes it")
     return members
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key is there twice")
-    return found
 
 
 def _rename(members: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ from ..kubelet.installed.distributions import (
     service_of,
 )
 from ..kubelet.installed.installation import Installation
-from ..kubelet.installed.unit import assignments_of, lines_of, resolved, settings_of
+from ..kubelet.installed.unit import assignments_of, resolved, settings_in, settings_of
 from .change.places import LAST, OPEN
 from .collector import Change, Collector
 from .node import Node
@@ -150,20 +150,7 @@ def _save_units(collector: Collector, known: Distribution) -> None:
 
 
 def _unit_redacted(text: str, service: str, needed: Container[str]) -> str:
-    return unit_redacted(_of_service(text), lambda value: assignments_of(value, service), needed)
-
-
-def _of_service(text: str) -> list[tuple[str, str]]:
-    """What a unit says in its section of the service, in order."""
-    found = []
-    section = ""
-    for line in lines_of(text):
-        name, equals, value = line.partition("=")
-        if line.startswith("["):
-            section = line
-        elif equals and section == "[Service]":
-            found.append((name.rstrip(), value.strip()))
-    return found
+    return unit_redacted(list(settings_in(text)), lambda value: assignments_of(value, service), needed)
 
 
 def _save_process(collector: Collector, installation: Installation) -> None:

@@ -94,7 +94,7 @@ def _read_plain(content: bytes) -> Format2 | None:
     try:
         text = content.decode("ascii")
         # Go and Python disagree on some escapes, not on that of a quotation mark.
-        data = None if "\\" in text.replace('\\"', "") else json.loads(text, object_pairs_hook=_unique)
+        data = None if "\\" in text.replace('\\"', "") else json.loads(text, object_pairs_hook=unique_members)
     except (ValueError, RecursionError):
         return None
     if not isinstance(data, dict):
@@ -114,7 +114,7 @@ def _read_plain_text(outer: Format2, text: Any, number: Any) -> Format4 | None:
         return None
     checkpoint.data, checkpoint.data_checksum = text, number
     try:
-        data = json.loads(text, object_pairs_hook=_unique)
+        data = json.loads(text, object_pairs_hook=unique_members)
     except (ValueError, RecursionError):
         return None
     inner = _plain_members(data) if isinstance(data, dict) and "checksum" not in data else None
@@ -140,7 +140,8 @@ def _plain_members(data: dict[str, Any]) -> Format2 | None:
     return checkpoint
 
 
-def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of a JSON object. Raises ValueError for a key that is there twice."""
     found = dict(members)
     if len(found) < len(members):
         raise ValueError("a key is there twice")

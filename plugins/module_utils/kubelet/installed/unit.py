@@ -121,16 +121,21 @@ def resolved(word: str, service: str) -> str:
 def settings_of(tree: Tree, service: str) -> Iterator[tuple[str, str]]:
     """What the section of the service says, in order."""
     for text in _texts(tree, service + ".service"):
-        section = ""
-        for line in lines_of(text):
-            name, equals, value = line.partition("=")
-            if line.startswith("["):
-                section = line
-            elif equals and section == "[Service]":
-                yield name.rstrip(), value.strip()
+        yield from settings_in(text)
 
 
-def lines_of(text: str) -> Iterator[str]:
+def settings_in(text: str) -> Iterator[tuple[str, str]]:
+    """What one file says in its section of the service, in order."""
+    section = ""
+    for line in _lines(text):
+        name, equals, value = line.partition("=")
+        if line.startswith("["):
+            section = line
+        elif equals and section == "[Service]":
+            yield name.rstrip(), value.strip()
+
+
+def _lines(text: str) -> Iterator[str]:
     """The lines of a unit, each with those in which it goes on. A comment may stand between them."""
     begun = ""
     for line in text.replace("\r\n", "\n").split("\n"):
