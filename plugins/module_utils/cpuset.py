@@ -145,9 +145,9 @@ class CPUSet:
     def __gt__(self, other: CPUSet) -> bool:
         return other < self if isinstance(other, CPUSet) else NotImplemented
 
-    def isdisjoint(self, other: CPUSet) -> bool:
+    def isdisjoint(self, cpus: CPUSet) -> bool:
         """True when no CPU is in both."""
-        return not self.mask & other.mask
+        return not self.mask & cpus.mask
 
     def __len__(self) -> int:
         return count_bits(self.mask)
@@ -190,7 +190,11 @@ def iterate_bits(mask: int) -> Iterator[int]:
 
 def lowest_bits(mask: int, count: int) -> int:
     """The lowest `count` set bits, or all when there are fewer."""
-    low, high = 0, mask.bit_length()
+    if count_bits(mask) <= count:
+        return mask
+    if count < 2:
+        return mask & -mask if count == 1 else 0
+    low, high = (mask & -mask).bit_length() - 1 + count, mask.bit_length()
     while low < high:
         middle = (low + high) // 2
         if count_bits(mask & (1 << middle) - 1) < count:

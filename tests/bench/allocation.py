@@ -40,8 +40,9 @@ KUBELET = {
     ("256cpu", "policy"): {"packed": 6220, "distributed": 6030, "uncore": 5970},
 }
 
-# How many times as fast as the kubelet it has to be.
+# How many times as fast as the kubelet it has to be: each trace, and those that were made faster for their own sake.
 LIMITS = {"48cpu": 5, "256cpu": 10}
+HIGHER_LIMITS = {("256cpu", "take", "distributed"): 27}
 
 # Machines of two sockets, for the growth.
 GROWING = {
@@ -136,7 +137,7 @@ def measure() -> bool:
         line = "  %-6s %-7s %-13s %8.0f" % (kind, machine, mode, measurement.time())
         theirs = KUBELET[machine, kind].get(mode)
         if theirs is not None:
-            ratio, limit = theirs / measurement.time(), LIMITS[machine]
+            ratio, limit = theirs / measurement.time(), HIGHER_LIMITS.get((machine, kind, mode), LIMITS[machine])
             kept = kept and ratio >= limit
             line += " %8d  %4.1f times as fast (limit %d)" % (theirs, ratio, limit)
         print(line)

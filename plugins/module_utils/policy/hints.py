@@ -136,20 +136,20 @@ class TopologyManager:
             return best_size < size <= target
         return self._is_narrower(candidate.mask, best.mask)
 
-    def _is_narrower(self, one: int | None, other: int | None) -> bool:
-        one, other = one or 0, other or 0
-        if count_bits(one) != count_bits(other):
-            return count_bits(one) < count_bits(other)
+    def _is_narrower(self, candidate: int | None, best: int | None) -> bool:
+        candidate, best = candidate or 0, best or 0
+        if count_bits(candidate) != count_bits(best):
+            return count_bits(candidate) < count_bits(best)
         if self.prefer_closest and self.policy != SINGLE_NUMA_NODE:
-            mine, others = self._distance(one), self._distance(other)
+            mine, others = self._distance(candidate), self._distance(best)
             if mine != others:
                 return mine < others
-        return one < other
+        return candidate < best
 
     def _distance(self, mask: int) -> float:
         """The average distance of all ordered pairs of nodes, of each to itself included."""
         nodes = list(iterate_bits(mask))
-        total = sum(self.distances[one][other] for one in nodes for other in nodes)
+        total = sum(self.distances[first][second] for first in nodes for second in nodes)
         return total / len(nodes) ** 2
 
 

@@ -10,7 +10,7 @@ Kubernetes 1.33 to 1.36.
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple
+from typing import Mapping, NamedTuple
 
 from ..errors import KubeletError
 from ..topology.kubelet_view import CPUTopology
@@ -94,9 +94,9 @@ def parse_static_options(
 def _check_available(name: str, minor: int, alpha_enabled: bool, beta_enabled: bool) -> None:
     alpha, beta, general = _SINCE.get(name, (_NEVER, _NEVER, _NEVER))
     if minor < alpha:
-        known = sorted(option for option, since in _SINCE.items() if minor >= since[0])
+        available = sorted(option for option, since in _SINCE.items() if minor >= since[0])
         raise KubeletError(
-            'unknown CPU Manager Policy option: "%s"' % name, "the kubelet 1.%d has %s" % (minor, ", ".join(known))
+            'unknown CPU Manager Policy option: "%s"' % name, "the kubelet 1.%d has %s" % (minor, ", ".join(available))
         )
     level, gate, enabled = ("Beta", BETA_GATE, beta_enabled) if minor >= beta else ("Alpha", ALPHA_GATE, alpha_enabled)
     if minor < general and not enabled:
@@ -148,6 +148,6 @@ def bad_boolean(name: str, text: str) -> KubeletError:
     )
 
 
-def texts_of_options(options: Mapping[str, Any]) -> dict[str, str]:
+def texts_of_options(options: Mapping[str, object]) -> dict[str, str]:
     """Policy options as the kubelet wants them, as texts: a YAML true is as good as "true"."""
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}

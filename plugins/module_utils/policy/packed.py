@@ -9,9 +9,10 @@ Source: pkg/kubelet/cm/cpumanager/cpu_assignment.go (takeByTopologyNUMAPacked).
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, Tuple
+from functools import lru_cache
+from typing import Iterable, Iterator, NamedTuple, Tuple
 
-from ..cpuset import count_bits, lowest_bits
+from ..cpuset import count_bits, iterate_bits, lowest_bits
 from ..topology.kubelet_view import CPUTopology
 
 PACKED = "packed"
@@ -42,12 +43,13 @@ def take_packed_mask(
     strategy: str,
     prefer_uncore: bool = False,
     exact: bool = EXACT,
+    together: bool = False,
 ) -> int:
+    """Take `count` of the `available` CPUs: their mask. `together`: these are in one NUMA node of one socket."""
     # 1. Nothing asked, or more than there is.
     if count < 1:
         return 0
-    require(topology, available, count)
-    take = Take(topology, available & topology.cpus, count, exact)
+    take = Take(topology, require(topology, available, count), count, exact, together)
     # 2. Whole NUMA nodes and sockets, the bigger of the two last.
     if take.numa_first:
         take.whole_numa_nodes()
@@ -69,11 +71,47 @@ def take_packed_mask(
     return take.result
 
 
-def require(topology: CPUTopology, available: int, count: int) -> None:
-    if count > count_bits(available & topology.cpus):
+def require(topology: CPUTopology, available: int, count: int) -> int:
+    """Those of the available CPUs that exist. Raises TakeError when these are too few."""
+    free = available & topology.cpus
+    if count > count_bits(free):
         raise TakeError(
             "not enough cpus available to satisfy request: requested=%d, available=%d" % (count, count_bits(available))
         )
+    return free
+
+
+class Numbering(NamedTuple):
+    """How the CPUs of a machine are numbered where it is the same in all cores: all are `core` moved up.
+
+    What is done to a core is then done to all of them at once: a bit of a mask stands for the core whose first thread
+    it is, and the order of the bits is that of the cores' ids.
+    """
+
+    first_threads: int  # the mask of the lowest CPU of each core
+    core: int  # the mask of a core that begins with CPU 0
+    offsets: tuple[int, ...]  # the CPUs of that core
+
+    def by_free_cpus(self, cores: int, free: int) -> Iterator[tuple[int, int]]:
+        """(number of free CPUs from 1 on, those of the cores that have so many); cores are masks of first threads."""
+        at_least = [cores] + [0] * (len(self.offsets) + 1)
+        for before, offset in enumerate(self.offsets):
+            here = cores & free >> offset
+            for number in range(before, -1, -1):
+                at_least[number + 1] |= at_least[number] & here
+        for number in range(1, len(self.offsets) + 1):
+            yield number, at_least[number] & ~at_least[number + 1]
+
+
+@lru_cache(maxsize=4)
+def numbering_of(topology: CPUTopology) -> Numbering | None:
+    """None where it is not the same in all cores, or a core is in more than one NUMA node or socket."""
+    masks = topology.cores.values()
+    cores = {mask // (mask & -mask) for mask in masks}
+    if len(cores) != 1 or not topology.regular:
+        return None
+    core = cores.pop()
+    return Numbering(sum([mask & -mask for mask in masks]), core, tuple(iterate_bits(core)))
 
 
 class Take:
@@ -85,14 +123,15 @@ class Take:
     that reaches into two outer ones is listed twice.
     """
 
-    __slots__ = ("exact", "free", "need", "numa_first", "result", "topology")
+    __slots__ = ("exact", "free", "need", "numa_first", "result", "together", "topology")
 
-    def __init__(self, topology: CPUTopology, free: int, need: int, exact: bool) -> None:
+    def __init__(self, topology: CPUTopology, free: int, need: int, exact: bool, together: bool = False) -> None:
         self.topology = topology
         self.exact = exact
         self.free = free
         self.need = need
         self.result = 0
+        self.together = together
         self.numa_first = topology.num_sockets >= topology.num_numa_nodes
 
     def sorted_numa_nodes(self) -> list[Element]:
@@ -111,13 +150,20 @@ class Take:
         inside = self.topology.inside("numa_nodes", "uncore_caches")
         return [cache for _free, node, _mask in self.sorted_numa_nodes() for cache in self._sorted(inside[node])]
 
-    def cores_in_order(self) -> Iterator[list[tuple[int, int]]]:
-        """The (id, mask) of the cores of each socket or NUMA node, these in order, the cores by id."""
-        if self.numa_first:
-            inside, order = self.topology.inside("sockets", "cores"), self.sorted_sockets()
-        else:
-            inside, order = self.topology.inside("numa_nodes", "cores"), self.sorted_numa_nodes()
-        return (inside[number] for _free, number, _mask in order)
+    def _groups_of_cores(self) -> list[Element]:
+        """The sockets or NUMA nodes by which cores are listed, in order."""
+        return self.sorted_sockets() if self.numa_first else self.sorted_numa_nodes()
+
+    def _sorted_cores(self) -> list[Element]:
+        inside = self.topology.inside("sockets" if self.numa_first else "numa_nodes", "cores")
+        return [core for _free, number, _mask in self._groups_of_cores() for core in self._sorted(inside[number])]
+
+    def _first_threads(self, first_threads: int) -> Iterable[int]:
+        """Those of these first threads that are in each group of cores, the groups in order."""
+        if self.together:
+            # It is the one group, or the only one that has free CPUs.
+            return (first_threads,)
+        return [first_threads & mask for _free, _number, mask in self._groups_of_cores()]
 
     def _sorted(self, masks: Iterable[tuple[int, int]]) -> list[Element]:
         free = self.free
@@ -135,19 +181,23 @@ class Take:
 
     def whole_cores(self) -> None:
         per_core = self.topology.cpus_per_core
-        if not self.topology.regular:
-            self._take_whole([core for cores in self.cores_in_order() for core in self._sorted(cores)], per_core)
+        numbering = numbering_of(self.topology)
+        if numbering is None:
+            self._take_whole(self._sorted_cores(), per_core)
             return
-        # Cores that are fully free have equally many free CPUs: by id is sorted, and the rest need not be looked at.
-        if self.need < per_core:
+        count = self.need // per_core
+        if count < 1:
             return
-        free = self.free
-        for cores in self.cores_in_order():
-            for _number, mask in cores:
-                if free & mask == mask:
-                    self.take(mask)
-                    if self.need < per_core:
-                        return
+        # Cores that are fully free have equally many free CPUs: sorted means by id, as the bits are.
+        fully_free = self.free
+        for offset in numbering.offsets[1:]:
+            fully_free &= self.free >> offset
+        for first_threads in self._first_threads(numbering.first_threads):
+            cores = lowest_bits(fully_free & first_threads, count)
+            count -= count_bits(cores)
+            self.take(cores * numbering.core)
+            if not count:
+                return
 
     def _take_whole(self, order: list[Element], full: int = 0) -> None:
         """Take fully free elements that fit; `full` is the free count that means so (0: the element's size).
@@ -185,19 +235,31 @@ class Take:
             self.take(candidates)
 
     def single_cpus(self, strategy: str) -> None:
-        for mask in self._spread_masks() if strategy == SPREAD else self._packed_masks():
+        if strategy == SPREAD:
+            masks = [mask for _free, _number, mask in self.sorted_sockets()]
+        else:
+            numbering = numbering_of(self.topology)
+            if numbering is not None:
+                self._single_cpus_of_numbered_cores(numbering)
+                return
+            masks = [mask for _free, _number, mask in self._sorted_cores()]
+        for mask in masks:
             self.take(lowest_bits(self.free & mask, self.need))
             if not self.need:
                 return
 
-    def _spread_masks(self) -> Iterable[int]:
-        return [mask for _free, _number, mask in self.sorted_sockets()]
-
-    def _packed_masks(self) -> Iterable[int]:
-        if self.topology.regular:
-            # Taking CPUs of one socket does not change the order in another: what is not needed is not sorted.
-            return (mask for cores in self.cores_in_order() for _free, _number, mask in self._sorted(cores))
-        return [mask for cores in self.cores_in_order() for _free, _number, mask in self._sorted(cores)]
+    def _single_cpus_of_numbered_cores(self, numbering: Numbering) -> None:
+        # Taking CPUs of one group does not change the order in another: what is not needed is not sorted.
+        for first_threads in self._first_threads(numbering.first_threads):
+            for number, cores in numbering.by_free_cpus(first_threads, self.free):
+                used_up = lowest_bits(cores, self.need // number)
+                if used_up:
+                    self.take(self.free & used_up * numbering.core)
+                # Of the next core, a part.
+                if self.need and (rest := cores ^ used_up):
+                    self.take(lowest_bits(self.free & (rest & -rest) * numbering.core, self.need))
+                if not self.need:
+                    return
 
     def take(self, mask: int) -> None:
         self.result |= mask

@@ -123,7 +123,7 @@ class StaticPolicy(Policy):
 
     def _update_reusable(self, pod: Pod, container: str, mask: int) -> None:
         reusable = self.reusable.get(pod.uid, 0)
-        kind = next(one.kind for one in pod.containers if one.name == container)
+        kind = next(member.kind for member in pod.containers if member.name == container)
         self.reusable = {pod.uid: reusable | mask if kind == INIT else reusable & ~mask}
 
     def remove(self, state: RunningState, pod_uid: str, container: str) -> None:

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/policy/assignment.py."""
+
 from __future__ import annotations
 
 from typing import Callable
@@ -30,12 +32,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kube
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
-
-# What is numbered first threads first:
-SMT = "1s4c2t"  # cores 0,4 1,5 2,6 3,7
-TWO = "2s1n2c2t"  # NUMA node and socket 0: cores 0,4 1,5; 1: cores 2,6 3,7
-FOUR = "2s2n2c2t"  # NUMA node N: cores 2N,2N+8 2N+1,2N+9; two of them in a socket
-CACHES = "1s2l2c2t"  # uncore cache 0: cores 0,4 1,5; 1: cores 2,6 3,7
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import CACHES, FOUR, SMT, TWO
 
 
 def machine(name: str) -> CPUTopology:

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/policy/hints.py."""
+
 from __future__ import annotations
 
 from itertools import product
@@ -44,11 +46,11 @@ def text_of(found: Hint) -> str:
 
 def hints(text: str) -> list[Hint] | None:
     """The hints of one resource; `nil` is none at all, the empty text those of one that cannot be served."""
-    return None if text == "nil" else [hint(one) for one in text.split()]
+    return None if text == "nil" else [hint(word) for word in text.split()]
 
 
 def manager(policy: str, nodes: tuple[int, ...] = FOUR, **options: str) -> TopologyManager:
-    distances = {one: {other: 10 + 10 * abs(one - other) for other in nodes} for one in nodes}
+    distances = {node: {target: 10 + 10 * abs(node - target) for target in nodes} for node in nodes}
     named = {name.replace("_", "-"): value for name, value in options.items()}
     return TopologyManager(policy, CONTAINER, list(nodes), named, distances)
 
@@ -194,17 +196,24 @@ def test_laws_of_merging(lists: list[list[Hint]], policy: str) -> None:
     found, admitted = manager(policy).merge(lists)
     assert admitted == (policy == BEST_EFFORT or found.preferred)
     mask = 15 if found.mask is None else found.mask
-    masks = [{one.mask or 0 for one in resource} for resource in lists]
-    combined = [one for one in product(*masks) if all(masks)]
+    masks = [{entry.mask or 0 for entry in resource} for resource in lists]
+    combined = [masks_taken for masks_taken in product(*masks) if all(masks)]
     # The affinity is what some choice has in common, or all nodes.
-    assert mask == 15 or mask in {_common(one) for one in combined} or policy == SINGLE_NUMA_NODE or not all(masks)
+    assert (
+        mask == 15
+        or mask in {_common(masks_taken) for masks_taken in combined}
+        or policy == SINGLE_NUMA_NODE
+        or not all(masks)
+    )
     if found.preferred:
         # Every resource has it among its preferred hints.
         assert all(Hint(mask, True) in resource for resource in lists)
-        smaller = [one for one in numa_masks(FOUR) if (count_bits(one), one) < (count_bits(mask), mask)]
-        assert not any(all(Hint(one, True) in resource for resource in lists) for one in smaller)
+        smaller = [
+            candidate for candidate in numa_masks(FOUR) if (count_bits(candidate), candidate) < (count_bits(mask), mask)
+        ]
+        assert not any(all(Hint(candidate, True) in resource for resource in lists) for candidate in smaller)
     elif policy != SINGLE_NUMA_NODE:
-        assert not any(all(Hint(one, True) in resource for resource in lists) for one in range(1, 16))
+        assert not any(all(Hint(candidate, True) in resource for resource in lists) for candidate in range(1, 16))
     # Always the same answer.
     assert manager(policy).merge(lists) == (found, admitted)
 

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/policy/manager.py."""
+
 from __future__ import annotations
 
 from contextlib import suppress
@@ -52,9 +54,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
-
-SMT = "1s4c2t"  # cores 0,4 1,5 2,6 3,7
-TWO = "2s1n2c2t"  # NUMA node and socket 0: cores 0,4 1,5; 1: cores 2,6 3,7
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import SMT, TWO
 
 MINOR = 35
 
@@ -458,13 +458,13 @@ class Node:
             check(self)
         return self.manager
 
-    def _add(self, one: Pod) -> None:
+    def _add(self, guest: Pod) -> None:
         try:
-            self.manager.add(one)
+            self.manager.add(guest)
         except EndlessDistributionError:
             # The kubelet would hang here; the life goes on as if somebody had deleted the pod.
             assert self.exact
-            self.manager.delete(one.uid)
+            self.manager.delete(guest.uid)
 
     def restored(self) -> State | None:
         """What the next start reads; None when the kubelet would not start: all CPUs are given away."""
@@ -479,8 +479,8 @@ class Node:
 
 def union(masks: list[int]) -> int:
     mask = 0
-    for one in masks:
-        mask |= one
+    for member in masks:
+        mask |= member
     return mask
 
 
@@ -551,9 +551,9 @@ def test_a_pod_that_comes_and_goes_changes_nothing(life: Life, data: st.DataObje
     node.live()
     node.manager.remove_stale()
     before = node.manager.checkpoint()
-    one = data.draw(pods("guest", 8))
+    guest = data.draw(pods("guest", 8))
     with suppress(EndlessDistributionError):
-        node.manager.add(one)
+        node.manager.add(guest)
     node.manager.delete("guest")
     node.manager.remove_stale()
     assert node.manager.checkpoint() == before

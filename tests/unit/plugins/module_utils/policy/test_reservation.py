@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/policy/reservation.py."""
+
 from __future__ import annotations
 
 import math
@@ -31,9 +33,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kube
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
-
-SMT = "1s4c2t"  # cores 0,4 1,5 2,6 3,7
-TWO = "2s1n2c2t"  # NUMA node 0: cores 0,4 1,5; 1: cores 2,6 3,7
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import SMT, TWO
 
 
 def machine(name: str) -> Topology:

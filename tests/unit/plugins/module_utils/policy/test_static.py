@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/policy/static.py."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -37,11 +39,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.qos import GUARANTEED
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-
-# What is numbered first threads first:
-SMT = "1s4c2t"  # cores 0,4 1,5 2,6 3,7
-TWO = "2s1n2c2t"  # NUMA node and socket 0: cores 0,4 1,5; 1: cores 2,6 3,7
-FOUR = "2s2n2c2t"  # NUMA node N: cores 2N,2N+8 2N+1,2N+9; two of them in a socket
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import FOUR, SMT, TWO
 
 # Some of StaticOptions, by name.
 Options = dict[str, Any]
@@ -73,13 +71,13 @@ class Kubelet:
         self.state = RunningState(state)
         self.policy.start(self.state)
 
-    def allocate(self, one: Pod, container: str, affinity: int | None = None) -> str:
+    def allocate(self, guest: Pod, container: str, affinity: int | None = None) -> str:
         """The CPUs that it has then."""
-        self.policy.allocate(self.state, one, container, affinity)
-        return self.cpus(one.uid, container)
+        self.policy.allocate(self.state, guest, container, affinity)
+        return self.cpus(guest.uid, container)
 
-    def allocate_all(self, one: Pod) -> list[str]:
-        return [self.allocate(one, container.name) for container in one.containers]
+    def allocate_all(self, guest: Pod) -> list[str]:
+        return [self.allocate(guest, container.name) for container in guest.containers]
 
     def cpus(self, uid: str, container: str) -> str:
         mask = self.state.get(uid, container)
@@ -91,11 +89,11 @@ class Kubelet:
     def reusable(self, uid: str = "u1") -> str:
         return str(CPUSet.from_mask(self.policy.reusable.get(uid, 0)))
 
-    def refusal(self, one: Pod, container: str, affinity: int | None = None) -> AllocationError:
+    def refusal(self, guest: Pod, container: str, affinity: int | None = None) -> AllocationError:
         """The error, after which nothing has changed."""
         before = self.state.snapshot(), self.policy.reusable
         with pytest.raises(AllocationError) as caught:
-            self.policy.allocate(self.state, one, container, affinity)
+            self.policy.allocate(self.state, guest, container, affinity)
         assert (self.state.snapshot(), self.policy.reusable) == before
         return caught.value
 
@@ -200,18 +198,18 @@ def test_shared_pool() -> None:
 
 
 def test_not_guaranteed() -> None:
-    one = pod("a=2")
+    guest = pod("a=2")
     for qos in ("Burstable", "BestEffort"):
-        assert Kubelet(SMT).allocate(one._replace(qos_class=qos), "a") == "shared"
-    assert Kubelet(SMT).allocate(one._replace(qos_class=GUARANTEED), "a") == "1,5"
+        assert Kubelet(SMT).allocate(guest._replace(qos_class=qos), "a") == "shared"
+    assert Kubelet(SMT).allocate(guest._replace(qos_class=GUARANTEED), "a") == "1,5"
 
 
 def test_pod_level_resources() -> None:
     kubelet = Kubelet(SMT, full_pcpus_only=True)
-    one = pod("a=3")._replace(pod_level=({"cpu": 3000, "memory": 1}, {"cpu": 3000, "memory": 1}))
-    assert kubelet.allocate(one, "a") == "shared"
-    assert kubelet.policy.hints(kubelet.state, one, "a") is None
-    assert kubelet.policy.pod_hints(kubelet.state, one) is None
+    guest = pod("a=3")._replace(pod_level=({"cpu": 3000, "memory": 1}, {"cpu": 3000, "memory": 1}))
+    assert kubelet.allocate(guest, "a") == "shared"
+    assert kubelet.policy.hints(kubelet.state, guest, "a") is None
+    assert kubelet.policy.pod_hints(kubelet.state, guest) is None
 
 
 def test_given_cpus_leave_the_pool() -> None:
@@ -293,13 +291,13 @@ def test_whole_cores_are_asked_for_before_it_is_known_that_they_are_there() -> N
 
 
 def test_whole_cores_do_not_count_reusable_ones() -> None:
-    one = pod("init:a=4 b=4")
+    guest = pod("init:a=4 b=4")
     kubelet = Kubelet(SMT, "0", full_pcpus_only=True)
-    assert kubelet.allocate(one, "a") == "1-2,5-6"
+    assert kubelet.allocate(guest, "a") == "1-2,5-6"
     assert kubelet.reusable() == "1-2,5-6"
-    assert str(kubelet.refusal(one, "b")) == NOT_FREE % (2, 4)
+    assert str(kubelet.refusal(guest, "b")) == NOT_FREE % (2, 4)
     # Without the option it would take them over.
-    assert Kubelet(SMT, "0").allocate_all(one) == ["1-2,5-6", "1-2,5-6"]
+    assert Kubelet(SMT, "0").allocate_all(guest) == ["1-2,5-6", "1-2,5-6"]
 
 
 # --- with an affinity -------------------------------------------------------------------------------
@@ -349,14 +347,14 @@ def test_not_enough_beside_the_affinity() -> None:
 
 def test_app_containers_take_over_from_init_containers() -> None:
     kubelet = Kubelet(SMT)
-    one = pod("init:a=4 b=2 c=2 d=1")
-    assert kubelet.allocate(one, "a") == "1-2,5-6"
+    guest = pod("init:a=4 b=2 c=2 d=1")
+    assert kubelet.allocate(guest, "a") == "1-2,5-6"
     assert kubelet.reusable() == "1-2,5-6"
-    assert kubelet.allocate(one, "b") == "1,5"
+    assert kubelet.allocate(guest, "b") == "1,5"
     assert kubelet.reusable() == "2,6"
-    assert kubelet.allocate(one, "c") == "2,6"
+    assert kubelet.allocate(guest, "c") == "2,6"
     assert kubelet.reusable() == ""
-    assert kubelet.allocate(one, "d") == "4"
+    assert kubelet.allocate(guest, "d") == "4"
     assert kubelet.pool() == "0,3,7"
     # The init container's own stay its.
     assert kubelet.cpus("u1", "a") == "1-2,5-6"
@@ -371,8 +369,8 @@ def test_what_an_init_container_had_more_stays_out_of_the_pool() -> None:
 def test_reusable_cpus_are_not_preferred() -> None:
     """They are among the free ones, and the order decides: a broken core comes first."""
     kubelet = Kubelet(SMT)
-    one = pod("init:a=2 b=1")
-    assert kubelet.allocate_all(one) == ["1,5", "4"]
+    guest = pod("init:a=2 b=1")
+    assert kubelet.allocate_all(guest) == ["1,5", "4"]
     assert kubelet.reusable() == "1,5"
 
 
@@ -384,42 +382,42 @@ def test_init_containers_reuse_each_others() -> None:
 
 def test_sidecars_take_over_and_keep() -> None:
     kubelet = Kubelet(SMT)
-    one = pod("init:a=4 sidecar:b=2 init:c=2 d=2")
-    assert kubelet.allocate(one, "a") == "1-2,5-6"
-    assert kubelet.allocate(one, "b") == "1,5"
+    guest = pod("init:a=4 sidecar:b=2 init:c=2 d=2")
+    assert kubelet.allocate(guest, "a") == "1-2,5-6"
+    assert kubelet.allocate(guest, "b") == "1,5"
     assert kubelet.reusable() == "2,6"
-    assert kubelet.allocate(one, "c") == "2,6"
-    assert kubelet.allocate(one, "d") == "2,6"  # never the sidecar's
+    assert kubelet.allocate(guest, "c") == "2,6"
+    assert kubelet.allocate(guest, "d") == "2,6"  # never the sidecar's
     assert kubelet.reusable() == ""
 
 
 def test_only_the_last_pod_has_reusable_cpus() -> None:
     kubelet = Kubelet(SMT)
-    one, other = pod("init:a=4 b=4"), pod("a=1", "u2")
-    assert kubelet.allocate(one, "a") == "1-2,5-6"
-    assert kubelet.allocate(other, "a") == "4"
+    guest, late_guest = pod("init:a=4 b=4"), pod("a=1", "u2")
+    assert kubelet.allocate(guest, "a") == "1-2,5-6"
+    assert kubelet.allocate(late_guest, "a") == "4"
     assert (kubelet.reusable(), kubelet.reusable("u2")) == ("", "")
-    assert str(kubelet.refusal(one, "b")).endswith("requested=4, available=2")
+    assert str(kubelet.refusal(guest, "b")).endswith("requested=4, available=2")
 
 
 def test_a_shared_container_of_another_pod_changes_nothing_reusable() -> None:
     kubelet = Kubelet(SMT)
-    one = pod("init:a=4 b=4")
-    kubelet.allocate(one, "a")
+    guest = pod("init:a=4 b=4")
+    kubelet.allocate(guest, "a")
     assert kubelet.allocate(pod("a=0.5", "u2"), "a") == "shared"
-    assert kubelet.allocate(one, "b") == "1-2,5-6"
+    assert kubelet.allocate(guest, "b") == "1-2,5-6"
 
 
 def test_reusable_cpus_are_found_again_after_a_restart() -> None:
     """They are in no file; the pod that is admitted again brings them."""
-    one = pod("init:a=4 b=2")
+    guest = pod("init:a=4 b=2")
     kubelet = Kubelet(SMT)
-    kubelet.allocate(one, "a")
+    kubelet.allocate(guest, "a")
     again = Kubelet(SMT, state=kubelet.state.snapshot())
     assert again.reusable() == ""
-    assert again.allocate(one, "a") == "1-2,5-6"
+    assert again.allocate(guest, "a") == "1-2,5-6"
     assert again.reusable() == "1-2,5-6"
-    assert again.allocate(one, "b") == "1,5"
+    assert again.allocate(guest, "b") == "1,5"
 
 
 # --- taking back ------------------------------------------------------------------------------------
@@ -514,18 +512,18 @@ def test_hints(name: str, options: Options, busy: str, count: int, expected: lis
     topology = machine(name)
     state = State(topology.all_cpus() - CPUSet.parse(busy), {"u9": {"a": CPUSet.parse(busy)}})
     kubelet = Kubelet(name, "0", state, **options)
-    one = pod("a=%d" % count)
-    assert texts(kubelet.policy.hints(kubelet.state, one, "a")) == expected
+    guest = pod("a=%d" % count)
+    assert texts(kubelet.policy.hints(kubelet.state, guest, "a")) == expected
     # A pod of one container says the same as a whole.
-    assert texts(kubelet.policy.pod_hints(kubelet.state, one)) == expected
+    assert texts(kubelet.policy.pod_hints(kubelet.state, guest)) == expected
     assert not kubelet.state.stored
 
 
 def test_hints_of_a_shared_container() -> None:
     kubelet = Kubelet(TWO)
-    one = pod("a=1.5 b=0.5")
-    assert kubelet.policy.hints(kubelet.state, one, "a") is None
-    assert kubelet.policy.pod_hints(kubelet.state, one) is None
+    guest = pod("a=1.5 b=0.5")
+    assert kubelet.policy.hints(kubelet.state, guest, "a") is None
+    assert kubelet.policy.pod_hints(kubelet.state, guest) is None
 
 
 def test_hints_of_a_container_that_has_its_cpus() -> None:
@@ -539,13 +537,13 @@ def test_hints_of_a_container_that_has_its_cpus() -> None:
 
 def test_hints_go_where_the_reusable_cpus_are() -> None:
     kubelet = Kubelet(TWO)
-    one = pod("init:a=2 b=2 c=4")
-    assert kubelet.allocate(one, "a", 0b10) == "2,6"
+    guest = pod("init:a=2 b=2 c=4")
+    assert kubelet.allocate(guest, "a", 0b10) == "2,6"
     # Node 0 has CPUs, but not the reusable ones.
-    assert texts(kubelet.policy.hints(kubelet.state, one, "b")) == ["1!", "01"]
+    assert texts(kubelet.policy.hints(kubelet.state, guest, "b")) == ["1!", "01"]
     assert texts(kubelet.policy.hints(kubelet.state, pod("b=2", "u2"), "b")) == ["0!", "1!", "01"]
     # Reusable CPUs count beside the free ones.
-    assert texts(kubelet.policy.hints(kubelet.state, one, "c")) == ["1!", "01"]
+    assert texts(kubelet.policy.hints(kubelet.state, guest, "c")) == ["1!", "01"]
     assert texts(kubelet.policy.hints(kubelet.state, pod("c=4", "u2"), "c")) == ["01"]
 
 
@@ -584,17 +582,17 @@ def test_count_of_a_pod(containers: str, count: int) -> None:
 
 def test_hints_of_a_pod_that_has_all_its_cpus() -> None:
     kubelet = Kubelet(TWO)
-    one = pod("a=2 b=1 c=1.5")
-    assert [kubelet.allocate(one, "a", 0b10), kubelet.allocate(one, "b", 0b10)] == ["2,6", "3"]
-    assert texts(kubelet.policy.pod_hints(kubelet.state, one)) == ["1!", "01"]
+    guest = pod("a=2 b=1 c=1.5")
+    assert [kubelet.allocate(guest, "a", 0b10), kubelet.allocate(guest, "b", 0b10)] == ["2,6", "3"]
+    assert texts(kubelet.policy.pod_hints(kubelet.state, guest)) == ["1!", "01"]
 
 
 def test_hints_of_a_pod_that_has_some_of_its_cpus() -> None:
     kubelet = Kubelet(TWO)
-    one = pod("a=2 b=2")
-    kubelet.allocate(one, "a", 0b10)
+    guest = pod("a=2 b=2")
+    kubelet.allocate(guest, "a", 0b10)
     # What it has counts as reusable: node 0 has 3 free CPUs, and node 1 two and the two that it has.
-    assert texts(kubelet.policy.pod_hints(kubelet.state, one)) == ["1!", "01"]
+    assert texts(kubelet.policy.pod_hints(kubelet.state, guest)) == ["1!", "01"]
     assert texts(kubelet.policy.pod_hints(kubelet.state, pod("a=2 b=1"))) == ["1!", "01"]
     # One container of another size than it has: it cannot be served.
     assert kubelet.policy.pod_hints(kubelet.state, pod("a=1 b=2")) == []
@@ -604,11 +602,11 @@ def test_hints_of_a_pod_that_has_some_of_its_cpus() -> None:
 def test_hints_count_cpus_that_are_free_and_reusable_twice() -> None:
     """CPUs that were taken back are still reusable: node 1 seems to have 6."""
     kubelet = Kubelet(TWO)
-    one = pod("init:a=2 b=6")
-    kubelet.allocate(one, "a", 0b10)
+    guest = pod("init:a=2 b=6")
+    kubelet.allocate(guest, "a", 0b10)
     kubelet.policy.remove(kubelet.state, "u1", "a")
     assert kubelet.reusable() == "2,6"
-    assert texts(kubelet.policy.hints(kubelet.state, one, "b")) == ["1", "01!"]
+    assert texts(kubelet.policy.hints(kubelet.state, guest, "b")) == ["1", "01!"]
 
 
 def test_counts_are_those_of_the_pod_that_is_asked_about() -> None:
