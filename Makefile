@@ -18,7 +18,7 @@ ANSWERS ?= 10000
 # Of bench-fleet: how many local hosts.
 HOSTS ?= 1000
 # After how many minutes the tests are to have ended: scenarios take part as long as there is time.
-MINUTES ?= 50
+MINUTES ?= 45
 # 1: a test that lacks a tool, Kubernetes or time fails; tool,kubernetes: one that lacks one of these. Else it is skipped.
 STRICT ?=
 # For `make mutants`: of what, all without it; how many changes of each area, all with 0; and which.
@@ -121,8 +121,9 @@ bad-days: $(TESTING) $(LINK) ## Kill commands at random tasks on damaged nodes; 
 	@PAIRS=$(PAIRS) SEED=$(SEED) pytest -n $(JOBS) --timeout 0 -rP tests/cluster/test_bad_days.py
 
 .PHONY: hostile
-hostile: $(TESTING) ## Predict the start of kubelets with damaged files and flags; HOSTILE=100000 SEED=1 says how many and which
-	@HOSTILE=$(HOSTILE) SEED=$(SEED) pytest --timeout 0 -rP tests/conformance/test_hostile_starts.py
+hostile: $(TESTING) ## Read damaged checkpoints, and predict the start of kubelets with damaged files and flags; HOSTILE=100000 SEED=1 says how many and which
+	@HOSTILE=$(HOSTILE) SEED=$(SEED) pytest --timeout 0 -rP tests/conformance/test_hostile_starts.py \
+		tests/unit/plugins/module_utils/state/test_hostile_files.py
 
 .PHONY: answers
 answers: $(TESTING) ## Compare what all modules predict of random settings; ANSWERS=10000 says how many

@@ -7,12 +7,14 @@
 
 from __future__ import annotations
 
-import runpy
+import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-SOURCE = HERE.parent / "plugins/module_utils/fleet/report/checks.py"
+# The checks import nothing from outside of this directory.
+SOURCE = HERE.parent / "plugins/module_utils/fleet/report"
 PAGES = HERE / "checks"
 
 HEADINGS = {
@@ -24,7 +26,11 @@ HEADINGS = {
 
 def read_checks() -> dict[str, Any]:
     """{id: Check}, read without installing the collection."""
-    return dict(runpy.run_path(str(SOURCE))["CHECKS"])
+    sys.path.insert(0, str(SOURCE.parent))
+    try:
+        return dict(importlib.import_module(SOURCE.name + ".checks").CHECKS)
+    finally:
+        sys.path.pop(0)
 
 
 def page_of(check: Any) -> str:
@@ -39,6 +45,7 @@ def page_of(check: Any) -> str:
         "|---|---|",
         "| Severity | %s |" % check.severity,
         *(["| Subjects | %s |" % subjects] if subjects else []),
+        *(["| Looked for | with `%s` in `drift_report_look_at` |" % check.look] if check.look else []),
         "",
         "## What it means",
         "",

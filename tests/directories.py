@@ -11,6 +11,6 @@ from pathlib import Path
 
 def open_to_all(directory: Path) -> None:
     """Let other users reach what is in a directory. Those of pytest are for its own user."""
-    for one in (directory, *directory.parents):
-        if one.stat().st_mode & 0o055 != 0o055:
-            one.chmod(0o755)
+    for place in (directory, *directory.parents):
+        if place.stat().st_mode & 0o055 != 0o055:
+            place.chmod(0o755)

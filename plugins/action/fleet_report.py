@@ -18,9 +18,11 @@ from ansible.utils.display import Display
 from ..module_utils.errors import CPUManagerError, InputError
 from ..module_utils.fleet.report.assemble import Terms, assemble, fails
 from ..module_utils.fleet.report.baseline import read_baseline
+from ..module_utils.fleet.report.check import LOOKS
 from ..module_utils.fleet.report.checks import CHECKS
 from ..module_utils.fleet.report.json_form import json_form
 from ..module_utils.fleet.report.junit import junit
+from ..module_utils.fleet.report.looks import check_seconds
 from ..module_utils.fleet.report.markdown import markdown
 from ..module_utils.fleet.report.metrics import fleet_metrics
 from ..module_utils.fleet.report.output import put_file
@@ -59,6 +61,9 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "fleet": {"type": "str", "default": ""},
     "baseline": {"type": "path"},
     "fail_on": {"type": "str", "choices": [*GATES], "default": "never"},
+    # Of node_report: only checked, as what is wrong is to be known before the nodes are looked at.
+    "look_at": {"type": "list", "elements": "str", "choices": [*LOOKS], "default": []},
+    "look_seconds": {"type": "int", "default": 5},
     "validate_only": {"type": "bool", "default": False},
 }
 
@@ -76,6 +81,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         _checked, given = self.validate_argument_spec(_ARGUMENTS)
         try:
             terms = _terms(given)
+            check_seconds(given["look_at"], given["look_seconds"], "look_seconds")
             if given["validate_only"]:
                 return {"changed": False}
             report = assemble(read_results(_files(given), given["fleet"]), terms)

@@ -16,8 +16,9 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ..module_utils.errors import CPUManagerError
-from ..module_utils.fleet.report.answers import FAILED, UNREACHABLE, collected
+from ..module_utils.fleet.report.answers import FAILED, NO_KUBELET, UNREACHABLE, collected
 from ..module_utils.fleet.report.assemble import Terms, assemble
+from ..module_utils.fleet.report.check import LOOKS
 from ..module_utils.fleet.report.configz import read_configz
 from ..module_utils.fleet.report.metrics import node_metrics
 from ..module_utils.fleet.report.progress import Progress
@@ -37,10 +38,14 @@ _OWN: dict[str, dict[str, Any]] = {
     "hide_names": {"type": "bool", "default": False},
     "textfile": {"type": "path"},
     "ask_kubelet": {"type": "bool", "default": False},
+    "look_at": {"type": "list", "elements": "str", "choices": list(LOOKS), "default": []},
+    "look_seconds": {"type": "int", "default": 5},
     "node_name": {"type": "str"},
     "kubeconfig": {"type": "path"},
     "context": {"type": "str"},
 }
+# Of the others, those that say where things are, which is all that a further look is given.
+_PLACES = ("root", "config_path", "kubelet_root", "kubelet_version", "command_line")
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
@@ -50,25 +55,33 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     _supports_async = False
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
-        """The result of the task. What is wrong with the node does not make it fail."""
+        """The result of the task. It fails for a node that could not be read, after its file is written."""
         super().run(tmp, task_vars)
         host = str(task_vars["inventory_hostname"])
         own, for_node = self._arguments()
         try:
-            name = dict(for_node.get("option_names") or {}).get("waivers", "waivers")
-            waivers = checked_waivers(own["waivers"], name)
+            names = dict(for_node.get("option_names") or {})
+            waivers = checked_waivers(own["waivers"], names.get("waivers", "waivers"))
+            if own["look_at"]:
+                from ..module_utils.fleet.report.looks import check_seconds  # noqa: PLC0415 # most reports have no looks
+
+                check_seconds(own["look_at"], own["look_seconds"], names.get("look_seconds", "look_seconds"))
             for_node["hide_names"] = own["hide_names"]
-            answer = self._look(for_node, task_vars)
+            answer = self._answer(for_node, task_vars)
             node = collected(host, answer)
             is_read = node["status"] not in (FAILED, UNREACHABLE)
             running = self._running(own, host, answer) if is_read and own["ask_kubelet"] else {}
+            is_running = is_read and node["status"] != NO_KUBELET
+            looks = self._looks(own, for_node, task_vars) if is_running and own["look_at"] else {}
             now = time.time()
-            result = Result(host, time_of(now), answer, running, waivers)
+            result = Result(host, time_of(now), answer, running, waivers, looks)
             path = write_result(own["directory"], result, own["fleet"])
         except CPUManagerError as error:
             raise AnsibleActionFail("%s: %s" % (host, error)) from error
         self._show_progress(own["directory"], task_vars, now)
         told = {"changed": False, "status": node["status"], "message": text(node.get("message", "")), "file": path}
+        if not is_read:
+            told.update({"failed": True, "msg": told["message"]})
         if own["textfile"] and node["status"] != UNREACHABLE:
             (shown,) = assemble([result], Terms("", now))["nodes"]
             told.update(
@@ -84,20 +97,41 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
             raise AnsibleActionFail("; ".join(validated.error_messages))
         return validated.validated_parameters, given
 
-    def _look(self, for_node: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer of the node, or why there is none, as a module's result."""
+    def _answer(self, for_node: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        """What the node differs in, or why that is not known, as a module's result."""
         wrong = misspelled(str(name) for name in task_vars)
         if wrong:
             said = "%(name)s is no variable of this collection, and %(meant)s is: rename it"
             return {"failed": True, "msg": "; ".join(said % pair for pair in wrong)}
+        answer = self._ran(_MODULE, for_node, task_vars)
+        _hide_secrets(answer)
+        return answer
+
+    def _looks(
+        self, own: Mapping[str, Any], for_node: Mapping[str, Any], task_vars: Mapping[str, Any]
+    ) -> dict[str, dict[str, Any]]:
+        """What else the node is looked at for, by the name of the look. One that fails is an answer, too."""
+        from ..module_utils.fleet.report.looks import kept, module_of  # noqa: PLC0415 # as above
+
+        arguments = {name: for_node[name] for name in _PLACES if name in for_node}
+        names = dict(for_node.get("option_names") or {})
+        arguments["option_names"] = {**names, "seconds": names.get("look_seconds", "look_seconds")}
+        arguments.update(seconds=own["look_seconds"], hide_names=own["hide_names"])
+        # One after the other: none is measured while another one runs.
+        return {
+            look: kept(look, self._ran(module_of(look), arguments, task_vars))
+            for look in LOOKS
+            if look in own["look_at"]
+        }
+
+    def _ran(self, module: str, arguments: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        """The result of a module, or why there is none."""
         try:
-            answer = self._execute_module(module_name=_MODULE, module_args=dict(for_node), task_vars=task_vars)
+            return dict(self._execute_module(module_name=module, module_args=dict(arguments), task_vars=task_vars))
         except AnsibleConnectionFailure as error:
             return {"unreachable": True, "msg": str(error)}
         except AnsibleError as error:
             return {"failed": True, "msg": str(error)}
-        _hide_secrets(answer)
-        return dict(answer)
 
     def _copy(self, content: str, path: str, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """Write a file on the node, as the module copy does; what the result has to have of it."""

@@ -36,7 +36,7 @@ def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _combining(operator: Callable[[CPUSet, CPUSet], CPUSet]) -> Callable[..., str]:
-    return lambda first, *others: str(reduce(operator, (_cpus(other) for other in others), _cpus(first)))
+    return lambda first, *others: str(reduce(operator, (_cpus(text) for text in others), _cpus(first)))
 
 
 class FilterModule:

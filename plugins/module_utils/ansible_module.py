@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
 from ansible.module_utils.basic import AnsibleModule
 
 # Before all others, for its effect on them.
-from . import startup  # noqa: F401 # pylint: disable=unused-import
+from . import startup
 from .errors import CPUManagerError, NodeError, call_options
 from .tree import Tree, node_name
 
@@ -77,7 +77,10 @@ def run(work: Work, *arguments: Arguments) -> None:
     result: dict[str, Any] = {**outcome.result, "changed": outcome.changed, "node": name}
     if outcome.diff is not None:
         result["diff"] = outcome.diff[0] if len(outcome.diff) == 1 else outcome.diff
-    module.exit_json(**_shown(result, archive))
+    answer = _shown(result, archive)
+    # Before Python ends, the collector would look through all objects.
+    startup.spare_collector()
+    module.exit_json(**answer)
 
 
 def _shown(answer: Any, archive: Archive | None) -> Any:

@@ -88,7 +88,7 @@ class Archive:
         shutil.rmtree(self.directory, ignore_errors=True)
         atexit.unregister(self.remove)
 
-    def named(self, value: Any) -> Any:
+    def named(self, value: object) -> Any:
         """Plain data in which paths of the directory are named as the archive's: ARCHIVE:/path/on/the/node."""
         if isinstance(value, str):
             if self._name not in value:

@@ -43,10 +43,10 @@ class CPUManagerError(Exception):
         return self._again("%s; %s" % (self.what, more), self.where)
 
     def _again(self: _Error, what: str, where: str) -> _Error:
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        CPUManagerError.__init__(other, what, where, self.remedy)
-        return other
+        again = type(self).__new__(type(self))
+        again.__dict__.update(self.__dict__)
+        CPUManagerError.__init__(again, what, where, self.remedy)
+        return again
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as modules return it in `failure`."""

@@ -60,7 +60,7 @@ def make_changes(changes: Sequence[FileChange], backup: bool, keep: int) -> dict
                 status = os.stat(change.path)
             done.append(_Done(change, status, _make(change, backup)))
     except CPUManagerError as error:
-        lost = [str(failure) for one in reversed(done) for failure in _put_back(one)]
+        lost = [str(failure) for step in reversed(done) for failure in _put_back(step)]
         for directory in reversed(made):
             with suppress(OSError):
                 os.rmdir(directory)
@@ -71,7 +71,7 @@ def make_changes(changes: Sequence[FileChange], backup: bool, keep: int) -> dict
             both.where = error.where
             raise both from error
         raise
-    backups = {one.change.path: one.backup for one in done if one.backup is not None}
+    backups = {step.change.path: step.backup for step in done if step.backup is not None}
     for path in backups.values():
         remove_old_backups(path, keep)
     return backups

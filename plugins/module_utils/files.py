@@ -95,12 +95,12 @@ def remove_old_backups(backup: str, keep: int) -> None:
     with suppress(OSError):
         owners = {os.geteuid(), os.lstat(backup).st_uid}
         for name in os.listdir(directory):
-            other = _BACKUP.fullmatch(name)
-            if other is None or other["name"] != made["name"] or name == newest:
+            old = _BACKUP.fullmatch(name)
+            if old is None or old["name"] != made["name"] or name == newest:
                 continue
             status = os.lstat(os.path.join(directory, name))
             if stat.S_ISREG(status.st_mode) and status.st_uid in owners:
-                found.append((other["stamp"], int(other["number"] or 1), name))
+                found.append((old["stamp"], int(old["number"] or 1), name))
     found.sort(reverse=True)
     for _stamp, _number, name in found[keep - 1 :]:
         with suppress(OSError):

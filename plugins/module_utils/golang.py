@@ -73,7 +73,7 @@ class _Reader:
                     raise self._invalid("after top-level value")
                 return value
 
-    def _begin(self, depth: int) -> tuple[Any, bool]:
+    def _begin(self, depth: int) -> tuple[object, bool]:
         """The next value, and whether it is a collection that is not empty and so not yet read."""
         character = self._peek()
         if character == '"':
@@ -81,7 +81,7 @@ class _Reader:
         if character and character in "{[":
             if depth >= _MAX_DEPTH:
                 raise self._invalid("exceeded max depth")
-            collection: Any = Object() if character == "{" else []
+            collection: object = Object() if character == "{" else []
             self.at += 1
             if self._peek() == ("}" if character == "{" else "]"):
                 self.at += 1
@@ -95,7 +95,7 @@ class _Reader:
             raise GoError(_END)
         raise self._invalid("looking for beginning of value")
 
-    def _goes_on(self, collection: Any) -> bool:
+    def _goes_on(self, collection: object) -> bool:
         """Read what stands behind a value of a collection: whether another one follows."""
         is_object = isinstance(collection, Object)
         character = self._peek()
@@ -155,7 +155,7 @@ class _Reader:
             raise self._invalid("in \\u hexadecimal character escape")
         return int(self.text[start : self.at], 16)
 
-    def _literal(self, word: str, value: Any) -> Any:
+    def _literal(self, word: str, value: object) -> object:
         for character in word:
             if self.text[self.at : self.at + 1] != character:
                 raise self._invalid("in literal %s (expecting '%s')" % (word, character))
@@ -258,7 +258,7 @@ def read_cpus(text: str) -> CPUSet:
     return CPUSet.from_mask(mask)
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """The text of a value, as Go writes it."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     # Go escapes these for the sake of browsers.
@@ -267,7 +267,7 @@ def json_text(value: Any) -> str:
     return text
 
 
-def write_json(value: Any) -> str:
+def write_json(value: object) -> str:
     """The text of a value that read_json() has read, as Go writes it. Without recursion, since it may be hostile."""
     parts: list[str] = []
     # What is still to be written, the last first, and whether that is a text of JSON already.
@@ -279,9 +279,9 @@ def write_json(value: Any) -> str:
         elif isinstance(item, list):
             is_object = isinstance(item, Object)
             pieces: list[tuple[Any, bool]] = []
-            for one in item:
-                pieces.append((("," if pieces else "") + (json_text(one[0]) + ":" if is_object else ""), True))
-                pieces.append((one[1] if is_object else one, False))
+            for member in item:
+                pieces.append((("," if pieces else "") + (json_text(member[0]) + ":" if is_object else ""), True))
+                pieces.append((member[1] if is_object else member, False))
             opening, closing = "{}" if is_object else "[]"
             todo += reversed([(opening, True), *pieces, (closing, True)])
         else:

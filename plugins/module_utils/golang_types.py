@@ -45,23 +45,23 @@ class Type:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def zero(self) -> Any:
+    def zero(self) -> object:
         """The value of a variable to which nothing was assigned."""
         return None
 
-    def read(self, value: Any, before: Any, problems: Problems, place: Place) -> Any:
+    def read(self, value: object, before: object, problems: Problems, place: Place) -> object:
         """What becomes of the value `before` when the JSON value is read into it."""
         raise NotImplementedError
 
-    def spew(self, value: Any) -> str:
+    def spew(self, value: object) -> str:
         """The value without its type."""
         raise NotImplementedError
 
-    def typed(self, value: Any) -> str:
+    def typed(self, value: object) -> str:
         """The value behind its type."""
         return "(%s)%s" % (self.name, self.spew(value))
 
-    def _wrong(self, value: Any, before: Any, problems: Problems, place: Place) -> Any:
+    def _wrong(self, value: object, before: object, problems: Problems, place: Place) -> object:
         problems.add(_KINDS[type(value)], self.name, place)
         return before
 
@@ -72,13 +72,13 @@ class Text(Type):
     def zero(self) -> str:
         return ""
 
-    def read(self, value: Any, before: Any, problems: Problems, place: Place) -> Any:
+    def read(self, value: object, before: object, problems: Problems, place: Place) -> object:
         if value is None:
             return before
         is_text = isinstance(value, str) and not isinstance(value, Number)
         return value if is_text else self._wrong(value, before, problems, place)
 
-    def spew(self, value: Any) -> str:
+    def spew(self, value: object) -> str:
         return str(value)
 
 
@@ -93,7 +93,7 @@ class Whole(Type):
     def zero(self) -> int:
         return 0
 
-    def read(self, value: Any, before: Any, problems: Problems, place: Place) -> Any:
+    def read(self, value: object, before: object, problems: Problems, place: Place) -> object:
         if value is None:
             return before
         if not isinstance(value, Number):
@@ -123,12 +123,12 @@ class Pointer(Type):
         super().__init__("*" + to.name)
         self.to = to
 
-    def read(self, value: Any, before: Any, problems: Problems, place: Place) -> Any:
+    def read(self, value: object, before: object, problems: Problems, place: Place) -> object:
         if value is None:
             return None
         return self.to.read(value, self.to.zero() if before is None else before, problems, place)
 
-    def spew(self, value: Any) -> str:
+    def spew(self, value: object) -> str:
         return _NIL if value is None else "<*>" + self.to.spew(value)
 
 
@@ -139,7 +139,7 @@ class Slice(Type):
         super().__init__(name or "[]" + of.name)
         self.of = of
 
-    def read(self, value: Any, before: Any, problems: Problems, place: Place) -> Any:
+    def read(self, value: Any, before: Any, problems: Problems, place: Place) -> object:
         if value is None:
             return None
         if not isinstance(value, list) or isinstance(value, Object):
@@ -160,7 +160,7 @@ class Map(Type):
         self.of = of
         self.keys = keys
 
-    def read(self, value: Any, before: Any, problems: Problems, place: Place) -> Any:
+    def read(self, value: Any, before: Any, problems: Problems, place: Place) -> object:
         if value is None:
             return None
         if not isinstance(value, Object):

@@ -31,7 +31,7 @@ def keep_compiled(importer: Any = zipimport) -> None:
 
 
 def spare_collector(collector: Any = gc) -> None:
-    """Let `collector` leave alone what is there; one that cannot is left as it is."""
+    """Let `collector` pass over the objects that exist now; one that cannot is left as it is."""
     freeze = getattr(collector, "freeze", None)
     if freeze is not None:
         freeze()

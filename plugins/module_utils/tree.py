@@ -234,7 +234,7 @@ class OverlaidTree(Tree):
         if here in self.contents:
             return self.contents[here] is not None
         return super().exists(path, follow) or any(
-            content is not None and one.startswith(here.rstrip("/") + "/") for one, content in self.contents.items()
+            content is not None and name.startswith(here.rstrip("/") + "/") for name, content in self.contents.items()
         )
 
     def read_bytes(self, path: str) -> bytes:
@@ -251,9 +251,9 @@ class OverlaidTree(Tree):
         found = set(super().names(path))
         inside = here.rstrip("/") + "/"
         found.update(
-            one[len(inside) :].partition("/")[0]
-            for one, content in self.contents.items()
-            if content is not None and one.startswith(inside)
+            name[len(inside) :].partition("/")[0]
+            for name, content in self.contents.items()
+            if content is not None and name.startswith(inside)
         )
         return sorted(name for name in found if self.contents.get(inside + name, b"") is not None)
 
@@ -262,7 +262,7 @@ class OverlaidTree(Tree):
         if here in self.contents:
             return False
         inside = here.rstrip("/") + "/"
-        is_made = any(content is not None and one.startswith(inside) for one, content in self.contents.items())
+        is_made = any(content is not None and name.startswith(inside) for name, content in self.contents.items())
         return is_made or super()._is_directory(path)
 
 

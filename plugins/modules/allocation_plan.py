@@ -58,6 +58,34 @@ options:
       - Feature gates beside those in the kubelet's configuration, such as C(CPUManagerPolicyAlphaOptions).
     type: dict
     default: {}
+  bursts:
+    description:
+      - What containers run, to predict in RV(throttling) what their CPU limits do to them. The first that matches a
+        container counts.
+      - A manifest does not say this. Without it, a container is expected to be busy all the time, with a thread for
+        each CPU that it may use.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      pod:
+        description: Namespace and name of the pod as in RV(containers), or a shell pattern such as V(shop/db-*).
+        type: str
+        default: "*"
+      container:
+        description: The container, or a shell pattern.
+        type: str
+        default: "*"
+      threads:
+        description:
+          - How many threads share a burst.
+          - By default as many as there are CPUs that the container may use.
+        type: int
+      work:
+        description:
+          - The CPU time of one burst, such as one request, of all threads together, such as V(70ms).
+          - Without it, the threads are busy all the time.
+        type: str
   compare_with:
     description:
       - Settings of this module in which a second answer differs, to see what a change of configuration does.
@@ -83,6 +111,15 @@ EXAMPLES = r"""
       strategy: spread
     compare_with:
       topology_manager_policy: best-effort
+
+- name: Predict how long a request of 70 ms takes with the limit of its container
+  kubenode.cpu_manager.allocation_plan:
+    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | from_yaml_all | list }}"
+    bursts:
+      - pod: shop/web-*
+        container: nginx
+        threads: 1
+        work: 70ms
 """
 
 RETURN = r"""
@@ -190,6 +227,100 @@ stranded:
   returned: success
   type: str
   sample: ""
+throttling:
+  description:
+    - What the CPU limits of containers do to them on this machine, one row for each container with a quota.
+    - A container has none with O(cpu_cfs_quota=false), and with exclusive CPUs where the gate
+      C(DisableCPUQuotaWithExclusiveCPUs) is on, as it is from Kubernetes 1.33. The quota of a pod as a whole is not
+      looked at.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    pod:
+      description: Namespace and name of the pod.
+      type: str
+      sample: shop/web-0
+    uid:
+      description: Its UID, or its name where the manifest has none.
+      type: str
+      sample: shop/web-0
+    container:
+      description: The container.
+      type: str
+      sample: nginx
+    limit:
+      description: Its limit.
+      type: str
+      sample: 200m
+    is_assumed:
+      description: Whether O(bursts) does not say what it runs, and it is expected to be busy all the time.
+      type: bool
+      sample: false
+    quota_us:
+      description: The quota that the kubelet sets, in microseconds.
+      type: int
+      sample: 20000
+    period_us:
+      description: The period, in microseconds.
+      type: int
+      sample: 100000
+    usable_cpus:
+      description: How many CPUs it may use.
+      type: int
+      sample: 40
+    threads:
+      description: How many threads it runs.
+      type: int
+      sample: 1
+    work_ms:
+      description: The CPU time of a burst in milliseconds; null for a container that is always busy.
+      type: float
+      sample: 70.0
+    throttled_share:
+      description:
+        - The part of the periods in which the kernel counts the container as throttled, C(nr_throttled) by
+          C(nr_periods).
+        - With bursts, each comes after two idle periods or more.
+      type: float
+      sample: 0.563
+    lost_share:
+      description: The part of the time in which its threads stand still. Only for a container that is always busy.
+      type: float
+      sample: 0.8
+    longest_wait_ms:
+      description: How long one of them waits at most. Only for a container that is always busy.
+      type: float
+      sample: 80.0
+    lost_periods:
+      description: The mean number of periods in which a burst stands still. Only with bursts.
+      type: float
+      sample: 2.8
+    latency_ms:
+      description:
+        - How long a burst takes in milliseconds, without the limit (C(unthrottled)) and with it (C(minimum), C(median),
+          C(maximum)). It depends on where in a period it begins. Only with bursts.
+      type: dict
+      sample: {"unthrottled": 70.0, "minimum": 223.2, "median": 261.8, "maximum": 309.0}
+    remedies:
+      description:
+        - What would make that better, each with the same figures as the row has, and nothing worse.
+        - A container that is not throttled needs none.
+      type: list
+      elements: dict
+      contains:
+        remedy:
+          description: One of V(whole-cpus), V(limit), V(burst), V(period), V(threads).
+          type: str
+          sample: limit
+        change:
+          description: What to set.
+          type: str
+          sample: a limit of 700m CPU
+        throttled_share:
+          description: The same as that of the row, with the remedy. So are all other figures.
+          type: float
+          sample: 0.0
 notes:
   description:
     - Where the kubelet's answer harms, such as a CPU that is given away twice.
@@ -222,7 +353,7 @@ differences:
       sample: 4-11
 """
 
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from ..module_utils.ansible_module import Arguments, Outcome, difference, run
 from ..module_utils.errors import InputError, option
@@ -260,6 +391,16 @@ def configuration_of(node: Node, parameters: Mapping[str, Any]) -> Configuration
     return Configuration(values, configuration.source)
 
 
+def bursts_of(rows: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
+    """What the containers run."""
+    if not rows:
+        return ()
+    # Imported here: most plans are about CPUs only.
+    from ..module_utils.isolation.remedies import read_bursts
+
+    return read_bursts(rows)
+
+
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = asked_node(tree, parameters)
     is_this_node = parameters["machine"] is None and parameters["topology"] is None
@@ -271,6 +412,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         wanted_settings(node, parameters),
         node.checkpoint() if from_checkpoint else None,
         pods_from_manifests(parameters["pods"]),
+        bursts_of(parameters["bursts"]),
     )
     plan = plan_allocations(question)
     diff = difference("allocations", plan.pop("before"), plan.pop("after"))
@@ -278,8 +420,8 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         unknown = sorted(set(parameters["compare_with"]) - set(SETTINGS_ARGUMENTS.options))
         if unknown:
             raise InputError("%s is no setting of this module" % unknown[0], where=option("compare_with"))
-        other = wanted_settings(node, {**parameters, **parameters["compare_with"]})
-        plan["differences"] = compare_plans(plan, plan_allocations(question._replace(wanted=other)))
+        changed = wanted_settings(node, {**parameters, **parameters["compare_with"]})
+        plan["differences"] = compare_plans(plan, plan_allocations(question._replace(wanted=changed)))
     plan["notes"] += node.version_notes()
     return Outcome(plan, False, [diff])
 
@@ -296,6 +438,17 @@ def main() -> None:
                 "topology": {"type": "dict"},
                 "from_checkpoint": {"type": "bool"},
                 "feature_gates": {"type": "dict", "default": {}},
+                "bursts": {
+                    "type": "list",
+                    "elements": "dict",
+                    "default": [],
+                    "options": {
+                        "pod": {"type": "str", "default": "*"},
+                        "container": {"type": "str", "default": "*"},
+                        "threads": {"type": "int"},
+                        "work": {"type": "str"},
+                    },
+                },
                 "compare_with": {"type": "dict"},
             },
             mutually_exclusive=[("machine", "topology")],

@@ -22,11 +22,8 @@ description:
     It cannot be repaired, as its numbers are the kubelet's own.
   - Stop the kubelet before, because a running one writes the file again.
 extends_documentation_fragment:
-  - kubenode.cpu_manager.node
-  - kubenode.cpu_manager.kubelet
-  - kubenode.cpu_manager.settings
-  - kubenode.cpu_manager.attributes
-  - kubenode.cpu_manager.attributes.change
+  [kubenode.cpu_manager.node, kubenode.cpu_manager.kubelet, kubenode.cpu_manager.settings,
+   kubenode.cpu_manager.backup, kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.change]
 options:
   state:
     description:
@@ -74,18 +71,6 @@ options:
       - Write even while the kubelet runs, which will overwrite the file at its next allocation.
     type: bool
     default: false
-  backup:
-    description:
-      - Keep the old file beside its place. O(source) brings it back.
-    type: bool
-    default: true
-  backup_keep:
-    description:
-      - How many backups of a file stay, the new one among them. After a successful change, older ones that this
-        collection made are removed; no other file is.
-      - V(0) keeps all of them. To make none, set O(backup=false).
-    type: int
-    default: 3
 seealso:
   - module: kubenode.cpu_manager.checkpoint_info
 """
@@ -127,46 +112,12 @@ file:
   type: str
   sample: /var/lib/kubelet/cpu_manager_state
 checkpoint:
-  description: The checkpoint as it was found.
+  description:
+    - The checkpoint as it was found, in the form of RV(kubenode.cpu_manager.checkpoint_info#module:checkpoint).
+    - Its C(verdict) is C(not judged) where that was not wanted.
   returned: success
   type: dict
-  contains:
-    verdict:
-      description: C(accepted), C(refused) or C(absent); C(not judged) where that was not wanted.
-      type: str
-      sample: refused
-    reason:
-      description: Why the kubelet refuses it, in its words.
-      type: str
-      sample: configured policy "static" differs from state checkpoint policy "none"
-    remedy:
-      description: What to do about it.
-      type: str
-      sample: stop the kubelet and take the file out of the way before it starts again
-    format:
-      description: The format of the file, C(v1) to C(v4), if it can be read.
-      type: str
-      sample: v2
-    checksum_right:
-      description: Whether the kubelet accepts the checksum in the file.
-      type: bool
-      sample: true
-    policy:
-      description: The policy in the file, if it can be read.
-      type: str
-      sample: none
-    default_cpu_set:
-      description: The shared pool, if it can be read.
-      type: str
-      sample: ""
-    assignments:
-      description: The exclusive CPUs by pod UID and container, as far as they can be read.
-      type: dict
-      sample: {}
-    pod_assignments:
-      description: The CPUs of whole pods by pod UID.
-      type: dict
-      sample: {}
+  sample: {"verdict": "refused", "policy": "none"}
 after:
   description: The checkpoint as it is to be, in the same form.
   returned: success
@@ -390,26 +341,21 @@ def check_stopped(tree: Tree, parameters: Mapping[str, Any]) -> None:
         )
 
 
+OPTIONS: dict[str, dict[str, Any]] = {
+    "state": {"type": "str", "choices": ["valid", "present", "format", "absent"], "default": "valid"},
+    "checkpoint": {"type": "dict"},
+    "source": {"type": "path"},
+    "pods": {"type": "list", "elements": "dict"},
+    "containers": {"type": "list", "elements": "dict"},
+    "discard_assignments": {"type": "bool", "default": False},
+    "allow_running_kubelet": {"type": "bool", "default": False},
+    "backup": {"type": "bool", "default": True},
+    "backup_keep": {"type": "int", "default": 3},
+}
+
+
 def main() -> None:
-    run(
-        work,
-        KUBELET,
-        SETTINGS_ARGUMENTS,
-        Arguments(
-            {
-                "state": {"type": "str", "choices": ["valid", "present", "format", "absent"], "default": "valid"},
-                "checkpoint": {"type": "dict"},
-                "source": {"type": "path"},
-                "pods": {"type": "list", "elements": "dict"},
-                "containers": {"type": "list", "elements": "dict"},
-                "discard_assignments": {"type": "bool", "default": False},
-                "allow_running_kubelet": {"type": "bool", "default": False},
-                "backup": {"type": "bool", "default": True},
-                "backup_keep": {"type": "int", "default": 3},
-            },
-            mutually_exclusive=[("pods", "containers")],
-        ),
-    )
+    run(work, KUBELET, SETTINGS_ARGUMENTS, Arguments(OPTIONS, mutually_exclusive=[("pods", "containers")]))
 
 
 if __name__ == "__main__":

@@ -15,14 +15,10 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Reads C(cpu_manager_state) and judges it as the kubelet would at its next start, with the configuration that is
-    there
-    or planned.
+    there or planned.
 extends_documentation_fragment:
-  - kubenode.cpu_manager.node
-  - kubenode.cpu_manager.kubelet
-  - kubenode.cpu_manager.settings
-  - kubenode.cpu_manager.attributes
-  - kubenode.cpu_manager.attributes.info
+  [kubenode.cpu_manager.node, kubenode.cpu_manager.kubelet, kubenode.cpu_manager.settings,
+   kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.info]
 seealso:
   - module: kubenode.cpu_manager.checkpoint
 """
@@ -96,11 +92,11 @@ kubelet_says:
   type: str
   sample: ""
 notes:
-  description: Whether it is not sure by which version's rules the kubelet is to be judged.
+  description: As RV(kubenode.cpu_manager.start_check#module:notes).
   returned: success
   type: list
   elements: str
-  sample: ["the rules are not tested against a kubelet 1.30, only against 1.33 to 1.36: try one node first"]
+  sample: []
 """
 
 from typing import Any, Mapping

@@ -25,9 +25,7 @@ description:
   - On v2 a slice, scope or service of systemd's is set as a property of the unit, because systemd would overwrite the
     file at its next reload.
 extends_documentation_fragment:
-  - kubenode.cpu_manager.node
-  - kubenode.cpu_manager.attributes
-  - kubenode.cpu_manager.attributes.change
+  [kubenode.cpu_manager.node, kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.change]
 options:
   path:
     description:
@@ -146,8 +144,8 @@ from ..module_utils.tree import Tree
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     hierarchy = Hierarchy(tree)
     given = [parameters] if parameters["cgroups"] is None else parameters["cgroups"]
-    wanted = [wanted_cgroup(hierarchy, one) for one in given]
-    around = hierarchy.around(one.path for one in wanted)
+    wanted = [wanted_cgroup(hierarchy, entry) for entry in given]
+    around = hierarchy.around(cgroup.path for cgroup in wanted)
     plan = plan_writes(hierarchy.version, around, wanted, hierarchy.online_cpus(), hierarchy.memory_nodes())
     if not check_mode:
         carry_out(hierarchy, plan.writes, systemd_of(hierarchy, parameters["runtime"]))

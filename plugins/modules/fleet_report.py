@@ -61,7 +61,8 @@ options:
     description:
       - V(json) is C(drift.json), with the schema C(docs/schema/report-1.json) of this collection.
       - V(html) is C(drift.html), one file that loads nothing.
-      - V(junit) is C(drift.xml), with a suite for each node and a case for each check.
+      - V(junit) is C(drift.xml), with a suite for each node and a case for each check. Checks that a node was not
+        looked at for are skipped.
       - V(prometheus) is C(drift.prom), for the textfile collector of the node exporter.
       - V(markdown) is C(drift.md), for a ticket or a pull request.
       - V(table) is shown, as plain text.
@@ -96,6 +97,18 @@ options:
       - Only check the options and the baseline, so that what is wrong is known before the nodes are looked at.
     type: bool
     default: false
+  look_at:
+    description:
+      - The option of M(kubenode.cpu_manager.node_report), which is only checked here.
+    type: list
+    elements: str
+    choices: [isolation, throttling]
+    default: []
+  look_seconds:
+    description:
+      - The option of M(kubenode.cpu_manager.node_report), which is only checked here.
+    type: int
+    default: 5
 notes:
   - RV(summary.exit_status) is the exit status for programs. 0 is as wanted, 1 is not known, 2 is drift, 3 is danger.
     The worst of all nodes counts.

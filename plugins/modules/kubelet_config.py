@@ -36,24 +36,9 @@ description:
     reservation, the checkpoint has to go first; the role P(kubenode.cpu_manager.kubelet#role) does all of it in
     order.
 extends_documentation_fragment:
-  - kubenode.cpu_manager.node
-  - kubenode.cpu_manager.kubelet
-  - kubenode.cpu_manager.settings
-  - kubenode.cpu_manager.attributes
-  - kubenode.cpu_manager.attributes.change
+  [kubenode.cpu_manager.node, kubenode.cpu_manager.kubelet, kubenode.cpu_manager.settings,
+   kubenode.cpu_manager.backup, kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.change]
 options:
-  backup:
-    description:
-      - Keep the old file beside the new one.
-    type: bool
-    default: true
-  backup_keep:
-    description:
-      - How many backups of a file stay, the new one among them. After a successful change, older ones that this
-        collection made are removed; no other file is.
-      - V(0) keeps all of them. To make none, set O(backup=false).
-    type: int
-    default: 3
   kubeadm_patches:
     description:
       - The directory of kubeadm's patches, C(/etc/kubernetes/patches) by default. Where it exists, the wanted settings
@@ -204,19 +189,15 @@ def encoded(text: str | None) -> bytes | None:
     return None if text is None else text.encode("utf-8")
 
 
+OPTIONS: dict[str, dict[str, Any]] = {
+    "backup": {"type": "bool", "default": True},
+    "backup_keep": {"type": "int", "default": 3},
+    "kubeadm_patches": {"type": "str"},
+}
+
+
 def main() -> None:
-    run(
-        work,
-        KUBELET,
-        SETTINGS_ARGUMENTS,
-        Arguments(
-            {
-                "backup": {"type": "bool", "default": True},
-                "backup_keep": {"type": "int", "default": 3},
-                "kubeadm_patches": {"type": "str"},
-            },
-        ),
-    )
+    run(work, KUBELET, SETTINGS_ARGUMENTS, Arguments(OPTIONS))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,10 @@ description:
   - M(kubenode.cpu_manager.fleet_report) makes the report of these files.
   - Takes every option of M(kubenode.cpu_manager.rollout_info), too, with the same meaning. Those of the group
     C(kubenode.cpu_manager.cpu_manager) can be given under C(module_defaults).
-  - A node that cannot be reached or read does not make the task fail. It is in the file, and in RV(status).
+  - With O(look_at), M(kubenode.cpu_manager.isolation_info) or M(kubenode.cpu_manager.throttling_info) run on the node,
+    too, one after the other. What they find is in the report like all else. One that fails is a note in the report.
+  - The task fails for a node that cannot be reached or read, after the file is written. The file says so, too. To make
+    the report of all hosts nevertheless, write it in the C(always) section of the block that has this task.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -86,6 +89,24 @@ options:
         this right can run commands in every pod of the node.
     type: bool
     default: false
+  look_at:
+    description:
+      - What each node is looked at for, too, which takes longer than to read its files.
+      - V(isolation) is who else ran on the exclusive CPUs of containers, as M(kubenode.cpu_manager.isolation_info) sees
+        it on a running node. The file has it without its C(cpus).
+      - V(throttling) is which quotas containers have, and how often they were throttled, as
+        M(kubenode.cpu_manager.throttling_info) reads it.
+      - A host without a kubelet is not looked at.
+    type: list
+    elements: str
+    choices: [isolation, throttling]
+    default: []
+  look_seconds:
+    description:
+      - For how long each of O(look_at) looks, from 1 to 3600 seconds. With V(0), which V(throttling) alone can take,
+        what the kernel has counted since each cgroup was made.
+    type: int
+    default: 5
   node_name:
     description: The name of the node in the cluster. By default the name of the host in the inventory.
     type: str
@@ -98,23 +119,27 @@ options:
 seealso:
   - module: kubenode.cpu_manager.fleet_report
   - module: kubenode.cpu_manager.rollout_info
+  - module: kubenode.cpu_manager.isolation_info
+  - module: kubenode.cpu_manager.throttling_info
 """
 
 EXAMPLES = r"""
-- name: Look at each node
-  kubenode.cpu_manager.node_report:
-    directory: /srv/reports/today
-    cpu_manager_policy: static
-    waivers:
-      - check: reconcile-period-differs
-        reason: "ticket 4711: the next rollout brings it"
-        until: "2026-12-31"
-
-- name: Make the report
-  kubenode.cpu_manager.fleet_report:
-    directory: /srv/reports/today
-  delegate_to: localhost
-  run_once: true
+- name: Report
+  block:
+    - name: Look at each node
+      kubenode.cpu_manager.node_report:
+        directory: /srv/reports/today
+        cpu_manager_policy: static
+        waivers:
+          - check: reconcile-period-differs
+            reason: "ticket 4711: the next rollout brings it"
+            until: "2026-12-31"
+  always:
+    - name: Make the report
+      kubenode.cpu_manager.fleet_report:
+        directory: /srv/reports/today
+      delegate_to: localhost
+      run_once: true
 """
 
 RETURN = r"""

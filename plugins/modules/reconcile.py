@@ -27,10 +27,8 @@ description:
   - With O(containers), it is the CPU manager of a node that has no kubelet, and gives out the CPUs itself by the static
     policy. If there are not enough for all of them, it fails and writes nothing.
 extends_documentation_fragment:
-  - kubenode.cpu_manager.node
-  - kubenode.cpu_manager.kubelet
-  - kubenode.cpu_manager.attributes
-  - kubenode.cpu_manager.attributes.change
+  [kubenode.cpu_manager.node, kubenode.cpu_manager.kubelet, kubenode.cpu_manager.attributes,
+   kubenode.cpu_manager.attributes.change]
 options:
   use_runtime:
     description:
@@ -209,7 +207,10 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
 
 def reconcile_given(node: Node, parameters: Mapping[str, Any], act: bool) -> Answer:
     """A pass over the containers that the option lists. Raises InputError."""
-    listed = [Listed(one["pod"], one["name"], one["cgroup"], one["cpus"]) for one in parameters["containers"]]
+    listed = [
+        Listed(container["pod"], container["name"], container["cgroup"], container["cpus"])
+        for container in parameters["containers"]
+    ]
     try:
         reserved = CPUSet.parse(parameters["reserved_system_cpus"])
     except InputError as error:

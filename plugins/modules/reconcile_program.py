@@ -19,9 +19,7 @@ description:
   - The file is given the settings in a JSON file, C(root), C(config_path), C(kubelet_root), C(use_runtime),
     C(runtime_endpoint) and C(textfile), whose name is its one argument.
 extends_documentation_fragment:
-  - kubenode.cpu_manager.node
-  - kubenode.cpu_manager.attributes
-  - kubenode.cpu_manager.attributes.change
+  [kubenode.cpu_manager.node, kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.change]
 options:
   path:
     description:
@@ -154,7 +152,9 @@ def check_visible(path: str, interpreter: str, hidden: Sequence[str], needed: Se
 
 def _above(path: str, directories: Sequence[str]) -> list[str]:
     """Those of the directories that a path is below."""
-    return [one for one in directories if (os.path.normpath(path) + "/").startswith(one.rstrip("/") + "/")]
+    return [
+        directory for directory in directories if (os.path.normpath(path) + "/").startswith(directory.rstrip("/") + "/")
+    ]
 
 
 def make_directory(directory: str) -> None:

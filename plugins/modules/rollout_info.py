@@ -20,11 +20,8 @@ description:
   - What is found wrong on the node does not make the module fail. It is reported, and what keeps the node from being
     changed is in RV(refusals). What is wanted wrong makes it fail.
 extends_documentation_fragment:
-  - kubenode.cpu_manager.node
-  - kubenode.cpu_manager.kubelet
-  - kubenode.cpu_manager.settings
-  - kubenode.cpu_manager.attributes
-  - kubenode.cpu_manager.attributes.info
+  [kubenode.cpu_manager.node, kubenode.cpu_manager.kubelet, kubenode.cpu_manager.settings,
+   kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.info]
 options:
   change:
     description:
@@ -114,37 +111,18 @@ wanted:
   type: dict
   sample: {"cpu_manager_policy": "static", "reserved_system_cpus": "0,12,24,36"}
 found:
-  description: All CPU settings of the node, in the form that the modules take. None where there is no kubelet.
+  description: As RV(kubenode.cpu_manager.drift_info#module:found).
   returned: success
   type: dict
   sample: {"cpu_manager_policy": "none"}
 drift:
-  description: What is not as wanted.
+  description:
+    - As RV(kubenode.cpu_manager.drift_info#module:drift).
+    - A C(subject) can also be C(memory_state), what the memory manager has saved, or of a rollback the path of a file.
   returned: success
   type: list
   elements: dict
-  contains:
-    subject:
-      description:
-        - A setting; or C(configuration), where it cannot be read; or C(start), where the kubelet would not start; or
-          C(checkpoint); or C(memory_state), what the memory manager has saved; or C(container) with its namespace, pod
-          and name; or C(cgroup) with its path; or C(isolated) or C(nohz_full), the CPUs that the kernel was booted
-          with; or of a rollback the path of a file.
-      type: str
-      sample: cpu_manager_policy
-    wanted:
-      description: The value it should have.
-      type: raw
-      sample: static
-    found:
-      description: The value it has. Of a container, the CPUs that the kernel enforces.
-      type: raw
-      sample: none
-    remedy:
-      description: What to do about it, where none of the actions does.
-      returned: when there is no such action
-      type: str
-      sample: restart the kubelet, which then writes the cpusets of all its containers once
+  sample: [{"subject": "cpu_manager_policy", "wanted": "static", "found": "none"}]
 actions:
   description: What to do, in order.
   returned: success
@@ -191,85 +169,31 @@ checkpoint:
   type: dict
   sample: {"verdict": "refused"}
 cpus:
-  description: Who uses which CPUs now. Reserved CPUs serve the shared pool too, unless the reservation is strict.
+  description: As RV(kubenode.cpu_manager.drift_info#module:cpus).
   returned: success
   type: dict
-  sample:
-    online: 0-47
-    offline: ""
-    reserved: 0-1
-    exclusive: ""
-    shared: 2-47
-    isolated: ""
-    reserved_wanted: 0,12,24,36
+  sample: {"online": "0-47", "reserved": "0-1", "shared": "2-47"}
 owners:
-  description: Whose each CPU is. Each that is present stands in one element.
+  description: As RV(kubenode.cpu_manager.drift_info#module:owners).
   returned: success
   type: list
   elements: dict
-  contains:
-    use:
-      description: C(exclusive), C(reserved), C(shared) or C(offline).
-      type: str
-      sample: exclusive
-    owner:
-      description:
-        - Of exclusive CPUs, the namespace, pod and container, or the pod's UID in place of the first two where its name
-          is not known; else empty.
-      type: str
-      sample: shop/database-0/server
-    cpus:
-      description: The CPUs.
-      type: str
-      sample: 4-5,28-29
+  sample: [{"use": "shared", "owner": "", "cpus": "2-47"}]
 enforcement:
-  description: The cgroups that were compared with the checkpoint. None where no pods run.
+  description: As RV(kubenode.cpu_manager.drift_info#module:enforcement).
   returned: success
   type: dict
-  contains:
-    version:
-      description: Of the cgroups with the cpuset controller, 1 or 2.
-      type: int
-      sample: 2
-    mount:
-      description: Where these are.
-      type: str
-      sample: /sys/fs/cgroup
-    containers:
-      description:
-        - How many containers and sandboxes are C(kept), C(different), or C(skipped), because it cannot be determined
-          which CPUs they are to have. All are skipped where the kubelet would not take the checkpoint.
-      type: dict
-      sample: {"kept": 40, "different": 1, "skipped": 12}
-    cgroups:
-      description:
-        - The cgroups of all pods, of the QoS classes, and those of the host beside them, with C(path), C(cpus) and the
-          CPUs that are C(effective).
-      type: list
-      elements: dict
-      sample: [{"path": "kubepods.slice", "cpus": "", "effective": "0-47"}]
+  sample: {"version": 2, "mount": "/sys/fs/cgroup", "containers": {"kept": 40, "different": 1, "skipped": 12}}
 topology:
   description: The machine; see M(kubenode.cpu_manager.cpu_topology_info).
   returned: success
   type: dict
   sample: {"online": "0-47"}
 elsewhere:
-  description:
-    - Where else the wanted settings have to be, as another system writes the kubelet's files. None where none does.
+  description: As RV(kubenode.cpu_manager.drift_info#module:elsewhere).
   returned: success
   type: dict
-  contains:
-    name:
-      description: That system.
-      type: str
-      sample: kubespray
-    why:
-      description: What it does with the files.
-      type: str
-    snippet:
-      description: The settings in its form, ready to paste. Empty where there are none.
-      type: str
-      sample: "kubelet_cpu_manager_policy: static\n"
+  sample: {"name": "kubespray", "snippet": "kubelet_cpu_manager_policy: static\n"}
 notes:
   description:
     - What is no drift and yet does harm, such as a reservation that splits cores; and on what it depends whether the
@@ -280,7 +204,7 @@ notes:
   elements: str
   sample: ["the reservation 0-1 splits cores: pods get their other threads, CPUs 24-25"]
 note_checks:
-  description: The id of the check to which each of RV(notes) belongs, in the same order. An empty text for one without.
+  description: As RV(kubenode.cpu_manager.drift_info#module:note_checks).
   returned: success
   type: list
   elements: str
@@ -354,7 +278,7 @@ unknown:
   elements: dict
   sample: []
 files:
-  description: The files that the change touches, as paths on the node.
+  description: The files that the change touches, as paths on the node. Empty where the node needs no change.
   returned: success
   type: list
   elements: str
@@ -418,23 +342,19 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     return Outcome(report)
 
 
+OPTIONS: dict[str, dict[str, Any]] = {
+    "change": {"type": "str", "choices": [ROLLOUT, ROLLBACK], "default": ROLLOUT},
+    "rollback_of": {"type": "str", "default": ""},
+    "drain": {"type": "bool", "default": True},
+    "discard_assignments": {"type": "bool", "default": False},
+    "manage_service": {"type": "bool", "default": True},
+    "upgrade_to": {"type": "str"},
+    "hide_names": {"type": "bool", "default": False},
+}
+
+
 def main() -> None:
-    run(
-        work,
-        KUBELET,
-        SETTINGS_ARGUMENTS,
-        Arguments(
-            {
-                "change": {"type": "str", "choices": [ROLLOUT, ROLLBACK], "default": ROLLOUT},
-                "rollback_of": {"type": "str", "default": ""},
-                "drain": {"type": "bool", "default": True},
-                "discard_assignments": {"type": "bool", "default": False},
-                "manage_service": {"type": "bool", "default": True},
-                "upgrade_to": {"type": "str"},
-                "hide_names": {"type": "bool", "default": False},
-            },
-        ),
-    )
+    run(work, KUBELET, SETTINGS_ARGUMENTS, Arguments(OPTIONS))
 
 
 if __name__ == "__main__":

@@ -19,9 +19,7 @@ description:
   - The journal is the file C(/var/lib/kubenode-cpu-manager/change.json), and C(last-change.json) beside it after the
     change came to its end. Each is replaced as a whole.
 extends_documentation_fragment:
-  - kubenode.cpu_manager.node
-  - kubenode.cpu_manager.attributes
-  - kubenode.cpu_manager.attributes.change
+  [kubenode.cpu_manager.node, kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.change]
 options:
   state:
     description:
@@ -126,21 +124,9 @@ from typing import Any, Mapping
 
 from ..module_utils.ansible_module import Arguments, Outcome, difference, run
 from ..module_utils.errors import RefusedError
-from ..module_utils.node.change.journal import (
-    CHANGING,
-    DRAINING,
-    PHASES,
-    STOPPING,
-    Journal,
-    SavedFile,
-    changed_files,
-    read_journal,
-    remove_journal,
-    restore,
-    save_files,
-    write_journal,
-)
+from ..module_utils.node.change.journal import CHANGING, DRAINING, PHASES, STOPPING, Journal, SavedFile, read_journal
 from ..module_utils.node.change.places import LAST, OPEN
+from ..module_utils.node.change.saving import changed_files, remove_journal, restore, save_files, write_journal
 from ..module_utils.tree import Tree
 
 JOURNALS = {"open": OPEN, "last": LAST}
@@ -244,12 +230,12 @@ def next_journal(tree: Tree, before: Journal | None, parameters: Mapping[str, An
                 "open_journal",
             )
         return Journal(DRAINING, {}, facts, parameters["run"])
-    known = before.facts if before is not None else {}
+    noted = before.facts if before is not None else {}
     if phase == CHANGING and before is not None and before.phase == CHANGING:
         # Saved already: what is there now may be half of the change.
         return before
     files = save_files(tree, parameters["files"]) if phase == CHANGING else {}
-    return Journal(phase, files, {**known, **facts}, parameters["run"])
+    return Journal(phase, files, {**noted, **facts}, parameters["run"])
 
 
 def journal_to_restore(tree: Tree, before: Journal | None, parameters: Mapping[str, Any]) -> Journal | None:

@@ -64,7 +64,7 @@ _MOST_IN_ROW = 3
 # Of the bar: its width, and the least width of a part, so that one node of 10,000 can be seen.
 _BAR, _LEAST = 1000.0, 5.0
 # The parts of a node that equal nodes share.
-_SHARED = ("pools", "owners", "containers", "elsewhere", "refusals")
+_SHARED = ("pools", "owners", "containers", "elsewhere", "refusals", "looks")
 
 
 def page(report: Mapping[str, Any], parts: Mapping[str, str]) -> str:
@@ -331,7 +331,7 @@ def _shared(node: Mapping[str, Any], position: int, values: _Values) -> dict[str
     for key in ("findings", "ways"):
         if node[key]:
             shown[key] = [values.number(value) for value in node[key]]
-    shown.update((key, values.number(node[key])) for key in _SHARED if node[key])
+    shown.update((key, values.number(node[key])) for key in _SHARED if node.get(key))
     return shown
 
 

@@ -15,8 +15,8 @@ from .tasks import PING, count_modules, ratio, time_tasks
 
 # How many rounds for so many hosts.
 ROUNDS = {20: 5, 100: 2}
-LIMIT = 3.0
-MODULES = 3
+LIMIT = 2.5
+MODULES = 1
 
 
 def role(root: Path) -> dict[str, Any]:

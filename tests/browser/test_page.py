@@ -258,6 +258,12 @@ def test_an_open_node_has_all_that_was_found(seen: Seen) -> None:
             assert finding[key] in shown, key
     assert node["actions"] in shown
     assert all(refusal in shown for refusal in node["refusals"])
+    for text in (
+        *("Who ran on the exclusive CPUs (in 5.002 s)", "93.1 %", "kernel thread kworker/5:1-events 6.4 %; interrupts"),
+        *("Quotas and throttling (since each cgroup was made)", "0.5 CPUs: 50 ms in each 100 ms, of the container"),
+        *("40 % of the periods", "And 3 more."),
+    ):
+        assert text in shown, text
     assert did["odd"] == ["≠stands out: " + way["wanted"] for way in node["ways"]]
 
 

@@ -83,7 +83,9 @@ class Fleet:
 
     def prefix(self) -> tuple[str, ...]:
         """The services of these nodes, for one command."""
-        return private_init(self.directory, {"kubelet-" + name: one.init_script() for name, one in self.nodes.items()})
+        return private_init(
+            self.directory, {"kubelet-" + name: node.init_script() for name, node in self.nodes.items()}
+        )
 
     def policy(self, name: str) -> str:
         """That of the node's checkpoint."""
@@ -107,13 +109,13 @@ class Fleet:
 
 @pytest.fixture
 def fleet(control_plane: ControlPlane, tmp_path: Path, private_services: None) -> Iterator[Fleet]:
-    one = Fleet(tmp_path, control_plane)
-    yield one
-    one.stop()
+    fleet_of_nodes = Fleet(tmp_path, control_plane)
+    yield fleet_of_nodes
+    fleet_of_nodes.stop()
 
 
 @pytest.fixture
 def alone(tmp_path: Path, private_services: None) -> Iterator[Fleet]:
-    one = Fleet(tmp_path)
-    yield one
-    one.stop()
+    lone_fleet = Fleet(tmp_path)
+    yield lone_fleet
+    lone_fleet.stop()

@@ -23,8 +23,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignm
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import decode_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
-from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 from . import service
 from .control_plane import ControlPlane
@@ -141,8 +140,7 @@ class KubeletNode:
         """Have another machine's CPUs, or others of them online. Its kubelet must not run."""
         for name in ("proc", "sys"):
             shutil.rmtree(self.root / name, ignore_errors=True)
-        shape = parse_name(machine)
-        write_tree(shape.topology(), self.root, shape.whole())
+        write_machine(self.root, machine)
 
     def write(self, path: str, text: str) -> None:
         """Write a file of the node."""

@@ -46,21 +46,21 @@ class Proxy:
             while True:
                 client = self._listener.accept()[0]
                 server = socket.create_connection((LOOPBACK, self._target))
-                for one, other in ((client, server), (server, client)):
-                    threading.Thread(target=self._pass, args=(one, other), daemon=True).start()
+                for source, sink in ((client, server), (server, client)):
+                    threading.Thread(target=self._pass, args=(source, sink), daemon=True).start()
 
-    def _pass(self, one: socket.socket, other: socket.socket) -> None:
+    def _pass(self, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):
             while True:
-                piece = one.recv(_PIECE)
+                piece = source.recv(_PIECE)
                 if not self._passes.is_set():
                     # What was said into the silence is lost.
                     self._passes.wait()
                     break
                 if not piece:
                     break
-                other.sendall(piece)
-        for end in (one, other):
+                sink.sendall(piece)
+        for end in (source, sink):
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()

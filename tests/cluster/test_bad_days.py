@@ -93,14 +93,14 @@ OPEN_OR_CLOSED = [
 def test_what_only_a_rollback_cures(alone: Fleet, count: Count) -> None:
     """Nothing is saved in the open journal yet: report, repair and rollout say what is wrong and change nothing."""
     nodes = add_days(alone, OPEN_OR_CLOSED)
-    found = {name: one.state() for name, one in nodes.items()}
+    found = {name: node.state() for name, node in nodes.items()}
 
     report = command(alone, REPORT, nodes)
     assert report.status == 0, report.account()
-    for name, one in nodes.items():
+    for name, node in nodes.items():
         subjects = [row["subject"] for row in reported(report, name)["drift"]]
-        assert ("start" if one.day.damage == ABSENT_CPUS else "configuration") in subjects, one.account()
-    assert {name: one.state() for name, one in nodes.items()} == found
+        assert ("start" if node.day.damage == ABSENT_CPUS else "configuration") in subjects, node.account()
+    assert {name: node.state() for name, node in nodes.items()} == found
 
     for playbook in (REPAIR, ROLLOUT):
         run = command(alone, playbook, nodes)
@@ -111,11 +111,11 @@ def test_what_only_a_rollback_cures(alone: Fleet, count: Count) -> None:
             assert run.last(name)["outcome"] == "failed"
             assert "nothing was changed" in message
             assert "rollback" in message, message
-        assert {name: one.state() for name, one in nodes.items()} == found, playbook
+        assert {name: node.state() for name, node in nodes.items()} == found, playbook
     run = command(alone, ROLLBACK, nodes)
     assert run.status == 0, run.account()
-    for one in nodes.values():
-        assert one.is_well(BEFORE), one.account()
+    for node in nodes.values():
+        assert node.is_well(BEFORE), node.account()
     count("damaged nodes", len(nodes))
 
 
@@ -127,8 +127,8 @@ def test_what_an_open_journal_cures(alone: Fleet, count: Count) -> None:
         nodes = add_days(alone, days, playbook.rpartition(".")[2] + "-")
         run = command(alone, playbook, nodes)
         assert run.status == 0, run.account()
-        for one in nodes.values():
-            assert one.is_well(period), one.account()
+        for node in nodes.values():
+            assert node.is_well(period), node.account()
         count("damaged nodes", len(nodes))
 
 
@@ -140,24 +140,24 @@ def test_a_rollback_of_an_interrupted_rollout_that_had_saved_nothing(alone: Flee
     broken, whole = add_days(alone, days, "broken-"), add_days(alone, healthy, "whole-")
     run = command(alone, ROLLBACK, {**broken, **whole})
     assert run.status == 0, run.account()
-    assert [one.account() for one in broken.values() if not one.is_well(BEFORE)] == []
+    assert [node.account() for node in broken.values() if not node.is_well(BEFORE)] == []
     # The others are back at what was before the rollout that was interrupted.
-    assert [one.account() for one in whole.values() if not one.is_well(AFTER)] == []
+    assert [node.account() for node in whole.values() if not node.is_well(AFTER)] == []
 
 
 def test_a_rollback_where_the_checkpoint_is_what_is_wrong(alone: Fleet) -> None:
     """It has nothing to put back, says so, and a repair takes the interrupted change back."""
     facts = {"rollout": "2026-11-02T09:30:00"}
     nodes = add_days(alone, [Day(OFFLINE, STOPPING, False, facts)])
-    one = next(iter(nodes.values()))
-    found = one.state()
+    bad_node = next(iter(nodes.values()))
+    found = bad_node.state()
     run = command(alone, ROLLBACK, nodes)
     assert run.status != 0
-    assert "run the playbook repair" in run.last(one.node.name)["msg"]
-    assert one.state() == found
+    assert "run the playbook repair" in run.last(bad_node.node.name)["msg"]
+    assert bad_node.state() == found
     run = command(alone, REPAIR, nodes)
     assert run.status == 0, run.account()
-    assert one.is_well(AFTER), one.account()
+    assert bad_node.is_well(AFTER), bad_node.account()
 
 
 # --- random damage, and a command that is killed at a random task ---------------------------------------------
@@ -220,27 +220,27 @@ def test_random_pairs(alone: Fleet, number: int, count: Count) -> None:
     days = [random_day(choice, kind) for _each in range(min(BATCH, PAIRS - BATCH * number))]
     count_tasks(alone, kind, days)
     nodes = add_days(alone, days)
-    found = {name: one.state() for name, one in nodes.items()}
+    found = {name: node.state() for name, node in nodes.items()}
     # The first makes services of the nodes, for this test alone.
-    kill_after = {name: choice.randint(2, TASKS[kind, one.day.name]) for name, one in nodes.items()}
+    kill_after = {name: choice.randint(2, TASKS[kind, node.day.name]) for name, node in nodes.items()}
     killed = command(alone, kind.playbook, nodes, kill_after=kill_after)
     told = (alone.directory / "killed").read_text(encoding="utf-8").splitlines()
     print("\n".join(told))
-    for one in nodes.values():
-        assert one.is_whole(), one.account()
-        assert one.cpus() == CPUS, one.account()
+    for node in nodes.values():
+        assert node.is_whole(), node.account()
+        assert node.cpus() == CPUS, node.account()
     assert "Traceback" not in killed.output
 
     again = command(alone, kind.playbook, nodes)
     if kind.period is not None or kind.playbook == REPORT:
-        assert again.status == 0, again.account() + "\n".join(one.account() for one in nodes.values())
+        assert again.status == 0, again.account() + "\n".join(node.account() for node in nodes.values())
     if kind.period is None:
         # Refused, or only reported: as if nobody had been there. What the refusal names then cures it.
-        assert {name: one.state() for name, one in nodes.items()} == found
+        assert {name: node.state() for name, node in nodes.items()} == found
         assert (again.status == 0) == (kind.playbook == REPORT), again.account()
         again = command(alone, ROLLBACK, nodes)
         assert again.status == 0, again.account()
-    for one in nodes.values():
-        assert one.is_well(kind.period or BEFORE), one.account()
+    for node in nodes.values():
+        assert node.is_well(kind.period or BEFORE), node.account()
     count("kills", len(told))
     count("damaged nodes", len(nodes))

@@ -114,8 +114,11 @@ def test_flags_before_drop_ins_before_the_file(tmp_path: Path) -> None:
 
 
 def test_an_option_per_flag(tmp_path: Path) -> None:
-    one, other = "--cpu-manager-policy-options=full-pcpus-only=true", "--cpu-manager-policy-options=a=b,c=d"
-    assert effective(tmp_path, one, other)["cpuManagerPolicyOptions"] == {"full-pcpus-only": "true", "a": "b,c=d"}
+    whole_cores, two_signs = "--cpu-manager-policy-options=full-pcpus-only=true", "--cpu-manager-policy-options=a=b,c=d"
+    assert effective(tmp_path, whole_cores, two_signs)["cpuManagerPolicyOptions"] == {
+        "full-pcpus-only": "true",
+        "a": "b,c=d",
+    }
 
 
 @pytest.mark.parametrize(
@@ -262,9 +265,9 @@ def join(control_plane: ControlPlane, make: MakeKubelet, namespace: str) -> Iter
 
 def test_pods_have_their_cpus_as_long_as_they_are(join: MakeKubelet, pods: Pods) -> None:
     node = join(STATIC, "pinned")
-    one, other = pods.run("one", "2"), pods.run("other", "2")
-    assert one["status"]["phase"] == other["status"]["phase"] == "Running"
-    given = {one["metadata"]["uid"]: {"main": "1,5"}, other["metadata"]["uid"]: {"main": "2,6"}}
+    first, second = pods.run("one", "2"), pods.run("other", "2")
+    assert first["status"]["phase"] == second["status"]["phase"] == "Running"
+    given = {first["metadata"]["uid"]: {"main": "1,5"}, second["metadata"]["uid"]: {"main": "2,6"}}
     assert node.entries() == given
     node.restart()
     node.wait_for(STARTED, times=2)
@@ -273,15 +276,15 @@ def test_pods_have_their_cpus_as_long_as_they_are(join: MakeKubelet, pods: Pods)
     (node.root / CHECKPOINT[1:]).unlink()
     pods.delete("one")
     wait_until(lambda: node.checkpoint() is not None and len(node.entries()) == 1)
-    assert node.entries() == {other["metadata"]["uid"]: {"main": "2,6"}}
+    assert node.entries() == {second["metadata"]["uid"]: {"main": "2,6"}}
 
 
 def test_a_file_that_was_removed_gives_running_pods_other_cpus(join: MakeKubelet, pods: Pods) -> None:
     node = join(STATIC, "repinned")
     pods.run("one", "2")
-    other = pods.run("other", "2")
+    later = pods.run("other", "2")
     pods.delete("one")
-    uid = other["metadata"]["uid"]
+    uid = later["metadata"]["uid"]
     wait_until(lambda: node.entries() == {uid: {"main": "2,6"}})
     node.stop()
     (node.root / CHECKPOINT[1:]).unlink()

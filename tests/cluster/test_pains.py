@@ -294,12 +294,12 @@ def test_10_pods_are_refused_after_a_mere_restart(join: MakeNode, pods: Pods) ->
     wait_until(lambda: pods.phase("odd") == "Failed")
     assert pods.get("odd")["status"]["reason"] == "SMTAlignmentError"
     # The role has no pods there when the rules change.
-    other = join(STATIC, "drained")
+    drained = join(STATIC, "drained")
     pods.run("evicted", "3", node="drained")
     cluster = {"kubelet_drain": True, "kubelet_drain_force": True, "kubelet_kubeconfig": str(pods.control_plane.admin)}
-    assert succeeded(other.roll_out(**TO_STATIC, kubelet_cpu_manager_policy_options=whole, **cluster))
+    assert succeeded(drained.roll_out(**TO_STATIC, kubelet_cpu_manager_policy_options=whole, **cluster))
     assert not pods.exists("evicted")
-    assert other.entries() == {}
+    assert drained.entries() == {}
 
 
 def test_13_a_cpu_list_that_is_not_of_this_node(make: MakeNode, real_kubelet: Path) -> None:

@@ -33,8 +33,8 @@ def test_each_is_taken_once_and_by_one_process(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(ports, "_PORTS", range(port, port + 1))
     with pytest.raises(IndexError):
         take_ports(1)
-    other = "import sys; sys.path.insert(0, %r); import ports; print(ports._take(%d))"
-    command = [sys.executable, "-c", other % (str(Path(ports.__file__).parent), port)]
+    program = "import sys; sys.path.insert(0, %r); import ports; print(ports._take(%d))"
+    command = [sys.executable, "-c", program % (str(Path(ports.__file__).parent), port)]
     assert subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout == "False\n"
 
 

@@ -254,17 +254,17 @@ def test_a_node_that_was_mended_is_not_taken_back(alone: Fleet) -> None:
 
 @pytest.mark.parametrize("fault", [Fault(DIES, STATIC, 2.0), Fault(REFUSES, STATIC)], ids=["dies late", "never starts"])
 def test_a_kubelet_that_does_not_come_up_is_taken_back(fleet: Fleet, fault: Fault, count: Count) -> None:
-    canary, other = fleet.add("canary"), fleet.add("other")
+    canary, second = fleet.add("canary"), fleet.add("other")
     canary.fail(fault)
     before = {path: canary.read(path) for path in (CONFIG, CHECKPOINT)}
-    words = other.log()
+    words = second.log()
     message = failure(fleet.run(ROLLOUT), "canary")
     assert "Wait until the kubelet has started for good: " in message
     assert message.endswith("; the node is as it was")
     assert {path: canary.read(path) for path in (CONFIG, CHECKPOINT)} == before
     assert (canary.read(JOURNAL), fleet.is_open("canary")) == (None, True)
     # The rollout ended there.
-    assert other.log() == words
+    assert second.log() == words
     assert fleet.policy("other") == "none"
     # When what was wrong is repaired, the next run does all.
     canary.fail()

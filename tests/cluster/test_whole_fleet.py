@@ -30,11 +30,11 @@ def run_with(fleet: Fleet, special: dict[str, Any], playbook: str, *arguments: s
     return fleet.run_on(hosts, playbook, *arguments)
 
 
-def spoil_last(one: BadNode) -> None:
+def spoil_last(bad_node: BadNode) -> None:
     """Have no YAML in what a rollback would put back."""
-    last = json.loads(one.node.read(LAST) or b"")
+    last = json.loads(bad_node.node.read(LAST) or b"")
     last["files"][CONFIG]["content"] = "Ogo="
-    one.node.write(LAST, json.dumps(last))
+    bad_node.node.write(LAST, json.dumps(last))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_node_that_refuses_stops_all(
 ) -> None:
     # One would be changed, one refuses, and one is to be taken back.
     nodes = add_days(alone, [Day(HEALTHY), day, Day(HEALTHY, CHANGING, runs=False)])
-    found = {name: (one.state(), one.node.log()) for name, one in nodes.items()}
+    found = {name: (node.state(), node.node.log()) for name, node in nodes.items()}
     for check in (["--check"], []):
         run = run_with(alone, special, playbook, *check)
         assert run.status != 0
@@ -63,7 +63,7 @@ def test_a_node_that_refuses_stops_all(
         assert said in message, message
         # It is in the plan, too, which all see.
         assert re.search("%s:\n(.*\n)*.*cannot be (changed|planned): " % refusing, run.output), run.output
-        assert {name: (one.state(), one.node.log()) for name, one in nodes.items()} == found, run.account()
+        assert {name: (node.state(), node.node.log()) for name, node in nodes.items()} == found, run.account()
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_node_that_refuses_stops_all(
 )
 def test_a_node_that_cannot_be_written_stops_all(alone: Fleet, playbook: str, day: Day) -> None:
     nodes = add_days(alone, [Day(HEALTHY), day, Day(HEALTHY, CHANGING, runs=False)])
-    found = {name: (one.state(), one.node.log()) for name, one in nodes.items()}
+    found = {name: (node.state(), node.node.log()) for name, node in nodes.items()}
     refusing = sorted(nodes)[1]
     alone.around = read_only("%s/var/lib" % nodes[refusing].node.root)
     for check in (["--check"], []):
@@ -81,7 +81,7 @@ def test_a_node_that_cannot_be_written_stops_all(alone: Fleet, playbook: str, da
         assert run.status != 0
         message = run.last(refusing)["msg"]
         assert "Read-only file system" in message, message
-        assert {name: (one.state(), one.node.log()) for name, one in nodes.items()} == found, run.account()
+        assert {name: (node.state(), node.node.log()) for name, node in nodes.items()} == found, run.account()
 
 
 def read_only(directory: str) -> tuple[str, ...]:
@@ -93,11 +93,11 @@ def read_only(directory: str) -> tuple[str, ...]:
 def test_a_rollback_that_one_node_refuses_stops_all(alone: Fleet) -> None:
     """What it would put back is no configuration; or takes the CPUs of a pod. Both are told at once."""
     nodes = add_days(alone, [Day(HEALTHY), Day(HEALTHY), Day(HEALTHY)])
-    one, unreadable, pinned = list(nodes.values())
+    willing, unreadable, pinned = list(nodes.values())
     spoil_last(unreadable)
     pinned.before = pinned.before.replace(b"cpuManagerPolicy: static", b"cpuManagerPolicy: none")
     pinned.save_last()
-    found = {name: (one.state(), one.node.log()) for name, one in nodes.items()}
+    found = {name: (node.state(), node.node.log()) for name, node in nodes.items()}
     for check in (["--check"], []):
         run = run_with(alone, {}, ROLLBACK, *check)
         assert run.status != 0
@@ -105,8 +105,8 @@ def test_a_rollback_that_one_node_refuses_stops_all(alone: Fleet) -> None:
         assert "kubelet_discard_assignments" in run.last(pinned.node.name)["msg"]
         assert {name: (each.state(), each.node.log()) for name, each in nodes.items()} == found, run.account()
     # Without them, it is done.
-    assert alone.run(ROLLBACK, "--limit", one.node.name).status == 0
-    assert one.is_well(BEFORE), one.account()
+    assert alone.run(ROLLBACK, "--limit", willing.node.name).status == 0
+    assert willing.is_well(BEFORE), willing.account()
 
 
 def test_a_rollback_of_a_mere_period_drains_nobody(fleet: Fleet, pods: Pods) -> None:
@@ -141,19 +141,19 @@ def test_check_mode_says_what_the_run_refuses(alone: Fleet) -> None:
 def test_check_mode_says_what_another_run_has_begun(alone: Fleet) -> None:
     """Its change would be taken back first, or it cannot be determined what it has begun."""
     nodes = add_days(alone, [Day(HEALTHY, CHANGING, runs=False)])
-    one = next(iter(nodes.values()))
-    found = one.state()
+    first = next(iter(nodes.values()))
+    found = first.state()
     run = alone.run(ROLLOUT, "--check", **PERIOD)
     assert run.status == 0, run.account()
     assert "take back a change that was interrupted" in run.output
-    assert one.state() == found
-    one.node.write(JOURNAL, "{}")
-    found = one.state()
+    assert first.state() == found
+    first.node.write(JOURNAL, "{}")
+    found = first.state()
     for check in (["--check"], []):
         run = alone.run(ROLLOUT, *check, **PERIOD)
         assert run.status != 0
-        assert "cannot be read as the journal of a change" in run.last(one.node.name)["msg"]
-        assert one.state() == found
+        assert "cannot be read as the journal of a change" in run.last(first.node.name)["msg"]
+        assert first.state() == found
 
 
 # How many lines a rollout takes for a node that changes, and for one that does not.

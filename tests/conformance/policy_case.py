@@ -176,11 +176,11 @@ def manifest_of(pod: Mapping[str, Any]) -> dict[str, Any]:
     def containers(field: str) -> list[dict[str, Any]]:
         return [
             {
-                "name": one["name"],
-                "restartPolicy": one.get("restart_policy"),
-                "resources": {"requests": one.get("requests"), "limits": one.get("limits")},
+                "name": container["name"],
+                "restartPolicy": container.get("restart_policy"),
+                "resources": {"requests": container.get("requests"), "limits": container.get("limits")},
             }
-            for one in pod.get(field, ())
+            for container in pod.get(field, ())
         ]
 
     spec = {"containers": containers("containers"), "initContainers": containers("init_containers")}

@@ -17,8 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node imp
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import predict_start, states_after
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
-from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 ROOT = "/var/lib/kubelet"
 CONFIG = ROOT + "/config.yaml"
@@ -74,7 +73,7 @@ class StartCase:
         """Whether the kubelet starts, and what it says; None, and why, where that cannot be determined."""
         prediction = predict_start(self.node)
         refusal = prediction.refusal
-        text = refusal.text if refusal is not None else "; ".join(one.reason for one in prediction.unknown)
+        text = refusal.text if refusal is not None else "; ".join(doubt.reason for doubt in prediction.unknown)
         return {"starts": prediction.starts, "text": text}
 
     def states_after(self) -> dict[str, str]:
@@ -99,8 +98,7 @@ def machine_root(machine: str) -> str:
     """The directory of the files of a machine, by its shape's name."""
     root = tempfile.mkdtemp(prefix="machine-")
     atexit.register(shutil.rmtree, root, ignore_errors=True)
-    shape = parse_name(machine)
-    write_tree(shape.topology(), root, shape.whole())
+    write_machine(root, machine)
     for path, text in {"proc/meminfo": _MEMORY, "proc/swaps": "Filename Type Size Used Priority\n"}.items():
         with open(os.path.join(root, path), "w", encoding="ascii") as file:
             file.write(text)

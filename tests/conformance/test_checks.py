@@ -14,6 +14,7 @@ from typing import Any, Collection, Iterable, Iterator, Mapping, NamedTuple
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import noted
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.assemble import Terms as ReportTerms
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.assemble import assemble
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.checks import (
@@ -33,9 +34,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.j
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import LAST, OPEN
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.isolation import isolation_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.throttling import throttling
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import Files
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import CPUFiles, Files
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import (
@@ -46,11 +49,16 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import (
     KUBEPODS,
     MEMORY_STATE,
     OWN_ID,
+    OWN_POD,
     RUNNING,
+    SHARED_ID,
+    SHARED_POD,
     SOUND,
     STATIC,
     Saved,
     cgroups,
+    container_path,
+    isolation_answer,
     memory_state,
     process,
     state,
@@ -63,6 +71,7 @@ CHECKOUT = Path(__file__).parents[2]
 NOT_OF_FILES = {
     "running-kubelet-differs": "what the API server answers for the node is compared with its files",
     "running-kubelet-unread": "the action plugin adds the note where the API server does not answer",
+    "exclusive-cpus-disturbed": "who runs on which CPU is no file: the answer is made of a sample",
     "noted": "every note of the collection has a check; a newer collection may send one that is not in the list",
 }
 
@@ -83,6 +92,28 @@ class Trouble(NamedTuple):
     # What configz of the running kubelet has, and a note that others add; both only on the node with the trouble.
     configz: Mapping[str, Any] = {}
     added: tuple[str, str] | None = None
+    # What both nodes are looked at for, too: an answer, or None for what the module answers for the files.
+    looks: Mapping[str, Any] = {}
+    looks_without: Mapping[str, Any] = {}
+
+
+OWN_PATH, SHARED_PATH = container_path(OWN_POD, OWN_ID), container_path(SHARED_POD, SHARED_ID)
+# With weights by the new formula, and without quotas.
+WEIGHTS = {
+    OWN_PATH: CPUFiles(weight=174),
+    OWN_POD: CPUFiles(weight=174),
+    SHARED_PATH: CPUFiles(weight=35),
+    SHARED_POD: CPUFiles(weight=35),
+}
+COUNTED = SOUND._replace(quotas=WEIGHTS)
+
+
+def _throttling(check: str, **files: CPUFiles) -> Trouble:
+    """A node whose containers or pods have these files of the cpu controller."""
+    paths = {"own": OWN_PATH, "own_pod": OWN_POD, "shared": SHARED_PATH, "shared_pod": SHARED_POD}
+    quotas = {**WEIGHTS, **{paths[name]: file for name, file in files.items()}}
+    look = {"throttling": None}
+    return Trouble([check], SOUND._replace(quotas=quotas), COUNTED, looks=look, looks_without=look)
 
 
 MEMORY_STATIC = (
@@ -364,6 +395,40 @@ TROUBLES: dict[str, Trouble] = {
     ),
     "note of a newer collection": Trouble(["noted"], SOUND, added=("moon-phase", "the moon is full")),
     "note under an id of a difference": Trouble(["noted"], SOUND, added=("policy-differs", "the policy is none")),
+    # --- further looks --------------------------------------------------------------------------------
+    "kernel thread on an exclusive CPU": Trouble(
+        ["exclusive-cpus-disturbed"],
+        SOUND,
+        looks={"isolation": isolation_answer(kernel_thread=0.03)},
+        looks_without={"isolation": isolation_answer(kernel_thread=0.001)},
+    ),
+    "isolation of a node that is saved": Trouble(
+        ["isolation-unmeasured"], SOUND, looks={"isolation": None}, looks_without={"isolation": isolation_answer()}
+    ),
+    "look that failed": Trouble(
+        ["isolation-unmeasured", "throttling-unmeasured"],
+        COUNTED,
+        COUNTED,
+        looks={look: {"failed": True, "msg": "worker-1: not permitted"} for look in ("isolation", "throttling")},
+        looks_without={"isolation": isolation_answer(), "throttling": None},
+    ),
+    "quota on exclusive CPUs": _throttling("exclusive-cpus-with-quota", own=CPUFiles(200000, weight=174)),
+    "quota on the pod of exclusive CPUs, and not looked at": Trouble(
+        ["exclusive-cpus-with-quota"],
+        COUNTED._replace(quotas={**WEIGHTS, OWN_POD: CPUFiles(200000, weight=174)}),
+        COUNTED._replace(quotas={**WEIGHTS, OWN_POD: CPUFiles(200000, weight=174)}),
+        looks={"throttling": None},
+    ),
+    "quota of one CPU on two exclusive ones": _throttling("limit-below-request", own=CPUFiles(100000, weight=174)),
+    "container that is throttled": _throttling(
+        "container-throttled", shared=CPUFiles(50000, weight=35, counted=(1000, 400, 30000000), local=30000000)
+    ),
+    "weights of pods by the old formula": _throttling(
+        "weights-by-two-formulas", own_pod=CPUFiles(weight=79), shared_pod=CPUFiles(weight=10)
+    ),
+    "no cpu controller": Trouble(
+        ["throttling-unmeasured"], SOUND, COUNTED, looks={"throttling": None}, looks_without={"throttling": None}
+    ),
     # --- a state that only the wanted settings refuse ---
     "static policy wanted, and an accepted checkpoint of the policy none": Trouble(
         ["policy-differs", "reservation-differs", "checkpoint-outdated"], NO_STATIC, SOUND, {**POLICY, **RESERVED}
@@ -409,21 +474,36 @@ def findings_of(
     wanted: Mapping[str, Any],
     configz: Mapping[str, Any] | None = None,
     added: tuple[str, str] | None = None,
+    looks: Mapping[str, Any] | None = None,
 ) -> list[dict[str, str]]:
     """The findings of a node in the report; its answer and the report are plain data."""
-    answer = rollout_report(Node(write_saved(saved, root), minor=saved.minor), wanted, Terms())
+    tree = write_saved(saved, root)
+    answer = rollout_report(Node(tree, minor=saved.minor), wanted, Terms())
     if added is not None:
         answer["note_checks"].append(added[0])
         answer["notes"].append(added[1])
     running = settings_of_configz({"kubeletconfig": dict(configz)}) if configz else {}
-    result = Result("worker-1", "2026-11-23T15:00:00Z", json.loads(json.dumps(answer)), running, [])
+    seen = {
+        name: _seen(name, Node(tree, minor=saved.minor)) if look is None else look
+        for name, look in (looks or {}).items()
+    }
+    plain, plain_looks = json.loads(json.dumps([answer, seen]))
+    result = Result("worker-1", "2026-11-23T15:00:00Z", plain, running, [], plain_looks)
     report = assemble([result], ReportTerms("CPU drift report", 1795446245.0))
     assert json.loads(json.dumps(report)) == report
     (node,) = report["nodes"]
-    assert (node["state"] in ("drift", "refused")) == any(one["severity"] != NOTE for one in node["findings"])
+    assert (node["state"] in ("drift", "refused")) == any(finding["severity"] != NOTE for finding in node["findings"])
     assert set(report["checks"]) == checks_of(node["findings"])
     found: list[dict[str, str]] = node["findings"]
     return found
+
+
+def _seen(look: str, node: Node) -> dict[str, Any]:
+    """What the module of a look returns."""
+    if look == "isolation":
+        return isolation_report(node, 1, 1.0)
+    result = throttling(node, 0, 25)
+    return {**result, **noted(result["notes"])}
 
 
 def checks_of(findings: Iterable[Mapping[str, str]]) -> set[str]:
@@ -431,9 +511,9 @@ def checks_of(findings: Iterable[Mapping[str, str]]) -> set[str]:
 
 
 def check_with_and_without(trouble: Trouble, root: Path) -> None:
-    found = findings_of(trouble.node, root / "with", trouble.wanted, trouble.configz, trouble.added)
+    found = findings_of(trouble.node, root / "with", trouble.wanted, trouble.configz, trouble.added, trouble.looks)
     assert checks_of(found) == set(trouble.checks)
-    without = findings_of(trouble.without, root / "without", trouble.wanted)
+    without = findings_of(trouble.without, root / "without", trouble.wanted, looks=trouble.looks_without)
     assert checks_of(without) == set(trouble.checks_without)
     for finding in (*found, *without):
         assert finding["severity"] == CHECKS[finding["check"]].severity
@@ -449,7 +529,12 @@ def test_the_checks_of_a_node_with_a_trouble_and_without_it(root: Path, name: st
 def test_every_check_has_a_node_with_it_and_one_without_it() -> None:
     rows = list(TROUBLES.values())
     assert {check for row in rows for check in set(row.checks) - set(row.checks_without)} == set(CHECKS)
-    of_files = {check for row in rows if not row.configz and row.added is None for check in row.checks}
+    of_files = {
+        check
+        for row in rows
+        if not row.configz and row.added is None and not any(row.looks.values())
+        for check in row.checks
+    }
     assert set(CHECKS) - of_files == set(NOT_OF_FILES)
 
 

@@ -73,9 +73,9 @@ class Damage:
             elif kind < 0.8:
                 text[at : at + 1] = bytes([self.random.randrange(256)])
             else:
-                other = self.random.choice(self.configs)
-                begin = self.random.randrange(len(other) + 1)
-                text[at:at] = other[begin : begin + self.random.randrange(1, 40)]
+                donor = self.random.choice(self.configs)
+                begin = self.random.randrange(len(donor) + 1)
+                text[at:at] = donor[begin : begin + self.random.randrange(1, 40)]
         return bytes(text)
 
     def node(self) -> Node:

@@ -66,9 +66,9 @@ def test_hwloc(unpack: Unpack, name: str) -> None:
     if len(topology.numa_nodes) > 1:
         assert two.numa_distances == topology.numa_distances
     # hwloc 1.x does not show what is nearest to a node without CPUs.
-    one = read_hwloc(run_lstopo(unpack(name), version=1))
+    version_1 = read_hwloc(run_lstopo(unpack(name), version=1))
     for part in ("online", "offline", "cores", "sockets", "numa_nodes", "caches", "numa_distances"):
-        assert getattr(one, part) == getattr(two, part), part
+        assert getattr(version_1, part) == getattr(two, part), part
 
 
 @each_machine

@@ -107,7 +107,7 @@ def test_every_text(replay: Replay, record_property: Callable[[str, object], Non
                 different.append((row["version"][:4], row["name"], said["text"], row["error"][:300]))
     record_property("equal texts", "%d of %d" % (refused - len(different), refused))
     print("equal texts: %d of %d" % (refused - len(different), refused))
-    assert [one for one in different if one[:2] not in RANDOM] == []
+    assert [difference for difference in different if difference[:2] not in RANDOM] == []
     assert refused - len(different) >= LEAST_EQUAL * refused
 
 

@@ -57,6 +57,77 @@ ANSWER: dict[str, Any] = {
     "notes": ["the reservation splits cores", "a note"],
     "note_checks": ["reservation-splits-cores", ""],
 }
+# To the further looks, by their names.
+LOOKS: dict[str, Any] = {
+    "isolation": {
+        "seconds": 5.002,
+        "threshold": 1.0,
+        "containers": [
+            {
+                "pod_uid": "8dbda0f5",
+                "pod": "shop/db-0",
+                "container": "server",
+                "cpus": "1",
+                "verdict": "disturbed",
+                "own_percent": 93.1,
+                "foreign_percent": 6.4,
+                "interrupts": 1250,
+                "by": [{"kind": "kernel thread", "name": "kworker/1:1-events", "cpus": "1", "percent": 6.4}],
+            },
+            {"pod_uid": "7a", "pod": "", "container": "", "cpus": "2", "verdict": "idle", "by": []},
+        ],
+        "findings": [
+            {
+                "check": "exclusive-cpus-disturbed",
+                "subject": "shop/db-0/server",
+                "wanted": "CPUs 1 for itself",
+                "found": "in 5.0 s: kernel thread kworker/1:1-events: 6.4 % of a CPU, on CPUs 1",
+                "remedy": "keep kernel threads off",
+            }
+        ],
+        "notes": ["the reservation splits cores", "tasks were left out"],
+        "note_checks": ["reservation-splits-cores", "isolation-unmeasured"],
+    },
+    "throttling": {
+        "kernel": "6.1.0-18-amd64",
+        "hierarchy": {"version": 2, "mount": "/sys/fs/cgroup"},
+        "seconds": None,
+        "containers": [
+            {
+                "pod_uid": "uid-web",
+                "pod": "shop/web-1",
+                "container": "app",
+                "exclusive": "",
+                "limit": {"cgroup": "pods/web", "cpus": 0.5},
+                "throttled_percent": 40.0,
+            },
+            {
+                "pod_uid": "uid-db",
+                "pod": "shop/db-0",
+                "container": "server",
+                "exclusive": "1",
+                "limit": {"cgroup": "pods/db", "cpus": 1.0},
+                "throttled_percent": None,
+            },
+            {"pod_uid": "uid-free", "pod": "shop/free", "container": "app", "exclusive": "", "limit": None},
+        ],
+        "cgroups": {
+            "pods/web": {"kind": "container", "quota_us": 50000, "period_us": 100000},
+            "pods/db": {"kind": "pod", "quota_us": 100000, "period_us": 100000},
+        },
+        "findings": [
+            {
+                "check": "container-throttled",
+                "subject": "shop/web-1/app",
+                "wanted": "throttled in at most 25 % of the periods",
+                "found": "throttled in 400 of 1000 periods",
+                "remedy": "raise the limit",
+            }
+        ],
+        "notes": [],
+        "note_checks": [],
+    },
+}
 CLEAN_ANSWER: dict[str, Any] = {"status": "clean", "topology": TOPOLOGY, "found": {"cpu_manager_policy": "static"}}
 
 STATUSES = ("clean", "nothing wanted", "no kubelet", "drift", "refused", "failed", "unreachable", "missing", "stale")
@@ -105,15 +176,29 @@ answers = st.one_of(
 )
 
 
+# Further looks that are wrong in some of their parts only, and any value at all.
+looks = st.one_of(
+    st.dictionaries(st.sampled_from(sorted(LOOKS)), json_values),
+    _changed(LOOKS),
+    st.builds(
+        lambda name, key, value: {**LOOKS, name: {**LOOKS[name], key: value}},
+        st.sampled_from(sorted(LOOKS)),
+        st.sampled_from(sorted({key for look in LOOKS.values() for key in look} | {"failed", "msg"})),
+        json_values,
+    ),
+)
+
+
 def result(
     host: str = "worker-1",
     answer: Any = None,
     looked_at: str = LOOKED_AT,
     running: Any = None,
     waivers: Any = (),
+    looks: Any = None,
 ) -> Result:
     """What a look gave; without an answer that of a node with drift."""
-    return Result(host, looked_at, ANSWER if answer is None else answer, running or {}, list(waivers))
+    return Result(host, looked_at, ANSWER if answer is None else answer, running or {}, list(waivers), looks or {})
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -86,6 +86,66 @@ def write_cgroups(
     return top
 
 
+class CPUFiles(NamedTuple):
+    """What a cgroup's files of the cpu controller are to hold, in microseconds; None for a file that is missing."""
+
+    quota: int | None = None
+    period: int = 100000
+    burst: int | None = 0
+    shares: int = 1024
+    weight: int = 100
+    # Periods, throttled periods, throttled time; what cpu.stat.local has.
+    counted: tuple[int, int, int] = (0, 0, 0)
+    local: int | None = 0
+
+
+def cpu_mount(style: Style) -> str:
+    """Where a node with these mounts has the cpu controller: beside v1 that is v1, wherever cpusets are."""
+    return USUAL if style is V2 else USUAL + "/cpu,cpuacct"
+
+
+def write_cpu(root: Path, style: Style, cgroups: Mapping[str, CPUFiles]) -> Path:
+    """Write these cgroups' files of the cpu controller, and those above them; give the directory of the hierarchy."""
+    top = root / cpu_mount(style)[1:]
+    for path in {"", *cgroups, *(above for below in cgroups for above in _above(below))}:
+        files = cgroups.get(path, CPUFiles())
+        contents = _cpu_files_of_v2(path, files) if style is V2 else _cpu_files_of_v1(files)
+        for name, text in contents.items():
+            _write(top / path / name, text + "\n")
+    return top
+
+
+def _cpu_files_of_v1(files: CPUFiles) -> dict[str, str]:
+    periods, throttled, time = files.counted
+    counted = "nr_periods %d\nnr_throttled %d\nthrottled_time %d" % (periods, throttled, time * 1000)
+    found = {
+        "cpu.cfs_quota_us": "%d" % (-1 if files.quota is None else files.quota),
+        "cpu.cfs_period_us": "%d" % files.period,
+        "cpu.shares": "%d" % files.shares,
+        "cpu.stat": counted + ("" if files.burst is None else "\nnr_bursts 0\nburst_time 0"),
+    }
+    if files.burst is not None:
+        found["cpu.cfs_burst_us"] = "%d" % files.burst
+    if files.local is not None:
+        found["cpu.stat.local"] = "throttled_time %d" % (files.local * 1000)
+    return found
+
+
+def _cpu_files_of_v2(path: str, files: CPUFiles) -> dict[str, str]:
+    periods, throttled, time = files.counted
+    usage = "usage_usec 5000000\nuser_usec 4000000\nsystem_usec 1000000\n"
+    counted = "nr_periods %d\nnr_throttled %d\nthrottled_usec %d" % (periods, throttled, time)
+    found = {"cpu.stat": usage + counted + ("" if files.burst is None else "\nnr_bursts 0\nburst_usec 0")}
+    if files.local is not None:
+        found["cpu.stat.local"] = "throttled_usec %d" % files.local
+    if path:
+        found["cpu.max"] = "%s %d" % ("max" if files.quota is None else files.quota, files.period)
+        found["cpu.weight"] = "%d" % files.weight
+        if files.burst is not None:
+            found["cpu.max.burst"] = "%d" % files.burst
+    return found
+
+
 def _above(path: str) -> Iterator[str]:
     while path:
         path = os.path.dirname(path)

@@ -13,6 +13,7 @@ big(10000)                                    # most nodes clean, 3 % with drift
 from __future__ import annotations
 
 from collections import Counter
+from copy import deepcopy
 from itertools import cycle
 from typing import Any, Iterable, Mapping, Sequence
 
@@ -61,6 +62,59 @@ HOSTILE = (
     "x" * 3000,
     "",
 )
+
+
+# What a node was looked at for: two containers of each look.
+LOOKS: dict[str, Any] = {
+    "isolation": {
+        "is_measured": True,
+        "seconds": 5.002,
+        "containers": [
+            {
+                "container": "shop/db-0/server",
+                "cpus": "4-5",
+                "verdict": "disturbed",
+                "own_percent": 93.1,
+                "foreign_percent": 3.2,
+                "by": ["kernel thread kworker/5:1-events 6.4 %", "interrupts 12 eth0 0.1 %"],
+            },
+            {
+                "container": "shop/db-1/server",
+                "cpus": "6",
+                "verdict": "",
+                "own_percent": None,
+                "foreign_percent": None,
+                "by": [],
+            },
+        ],
+        "left_out": 0,
+    },
+    "throttling": {
+        "is_measured": True,
+        "seconds": None,
+        "containers": [
+            {
+                "container": "shop/web-1/app",
+                "exclusive": "",
+                "limit_cpus": 0.5,
+                "quota_us": 50000,
+                "period_us": 100000,
+                "limit_of": "container",
+                "throttled_percent": 40.0,
+            },
+            {
+                "container": "shop/db-0/server",
+                "exclusive": "4-5",
+                "limit_cpus": None,
+                "quota_us": None,
+                "period_us": None,
+                "limit_of": "",
+                "throttled_percent": None,
+            },
+        ],
+        "left_out": 3,
+    },
+}
 
 
 def finding(check: str = "policy-differs", **parts: Any) -> dict[str, Any]:
@@ -172,7 +226,7 @@ def nodes_of_every_state() -> list[dict[str, Any]]:
         ),
         node("worker-5", "drift", findings=[finding("own-check", severity="danger", found="")]),
         node("bastion", "no kubelet"),
-        node("worker-11", "nothing wanted"),
+        node("worker-11", "nothing wanted", looks=deepcopy(LOOKS)),
         node("worker-1", findings=[note]),
         node("worker-12", findings=[finding("field-differs", waived={"reason": "wanted so", "until": ""})]),
     ]
@@ -233,7 +287,7 @@ def summary(nodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 # What the report itself decides, and no node.
 OF_THE_REPORT = frozenset(
-    ["schema_version", "kind", "made", "looked_at", "state", "severity", "outcome", "check", "since", "odd"]
+    ["schema_version", "kind", "made", "looked_at", "state", "severity", "outcome", "check", "since", "odd", "verdict"]
 )
 
 

@@ -176,14 +176,14 @@ class Shape(NamedTuple):
         memory_only = {node.id for node in nodes if not node.cpus}
         near, far = MEMORY_DISTANCES
 
-        def distance(node: int, other: int) -> int:
-            if node == other:
+        def distance(node: int, target: int) -> int:
+            if node == target:
                 return self.distances[0]
-            if node in memory_only or other in memory_only:
-                return near if homes[node] == homes[other] and not {node, other} <= memory_only else far
-            return self.distances[1] if set(places[node]) & set(places[other]) else self.distances[2]
+            if node in memory_only or target in memory_only:
+                return near if homes[node] == homes[target] and not {node, target} <= memory_only else far
+            return self.distances[1] if set(places[node]) & set(places[target]) else self.distances[2]
 
-        return {node.id: {other.id: distance(node.id, other.id) for other in nodes} for node in nodes}
+        return {node.id: {target.id: distance(node.id, target.id) for target in nodes} for node in nodes}
 
 
 def parse_name(name: str) -> Shape:

@@ -140,8 +140,8 @@ class _HwlocWriter:
         inside = [child for child in objects if child.cpus <= parent.cpus]
         while inside:
             child, *others = inside
-            self._write(child, [other for other in others if other.cpus <= child.cpus])
-            inside = [other for other in others if not other.cpus <= child.cpus]
+            self._write(child, [group for group in others if group.cpus <= child.cpus])
+            inside = [group for group in others if not group.cpus <= child.cpus]
         if kind == "Machine" and self.version == 1:
             self._memory_only_and_distances_1()
         self.lines.append("</object>")
@@ -155,12 +155,12 @@ class _HwlocWriter:
             # Rows and columns are in the order of the objects.
             ids = [int(number) for number in re.findall('"NUMANode" os_index="([0-9]+)"', "".join(self.lines))]
             self.lines.append('<distances nbobjs="%d" relative_depth="1" latency_base="10.000000">' % len(ids))
-            self.lines += ['<latency value="%f"/>' % (distances[node][other] / 10) for node in ids for other in ids]
+            self.lines += ['<latency value="%f"/>' % (distances[node][target] / 10) for node in ids for target in ids]
             self.lines.append("</distances>")
 
     def _distances_2(self) -> None:
         ids = [node.id for node in self.topology.numa_nodes]
-        values = [self.topology.numa_distances[node][other] for node in ids for other in ids]
+        values = [self.topology.numa_distances[node][target] for node in ids for target in ids]
         self.lines.append(
             '<distances2 type="NUMANode" nbobjs="%d" kind="5" name="NUMALatency" indexing="os">' % len(ids)
         )
@@ -221,7 +221,7 @@ def machine_info(topology: Topology) -> str:
                 "hugepages": None,
                 "cores": rows or None,
                 "caches": node_caches or None,
-                "distances": [distances[other] for other in sorted(distances)] or None,
+                "distances": [distances[target] for target in sorted(distances)] or None,
             }
         )
     info = {

@@ -12,6 +12,7 @@ from typing import Iterable, Mapping
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology
 
+from .shape import parse_name
 from .texts import cpuinfo
 
 CPU = "sys/devices/system/cpu"
@@ -24,6 +25,14 @@ NODE_MEMORY = 64 << 20  # KiB
 # level, type, size; then who shares it: the core, or the topology's L3 cache.
 CORE_CACHES = ((1, "Data", "32K"), (1, "Instruction", "32K"), (2, "Unified", "1024K"))
 L3_SIZE = "32768K"
+
+
+def write_machine(root: str | os.PathLike[str], name: str) -> Topology:
+    """Write the files of the machine of a shape, such as `1s4c2t+offline3`; its topology."""
+    shape = parse_name(name)
+    topology = shape.topology()
+    write_tree(topology, root, shape.whole())
+    return topology
 
 
 def write_tree(
@@ -103,7 +112,9 @@ class _TreeWriter:
             ids["physical_package_id"] = group.id
         for group in _of(self.whole.sockets, cpu):
             # The kernel counts cores in their socket.
-            ids["core_id"] = sorted({self.core_numbers[other] for other in group.cpus}).index(self.core_numbers[cpu])
+            ids["core_id"] = sorted({self.core_numbers[sibling] for sibling in group.cpus}).index(
+                self.core_numbers[cpu]
+            )
         for group in () if self.old_kernel else _of(self.topology.dies, cpu):
             sets.append(("", "die_cpus", group.cpus))
             ids["die_id"] = group.id
@@ -154,7 +165,7 @@ class _TreeWriter:
             {
                 "cpumap": self._mask(node.cpus),
                 "cpulist": node.cpus,
-                "distance": " ".join(str(row[other]) for other in sorted(row)) or "10",
+                "distance": " ".join(str(row[target]) for target in sorted(row)) or "10",
                 "meminfo": "\n".join("Node %d %-15s %8d kB" % (node.id, name + ":", size) for name, size in memory),
             },
         )
@@ -164,9 +175,9 @@ class _TreeWriter:
                 self._link("%s/cpu%d/node%d" % (CPU, cpu, node.id), "../../node/node%d" % node.id)
         if with_access:
             near = self.topology.nearest_cpus.get(node.id, node.cpus)
-            for other in self.topology.numa_nodes:
-                if not other.cpus.isdisjoint(near):
-                    self._link("%s/access1/initiators/node%d" % (path, other.id), "../../../node%d" % other.id)
+            for target in self.topology.numa_nodes:
+                if not target.cpus.isdisjoint(near):
+                    self._link("%s/access1/initiators/node%d" % (path, target.id), "../../../node%d" % target.id)
 
     def _mask(self, cpus: CPUSet) -> str:
         """Groups of 32 bits as the kernel pads them: the first has the digits that the possible CPUs need."""

@@ -13,20 +13,24 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.journal import Journal, write_journal
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.accounts import Account, Owner, Part
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.verdict import Exclusive, rows
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.journal import Journal
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.saving import write_journal
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_formats import MemoryConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
-from .cgroups import SYSTEMD, V2, Files, container_files, pod_path, write_cgroups
+from .cgroups import SYSTEMD, V2, CPUFiles, Files, container_files, pod_path, write_cgroups, write_cpu
 from .kubelets import HEADER
-from .shape import parse_name
-from .tree import NODE_MEMORY, write_tree
+from .samples import ELAPSED, sample
+from .tree import NODE_MEMORY
 
 CONFIG = "/var/lib/kubelet/config.yaml"
 CHECKPOINT = "/var/lib/kubelet/cpu_manager_state"
@@ -67,6 +71,25 @@ def cgroups(own: str = "1,5", shared: str = "0,2-4,6-7", host: str = "0,4", kube
     }
 
 
+def container_path(pod: str, container: str) -> str:
+    """The cgroup of a container of SOUND."""
+    (path,) = container_files(SYSTEMD, "containerd", pod, container, "")
+    return path
+
+
+def isolation_answer(kernel_thread: float = 0.0) -> dict[str, Any]:
+    """What isolation_info answers for SOUND while it runs. kernel_thread: the share of CPU 1 that one takes."""
+    own = Owner("container", "shop/db-0/server", OWN_ID)
+    parts = {own: Part(0.9, True)}
+    if kernel_thread:
+        parts[Owner("kernel thread", "kworker/1:1-events")] = Part(kernel_thread, True)
+    found = {1: Account(parts, 0.0, 0.1 - kernel_thread, 0.0, 0.0, 0.0)}
+    exclusive = Exclusive("uid-db", "shop/db-0", "server", CPUSet((1, 5)), frozenset((OWN_ID,)))
+    containers, findings = rows([exclusive], found, sample(), 0.01)
+    answer = {"seconds": ELAPSED, "threshold": 1.0, "containers": containers, "findings": findings}
+    return {**answer, "notes": [], "note_checks": []}
+
+
 def process(pid: int, *words: str) -> dict[str, bytes]:
     """The files of a process that has started at STARTED."""
     ticks = 1000 * os.sysconf("SC_CLK_TCK")
@@ -92,6 +115,8 @@ class Saved(NamedTuple):
     journal: Journal | None = None
     # The files that changed after the kubelet had started.
     changed: tuple[str, ...] = ()
+    # By the path of the cgroup. None: the node shows no cpu controller.
+    quotas: Mapping[str, CPUFiles] | None = None
 
     def having(self, files: Mapping[str, str | bytes | None]) -> Saved:
         """The same node with these files too; None for one that is not there."""
@@ -120,10 +145,11 @@ RUNNING = SOUND.having(process(7, "/usr/bin/kubelet", "--config=" + CONFIG))
 
 def write_saved(saved: Saved, root: Path) -> Tree:
     """Write the files of a node below `root`."""
-    shape = parse_name(saved.machine)
-    write_tree(shape.topology(), root, shape.whole())
+    topology = write_machine(root, saved.machine)
     if saved.cgroups is not None:
-        write_cgroups(root, V2, saved.cgroups, str(shape.topology().online), "0")
+        write_cgroups(root, V2, saved.cgroups, str(topology.online), "0")
+    if saved.quotas is not None:
+        write_cpu(root, V2, saved.quotas)
     for path, content in saved.files.items():
         file = root / path.lstrip("/")
         if content is None:

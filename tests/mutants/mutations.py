@@ -113,8 +113,8 @@ class _Finder:
     def _replace_operator(self, left: ast.AST, right: ast.AST, operator: str, *others: str) -> Iterator[Mutant]:
         start, end = self._end(left), self._start(right)
         start += max(self.source[start:end].find(operator.encode()), 0)
-        for other in others:
-            yield self._between(start, start + len(operator), other)
+        for replacement in others:
+            yield self._between(start, start + len(operator), replacement)
 
     def _between(self, start: int, end: int, text: str) -> Mutant:
         return Mutant(self.file, self.source.count(b"\n", 0, start) + 1, start, end, text)
@@ -138,9 +138,9 @@ class _Finder:
             yield from self._replace_operator(left, right, text, *others)
 
     def _BoolOp(self, node: ast.BoolOp) -> Iterator[Mutant]:  # noqa: N802
-        text, other, neutral = ("and", "or", "True") if isinstance(node.op, ast.And) else ("or", "and", "False")
+        text, replacement, neutral = ("and", "or", "True") if isinstance(node.op, ast.And) else ("or", "and", "False")
         for left, right in zip(node.values, node.values[1:]):
-            yield from self._replace_operator(left, right, text, other)
+            yield from self._replace_operator(left, right, text, replacement)
         for value in node.values:
             # `or 0` without the 0 is hardly another program.
             if not isinstance(value, ast.Constant):
@@ -152,14 +152,14 @@ class _Finder:
 
     def _BinOp(self, node: ast.BinOp) -> Iterator[Mutant]:  # noqa: N802
         if type(node.op) in _ARITHMETIC and not any(map(_is_no_number, (node.left, node.right))):
-            text, other = _ARITHMETIC[type(node.op)]
-            yield from self._replace_operator(node.left, node.right, text, other)
+            text, replacement = _ARITHMETIC[type(node.op)]
+            yield from self._replace_operator(node.left, node.right, text, replacement)
 
     def _AugAssign(self, node: ast.AugAssign) -> Iterator[Mutant]:  # noqa: N802
         yield from self._replace(node, "pass")
         if type(node.op) in _ARITHMETIC and not _is_no_number(node.value):
-            text, other = _ARITHMETIC[type(node.op)]
-            yield from self._replace_operator(node.target, node.value, text + "=", other + "=")
+            text, replacement = _ARITHMETIC[type(node.op)]
+            yield from self._replace_operator(node.target, node.value, text + "=", replacement + "=")
 
     def _Constant(self, node: ast.Constant) -> Iterator[Mutant]:  # noqa: N802
         value = node.value

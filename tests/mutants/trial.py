@@ -54,8 +54,8 @@ class Order:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         if self.durations.exists():
-            known = json.loads(self.durations.read_text(encoding="utf-8"))
-            items.sort(key=lambda item: known.get(item.nodeid, 0.0))
+            seconds = json.loads(self.durations.read_text(encoding="utf-8"))
+            items.sort(key=lambda item: seconds.get(item.nodeid, 0.0))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self.durations.exists():

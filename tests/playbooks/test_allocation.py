@@ -159,7 +159,9 @@ def test_the_playbook_plan(copy_of: CopyOf, tmp_path: Path, name: str) -> None:
     name = name.format(directory=tmp_path / "run")
     manifests = tmp_path / "run/pods.yml"
     manifests.parent.mkdir()
-    manifests.write_text("---\n" + "---\n".join(json.dumps(one) + "\n" for one in (pod("a", "2"), pod("b", "200"))))
+    manifests.write_text(
+        "---\n" + "---\n".join(json.dumps(manifest) + "\n" for manifest in (pod("a", "2"), pod("b", "200")))
+    )
     hosts = {"epyc": {"kubelet_node_root": str(copy_of("epyc", "epyc"))}}
     run = ansible_playbook(
         tmp_path / "run", "kubenode.cpu_manager.plan", hosts, "-e", "cpu_manager_manifests=%s" % name
@@ -179,3 +181,19 @@ def test_the_playbook_plan_shows_before_and_after(copy_of: CopyOf, tmp_path: Pat
     shown = ansible_playbook(tmp_path / "run", "kubenode.cpu_manager.plan", hosts, *arguments).last("epyc")["msg"]
     (line,) = set(shown["after"]) - set(shown["before"]) - {shown["after"][0]}
     assert line.startswith("pod test/a, container app: ")
+
+
+def test_what_a_cpu_limit_does(tmp_path: Path) -> None:
+    pods = [pod("web", "200m"), pod("db", "4")]
+    bursts = [{"pod": "test/w*", "threads": 1, "work": "70ms"}]
+    plays = [
+        *play(task("allocation_plan", machine=XEON, pods=pods, bursts=bursts, **STATIC), hosts="limited"),
+        *play(task("allocation_plan", machine=XEON, pods=pods, bursts=[{"pod": "web"}], **STATIC), hosts="misnamed"),
+    ]
+    run = ansible_playbook(tmp_path / "run", plays, {"limited": {}, "misnamed": {}})
+    (row,) = run.last("limited")["throttling"]
+    assert (row["pod"], row["limit"], row["is_assumed"]) == ("test/web", "200m", False)
+    assert row["latency_ms"]["unthrottled"] == 70
+    assert row["latency_ms"]["maximum"] > 300
+    assert [remedy["remedy"] for remedy in row["remedies"]] == ["whole-cpus", "limit", "burst"]
+    assert "bursts: no container of the pods is * in web" in run.last("misnamed")["msg"]

@@ -20,8 +20,8 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 from .conftest import Run, ansible_playbook, fingerprint, play
 
@@ -36,12 +36,7 @@ PERIOD = "cpu_manager_reconcile_period"
 RESERVED = "reserved_system_cpus"
 ROLE = "role"
 
-CONFIGURATION = """\
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-cpuManagerPolicy: static
-reservedSystemCPUs: 0,4
-"""
+CONFIGURATION = HEADER + "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n"
 
 # 8 CPUs; a core is n, n+4.
 MACHINE = "2s1n2c2t"
@@ -486,13 +481,12 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def make_node(root: Path, machine: str) -> None:
     """A node with a kubelet that is as it should be; its name is its machine."""
-    shape = parse_name(machine)
-    write_tree(shape.topology(), root, shape.whole())
+    topology = write_machine(root, machine)
     (root / "etc").mkdir()
     (root / "var/lib/kubelet").mkdir(parents=True)
     (root / "etc/hostname").write_text(machine + "\n", encoding="ascii")
     text(CONFIG, CONFIGURATION)(root)
-    checkpoint("static", str(shape.topology().online))(root)
+    checkpoint("static", str(topology.online))(root)
 
 
 def host(root: str, asked: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -503,9 +497,9 @@ def host(root: str, asked: str, parameters: Mapping[str, Any]) -> dict[str, Any]
 def ask_all(table: Mapping[str, Bad]) -> list[dict[str, Any]]:
     """A play for each module and role that asks the nodes for which it is meant."""
     return [
-        one
+        entry
         for asked in dict.fromkeys(bad.asked for bad in table.values())
-        for one in ask(asked, [name for name, bad in table.items() if bad.asked == asked])
+        for entry in ask(asked, [name for name, bad in table.items() if bad.asked == asked])
     ]
 
 

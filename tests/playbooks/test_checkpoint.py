@@ -102,9 +102,9 @@ def test_each_state(copy_of: CopyOf, tmp_path: Path) -> None:
     (roots["offline"] / "sys/devices/system/cpu/online").write_text("0-75,77-127\n")
     hosts = {name: {"root": str(root)} for name, root in roots.items()}
     plays = [
-        one
+        entry
         for name, (_node, parameters) in asked.items()
-        for one in play(task("checkpoint", root="{{ root }}", **parameters), hosts=name)
+        for entry in play(task("checkpoint", root="{{ root }}", **parameters), hosts=name)
     ]
     check = ansible_playbook(tmp_path / "check", plays, hosts, "--check", "--diff")
     assert check.status == 0, check.account()
@@ -190,10 +190,10 @@ def test_what_is_refused(copy_of: CopyOf, tmp_path: Path) -> None:
 
 def test_another_file_reads_back(copy_of: CopyOf, tmp_path: Path) -> None:
     """What checkpoint_info returns is what checkpoint takes."""
-    good, other = copy_of("epyc", "good"), copy_of("epyc", "other")
+    good, damaged = copy_of("epyc", "good"), copy_of("epyc", "other")
     shutil.copy(good / FILE, tmp_path / "expected")
-    (other / FILE).unlink()
-    hosts = {"good": {"root": str(good)}, "other": {"root": str(other)}}
+    (damaged / FILE).unlink()
+    hosts = {"good": {"root": str(good)}, "other": {"root": str(damaged)}}
     plays = [
         *play({**task("checkpoint_info", root="{{ root }}"), "register": "answer"}, hosts="good"),
         *play(
@@ -206,7 +206,7 @@ def test_another_file_reads_back(copy_of: CopyOf, tmp_path: Path) -> None:
     run = ansible_playbook(tmp_path / "run", plays, hosts)
     assert run.status == 0, run.account()
     assert run.last("good")["kubelet_says"] == ""
-    assert (other / FILE).read_bytes() == (tmp_path / "expected").read_bytes()
+    assert (damaged / FILE).read_bytes() == (tmp_path / "expected").read_bytes()
 
 
 def test_to_1_37_and_back_from_the_threads_not_replayed_against_1_37(copy_of: CopyOf, tmp_path: Path) -> None:
@@ -235,9 +235,9 @@ def test_to_1_37_and_back_from_the_threads_not_replayed_against_1_37(copy_of: Co
     (roots["newer"] / FILE).write_bytes(with_text(data, originals={POSTGRES: {"postgres": "12-15,76-79"}}))
     (roots["newer"] / "sys/devices/system/cpu/online").write_text("0-126\n")
     plays = [
-        one
+        entry
         for name, parameters in asked.items()
-        for one in play(task("checkpoint", root="{{ root }}", **parameters), hosts=name)
+        for entry in play(task("checkpoint", root="{{ root }}", **parameters), hosts=name)
     ]
     run = ansible_playbook(tmp_path / "run", plays, hosts)
     assert run.status == 0, run.account()
@@ -259,9 +259,9 @@ def test_to_1_37_and_back_from_the_threads_not_replayed_against_1_37(copy_of: Co
     assert repaired["entries"] == data["entries"]
     # What 1.36 cannot hold is refused, and what it can is converted back to the byte.
     back = [
-        one
+        entry
         for name in ("down", "down-lossy")
-        for one in play(
+        for entry in play(
             task("checkpoint", root="{{ root }}", state="format", kubelet_version="1.36", discard_assignments=True),
             hosts=name,
         )

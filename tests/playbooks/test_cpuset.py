@@ -68,7 +68,7 @@ def test_saved_nodes(tmp_path: Path) -> None:
     assert again.status == 0, again.account()
 
     for style, variables in hosts.items():
-        told, done, last = (one.last(style) for one in (check, run, again))
+        told, done, last = (run_of_play.last(style) for run_of_play in (check, run, again))
         assert comparable(told) == comparable(done)
         assert (done["version"], done["mount"]) == (STYLES[style].version, STYLES[style].mount)
         assert done["changed"]
@@ -78,19 +78,19 @@ def test_saved_nodes(tmp_path: Path) -> None:
         assert done["diff"]["before"] == lines(moved, "0-3", "0")
         assert done["diff"]["after"] == lines(moved, "4-7", "1")
         # On v1 all but the last of a tree go through both.
-        innermost = len([one for one in moved if one["path"].endswith(("ab", ".scope"))])
+        innermost = len([write for write in moved if write["path"].endswith(("ab", ".scope"))])
         twice = len(moved) - innermost if STYLES[style].version == 1 else 0
         assert len(done["writes"]) == 2 * (len(moved) + twice)
-        for one in moved:
-            place = Path(variables["node"], STYLES[style].mount[1:], one["path"], "cpuset.cpus")
+        for write in moved:
+            place = Path(variables["node"], STYLES[style].mount[1:], write["path"], "cpuset.cpus")
             assert place.read_text(encoding="utf-8") == "4-7\n"
 
 
 def lines(moved: list[dict[str, str]], cpus: str, mems: str) -> str:
     return "".join(
-        "%s %s: %s\n" % (one["path"], file, text)
+        "%s %s: %s\n" % (write["path"], file, text)
         for file, text in (("cpuset.cpus", cpus), ("cpuset.mems", mems))
-        for one in moved
+        for write in moved
     )
 
 

@@ -127,16 +127,18 @@ def test_a_second_rollout_changes_nothing(story: Story) -> None:
 
 
 def test_drift_names_distribution_and_source(story: Story) -> None:
-    told = {name: next(one for one in story.runs["rollout"].results[name] if "found" in one) for name in KUBELETS}
-    assert {name: one["kubelet"]["distribution"] for name, one in told.items()} == DISTRIBUTION_OF
+    told = {
+        name: next(result for result in story.runs["rollout"].results[name] if "found" in result) for name in KUBELETS
+    }
+    assert {name: result["kubelet"]["distribution"] for name, result in told.items()} == DISTRIBUTION_OF
     assert told["elsewhere"]["kubelet"]["kubelet_root"] == "/data/kubelet"
     assert told["microk8s"]["kubelet"]["kubelet_root"] == "/var/snap/microk8s/common/var/lib/kubelet"
     assert told["microk8s"]["kubelet"]["service"] == "snap.microk8s.daemon-kubelite"
-    services = {name: one["kubelet"]["service"] for name, one in told.items()}
+    services = {name: result["kubelet"]["service"] for name, result in told.items()}
     assert (services["k3s"], services["rke2"], services["kubeadm"]) == ("k3s", "rke2-server", "kubelet")
-    logs = {name: one["kubelet"]["log_file"] for name, one in told.items()}
+    logs = {name: result["kubelet"]["log_file"] for name, result in told.items()}
     assert {name: log for name, log in logs.items() if log} == {"rke2": "/var/lib/rancher/rke2/agent/logs/kubelet.log"}
-    cgroup = next(one for one in told["eks"]["drift"] if one["subject"] == "kubeReservedCgroup")
+    cgroup = next(row for row in told["eks"]["drift"] if row["subject"] == "kubeReservedCgroup")
     assert (cgroup["wanted"], cgroup["found"]) == ("", "/runtime")
     assert cgroup["source"].endswith("/etc/kubernetes/kubelet/config.json")
 
@@ -147,29 +149,31 @@ def test_the_fleet_is_mixed() -> None:
     assert len(set(DISTRIBUTION_OF.values()) - {"unknown"}) >= 5
 
 
-def make_managed_node(root: Path, known: Distribution) -> None:
+def make_managed_node(root: Path, distribution: Distribution) -> None:
     """A node of a system that manages its kubelets itself."""
     write_tree(parse_name(MACHINE).topology(), root, parse_name(MACHINE).whole())
-    files = dict.fromkeys(marks_of(known)[:1], "")
-    if known.os_id:
-        files = {"/etc/os-release": "ID=%s\n" % known.os_id}
-    if known.config_path:
-        files[known.config_path] = PLAIN
+    files = dict.fromkeys(marks_of(distribution)[:1], "")
+    if distribution.os_id:
+        files = {"/etc/os-release": "ID=%s\n" % distribution.os_id}
+    if distribution.config_path:
+        files[distribution.config_path] = PLAIN
     for path, text in files.items():
         (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
         (root / path[1:]).write_text(text, encoding="utf-8")
 
 
 def test_systems_that_manage_their_kubelets_are_refused(tmp_path: Path) -> None:
-    managed = {known.name.lower(): known for known in DISTRIBUTIONS if known.place == NOWHERE}
+    managed = {
+        distribution.name.lower(): distribution for distribution in DISTRIBUTIONS if distribution.place == NOWHERE
+    }
     assert {"openshift", "talos", "bottlerocket", "gke", "aks"} <= set(managed)
-    for name, known in managed.items():
-        make_managed_node(tmp_path / "fleet" / name, known)
+    for name, distribution in managed.items():
+        make_managed_node(tmp_path / "fleet" / name, distribution)
     before = fingerprint(tmp_path / "fleet")
     hosts = {name: {"kubelet_node_root": str(tmp_path / "fleet" / name), **WANTED} for name in managed}
     plays = play(roles=["kubenode.cpu_manager.kubelet"])
     run = ansible_playbook(tmp_path / "run", plays, hosts)
-    for name, known in managed.items():
+    for name, distribution in managed.items():
         assert run.last(name)["outcome"] == "failed", name
-        assert "%s manages its kubelets itself; %s" % (known.name, known.pointer) in run.last(name)["msg"]
+        assert "%s manages its kubelets itself; %s" % (distribution.name, distribution.pointer) in run.last(name)["msg"]
     assert fingerprint(tmp_path / "fleet") == before

@@ -21,18 +21,13 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     pod_path,
     write_cgroups,
 )
-from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 from .conftest import ansible_playbook, fingerprint, play, task
 
 OWN, SHARED = "a" * 64, "b" * 64
-CONFIGURATION = """\
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-cpuManagerPolicy: static
-reservedSystemCPUs: 0,4
-"""
+CONFIGURATION = HEADER + "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n"
 # Without it a kubelet from 1.35 on does not start with version 1 of cgroups.
 V1 = "failCgroupV1: false\n"
 
@@ -42,8 +37,7 @@ def make_node(root: Path, style: Style | None, more: str = V1) -> Path:
 
     more: of its kubelet's configuration.
     """
-    shape = parse_name("1s4c2t")
-    write_tree(shape.topology(), root, shape.whole())
+    write_machine(root, "1s4c2t")
     kubelet = root / "var/lib/kubelet"
     kubelet.mkdir(parents=True)
     (kubelet / "config.yaml").write_text(CONFIGURATION + more)
@@ -84,17 +78,17 @@ def test_each_kind_of_cgroups(tmp_path: Path) -> None:
     for name in hosts:
         found, written, after = run.results[name]
         assert [found, written] == check.results[name]
-        drift = {one["subject"]: (one["wanted"], one["found"]) for one in found["drift"] if "remedy" not in one}
+        drift = {row["subject"]: (row["wanted"], row["found"]) for row in found["drift"] if "remedy" not in row}
         rows = [row for row in written.get("containers", ()) if row["result"] == "written"]
-        widened = {"cgroup " + one["path"]: (one["new"], one["old"]) for one in written["widened"]}
+        widened = {"cgroup " + write["path"]: (write["new"], write["old"]) for write in written["widened"]}
         assert drift == {
             **widened,
             **{"container %(pod)s/%(container)s" % row: (row["wanted"], row["effective"]) for row in rows},
         }
         # What is left is nobody's to write but the administrator's.
-        assert [one["subject"] for one in after["drift"]] == ["cgroup system.slice"] * (name != "empty")
+        assert [row["subject"] for row in after["drift"]] == ["cgroup system.slice"] * (name != "empty")
         assert after["actions"] == []
-        owners = {one["owner"] or one["use"]: one["cpus"] for one in found["owners"]}
+        owners = {owner["owner"] or owner["use"]: owner["cpus"] for owner in found["owners"]}
         database = "uid-db/server" if name == "empty" else "shop/db-0/server"
         assert owners == {database: "1,5", "reserved": "0,4", "shared": "2-3,6-7"}
         if name == "empty":

@@ -37,6 +37,9 @@ MODULES: dict[str, dict[str, Any]] = {
     # Of the demo's nodes, epyc has cgroups. On the others there is an answer, no failure.
     "reconcile": {},
     "rollout_info": WANTED,
+    "throttling_info": {},
+    # On a saved node it samples nothing.
+    "isolation_info": {"seconds": 1},
     "rollout_journal": {"state": "changing", "files": ["/etc/hostname", "/var/lib/kubelet/cpu_manager_state"]},
     "start_check": WANTED,
     "allocation_plan": {**WANTED, "pods": [{"metadata": {"name": "app"}, "spec": {"containers": [{"name": "app"}]}}]},
@@ -44,8 +47,17 @@ MODULES: dict[str, dict[str, Any]] = {
 
 # Most of the demo's nodes have no cgroups; test_cpuset.py asks it the same. The program is tested with its role. No
 # kubelet runs on them, to wait for; test_service.py and tests/cluster have some. Saving is for test_save.py, and
-# reports are for test_report.py.
-ELSEWHERE = {"cpuset", "fleet_report", "node_report", "node_save", "reconcile_program", "wait_for_kubelet"}
+# reports are for test_report.py, as benchmarks are for test_isolation_benchmark.py.
+ELSEWHERE = {
+    "cpuset",
+    "fleet_report",
+    "isolation_benchmark",
+    "isolation_benchmark_report",
+    "node_report",
+    "node_save",
+    "reconcile_program",
+    "wait_for_kubelet",
+}
 
 NODES = ("xeon", "epyc", "edge")
 
@@ -67,9 +79,9 @@ def test_check_mode_tells_what_the_run_does_and_a_second_run_does_nothing(copy_o
             name = "%s_%s" % (module, node)
             hosts[name] = {"root": str(copy_of(node, name))}
     plays = [
-        one
+        entry
         for module, parameters in MODULES.items()
-        for one in play(
+        for entry in play(
             task(module, **parameters, root="{{ root }}"), hosts=",".join("%s_%s" % (module, node) for node in NODES)
         )
     ]
@@ -107,10 +119,10 @@ def test_every_module_notes_a_version_that_is_not_tested_or_not_known(copy_of: C
     modules = ("kubelet_config", "checkpoint", "checkpoint_info", "drift_info", "start_check", "allocation_plan")
     hosts = {name: {"root": str(copy_of("epyc", name))} for name in modules}
     plays = [
-        one
+        entry
         for name in modules
         for version in ({"kubelet_version": "1.30"}, {})
-        for one in play(task(name, **MODULES[name], **version, root="{{ root }}"), hosts=name)
+        for entry in play(task(name, **MODULES[name], **version, root="{{ root }}"), hosts=name)
     ]
     run = ansible_playbook(tmp_path / "run", plays, hosts, "--check")
     assert run.status == 0, run.account()
@@ -122,7 +134,7 @@ def test_every_module_notes_a_version_that_is_not_tested_or_not_known(copy_of: C
 
 def test_what_is_found_is_what_is_accepted(copy_of: CopyOf, tmp_path: Path) -> None:
     """The round-trip law: a good node's answer changes nothing on that node, and makes another node the same."""
-    good, other = copy_of("epyc", "good"), copy_of("edge", "other")
+    good, edge = copy_of("epyc", "good"), copy_of("edge", "other")
     hosts = {"good": {"root": str(good)}}
     # One of its containers does not have its CPUs.
     tasks = (task(module, root="{{ root }}") for module in ("reconcile", "drift_info"))
@@ -142,7 +154,7 @@ def test_what_is_found_is_what_is_accepted(copy_of: CopyOf, tmp_path: Path) -> N
     assert drift["drift"] == []
 
     # Its reserved CPUs 0-3 exist on the smaller machine, too.
-    hosts = {"other": {"root": str(other)}}
+    hosts = {"other": {"root": str(edge)}}
     run = ansible_playbook(tmp_path / "apply", play(task("kubelet_config", root="{{ root }}", **found["found"])), hosts)
     assert run.status == 0, run.account()
     assert run.last("other")["changed"]

@@ -12,16 +12,8 @@ from typing import Any
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
-    SYSTEMD,
-    V1,
-    Files,
-    container_files,
-    pod_path,
-    write_cgroups,
-)
-from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines import cgroups as saved
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 from .conftest import ansible_playbook, fingerprint, play, task
 
@@ -39,16 +31,17 @@ LISTED: dict[str, Any] = {
 
 
 def make_machine(root: Path) -> Path:
-    shape = parse_name("1s4c2t")
-    write_tree(shape.topology(), root, shape.whole())
+    write_machine(root, "1s4c2t")
     return root
 
 
 def kubelet_node(root: Path) -> Path:
     """A node whose container has lost its CPUs, and whose pods were narrowed."""
-    pod = pod_path(SYSTEMD, "uid-db", "Guaranteed")
-    cgroups = {"kubepods.slice": Files("0-3", "0"), pod: Files("0-3", "0")}
-    write_cgroups(make_machine(root), V1, {**cgroups, **container_files(SYSTEMD, "containerd", pod, ID, "0-3")})
+    pod = saved.pod_path(saved.SYSTEMD, "uid-db", "Guaranteed")
+    cgroups = {"kubepods.slice": saved.Files("0-3", "0"), pod: saved.Files("0-3", "0")}
+    saved.write_cgroups(
+        make_machine(root), saved.V1, {**cgroups, **saved.container_files(saved.SYSTEMD, "containerd", pod, ID, "0-3")}
+    )
     logs = root / "var/log/containers"
     logs.mkdir(parents=True)
     (logs / ("db-0_shop_server-%s.log" % ID)).touch()
@@ -59,8 +52,8 @@ def kubelet_node(root: Path) -> Path:
 
 
 def bare_node(root: Path) -> Path:
-    whole = Files("0-7", "0")
-    write_cgroups(make_machine(root), V1, {"apps": whole, "apps/db": whole, "apps/web": whole})
+    whole = saved.Files("0-7", "0")
+    saved.write_cgroups(make_machine(root), saved.V1, {"apps": whole, "apps/db": whole, "apps/web": whole})
     return root
 
 
@@ -87,7 +80,7 @@ def test_check_run_and_run_again(tmp_path: Path) -> None:
         assert not again.last(name)["changed"]
         assert again.last(name)["counts"]["kept"] == len(run.last(name)["containers"])
 
-    top = {name: root / V1.mount[1:] for name, root in roots.items()}
+    top = {name: root / saved.V1.mount[1:] for name, root in roots.items()}
     told = run.last("kubelet")
     assert [(row["pod"], row["container"], row["effective"], row["wanted"]) for row in told["containers"]] == [
         ("shop/db-0", "server", "0-3", "1,5")

@@ -22,8 +22,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.insta
     DISTRIBUTIONS,
     NOWHERE,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V2
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.throttled import write_node
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
 from .conftest import CopyOf, Run, ansible_playbook, fingerprint
@@ -221,7 +223,7 @@ def test_markup_of_a_node_is_text(hostile: Hostile) -> None:
 
 def test_no_node_writes_to_the_terminal(hostile: Hostile) -> None:
     table = hostile.report.run.output.partition("NODES ")[2].partition("Report: ")[0]
-    assert not [one for one in table if one != "\n" and not one.isprintable()]
+    assert not [letter for letter in table if letter != "\n" and not letter.isprintable()]
     assert "\\x1b" in table
     assert not [sign for sign in hostile.report.page if sign != "\n" and not sign.isprintable() and sign != "\xa0"]
 
@@ -291,10 +293,14 @@ def test_the_policy_of_the_page_keeps_scripts_from_running(hostile: Hostile, tmp
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Report:
     directory = tmp_path_factory.mktemp("elsewhere")
     fleet = directory / "fleet"
-    managed = {known.name.lower(): known for known in DISTRIBUTIONS if known.place == NOWHERE and known.config_path}
+    managed = {
+        distribution.name.lower(): distribution
+        for distribution in DISTRIBUTIONS
+        if distribution.place == NOWHERE and distribution.config_path
+    }
     assert sorted(managed) == sorted(MANAGED)
-    for name, known in managed.items():
-        make_managed_node(fleet / name, known)
+    for name, distribution in managed.items():
+        make_managed_node(fleet / name, distribution)
     others = ("kops", "gardener", "kubespray", "rke2", "bastion")
     for name in others:
         write_tree(parse_name(MACHINE).topology(), fleet / name, parse_name(MACHINE).whole())
@@ -385,6 +391,62 @@ def test_all_forms_have_one_outcome(copy_of: CopyOf, tmp_path: Path) -> None:
     assert "kubenode_cpu_mispinned_containers 1\n" in textfile.read_text("utf-8")
 
 
+def test_nodes_are_looked_at_for_isolation_and_throttling(tmp_path: Path) -> None:
+    hosts: dict[str, dict[str, Any]] = {}
+    looks = {"counted": (["throttling"], 0), "both": (["throttling", "isolation"], 1), "neither": ([], 5)}
+    for name, (look_at, seconds) in looks.items():
+        write_node(tmp_path / name, V2)
+        hosts[name] = {
+            "kubelet_node_root": str(tmp_path / name),
+            "drift_report_look_at": look_at,
+            "drift_report_look_seconds": seconds,
+        }
+    before = fingerprint(tmp_path / "counted")
+    run = report_playbook(
+        tmp_path, "drift_report", hosts, drift_report_forms=["json", "html", "junit", "table"], drift_report_redact=True
+    )
+    assert run.status == 0, run.account()
+    assert fingerprint(tmp_path / "counted") == before
+    nodes = {node["host"]: node for node in read_report(tmp_path)["nodes"]}
+    of_looks = {
+        name: {finding["check"] for finding in node["findings"] if finding["source"].endswith("_info")}
+        for name, node in nodes.items()
+    }
+    # Of a saved node, seconds say nothing of what it counts.
+    assert of_looks == {
+        "counted": {"exclusive-cpus-with-quota", "container-throttled"},
+        "both": {"exclusive-cpus-with-quota"},
+        "neither": set(),
+    }
+    assert {"isolation-unmeasured", "throttling-unmeasured"} <= set(checks_of(nodes["both"]))
+    # The names of containers are hidden.
+    assert {row["container"] for row in nodes["counted"]["looks"]["throttling"]["containers"]} == {
+        "/".join(sha256(part).hexdigest()[:8] for part in name.split(b"/"))
+        for name in (b"shop/db-0/server", b"shop/web-1/app")
+    }
+    assert nodes["both"]["looks"]["isolation"]["is_measured"] is False
+    assert "looks" not in nodes["neither"]
+    written = {
+        name: json.loads((tmp_path / "drift-report/nodes" / (name + ".json")).read_text("utf-8"))["looks"]
+        for name in looks
+    }
+    assert {name: sorted(found) for name, found in written.items()} == {
+        name: sorted(look_at) for name, (look_at, _seconds) in looks.items()
+    }
+    assert "invocation" not in written["counted"]["throttling"]
+    suites = ElementTree.parse(tmp_path / "drift-report/drift.xml").getroot()
+    skipped = {
+        suite.get("name"): {case.get("name") for case in suite if case.find("skipped") is not None} for suite in suites
+    }
+    of_throttling = {"exclusive-cpus-with-quota", "limit-below-request"}
+    assert skipped == {
+        "counted": {"exclusive-cpus-disturbed"},
+        "both": {"exclusive-cpus-disturbed"},
+        "neither": {"exclusive-cpus-disturbed", *of_throttling},
+    }
+    assert "exclusive-cpus-with-quota" in run.output
+
+
 def test_waivers_baseline_and_gates(copy_of: CopyOf, tmp_path: Path) -> None:
     hosts: dict[str, dict[str, Any]] = {"good": {"kubelet_node_root": str(copy_of("edge", "good"))}}
     config = Path(hosts["good"]["kubelet_node_root"]) / "var/lib/kubelet/cpu_manager_state"
@@ -425,6 +487,11 @@ def test_waivers_baseline_and_gates(copy_of: CopyOf, tmp_path: Path) -> None:
     [
         ({"drift_report_fail_on": "always"}, "fail_on must be one of"),
         ({"drift_report_forms": ["pdf"]}, "pdf"),
+        ({"drift_report_look_at": ["moon"]}, "look_at must be one or more of: isolation, throttling"),
+        (
+            {"drift_report_look_at": ["isolation"], "drift_report_look_seconds": 0},
+            "look_seconds: 0 seconds are no time for isolation; give 1 to 3600",
+        ),
         ({"drift_report_baseline": "/nowhere.json"}, "/nowhere.json: cannot be read"),
         (
             {"drift_report_waivers": [{**WAIVER, "check": "no-such"}]},
@@ -441,6 +508,24 @@ def test_what_is_wanted_wrong_is_refused(
     assert run.status != 0
     assert message in " ".join(run.output.split())
     assert not list(tmp_path.glob("drift-report/*"))
+
+
+def test_a_report_of_nodes_none_of_which_can_be_read(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    (broken / "sys").mkdir(parents=True)
+    hosts: dict[str, dict[str, Any]] = {
+        "broken": {"kubelet_node_root": str(broken)},
+        "away": {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1},
+    }
+    run = report_playbook(tmp_path, "drift_report", hosts, drift_report_forms=["json", "table"])
+    assert run.status != 0
+    assert {node["host"]: node["state"] for node in read_report(tmp_path)["nodes"]} == {
+        "broken": "failed",
+        "away": "unreachable",
+    }
+    # Each host fails once, and says why.
+    assert len(re.findall(r"^(?:fatal|\[ERROR\]).*broken", run.output, re.MULTILINE)) >= 1
+    assert re.search(r"^2 nodes: .*1 failed", run.output, re.MULTILINE)
 
 
 def test_parts_of_a_fleet_become_one_report(copy_of: CopyOf, tmp_path: Path) -> None:

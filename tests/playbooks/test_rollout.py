@@ -242,7 +242,9 @@ def test_a_container_gets_back_its_cpus(story: Story) -> None:
     assert after["enforcement"]["containers"] == {"kept": 5, "different": 0, "skipped": 3}
     for report in (before, after):
         assert {"use": "exclusive", "owner": DATABASE, "cpus": wanted} in report["owners"]
-    (written,) = [one for one in story.runs["rollout"].results["epyc"] if "cpusets" in one["task"] and one["changed"]]
+    (written,) = [
+        result for result in story.runs["rollout"].results["epyc"] if "cpusets" in result["task"] and result["changed"]
+    ]
     assert written["counts"] == {"kept": 4, "written": 1, "failed": 0, "skipped": 3}
     assert "+%s: %s\n" % (DATABASE, wanted) in story.runs["rollout"].output
     assert all(DATABASE in story.fleet.page(step) for step in ("before", "after"))
@@ -368,7 +370,9 @@ def test_a_fleet_that_cannot_be_reached_has_a_report(trouble: Fleet) -> None:
     run = trouble.run(DRIFT_REPORT, "away")
     assert run.status != 0
     assert [node["state"] for node in trouble.nodes("away").values()] == ["unreachable"] * len(NODES)
-    assert [run.last(node)["outcome"] for node in NODES] == ["failed"] * len(NODES)
+    # Each once; the first one of them also writes the report.
+    for node in NODES:
+        assert [result["outcome"] for result in run.results[node]].count("failed") == 1
 
 
 def check_table(story: Story, run: Run, step: str) -> None:

@@ -66,9 +66,9 @@ def test_start_check(copy_of: CopyOf, tmp_path: Path) -> None:
         ansible_playbook(tmp_path / "again", plays, hosts),
     ]
     assert fingerprint(tmp_path / "nodes") == before
-    check, run, again = ({host: one.last(host) for host in hosts} for one in runs)
+    check, run, again = ({host: played.last(host) for host in hosts} for played in runs)
     assert check == run == again
-    assert [one.status for one in runs] == [0, 0, 0], runs[0].account()
+    assert [played.status for played in runs] == [0, 0, 0], runs[0].account()
     assert run["tagged"]["findings"] == run["epyc"]["findings"]  # a tag that YAML does not have makes a text
 
     # Of an earlier life: the policy none, and a checkpoint of the policy static.

@@ -28,11 +28,12 @@ FLOORS = (
     ("archive", "command", "cpuset", "files", "quantity", "tree", "versions"),
     ("ansible_module", "golang", "topology", "workload", "writable"),
     ("cgroup", "file_changes", "golang_types"),
+    ("isolation",),
     ("state",),
     ("policy",),
     ("kubelet", "reservation_module"),
     ("node",),
-    ("kubelet_module",),
+    ("benchmark", "kubelet_module"),
     ("fleet",),
 )
 FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in names}
@@ -42,6 +43,11 @@ MOST_LINES = 400
 # Modules that the roles call often on each node, and that need little: how many files of the core each brings.
 MOST_FILES = {"rollout_journal": 12, "cpuset": 12}
 FILES = sorted(path for path in CORE.rglob("*.py") if path.name != "__init__.py")
+PLUGINS = sorted((CHECKOUT / "plugins").rglob("*.py"))
+# Names that say nothing of what they hold.
+EMPTY_NAMES = {"one", "other", "known", "thing"}
+# Python's own name for the operand of a comparison or of an operator.
+OPERAND = "other"
 
 
 def name_of(path: Path) -> str:
@@ -95,8 +101,8 @@ def test_every_room_has_a_floor() -> None:
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_imports_go_down(path: Path) -> None:
     room = room_of(path)
-    for other in map(room_of, imports(path)):
-        assert other == room or FLOOR_OF[other] < FLOOR_OF[room], "%s imports %s" % (room, other)
+    for imported in map(room_of, imports(path)):
+        assert imported == room or FLOOR_OF[imported] < FLOOR_OF[room], "%s imports %s" % (room, imported)
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
@@ -170,3 +176,29 @@ def test_each_check_has_its_page() -> None:
     )
     pages = {path.name: path.read_text("utf-8") for path in (PAGE.parent / "checks").iterdir()}
     assert pages == json.loads(written.stdout)
+
+
+def bound_names(node: ast.AST, function: str = "") -> Iterator[str]:
+    """The variables, arguments and functions that a piece of code names; not the operand of an operator's method."""
+    for child in ast.iter_child_nodes(node):
+        inside = function
+        if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+            yield child.name
+            inside = child.name
+        elif isinstance(child, ast.arg):
+            is_operand = child.arg == OPERAND and function.startswith("__") and function.endswith("__")
+            yield "" if is_operand else child.arg
+        elif isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+            yield child.id
+        elif isinstance(child, ast.Attribute) and isinstance(child.ctx, ast.Store):
+            yield child.attr
+        elif isinstance(child, ast.ExceptHandler) and child.name:
+            yield child.name
+        yield from bound_names(child, inside)
+
+
+@pytest.mark.parametrize("path", PLUGINS, ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_names_say_what_they_hold(path: Path) -> None:
+    place = str(path.relative_to(CHECKOUT))
+    found = {name for name in bound_names(ast.parse(path.read_text("utf-8"))) if name.lstrip("_") in EMPTY_NAMES}
+    assert not found, place

@@ -179,6 +179,8 @@ def test_every_member_is_needed() -> None:
         (("nodes", 0, "owners"), [["exclusive", "x"]]),
         (("nodes", 0, "owners"), [["mine", "x", "0"]]),
         (("nodes", 0, "pools"), {"online": None}),
+        (("nodes", 0, "looks"), []),
+        (("nodes", 0, "looks"), {"isolation": {"is_measured": True}}),
     ],
     ids=str,
 )
@@ -233,6 +235,7 @@ def test_a_result_file() -> None:
         ("answer", None),
         ("running", []),
         ("waivers", {}),
+        ("looks", []),
     ],
 )
 def test_a_result_that_is_wrong(name: str, wrong: Any) -> None:

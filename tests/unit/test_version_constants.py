@@ -124,7 +124,7 @@ def listed(page: str) -> dict[str, set[str]]:
 
 def test_the_page_has_them_all() -> None:
     files = trees()
-    used = {one for file, tree in files.items() for one in compared(file, tree)}
+    used = {constant for file, tree in files.items() for constant in compared(file, tree)}
     found = {(file, name) for file, tree in files.items() for name in of_versions(file, tree, used)}
     page = {(file, name) for file, names in listed(PAGE.read_text(encoding="utf-8")).items() for name in names}
     assert {"not in the page": found - page, "no longer there": page - found} == {

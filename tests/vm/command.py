@@ -35,26 +35,26 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     def command(name: str, run: object, text: str) -> argparse.ArgumentParser:
-        one = commands.add_parser(name, help=text, description=text)
-        one.set_defaults(run=run)
-        return one
+        subparser = commands.add_parser(name, help=text, description=text)
+        subparser.set_defaults(run=run)
+        return subparser
 
     command("shapes", _shapes, "say which shapes there are")
-    one = command("image", _image, "make an image, which the first start would do by itself")
-    one.add_argument("image", nargs="?", default="base", help="of images.yml (base)")
-    one = command("up", _up, "start a machine and wait for ssh")
-    one.add_argument("name", help="its host name")
-    one.add_argument("shape", help="of shapes.yml")
-    one.add_argument("--image", default="base", help="of images.yml (base)")
-    one.add_argument("--boot", action="store_true", help="boot it; otherwise it is restored from a snapshot")
-    one = command("ssh", _ssh, "log in, or run a command there")
-    one.add_argument("name")
-    one.add_argument("command", nargs=argparse.REMAINDER)
-    one = command("plug", _plug, "plug the CPUs that its shape leaves for later")
-    one.add_argument("name")
+    subparser = command("image", _image, "make an image, which the first start would do by itself")
+    subparser.add_argument("image", nargs="?", default="base", help="of images.yml (base)")
+    subparser = command("up", _up, "start a machine and wait for ssh")
+    subparser.add_argument("name", help="its host name")
+    subparser.add_argument("shape", help="of shapes.yml")
+    subparser.add_argument("--image", default="base", help="of images.yml (base)")
+    subparser.add_argument("--boot", action="store_true", help="boot it; otherwise it is restored from a snapshot")
+    subparser = command("ssh", _ssh, "log in, or run a command there")
+    subparser.add_argument("name")
+    subparser.add_argument("command", nargs=argparse.REMAINDER)
+    subparser = command("plug", _plug, "plug the CPUs that its shape leaves for later")
+    subparser.add_argument("name")
     command("list", _list, "say which machines of this checkout run")
-    one = command("down", _down, "end machines and remove their files")
-    one.add_argument("names", nargs="*", metavar="name", help="none: all of this checkout")
+    subparser = command("down", _down, "end machines and remove their files")
+    subparser.add_argument("names", nargs="*", metavar="name", help="none: all of this checkout")
     return parser
 
 

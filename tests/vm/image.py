@@ -110,7 +110,7 @@ def read_recipes(path: Path = RECIPES) -> dict[str, Recipe]:
     def recipe(name: str) -> Recipe:
         names = lineage(name)
         keys_of_lists = Recipe._fields[2:]
-        lists = {key: tuple(one for of in names for one in texts[of].get(key, ())) for key in keys_of_lists}
+        lists = {key: tuple(entry for of in names for entry in texts[of].get(key, ())) for key in keys_of_lists}
         return Recipe(names, texts[name]["size"], **lists)
 
     return {name: recipe(name) for name in texts}
@@ -182,8 +182,8 @@ def _digest(recipe: Recipe, sources: str) -> str:
 def _remove_others(image: Image) -> None:
     """Images of this name that were made of something else. A machine that still runs on one keeps its open files."""
     name = image.directory.name.rpartition("-")[0]
-    for other in image.directory.parent.glob(name + "-*"):
-        shutil.rmtree(other, ignore_errors=True)
+    for old_image in image.directory.parent.glob(name + "-*"):
+        shutil.rmtree(old_image, ignore_errors=True)
 
 
 # --- making -------------------------------------------------------------------------------------------
@@ -221,10 +221,10 @@ def _debian(recipe: Recipe, sources: str, stage: Path) -> Path:
         # Of bookworm, bookworm-updates and bookworm-security, the release itself.
         release = min((line.split()[2] for line in sources.splitlines()), key=len)
         _run("mmdebstrap", *options, release, temporary, "-", text=sources, temporary=stage)
-        for other in archive.parent.glob("debian-*.tar"):
+        for archive_there in archive.parent.glob("debian-*.tar"):
             # Another image's may be younger, and is made again in its time.
-            if time.time() - other.stat().st_mtime > 7 * 86400:
-                other.unlink()
+            if time.time() - archive_there.stat().st_mtime > 7 * 86400:
+                archive_there.unlink()
         shutil.move(temporary, archive.with_suffix(".new"))
         archive.with_suffix(".new").rename(archive)
     return archive

@@ -18,7 +18,7 @@ from typing import Callable, Iterable, Iterator, NamedTuple
 from ..cpuset import CPUSet
 from ..errors import PERMISSION, InputError, NodeError, RefusedError
 from ..tree import Tree
-from .mounts import CPUS, find_cpuset
+from .mounts import CPUS, CPUSET, find_controller
 
 # The path of the topmost cgroup.
 ROOT = ""
@@ -67,7 +67,7 @@ class Cgroup(NamedTuple):
 
 
 class Hierarchy:
-    """The hierarchy of cgroups that has the cpuset controller.
+    """The hierarchy of cgroups that has the cpuset controller, or another one; then only its paths are of use.
 
     Attributes:
         version: 1 or 2.
@@ -77,9 +77,9 @@ class Hierarchy:
     the kernel makes none there.
     """
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, controller: str = CPUSET) -> None:
         self.tree = tree
-        self.version, self.mount = find_cpuset(tree)
+        self.version, self.mount = find_controller(tree, controller)
         self._here = tree.path(self.mount)
 
     # --- paths -----------------------------------------------------------------------------------

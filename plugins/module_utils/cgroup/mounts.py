@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where a node has the hierarchy of cgroups with the cpuset controller."""
+"""Where a node has the hierarchy of cgroups with a controller: cpuset, or cpu, which may be elsewhere."""
 
 from __future__ import annotations
 
@@ -12,36 +12,40 @@ from typing import Callable, Iterable, Mapping
 from ..errors import NodeError
 from ..tree import Tree
 
-# The file by which v1 shows the controller.
+CPUSET, CPU = "cpuset", "cpu"
 CPUS = "cpuset.cpus"
 
+# By controller: the file by which v1 shows it.
+_V1_FILES = {CPUSET: CPUS, CPU: "cpu.shares"}
+
 _USUAL = "/sys/fs/cgroup"
-_V1_PLACES = (_USUAL + "/cpuset",)
+_V1_PLACES = {CPUSET: (_USUAL + "/cpuset",), CPU: (_USUAL + "/cpu,cpuacct", _USUAL + "/cpu")}
 _V2_PLACES = (_USUAL, _USUAL + "/unified")
 # The second is what the first leads to, but a saved tree may have only one.
 _MOUNTS = ("/proc/mounts", "/proc/self/mounts")
 
 
-def find_cpuset(tree: Tree) -> tuple[int, str]:
-    """The version and the mount of the hierarchy with the cpuset controller, which is in one only."""
-    mounts = next((_mounts(tree, path) for path in _MOUNTS if tree.exists(path)), None)
-    places: Mapping[int, Iterable[str]] = {1: _V1_PLACES, 2: _V2_PLACES} if mounts is None else mounts
-    has_cpuset: dict[int, Callable[[str], bool]] = {
-        1: lambda place: tree.exists("%s/%s" % (place, CPUS)),
-        2: lambda place: "cpuset" in (tree.read_value(place + "/cgroup.controllers") or "").split(),
+def find_controller(tree: Tree, controller: str = CPUSET) -> tuple[int, str]:
+    """The version and the mount of the hierarchy with a controller, which is in one only. Raises NodeError."""
+    mounts = next((_mounts(tree, path, controller) for path in _MOUNTS if tree.exists(path)), None)
+    places: Mapping[int, Iterable[str]] = {1: _V1_PLACES[controller], 2: _V2_PLACES} if mounts is None else mounts
+    has_controller: dict[int, Callable[[str], bool]] = {
+        1: lambda place: tree.exists("%s/%s" % (place, _V1_FILES[controller])),
+        2: lambda place: controller in (tree.read_value(place + "/cgroup.controllers") or "").split(),
     }
     for version, candidates in places.items():
         for place in candidates:
-            if has_cpuset[version](place):
+            if has_controller[version](place):
                 return version, place
     raise NodeError(
-        "no cpuset controller, of neither version of cgroups",
+        "no %s controller, of neither version of cgroups" % controller,
         where=tree.path(_USUAL),
-        remedy="is this a node's root directory, with its /sys, and has its kernel cpusets?",
+        remedy="is this a node's root directory, with its /sys, and has its kernel %s?"
+        % ("cpusets" if controller == CPUSET else "the controller"),
     )
 
 
-def _mounts(tree: Tree, path: str) -> dict[int, list[str]]:
+def _mounts(tree: Tree, path: str, controller: str) -> dict[int, list[str]]:
     """Where the hierarchies of v1 with the controller are mounted, and those of v2; the usual places first."""
     found: dict[int, list[str]] = {1: [], 2: []}
     for line in tree.read_bytes(path).decode("utf-8", "surrogateescape").splitlines():
@@ -50,7 +54,7 @@ def _mounts(tree: Tree, path: str) -> dict[int, list[str]]:
             continue
         place, kind, options = _unescaped(fields[1]), fields[2], fields[3].split(",")
         # With noprefix, the files have other names.
-        if kind == "cgroup" and "cpuset" in options and "noprefix" not in options:
+        if kind == "cgroup" and controller in options and "noprefix" not in options:
             found[1].append(place)
         elif kind == "cgroup2":
             found[2].append(place)

@@ -54,11 +54,11 @@ class Plan(NamedTuple):
 
     def before(self) -> str:
         """Each file's content before, as lines."""
-        return "".join("%s %s: %s\n" % (one.path, one.file, one.old) for one in self.files)
+        return "".join("%s %s: %s\n" % (write.path, write.file, write.old) for write in self.files)
 
     def after(self) -> str:
         """Each file's content afterwards, as lines."""
-        return "".join("%s %s: %s\n" % (one.path, one.file, one.new) for one in self.files)
+        return "".join("%s %s: %s\n" % (write.path, write.file, write.new) for write in self.files)
 
 
 # Paths with what is to be written there, in order.
@@ -75,8 +75,8 @@ def plan_writes(
     Raises RefusedError with the kernel's reason when there are no such writes, InputError for contradictions.
     """
     wanted = tuple(wanted)
-    asked_cpus = _asked(CPUS, ((one.path, one.cpus) for one in wanted))
-    asked_mems = _asked(MEMS, ((one.path, one.mems) for one in wanted))
+    asked_cpus = _asked(CPUS, ((cgroup.path, cgroup.cpus) for cgroup in wanted))
+    asked_mems = _asked(MEMS, ((cgroup.path, cgroup.mems) for cgroup in wanted))
     kind = _V1 if version == 1 else _V2
     files = (kind(CPUS, cgroups, asked_cpus, cpus), kind(MEMS, cgroups, asked_mems, mems))
     writes: list[Write] = []
@@ -215,8 +215,8 @@ class _V1(_File):
                 return "it is exclusive (EBUSY)"
         return ""
 
-    def _exclude(self, one: str, other: str) -> bool:
-        return one in self.exclusive or other in self.exclusive
+    def _exclude(self, path: str, sibling: str) -> bool:
+        return path in self.exclusive or sibling in self.exclusive
 
     def _first_objection(self, steps: _Steps) -> tuple[str, CPUSet, str] | None:
         now = dict(self.old)
@@ -255,13 +255,13 @@ class _V1(_File):
             yield from left
             return
         while left:
-            free = (path for path in left if not any(self._takes(path, other) for other in left))
+            free = (path for path in left if not any(self._takes(path, holder) for holder in left))
             path = next(free, left[0])
             left.remove(path)
             yield path
 
-    def _takes(self, path: str, other: str) -> bool:
-        return path != other and self._exclude(path, other) and not self.new[path].isdisjoint(self.old[other])
+    def _takes(self, path: str, holder: str) -> bool:
+        return path != holder and self._exclude(path, holder) and not self.new[path].isdisjoint(self.old[holder])
 
     def _shrink_first(self) -> _Steps:
         """Bottom-up to what each keeps, then top-down to what it is to have."""

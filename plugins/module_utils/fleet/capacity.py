@@ -10,7 +10,7 @@ and component-helpers/resource.PodRequests.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from ..errors import InputError
 from ..quantity import millis
@@ -29,8 +29,8 @@ class Claim(NamedTuple):
     cpu: int
     # Whole CPUs of its own.
     exclusive: int
-    tolerations: Sequence[Mapping[str, Any]] = ()
-    selector: Mapping[str, Any] = {}
+    tolerations: Sequence[Manifest] = ()
+    selector: Mapping[str, object] = {}
 
     def to_text(self) -> str:
         """For people, such as "shop/db: 4 CPUs, 4 of them exclusive"."""
@@ -46,19 +46,19 @@ class Room(NamedTuple):
     free: int
     # Whether its kubelet gives pods CPUs of their own.
     is_static: bool = False
-    taints: Sequence[Mapping[str, Any]] = ()
-    labels: Mapping[str, Any] = {}
+    taints: Sequence[Manifest] = ()
+    labels: Mapping[str, object] = {}
 
     def takes(self, claim: Claim) -> bool:
         """Whether the pod may come here, CPUs aside."""
         return (
             (self.is_static or not claim.exclusive)
             and _matches(claim.selector, self.labels)
-            and all(any(_tolerates(one, taint) for one in claim.tolerations) for taint in self.taints)
+            and all(any(_tolerates(toleration, taint) for toleration in claim.tolerations) for taint in self.taints)
         )
 
 
-def static_hosts(plans: Mapping[str, Any], changed: Iterable[str]) -> list[str]:
+def static_hosts(plans: Manifest, changed: Iterable[str]) -> list[str]:
     """The hosts whose kubelets give pods CPUs of their own.
 
     plans: of each host, what rollout_info gave before its change, or None. changed: the hosts that have had theirs.
@@ -67,7 +67,7 @@ def static_hosts(plans: Mapping[str, Any], changed: Iterable[str]) -> list[str]:
     return [host for host, plan in plans.items() if _policy(plan or {}, host in changed) == "static"]
 
 
-def _policy(plan: Mapping[str, Any], is_changed: bool) -> str:
+def _policy(plan: Manifest, is_changed: bool) -> str:
     found = (plan.get("found") or {}).get("cpu_manager_policy", "")
     rows = plan.get("drift") or () if is_changed else ()
     wanted = [row["wanted"] for row in rows if row["subject"] == "cpu_manager_policy"]
@@ -134,7 +134,7 @@ def unplaced(asked: Iterable[Claim], found: Iterable[Room]) -> list[Claim]:
     nodes = list(found)
     free = [room.free for room in nodes]
     left = []
-    for claim in sorted(asked, key=lambda one: (-one.exclusive, -one.cpu, one.pod)):
+    for claim in sorted(asked, key=lambda claim: (-claim.exclusive, -claim.cpu, claim.pod)):
         for number, room in enumerate(nodes):
             if free[number] >= claim.cpu and room.takes(claim):
                 free[number] -= claim.cpu
@@ -173,34 +173,34 @@ def _claim(manifest: Manifest, from_static: bool) -> Claim:
     if from_static:
         counts = pod.exclusive_counts(_MINOR)
         # App containers get the CPUs of init containers that have ended.
-        first = max((counts[one.name] for one in pod.containers if one.kind == INIT), default=0)
-        exclusive = max(first, sum(counts[one.name] for one in pod.containers if one.kind != INIT))
+        first = max((counts[container.name] for container in pod.containers if container.kind == INIT), default=0)
+        exclusive = max(first, sum(counts[container.name] for container in pod.containers if container.kind != INIT))
     tolerations, selector = spec.get("tolerations") or (), spec.get("nodeSelector") or {}
     return Claim(name_of(manifest), _request(pod, manifest), exclusive, tolerations, selector)
 
 
-def _matches(selector: Mapping[str, Any], labels: Mapping[str, Any]) -> bool:
+def _matches(selector: Mapping[str, object], labels: Mapping[str, object]) -> bool:
     return all(labels.get(key) == value for key, value in selector.items())
 
 
-def _labels(node: Manifest) -> Mapping[str, Any]:
+def _labels(node: Manifest) -> Manifest:
     return _metadata(node).get("labels") or {}
 
 
-def _metadata(manifest: Manifest) -> Mapping[str, Any]:
+def _metadata(manifest: Manifest) -> Manifest:
     return manifest.get("metadata") or {}
 
 
-def _spec(manifest: Manifest) -> Mapping[str, Any]:
+def _spec(manifest: Manifest) -> Manifest:
     return manifest.get("spec") or {}
 
 
-def _is_ready(status: Mapping[str, Any]) -> bool:
+def _is_ready(status: Manifest) -> bool:
     conditions = status.get("conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+    return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
 
 
-def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+def _tolerates(toleration: Mapping[str, object], taint: Mapping[str, object]) -> bool:
     """Source: Toleration.ToleratesTaint in k8s.io/component-helpers."""
     effect, key = toleration.get("effect"), toleration.get("key")
     if effect and effect != taint.get("effect"):

@@ -12,7 +12,7 @@ from .report.answers import FAILED, NO_KUBELET, UNREACHABLE, view
 from .report.texts import line
 
 
-def plan_text(nodes: Sequence[Mapping[str, Any]], skip_no_kubelet: bool = False) -> str:
+def plan_text(nodes: Sequence[Mapping[str, object]], skip_no_kubelet: bool = False) -> str:
     """Nodes of which the same is to be said stand together; those of which nothing is come last.
 
     nodes: what answers.collect() made of the results of rollout_info.
@@ -55,9 +55,9 @@ def _story(node: Mapping[str, Any], shown: Mapping[str, Any]) -> list[str]:
     elsewhere = shown["elsewhere"]
     if elsewhere:
         lines.append("%s: %s" % (line(elsewhere["name"]), line(elsewhere["why"])))
-        lines += ["  " + one for one in elsewhere["snippet"].splitlines()]
-    return [one for text in lines for one in _indented(text)]
+        lines += ["  " + line for line in elsewhere["snippet"].splitlines()]
+    return [line for text in lines for line in _indented(text)]
 
 
 def _indented(text: str) -> list[str]:
-    return ["  " + one for one in text.splitlines()]
+    return ["  " + line for line in text.splitlines()]

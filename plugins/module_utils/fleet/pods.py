@@ -42,7 +42,7 @@ class Drain(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, {field: list of verdicts as mappings}."""
-        return {field: [one._asdict() for one in verdicts] for field, verdicts in zip(self._fields, self)}
+        return {field: [verdict._asdict() for verdict in verdicts] for field, verdicts in zip(self._fields, self)}
 
 
 def judge_drain(pods: Iterable[Manifest], force: bool = False, delete_emptydir_data: bool = False) -> Drain:
@@ -98,7 +98,7 @@ def identities(pods: Iterable[Manifest]) -> list[dict[str, Any]]:
     return [_identity(pod) for pod in pods]
 
 
-def _identity(pod: Manifest) -> dict[str, Any]:
+def _identity(pod: Manifest) -> dict[str, object]:
     metadata, spec, status = (pod.get(field) or {} for field in ("metadata", "spec", "status"))
     # Values are given as they are: Ansible has marked them as texts that are no templates.
     who = {key: metadata[key] for key in ("name", "namespace", "uid", "creationTimestamp") if key in metadata}

@@ -18,8 +18,16 @@ _KNOWN = (
     " cpu_manager_max_fail_percentage cpu_manager_save_directory cpu_manager_save_redact cpu_manager_serial"
     " cpu_manager_skip_hosts_without_kubelet drift_report_directory"
     " drift_report_ask_kubelets drift_report_baseline drift_report_fail_on drift_report_fleet drift_report_forms"
+    " drift_report_look_at drift_report_look_seconds"
     " drift_report_max_age drift_report_node_textfile drift_report_redact drift_report_sources"
-    " drift_report_title drift_report_waivers kubelet_api_become kubelet_api_host kubelet_api_timeout"
+    " drift_report_title drift_report_waivers isolation_benchmark_allow_pods isolation_benchmark_api_host"
+    " isolation_benchmark_as_pods isolation_benchmark_cpus isolation_benchmark_directory"
+    " isolation_benchmark_experiments isolation_benchmark_forms isolation_benchmark_image"
+    " isolation_benchmark_kube_context isolation_benchmark_kubeconfig isolation_benchmark_namespace"
+    " isolation_benchmark_node_name isolation_benchmark_reserved_system_cpus isolation_benchmark_runs"
+    " isolation_benchmark_seconds isolation_benchmark_seed isolation_benchmark_stress_ng isolation_benchmark_title"
+    " isolation_benchmark_unit_milliseconds isolation_benchmark_units isolation_benchmark_workloads"
+    " kubelet_api_become kubelet_api_host kubelet_api_timeout"
     " kubelet_backup_keep"
     " kubelet_config_path kubelet_cpu_cfs_quota kubelet_cpu_cfs_quota_period kubelet_cpu_manager_policy"
     " kubelet_cpu_manager_policy_options kubelet_cpu_manager_reconcile_period kubelet_discard_assignments"
@@ -92,9 +100,9 @@ def _candidates(name: str) -> Iterator[tuple[int, str]]:
     """(how much is wrong, one of ours) for each that the name is nearly."""
     words = name.lower().split("_")
     joined = "".join(words)
-    for known, known_words, known_joined in _BY_INITIAL.get(joined[:1], ()):
+    for variable, known_words, known_joined in _BY_INITIAL.get(joined[:1], ()):
         if joined == known_joined:
-            yield 0, known
+            yield 0, variable
         if len(words) == len(known_words):
             wrong = 0
             for word, known_word in zip(words, known_words):
@@ -102,32 +110,32 @@ def _candidates(name: str) -> Iterator[tuple[int, str]]:
                 if wrong > _MOST_WRONG:
                     break
             else:
-                yield wrong, known
+                yield wrong, variable
 
 
-def _wrong(word: str, known: str) -> int:
+def _wrong(word: str, correct: str) -> int:
     """How many letters are wrong in a word; more than may be where it is another word."""
-    if word == known:
+    if word == correct:
         return 0
-    if abs(len(word) - len(known)) > 2:
+    if abs(len(word) - len(correct)) > 2:
         return _MOST_WRONG + 1
-    distance = _distance(word, known)
-    if distance > (2 if len(known) >= _LONG_WORD else 1):
+    distance = _distance(word, correct)
+    if distance > (2 if len(correct) >= _LONG_WORD else 1):
         return _MOST_WRONG + 1
     # One letter makes another word of a short one: gpu is no cpu.
-    is_other = len(word) == len(known) <= _SHORT_WORD and sorted(word) != sorted(known)
+    is_other = len(word) == len(correct) <= _SHORT_WORD and sorted(word) != sorted(correct)
     return _MOST_WRONG + 1 if is_other else distance
 
 
-def _distance(one: str, other: str) -> int:
+def _distance(written: str, name: str) -> int:
     """How many letters to add, remove, replace, or swap with the next one (optimal string alignment)."""
     before: list[int] = []
-    last = list(range(len(other) + 1))
-    for row, letter in enumerate(one, 1):
+    last = list(range(len(name) + 1))
+    for row, letter in enumerate(written, 1):
         current = [row]
-        for column, wanted in enumerate(other, 1):
+        for column, wanted in enumerate(name, 1):
             cost = min(last[column] + 1, current[-1] + 1, last[column - 1] + (letter != wanted))
-            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == wanted:
+            if row > 1 and column > 1 and letter == name[column - 2] and written[row - 2] == wanted:
                 cost = min(cost, before[column - 2] + 1)
             current.append(cost)
         before, last = last, current

@@ -18,13 +18,13 @@ _DEFAULT_QUOTA_PERIOD = 100 * 10**6
 _RESERVED_CGROUPS = {"systemReservedCgroup": "system-reserved", "kubeReservedCgroup": "kube-reserved"}
 
 
-def companions(wanted: Mapping[str, Any], configuration: Configuration, minor: int) -> dict[tuple[str, ...], Any]:
+def companions(wanted: Mapping[str, object], configuration: Configuration, minor: int) -> dict[tuple[str, ...], Any]:
     """What to change beside the wanted settings, as KubeletConfiguration.with_changes() takes it.
 
     A feature gate is switched on where it is off and a wanted option needs it.
     """
     gates = Gates.of(configuration.values, minor)
-    changes: dict[tuple[str, ...], Any] = {
+    changes: dict[tuple[str, ...], object] = {
         ("featureGates", name): True
         for name in _needed_gates(wanted, minor)
         if not gates.enabled(name) and GATES[name].alpha <= minor
@@ -53,5 +53,5 @@ def _idle_cgroups(values: Mapping[str, Any]) -> Iterator[str]:
     """The cgroups that are named and not enforced, as on EKS: all they do is to keep CPUs from being reserved."""
     enforced = values.get("enforceNodeAllocatable") or ()
     for name, enforcement in _RESERVED_CGROUPS.items():
-        if values.get(name) and not any(str(one).startswith(enforcement) for one in enforced):
+        if values.get(name) and not any(str(enforced_name).startswith(enforcement) for enforced_name in enforced):
             yield name

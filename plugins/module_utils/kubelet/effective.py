@@ -32,7 +32,7 @@ class Layer(NamedTuple):
         # A flag gives a whole map, and only feature gates one by one.
         if self.flags and path[0] != FEATURE_GATES:
             return path[0] in self.values
-        values: Any = self.values
+        values: object = self.values
         for key in path:
             if not isinstance(values, Mapping):
                 return True
@@ -46,7 +46,7 @@ class Layer(NamedTuple):
         if not self.flags:
             return self.source
         name = NAMES[path[0]]
-        return next("%s in %s" % (name, one.source) for one in reversed(self.flags) if one.name == name)
+        return next("%s in %s" % (name, flag.source) for flag in reversed(self.flags) if flag.name == name)
 
 
 class EffectiveConfiguration(Configuration):
@@ -55,7 +55,7 @@ class EffectiveConfiguration(Configuration):
     __slots__ = ("layers",)
 
     def __init__(self, layers: Sequence[Layer]) -> None:
-        values: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND}
+        values: dict[str, object] = {"apiVersion": API_VERSION, "kind": KIND}
         for number, layer in enumerate(layers):
             if number and not layer.flags:
                 values = merge_patch(values, layer.values)
@@ -72,11 +72,11 @@ def effective_configuration(
     file: Configuration | None, drop_ins: Sequence[Configuration], given: Sequence[Given]
 ) -> EffectiveConfiguration:
     """What these make together. Raises ConfigurationError for a flag that the kubelet cannot read."""
-    layers = [Layer(one.values, one.source) for one in drop_ins]
+    layers = [Layer(drop_in.values, drop_in.source) for drop_in in drop_ins]
     if file is not None:
-        needs_defaults = any("evictionHard" in one.values for one in drop_ins)
+        needs_defaults = any("evictionHard" in drop_in.values for drop_in in drop_ins)
         layers.insert(0, Layer({**(_EVICTION if needs_defaults else {}), **file.values}, file.source))
-    flags = tuple(one for one in given if one.name in FLAGS)
+    flags = tuple(flag for flag in given if flag.name in FLAGS)
     if flags:
         try:
             layers.append(Layer(values_of(flags), "", flags))
@@ -85,7 +85,7 @@ def effective_configuration(
     return EffectiveConfiguration(layers)
 
 
-def merge_patch(target: Any, patch: Any) -> Any:
+def merge_patch(target: object, patch: object) -> Any:
     """The target with a JSON merge patch: maps are merged, null removes, all else replaces."""
     if not isinstance(patch, Mapping):
         return patch
@@ -98,7 +98,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
-def _with_flags(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _with_flags(values: Mapping[str, object], given: Mapping[str, Any]) -> dict[str, object]:
     gates = values.get(FEATURE_GATES)
     merged = {**values, **given}
     if FEATURE_GATES in given and isinstance(gates, Mapping):

@@ -54,17 +54,19 @@ def _tree(fields: _Fields) -> dict[str, Any]:
     return tree
 
 
-def _yaml(tree: Mapping[str, Any]) -> str:
+def _yaml(tree: Mapping[str, object]) -> str:
     return edit("", {}, dict(tree))
 
 
-def _within(wrap: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[_Fields], str]:
+def _within(wrap: Callable[[dict[str, object]], dict[str, object]]) -> Callable[[_Fields], str]:
     """The form of a system that takes any field of KubeletConfiguration, somewhere in its own document."""
     return lambda fields: _yaml(wrap(_tree(fields)))
 
 
 def _taking(
-    supported: Collection[str], wrap: Callable[[dict[str, Any]], dict[str, Any]], gate: Callable[[bool], Any] = bool
+    supported: Collection[str],
+    wrap: Callable[[dict[str, object]], dict[str, object]],
+    gate: Callable[[bool], object] = bool,
 ) -> Callable[[_Fields], str]:
     """The form of a system that has these fields of KubeletConfiguration and no others."""
 
@@ -99,7 +101,7 @@ _KUBESPRAY = {
 
 
 def _kubespray(fields: _Fields) -> str:
-    variables: dict[str, Any] = {}
+    variables: dict[str, object] = {}
     for path, variable in _KUBESPRAY.items():
         if path in fields:
             variables[variable] = fields[path]
@@ -143,8 +145,8 @@ def _bottlerocket(fields: _Fields) -> str:
     for entry in tree.get(_RESERVED_MEMORY, ()):
         name = "%s.memory-manager-reserved-memory.%s" % (table, value_at(entry, ("numaNode",)) or 0)
         tables[name] = {"enabled": True, **entry["limits"]}
-    known = {*_BOTTLEROCKET, *_BOTTLEROCKET_TABLES, _RESERVED_MEMORY}
-    return _missing(path for path in fields if path[0] not in known) + "\n".join(
+    offered = {*_BOTTLEROCKET, *_BOTTLEROCKET_TABLES, _RESERVED_MEMORY}
+    return _missing(path for path in fields if path[0] not in offered) + "\n".join(
         "[%s]\n%s" % (name, "".join("%s = %s\n" % (key, json.dumps(value)) for key, value in members.items()))
         for name, members in tables.items()
     )

@@ -73,8 +73,8 @@ def plan_files(sources: Sources, plan: Plan, wanted: Iterable[str], minor: int) 
         files.append(_patched(sources, plan, wanted))
     if plan.changes:
         if place == NOWHERE:
-            known = sources.installation.distribution
-            raise RefusedError("%s manages its kubelets itself" % known.name, remedy=known.pointer)
+            distribution = sources.installation.distribution
+            raise RefusedError("%s manages its kubelets itself" % distribution.name, remedy=distribution.pointer)
         done = {FILE: _in_file, DROP_IN: _in_drop_in, FLAGS: _in_flags}[place](sources, plan)
         _check_effect(done, plan.changes)
         files.append(done.change)
@@ -134,9 +134,9 @@ def _in_file(sources: Sources, plan: Plan) -> _Written:
 def _in_drop_in(sources: Sources, plan: Plan) -> _Written:
     path = str(sources.drop_in_path)
     directory, name = posixpath.split(path)
-    old = next((one for one in sources.drop_ins if one.source == path), None)
-    others = [one for one in sources.drop_ins if one is not old]
-    before = [one for one in others if posixpath.relpath(one.source, directory).split("/")[0] < name]
+    old = next((drop_in for drop_in in sources.drop_ins if drop_in.source == path), None)
+    others = [drop_in for drop_in in sources.drop_ins if drop_in is not old]
+    before = [drop_in for drop_in in others if posixpath.relpath(drop_in.source, directory).split("/")[0] < name]
     lower = effective_configuration(sources.file, before, ()).values
     own = old or KubeletConfiguration.parse(_HEADER, path)
     new = own.with_changes({at: _over(value, value_at(lower, at)) for at, value in plan.changes.items()})
@@ -146,7 +146,7 @@ def _in_drop_in(sources: Sources, plan: Plan) -> _Written:
     )
 
 
-def _over(value: Any, lower: Any) -> Any:
+def _over(value: object, lower: object) -> object:
     """What a JSON merge patch has for a value over a lower one: null removes."""
     if value is REMOVE:
         return REMOVE if lower is None else None
@@ -177,8 +177,8 @@ def _in_kubelet_args(sources: Sources, plan: Plan) -> _Written:
     arguments = [argument for field in values for argument in _arguments(field, values[field])]
     texts[path] = kubelet_arg_file(arguments)
     # The main file comes first, those beside it in the order of their names.
-    main = [one for one in texts if posixpath.dirname(one) != posixpath.dirname(path)]
-    texts = {one: texts[one] for one in main + sorted(one for one in texts if one not in main)}
+    main = [file for file in texts if posixpath.dirname(file) != posixpath.dirname(path)]
+    texts = {file: texts[file] for file in main + sorted(file for file in texts if file not in main)}
     given = _given(texts)
     if arguments and not any(flag.source == path for flag in given):
         raise RefusedError(
@@ -197,7 +197,7 @@ def _given(texts: Mapping[str, str]) -> list[Given]:
     return [flag for path, words in zip(texts, kubelet_args(texts.values())) for flag in read_flags(words, path)]
 
 
-def _flag_values(plan: Plan, own: Mapping[str, Any]) -> dict[str, Any]:
+def _flag_values(plan: Plan, own: Mapping[str, Any]) -> dict[str, object]:
     """The fields that change, as flags give them: each with all of its members, but feature gates one by one."""
     values: dict[str, Any] = {path[0]: plan.configuration.values.get(path[0]) for path in plan.changes}
     if FEATURE_GATES in values:
@@ -206,7 +206,7 @@ def _flag_values(plan: Plan, own: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _arguments(field: str, value: Any) -> list[str]:
+def _arguments(field: str, value: object) -> list[str]:
     return [] if value is None else arguments_for(field, value)
 
 
@@ -230,7 +230,7 @@ def _patched(sources: Sources, plan: Plan, wanted: Iterable[str]) -> FileChange:
     return FileChange(own.source, None if old is None else old.text, own.with_changes(patch).text)
 
 
-def _with_options(wanted: Iterable[str], settings: Mapping[str, Any]) -> list[str]:
+def _with_options(wanted: Iterable[str], settings: Mapping[str, object]) -> list[str]:
     """The names of these settings, and the options where the policy none goes without."""
     names = list(wanted)
     drops = "cpu_manager_policy" in names and settings["cpu_manager_policy"] == NONE
@@ -240,7 +240,7 @@ def _with_options(wanted: Iterable[str], settings: Mapping[str, Any]) -> list[st
 # --- the law ----------------------------------------------------------------------------------------
 
 
-def _check_effect(done: _Written, changes: Mapping[tuple[str, ...], Any]) -> None:
+def _check_effect(done: _Written, changes: Mapping[tuple[str, ...], object]) -> None:
     for path, value in changes.items():
         found = value_at(done.configuration.values, path)
         if not _means(path, value, found):
@@ -255,14 +255,16 @@ def _check_effect(done: _Written, changes: Mapping[tuple[str, ...], Any]) -> Non
             )
 
 
-def _means(path: tuple[str, ...], value: Any, found: Any) -> bool:
+def _means(path: tuple[str, ...], value: object, found: object) -> bool:
     setting = _BY_PATH.get(path)
     if value is REMOVE or found in (None, ""):
         # Nothing at all is the default.
-        value, found = (None if one is REMOVE or one == "" else one for one in (value, found))
+        value, found = (
+            None if value_there is REMOVE or value_there == "" else value_there for value_there in (value, found)
+        )
     if setting is None:
         return bool(value == found)
-    value, found = (setting.default if one is None else one for one in (value, found))
+    value, found = (setting.default if value_there is None else value_there for value_there in (value, found))
     meaning = setting.meaning(value)
     try:
         return bool(meaning == setting.meaning(found))

@@ -46,13 +46,13 @@ class Setting(NamedTuple):
     meaning: Callable[[Any], Any]
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str):
         raise InputError("%r is not a text" % (value,))
     return value
 
 
-def _options(value: Any) -> dict[str, str]:
+def _options(value: object) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise InputError("%r is not a mapping of option names to texts" % (value,))
     for name, text in value.items():
@@ -61,8 +61,8 @@ def _options(value: Any) -> dict[str, str]:
     return dict(value)
 
 
-def _choice(choices: tuple[str, ...]) -> Callable[[Any], str]:
-    def choose(value: Any) -> str:
+def _choice(choices: tuple[str, ...]) -> Callable[[object], str]:
+    def choose(value: object) -> str:
         if value not in choices:
             raise InputError("%r is not one of %s" % (value, ", ".join(choices)))
         return str(value)
@@ -70,13 +70,13 @@ def _choice(choices: tuple[str, ...]) -> Callable[[Any], str]:
     return choose
 
 
-def _switch(value: Any) -> bool:
+def _switch(value: object) -> bool:
     if not isinstance(value, bool):
         raise InputError("%r is neither true nor false" % (value,))
     return value
 
 
-def _reserved_memory(value: Any) -> tuple[Any, ...]:
+def _reserved_memory(value: object) -> tuple[object, ...]:
     """Each NUMA node with what is reserved of it, in order."""
     entries = []
     for entry in value if isinstance(value, (list, tuple)) else (value,):
@@ -89,7 +89,7 @@ def _reserved_memory(value: Any) -> tuple[Any, ...]:
     return tuple(sorted(entries))
 
 
-def _cpus(value: Any) -> CPUSet:
+def _cpus(value: object) -> CPUSet:
     return CPUSet.parse_plain(_text(value))
 
 
@@ -135,7 +135,7 @@ def found_settings(configuration: Configuration, replaced: Container[str] = ()) 
     return {name: _found(configuration, setting, name in replaced) for name, setting in SETTINGS.items()}
 
 
-def _found(configuration: Configuration, setting: Setting, is_replaced: bool) -> Any:
+def _found(configuration: Configuration, setting: Setting, is_replaced: bool) -> object:
     value = value_at(configuration.values, setting.path)
     # An empty text is Go's unset value.
     if value is None or (value == "" and setting.default):
@@ -152,7 +152,7 @@ def _found(configuration: Configuration, setting: Setting, is_replaced: bool) ->
     return value
 
 
-def check_settings(wanted: Mapping[str, Any]) -> None:
+def check_settings(wanted: Mapping[str, object]) -> None:
     """Raise InputError for a value that no kubelet would take; the message names the setting."""
     _check_reserved(wanted.get("reserved_system_cpus", ""))
     for name, value in wanted.items():
@@ -171,7 +171,7 @@ def check_settings(wanted: Mapping[str, Any]) -> None:
         raise InputError("%r is out of range" % period, option("cpu_cfs_quota_period"), "write 1ms to 1s")
 
 
-def _check_reserved(value: Any) -> None:
+def _check_reserved(value: object) -> None:
     """Raise InputError for CPUs that are no text: it is not known what they mean."""
     if isinstance(value, str):
         return
@@ -186,7 +186,7 @@ def _check_reserved(value: Any) -> None:
     raise InputError(what, option("reserved_system_cpus"), remedy)
 
 
-def complete(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+def complete(wanted: Mapping[str, object], found: Mapping[str, object]) -> dict[str, Any]:
     """All settings of the node once `wanted` is applied to what is `found`.
 
     The policy none refuses to start with any option, so going to it without naming options drops them.
@@ -206,7 +206,7 @@ def differences(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str
     ]
 
 
-def _meaning(setting: Setting, found: Any) -> Any:
+def _meaning(setting: Setting, found: object) -> object:
     """What the kubelet makes of a value; None where it refuses it, as it does a number in place of a text."""
     if isinstance(found, (int, float)) and isinstance(setting.default, str):
         return None
@@ -216,12 +216,12 @@ def _meaning(setting: Setting, found: Any) -> Any:
         return None
 
 
-def changes(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+def changes(wanted: Mapping[str, object], found: Mapping[str, object]) -> dict[tuple[str, ...], Any]:
     """What to change in the file, as KubeletConfiguration.with_changes() takes it: only what means something else."""
     return {SETTINGS[name].path: written(name, wanted[name]) for name in differences(wanted, found)}
 
 
-def written(name: str, value: Any) -> Any:
+def written(name: str, value: object) -> Any:
     """What a file has for a setting: no CPUs, no options are better not in it at all."""
     setting = SETTINGS[name]
     meaning = setting.meaning(value)
@@ -241,12 +241,12 @@ class Plan(NamedTuple):
     configuration: Configuration
 
 
-def plan_settings(wanted: Mapping[str, Any], configuration: Configuration, minor: int = NEWEST_MINOR) -> Plan:
+def plan_settings(wanted: Mapping[str, object], configuration: Configuration, minor: int = NEWEST_MINOR) -> Plan:
     """Decide what to change for these settings. Raises ConfigurationError for what the kubelet cannot read."""
     found = found_settings(configuration, wanted)
     settings = complete(wanted, found)
     edits = changes(settings, found)
-    beside: dict[tuple[str, ...], Any] = {}
+    beside: dict[tuple[str, ...], object] = {}
     if not _WITH_COMPANIONS.isdisjoint(wanted):
         # Imported here: every import costs time on every node.
         from .companions import companions
@@ -267,7 +267,7 @@ def needed_config(prediction: Prediction) -> CPUManagerConfig:
         raise start_error(refusal)
     config = None if prediction.checked is None else prediction.checked.cpu_manager
     if config is None:
-        reasons = "; ".join(one.reason for one in prediction.unknown) or "the CPU manager is off"
+        reasons = "; ".join(doubt.reason for doubt in prediction.unknown) or "the CPU manager is off"
         raise RefusedError(
             "it cannot be determined with what the CPU manager would start: %s" % reasons, kind=WOULD_NOT_START
         )

@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet
+from ..errors import InputError, option
 from ..kubelet.file.configuration import API_VERSION, KIND, Configuration
 from ..kubelet.settings import needed_config, plan_settings
 from ..kubelet.start.engine import predict_values
@@ -19,12 +20,16 @@ from ..policy.none import NonePolicy
 from ..policy.packed import EndlessDistributionError
 from ..policy.policy import Policy
 from ..policy.static import StaticPolicy
+from ..quantity import nanoseconds
 from ..state.acceptance import StateError, check_checkpoint
 from ..state.assignments import State
 from ..state.config import STATIC
 from ..state.formats import CheckpointError
 from ..topology.model import Group, Topology
 from ..workload.pods import APP, Container, Pod
+
+if TYPE_CHECKING:
+    from ..isolation.remedies import Burst
 
 ENDLESS = "EndlessDistribution"
 
@@ -43,6 +48,7 @@ class Question(NamedTuple):
     wanted: Mapping[str, Any]
     checkpoint: bytes | None
     pods: Sequence[Pod]
+    bursts: Sequence[Burst] = ()
 
 
 def default_configuration() -> Configuration:
@@ -73,6 +79,7 @@ def plan_allocations(question: Question) -> dict[str, Any]:
         "exclusive": str(after.exclusive_cpus()),
         "shared_pool": str(after.default_cpu_set),
         **_headroom(question.topology, policy, after),
+        "throttling": _throttling(manager, question, settings),
         "notes": notes,
         "before": before.to_text(),
         "after": after.to_text(),
@@ -199,6 +206,55 @@ def _rows(manager: CPUManager, topology: Topology, pod: Pod) -> list[dict[str, A
     return rows
 
 
+def _throttling(manager: CPUManager, question: Question, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the CPU limits of the admitted pods' containers do to them, for those that get a quota."""
+    for burst in question.bursts:
+        if not any(burst.matches(pod.name, container.name) for pod in question.pods for container in pod.containers):
+            raise InputError(
+                "no container of the pods is %s in %s" % (burst.container, burst.pod),
+                where=option("bursts"),
+                remedy="name it as the result does in `containers`",
+            )
+    if not settings["cpu_cfs_quota"] or not any(
+        container.limits.get("cpu") for pod in question.pods for container in pod.containers
+    ):
+        return []
+    # Imported here: other pods do without.
+    from ..isolation.remedies import Burst, Limited, predict_container
+    from ..kubelet.gates.enabled import NO_EXCLUSIVE_QUOTA, Gates
+
+    gates = Gates.of(question.configuration.values, question.machine.minor)
+    lifted = gates.enabled(NO_EXCLUSIVE_QUOTA)
+    period_us = nanoseconds(settings["cpu_cfs_quota_period"]) // 1000
+    predictions: dict[Limited, dict[str, Any]] = {}
+    rows = []
+    for pod in question.pods:
+        if pod.uid not in manager.active:
+            continue
+        for container in pod.containers:
+            exclusive = manager.state.get(pod.uid, container.name) is not None
+            milli = container.limits.get("cpu", 0)
+            if not milli or (exclusive and lifted):
+                continue
+            found = [burst for burst in question.bursts if burst.matches(pod.name, container.name)]
+            burst = found[0] if found else Burst()
+            cpus = max(1, len(manager.cpus_of(pod.uid, container.name)))
+            limited = Limited(milli, period_us, cpus, burst.threads or cpus, burst.work_us)
+            if limited not in predictions:
+                predictions[limited] = predict_container(limited)
+            rows.append(
+                {
+                    "pod": pod.name,
+                    "uid": pod.uid,
+                    "container": container.name,
+                    "limit": "%dm" % milli,
+                    "is_assumed": not found,
+                    **predictions[limited],
+                }
+            )
+    return rows
+
+
 def _headroom(topology: Topology, policy: Policy, state: State) -> dict[str, Any]:
     """What can still be given to containers for themselves."""
     if not isinstance(policy, StaticPolicy):
@@ -223,9 +279,9 @@ def _headroom(topology: Topology, policy: Policy, state: State) -> dict[str, Any
     }
 
 
-def compare_plans(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, str]]:
+def compare_plans(plan: Mapping[str, Any], changed: Mapping[str, Any]) -> list[dict[str, str]]:
     """The containers that another configuration gives other CPUs, or refuses, as plain data."""
-    answers = [_answers(plan) for plan in (one, other)]
+    answers = [_answers(plan), _answers(changed)]
     names = sorted({name for answer in answers for name in answer})
     return [
         {"pod": pod, "container": container, "this": this, "other": that}

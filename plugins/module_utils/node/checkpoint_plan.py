@@ -140,10 +140,10 @@ def plan_format(old: bytes | None, config: CPUManagerConfig, container_ids: Cont
     return Plan(old, new, before, readable(new), notes=change_notes(old, new, config))
 
 
-def given_content(given: Mapping[str, Any], config: CPUManagerConfig) -> bytes:
+def given_content(given: Mapping[str, object], config: CPUManagerConfig) -> bytes:
     """The file for a state in the form that checkpoint_info returns. Raises InputError, which names the part."""
 
-    def cpus(where: str, text: Any) -> Any:
+    def cpus(where: str, text: object) -> Any:
         try:
             return read_cpus("" if text is None else str(text))
         except GoError as error:
@@ -167,7 +167,7 @@ def given_content(given: Mapping[str, Any], config: CPUManagerConfig) -> bytes:
     return _written(str(given.get("policy") or config.policy_name), state, config)
 
 
-def _mapping(where: str, value: Any) -> Mapping[str, Any]:
+def _mapping(where: str, value: object) -> Mapping[str, object]:
     if value is not None and not isinstance(value, Mapping):
         raise InputError("is not a mapping, but %r" % (value,), where="%s.%s" % (option("checkpoint"), where))
     return value or {}
@@ -261,7 +261,7 @@ def _lost_pods(content: bytes, found: Checkpoint, config: CPUManagerConfig) -> l
     return ["pod %s: CPUs %s" % item for item in sorted(found.pod_entries.items()) if item[0] not in taken]
 
 
-def _dropped_notes(others: Iterable[tuple[str, Any]], by: str) -> list[str]:
+def _dropped_notes(others: Iterable[tuple[str, object]], by: str) -> list[str]:
     names = ", ".join(sorted(name for name, _value in others))
     return ["%s does not have these members of data, which are of a newer kubelet: %s" % (by, names)] if names else []
 

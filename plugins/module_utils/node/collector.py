@@ -142,7 +142,7 @@ class Collector:
             found.append(place)
             self._check_size()
             with suppress(OSError), os.scandir(self._here(place)) as entries:
-                waiting += ["%s/%s" % (place, one.name) for one in entries if one.is_dir(follow_symlinks=False)]
+                waiting += ["%s/%s" % (place, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False)]
         return sorted(found)
 
     # --- places ------------------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ def report(
         ),
     ]
     if topology.isolated or topology.nohz_full:
-        from .isolation import isolation_drift, isolation_notes
+        from .boot_isolation import isolation_drift, isolation_notes
 
         drift += isolation_drift(topology, reserved_wanted)
         notes += isolation_notes(topology, CPUSet.parse(cpus["shared"]), CPUSet.parse(cpus["exclusive"]))

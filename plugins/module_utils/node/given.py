@@ -30,13 +30,13 @@ def given_of(node: Node) -> Given:
     path, directory = installation.config_path, installation.config_dir
     if path is not None and not installation.command_line and not tree.exists(path, follow=False):
         raise node.missing()
-    known, arguments = installation.distribution, installation.command_line
+    distribution, arguments = installation.distribution, installation.command_line
     words: list[str] = []
-    if arguments or may_give_flags(tree, known):
+    if arguments or may_give_flags(tree, distribution):
         # Imported here: a node that neither runs a kubelet nor gives it flags is read faster without.
         from ..kubelet.installed.given_flags import find_words
 
-        words = find_words(tree, known, arguments)
+        words = find_words(tree, distribution, arguments)
     return Given(
         words,
         None if path is None else _state_of(tree, path),
@@ -46,7 +46,7 @@ def given_of(node: Node) -> Given:
     )
 
 
-def given_with(node: Node, wanted: Mapping[str, Any]) -> Given:
+def given_with(node: Node, wanted: Mapping[str, object]) -> Given:
     """What it would be given with the wanted settings where they are written; where nothing may be, as if they were.
 
     A file that cannot be read stays as it is.
@@ -69,7 +69,7 @@ def given_with(node: Node, wanted: Mapping[str, Any]) -> Given:
 
 
 def planned_values(
-    node: Node, wanted: Mapping[str, Any], configuration: Configuration | None = None
+    node: Node, wanted: Mapping[str, object], configuration: Configuration | None = None
 ) -> dict[str, Any] | None:
     """The values of the configuration with what is wanted; None where it cannot be read.
 
@@ -79,7 +79,7 @@ def planned_values(
     return None if plan is None else plan.configuration.values
 
 
-def _plan(node: Node, wanted: Mapping[str, Any], configuration: Configuration | None = None) -> Plan | None:
+def _plan(node: Node, wanted: Mapping[str, object], configuration: Configuration | None = None) -> Plan | None:
     """What becomes of the settings; None where the configuration cannot be read."""
     from ..kubelet.settings import plan_settings
 

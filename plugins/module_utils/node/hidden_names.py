@@ -35,4 +35,6 @@ def with_hidden_names(node: Node) -> Node:
     for container_id, logged in logged_containers(node.tree).items():
         namespace, pod = map(hashed, logged.pod_name.split("/"))
         contents["%s/%s_%s_%s-%s.log" % (DIRECTORY, pod, namespace, hashed(logged.name), container_id)] = b""
-    return node.on(OverlaidTree(node.tree, contents))
+    hidden = node.on(OverlaidTree(node.tree, contents))
+    hidden.hides_names = True
+    return hidden

@@ -36,7 +36,11 @@ def host_of(node: Node) -> Host:
         roots = [_CGROUP]
         try:
             if cgroup_v1:
-                roots = [place for place in ("%s/%s" % (_CGROUP, one) for one in _CONTROLLERS) if tree.exists(place)]
+                roots = [
+                    place
+                    for place in ("%s/%s" % (_CGROUP, controller) for controller in _CONTROLLERS)
+                    if tree.exists(place)
+                ]
             return not all(tree.exists("%s/%s" % (root, path)) for root in roots) if roots else None
         except NodeError:  # such as a name that no file can have
             return None

@@ -2,51 +2,193 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The CPUs that the kernel was booted to isolate, against those that the kubelet gives out. Pure.
-
-Isolated are those that the system is to keep off, and so the reserved ones are the others. Source: isolcpus= and
-nohz_full= in Linux's Documentation/admin-guide/kernel-parameters.txt.
-"""
+"""Who really ran on a node's CPUs, and whether each container had its exclusive CPUs to itself. It only reads."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
+
 from ..cpuset import CPUSet
-from ..errors import Note
-from ..topology.model import Topology
+from ..errors import InputError, Note, noted
+from ..isolation.accounts import CGROUP, CONTAINER, OBSERVER, Account, Owner, accounts
+from ..isolation.sample import Sample, take
+from ..isolation.usage import container_id
+from ..isolation.verdict import Exclusive, percent, rows
+from ..state.verdict import readable
+
+if TYPE_CHECKING:
+    from .node import Node
+    from .observation import Observed
+    from .reconcile.decide import Running
+
+UNMEASURED = "isolation-unmeasured"
+# Longer than anybody waits for a task.
+MOST_SECONDS = 3600
+# Of CPUs that nobody has to itself, who had less of one is not shown, and no more than so many interrupts are.
+_LEAST_SHOWN = 0.01
+_MOST_INTERRUPTS = 8
 
 
-def isolation_drift(topology: Topology, reserved: CPUSet) -> list[dict[str, str]]:
-    """Where the reservation and the kernel's command line contradict each other."""
-    drift = []
-    for subject, parameter, cpus in (
-        ("isolated", "isolcpus", topology.isolated),
-        ("nohz_full", "nohz_full", topology.nohz_full),
-    ):
-        both = cpus & reserved
-        if both:
-            drift.append(
-                {
-                    "subject": subject,
-                    "wanted": str(cpus - reserved),
-                    "found": str(cpus),
-                    "remedy": "take the reserved CPUs %s out of %s= on the kernel's command line and boot again,"
-                    " or reserve others" % (both, parameter),
-                }
-            )
-    return drift
+def isolation_report(node: Node, seconds: int, threshold: float) -> dict[str, Any]:
+    """Sample a node; see the module isolation_info for the answer's shape.
 
-
-def isolation_notes(topology: Topology, shared: CPUSet, exclusive: CPUSet) -> list[str]:
-    """What does harm in using isolated CPUs, or in not using them."""
-    isolated = topology.isolated & topology.online
+    threshold: in percent of one CPU's time. Raises InputError, NodeError.
+    """
+    if not 1 <= seconds <= MOST_SECONDS:
+        raise InputError("%d is not between 1 and %d" % (seconds, MOST_SECONDS), where="seconds")
+    if not 0 < threshold < 100:
+        raise InputError("%s is not a percentage above 0 and below 100" % threshold, where="threshold")
     notes: list[str] = []
-    if shared & isolated:
-        text = (
-            "the shared pool has the isolated CPUs %s, over which the kernel balances no load: the threads of a"
-            " container stay on one of them" % (shared & isolated)
+    try:
+        configuration, problem = node.found()
+        observed, more = node.observed(configuration)
+        notes += more
+        if problem is not None:
+            notes.append(Note(UNMEASURED, "which containers run cannot be seen: %s" % problem))
+    except InputError as error:  # such as a cgroup root that leads out of the hierarchy
+        observed = None
+        notes.append(Note(UNMEASURED, "which containers run cannot be seen: %s" % error))
+    running = () if observed is None else observed.running
+    exclusives = _exclusives(node, running, notes)
+    empty: dict[str, Any] = {"seconds": 0.0, "threshold": threshold, "containers": [], "cpus": [], "observer": None}
+    if not node.tree.live:
+        notes.append(
+            Note(UNMEASURED, "who runs on which CPU can be seen on a running node only, and this one is saved")
         )
-        notes.append(Note("shared-pool-isolated", text))
-    if isolated and exclusive - isolated:
-        text = "the exclusive CPUs %s are not isolated, as CPUs %s are" % (exclusive - isolated, isolated)
-        notes.append(Note("exclusive-not-isolated", text))
-    return notes
+        containers = [_unmeasured(exclusive) for exclusive in exclusives]
+        return {**empty, "containers": containers, "findings": [], **noted(notes)}
+    every = CPUSet.from_mask(_union(exclusives))
+    confined = _confined(exclusives, observed)
+    sample = take(node.tree, seconds, every, confined)
+    names = _Names(running)
+    found = accounts(sample, names.owner, confined)
+    containers, findings = rows(exclusives, found, sample, threshold / 100)
+    notes += [Note(UNMEASURED, text) for text in sample.problems]
+    offline = every - sample.online
+    if offline:
+        notes.append(Note(UNMEASURED, "the exclusive CPUs %s are offline" % offline))
+    owners = {cpu: exclusive.subject() for exclusive in exclusives for cpu in exclusive.cpus}
+    return {
+        "seconds": round(sample.elapsed, 3),
+        "threshold": threshold,
+        "containers": containers,
+        "cpus": [_cpu(cpu, account, sample, owners.get(cpu, "")) for cpu, account in found.items()],
+        "observer": _observer(sample),
+        "findings": findings,
+        **noted(notes),
+    }
+
+
+class _Names:
+    """What the cgroups of containers are called."""
+
+    def __init__(self, running: Sequence[Running]) -> None:
+        self._running = {container.id: container for container in running}
+
+    def owner(self, path: str) -> Owner:
+        """Whose time a cgroup's is."""
+        for name in reversed(path.split("/")):
+            found = container_id(name)
+            if found:
+                return Owner(CONTAINER, self._name(found), found)
+        return Owner(CGROUP, path if path.isprintable() else ascii(path)[1:-1])
+
+    def _name(self, found: str) -> str:
+        container = self._running.get(found)
+        if container is None:
+            return found
+        return "%s/%s" % (container.pod or container.pod_uid, container.name or found[:12])
+
+
+def _exclusives(node: Node, running: Sequence[Running], notes: list[str]) -> list[Exclusive]:
+    """The containers with CPUs to themselves, as the checkpoint says; a note on one that cannot be read."""
+    content = node.checkpoint()
+    state = readable(content).state
+    if state is None:
+        if content is not None:
+            where = node.tree.path(node.checkpoint_path)
+            notes.append(Note(UNMEASURED, "%s: cannot be read, so it is not known whose CPUs are whose" % where))
+        return []
+    names = {container.pod_uid: container.pod for container in running if container.pod}
+    found = []
+    for pod_uid, container, cpus in state.owners():
+        others = state.assignments.get(pod_uid, {})
+        of_pod = [candidate for candidate in running if candidate.pod_uid == pod_uid]
+        # Of a container without a name, its CPUs tell; of a whole pod's, all that have no others.
+        ids = frozenset(
+            candidate.id
+            for candidate in of_pod
+            if (candidate.name == container if candidate.name is not None else candidate.effective == cpus)
+            or (not container and not others.get(candidate.name or ""))
+        )
+        found.append(Exclusive(pod_uid, names.get(pod_uid, ""), container, cpus, ids))
+        if running and not ids:
+            notes.append(Note(UNMEASURED, "%s has CPUs %s and does not run" % (found[-1].subject(), cpus)))
+    return found
+
+
+def _union(exclusives: Sequence[Exclusive]) -> int:
+    mask = 0
+    for exclusive in exclusives:
+        mask |= exclusive.cpus.mask
+    return mask
+
+
+def _confined(exclusives: Sequence[Exclusive], observed: Observed | None) -> dict[str, CPUSet]:
+    """{cgroup: its CPUs}, of containers that have the CPUs that are theirs, and no others."""
+    found: dict[str, CPUSet] = {}
+    for exclusive in exclusives:
+        for container in () if observed is None else observed.running:
+            if container.id in exclusive.ids and container.effective == exclusive.cpus:
+                found[container.cgroup] = exclusive.cpus
+    return found
+
+
+def _unmeasured(exclusive: Exclusive) -> dict[str, Any]:
+    return {
+        **exclusive.to_dict(),
+        "verdict": None,
+        "own_percent": None,
+        "foreign_percent": None,
+        "interrupts": None,
+        "by": [],
+    }
+
+
+def _cpu(cpu: int, account: Account, sample: Sample, owner: str) -> dict[str, Any]:
+    least = 0.0 if owner else _LEAST_SHOWN
+    counts = [
+        (count, name) for source in (sample.interrupts, sample.softirqs) for name, count in _of(source.counts, cpu)
+    ]
+    shown = sorted(counts, key=lambda item: (-item[0], item[1]))[: None if owner else _MOST_INTERRUPTS]
+    return {
+        "cpu": cpu,
+        "exclusive_to": owner,
+        "idle_percent": percent(account.idle),
+        "irq_percent": percent(account.irq),
+        "softirq_percent": percent(account.softirq),
+        "steal_percent": percent(account.steal),
+        "unattributed_percent": percent(account.unattributed),
+        "by": [
+            {"kind": owner.kind, "name": owner.name, "percent": percent(part.share), "sure": part.sure}
+            for owner, part in account.parts.items()
+            if part.share >= least and owner.kind != OBSERVER
+        ],
+        "interrupts": {name: count for count, name in shown},
+    }
+
+
+def _of(counts: Mapping[int, Mapping[str, int]], cpu: int) -> Sequence[tuple[str, int]]:
+    return tuple(counts.get(cpu, {}).items())
+
+
+def _observer(sample: Sample) -> dict[str, Any]:
+    observer = sample.observer
+    return {
+        "pid": observer.pid,
+        "cpus": str(observer.cpus),
+        "cpu_seconds": round(observer.cpu_seconds, 4),
+        "looks": observer.looks,
+        "tasks": observer.tasks,
+        "cgroups": observer.cgroups,
+    }

@@ -62,12 +62,16 @@ class Node:
         # None where it is not known.
         self.version = self._running_version() if minor is None else "1.%d" % minor
         self.minor = NEWEST_MINOR if self.version is None else minor_version(self.version)
+        # Whether pods and containers have hashes in place of names: hidden_names.py.
+        self.hides_names = False
         self._topology: Topology | None = None
         self._host: Host | None = None
 
     def on(self, tree: Tree) -> Node:
         """The same node with other files."""
-        return type(self)(tree, *self._given)
+        node = type(self)(tree, *self._given)
+        node.hides_names = self.hides_names
+        return node
 
     def of_version(self, minor: int) -> Node:
         """The same node with a kubelet 1.`minor`."""
@@ -161,7 +165,7 @@ class Node:
         """Where a kubelet was looked for, for people."""
         if self.config_path is not None:
             return [self.config_path]
-        marks = [mark for known in DISTRIBUTIONS for mark in marks_of(known)]
+        marks = [mark for distribution in DISTRIBUTIONS for mark in marks_of(distribution)]
         return ["the processes (kubelet, kubelite, k3s)", *dict.fromkeys(marks)]
 
     def missing(self) -> NodeError:
@@ -193,7 +197,7 @@ class Node:
         """The release of the kernel, such as "6.1.0-18-amd64"; empty where it was not saved."""
         return self.tree.read_value("/proc/sys/kernel/osrelease") or ""
 
-    def elsewhere(self, wanted: Mapping[str, Any]) -> dict[str, str] | None:
+    def elsewhere(self, wanted: Mapping[str, object]) -> dict[str, str] | None:
         """Where else the wanted settings have to be, since others write the kubelet's files; None where nobody does."""
         if self.installation is None or not self.installation.distribution.pointer:
             return None
@@ -227,7 +231,7 @@ class Node:
         # Each file that is imported is compiled on the node, which takes longer than to read it.
         from .observation import observe
 
-        return observe(self.tree, cgroup_root, self.runtime_endpoint(configuration))
+        return observe(self.tree, cgroup_root, self.runtime_endpoint(configuration), self.hides_names)
 
     def runtime_endpoint(self, configuration: Configuration | None) -> str | None:
         """The socket of the kubelet's container runtime, as the configuration names it, or a distribution that brings

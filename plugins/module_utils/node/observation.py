@@ -44,7 +44,7 @@ class Observed(NamedTuple):
 
     def pod_names(self) -> dict[str, str]:
         """{pod UID: its namespace and name}, of those whose name is known."""
-        return {one.pod_uid: one.pod for one in self.running if one.pod}
+        return {container.pod_uid: container.pod for container in self.running if container.pod}
 
     def above(self, path: str) -> Sequence[str]:
         """The cgroups above one, but for the topmost, which holds nothing."""
@@ -55,27 +55,18 @@ class Observed(NamedTuple):
         return self.cpus.get(path) or CPUSet()
 
 
-def observe(tree: Tree, cgroup_root: str, endpoint: str | None = None) -> tuple[Observed | None, list[str]]:
-    """What runs on a node with a kubelet; None and the reason where it has no cpusets.
-
-    endpoint: the socket of the container runtime; None for what crictl is configured with.
-    """
+def observe(
+    tree: Tree, cgroup_root: str, endpoint: str | None = None, hide_names: bool = False
+) -> tuple[Observed | None, list[str]]:
+    """What runs on a node with a kubelet; None and the reason where it has no cpusets. See find_names()."""
     hierarchy, notes = find_hierarchy(tree)
     if hierarchy is None:
         return None, notes
-    names, all_named = names_of(tree)
-    if not names:
-        # To call it takes longer than all the rest.
-        from ..workload.crictl import find_crictl
-
-        runtime = find_crictl(tree, endpoint)
-        if runtime is not None:
-            runtime.read()
-        names, all_named = names_of(tree, runtime)
+    names, all_named = find_names(tree, endpoint, hide_names)
     kubepods = Kubepods(hierarchy, cgroup_root)
     running = read_running(kubepods, names)
     kubelets = [path for root in kubepods.roots for path in kubepods.qos_cgroups(root)]
-    above = {path for cgroup in (*kubelets, *(one.cgroup for one in running)) for path in lineage(cgroup)}
+    above = {path for cgroup in (*kubelets, *(container.cgroup for container in running)) for path in lineage(cgroup)}
     # Mounts, say, are units with cgroups in which nothing runs.
     hosts = [path for path in hierarchy.children("") if path not in above and not hierarchy.is_empty(path)]
     paths = sorted(above.union(hosts))
@@ -104,6 +95,31 @@ def find_hierarchy(tree: Tree) -> tuple[Hierarchy | None, list[str]]:
         return None, [Note("cgroups-unreadable", str(error))]
 
 
+def find_names(
+    tree: Tree, endpoint: str | None = None, hide_names: bool = False
+) -> tuple[Mapping[str, LoggedContainer], bool]:
+    """As names_of() gives them, from the container runtime where there are no logs.
+
+    endpoint: the socket of the container runtime; None for what crictl is configured with. hide_names: whether names
+    that the runtime gives become hashes; the files of such a node have hashes.
+    """
+    names, all_named = names_of(tree)
+    if names:
+        return names, all_named
+    # Imported here: to call it takes longer than all the rest.
+    from ..workload.crictl import find_crictl
+
+    runtime = find_crictl(tree, endpoint)
+    if runtime is not None:
+        runtime.read()
+    names, all_named = names_of(tree, runtime)
+    if hide_names:
+        from .pod_names import with_hashes
+
+        names = with_hashes(names)
+    return names, all_named
+
+
 def names_of(tree: Tree, runtime: Crictl | None = None) -> tuple[Mapping[str, LoggedContainer], bool]:
     """{container id: its names}, and whether all that run are in it.
 
@@ -119,26 +135,35 @@ def names_of(tree: Tree, runtime: Crictl | None = None) -> tuple[Mapping[str, Lo
 def read_running(kubepods: Kubepods, names: Mapping[str, LoggedContainer]) -> list[Running]:
     """The containers and sandboxes that have cgroups, with their names where these are known."""
     containers = kubepods.containers().values()
-    effective = kubepods.hierarchy.effective_cpus_of(one.process_path for one in containers)
+    effective = kubepods.hierarchy.effective_cpus_of(container.process_path for container in containers)
     running = []
-    for one in containers:
-        pod, name = names.get(one.id, ("", None))
-        top = next(top for top in kubepods.roots if one.path.startswith(top + "/"))
+    for container in containers:
+        pod, name = names.get(container.id, ("", None))
+        top = next(top for top in kubepods.roots if container.path.startswith(top + "/"))
         running.append(
-            Running(one.pod_uid, pod, name, one.id, one.path, one.process_path, top, effective[one.process_path])
+            Running(
+                container.pod_uid,
+                pod,
+                name,
+                container.id,
+                container.path,
+                container.process_path,
+                top,
+                effective[container.process_path],
+            )
         )
     return running
 
 
 def _affinities(hierarchy: Hierarchy, running: Iterable[Running]) -> dict[str, CPUSet]:
-    named = [one for one in running if one.name is not None]
-    processes = hierarchy.first_processes(one.process_cgroup for one in named)
+    named = [container for container in running if container.name is not None]
+    processes = hierarchy.first_processes(container.process_cgroup for container in named)
     found = {}
-    for one in named:
-        if one.process_cgroup in processes:
-            cpus = _allowed(hierarchy.tree, processes[one.process_cgroup])
+    for container in named:
+        if container.process_cgroup in processes:
+            cpus = _allowed(hierarchy.tree, processes[container.process_cgroup])
             if cpus is not None:
-                found[one.id] = cpus
+                found[container.id] = cpus
     return found
 
 

@@ -19,6 +19,7 @@ from ..state import memory_formats
 from ..state.checkpoint import decode_checkpoint, unique_members
 from ..state.formats import STRUCT, CheckpointError, Format1, fnv
 from ..state.pod_formats import Format4
+from ..workload.logs import LoggedContainer
 from .redaction import UnsafeError
 
 _DIGITS = 8
@@ -33,6 +34,14 @@ _SUMS = tuple(
 def hashed(name: str) -> str:
     """What takes the place of a name: 8 hexadecimal digits of its SHA-256."""
     return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
+
+
+def with_hashes(names: Mapping[str, LoggedContainer]) -> dict[str, LoggedContainer]:
+    """{container id: its names} with hashes, for names that are in no file of the node."""
+    return {
+        container_id: LoggedContainer("/".join(map(hashed, container.pod_name.split("/"))), hashed(container.name))
+        for container_id, container in names.items()
+    }
 
 
 def checkpoint_without_names(content: bytes) -> bytes:
@@ -80,8 +89,17 @@ def _members(content: bytes) -> dict[str, Any]:
         members = json.loads(content.decode("utf-8"), object_pairs_hook=unique_members)
     except (ValueError, RecursionError) as error:
         raise UnsafeError(str(error)) from error
-    known = {"policyName", "defaultCpuSet", "machineState", "entries", "podEntries", "checksum", "data", "dataChecksum"}
-    if not isinstance(members, dict) or not members.keys() <= known:
+    checkpoint_keys = {
+        "policyName",
+        "defaultCpuSet",
+        "machineState",
+        "entries",
+        "podEntries",
+        "checksum",
+        "data",
+        "dataChecksum",
+    }
+    if not isinstance(members, dict) or not members.keys() <= checkpoint_keys:
         raise UnsafeError("it is not as a kubelet writes it")
     return members
 
@@ -99,7 +117,7 @@ def _rename(members: dict[str, Any]) -> None:
         members["dataChecksum"] = fnv("(string)" + members["data"])
 
 
-def _renamed(entries: Any) -> Any:
+def _renamed(entries: object) -> Any:
     """{pod UID: {hash of the container's name: what it has}}. Raises UnsafeError for entries of another form."""
     if entries is None:
         return None

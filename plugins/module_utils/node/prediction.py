@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Mapping
 
 from ..errors import RefusedError
 from ..kubelet.file.configuration import Configuration, KubeletConfiguration
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 _OF_CPUS = frozenset(("cpuManagerPolicy", "cpuManagerPolicyOptions", "reservedSystemCPUs", "topologyManagerPolicy"))
 
 
-def predict_configuration(node: Node, wanted: Mapping[str, Any] | None = None) -> Prediction:
+def predict_configuration(node: Node, wanted: Mapping[str, object] | None = None) -> Prediction:
     """What is predicted of the kubelet of this node with `wanted` in its configuration."""
     return predict(given_with(node, wanted) if wanted else given_of(node), node.machine())
 
 
 def predicted_starts(
-    node: Node, wanted: Mapping[str, Any], configuration: Configuration | None = None, only_refusals: bool = False
+    node: Node, wanted: Mapping[str, object], configuration: Configuration | None = None, only_refusals: bool = False
 ) -> Starts:
     """What is predicted of this node as it is, and with what is wanted.
 
@@ -57,9 +57,9 @@ def config_after(starts: Starts) -> CPUManagerConfig:
     Raises RefusedError where the kubelet would refuse what is planned; for what is found already, only where it is not
     certain then with what the CPU manager would start.
     """
-    known = {(finding.where, finding.text) for finding in starts.found.findings if finding.fatal}
+    found_before = {(finding.where, finding.text) for finding in starts.found.findings if finding.fatal}
     for finding in starts.planned.findings:
-        if finding.fatal and (finding.where, finding.text) not in known:
+        if finding.fatal and (finding.where, finding.text) not in found_before:
             raise start_error(finding)
     return certain_config(starts.planned)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
-from typing import Any, Callable, Container, Iterator, Sequence
+from typing import Callable, Container, Iterator, Sequence
 
 from ..errors import ConfigurationError, InputError
 from ..kubelet.file.configuration import KubeletConfiguration
@@ -219,7 +219,7 @@ def _without_headers(configuration: KubeletConfiguration, key: str) -> KubeletCo
         raise UnsafeError("%s is written in a way in which it cannot be changed" % key) from error
 
 
-def _redacted(value: Any) -> Any:
+def _redacted(value: object) -> object:
     if isinstance(value, dict):
         return {key: _redacted(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -227,7 +227,7 @@ def _redacted(value: Any) -> Any:
     return REDACTED if isinstance(value, str) and value else value
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: object) -> Iterator[str]:
     """All texts in a value that are not empty, keys left out."""
     if isinstance(value, str):
         yield from [value] if value else []

@@ -59,17 +59,17 @@ def numa_node_of_device(tree: Tree, topology: Topology, device: str) -> int:
             remedy="there are %s" % (", ".join(tree.names("/sys/class/net")) or "none"),
         )
     text = tree.read_value(path + "/device/numa_node")
-    known = [node.id for node in topology.numa_nodes]
+    node_ids = [node.id for node in topology.numa_nodes]
     if text is not None and text.isdigit():
-        if int(text) not in known:
+        if int(text) not in node_ids:
             raise InputError(
                 "NUMA node %s does not exist" % text,
                 where="%s: %s" % (option("near_device"), tree.path(path + "/device/numa_node")),
-                remedy="there are %s; omit %s" % (", ".join(map(str, known)), option("near_device")),
+                remedy="there are %s; omit %s" % (", ".join(map(str, node_ids)), option("near_device")),
             )
         return int(text)
-    if len(known) == 1:
-        return known[0]
+    if len(node_ids) == 1:
+        return node_ids[0]
     raise InputError(
         "does not give its NUMA node (%s)" % text,
         where="%s: %s" % (option("near_device"), tree.path(path)),

@@ -16,7 +16,9 @@ from typing import Any, Callable
 
 from ..cgroup.hierarchy import Hierarchy
 from ..cgroup.kubepods import Kubepods
+from ..cgroup.mounts import CPU as CPU_CONTROLLER
 from ..errors import CPUManagerError
+from ..isolation.bandwidth import FILES as BANDWIDTH_FILES
 from ..topology.cpuinfo import FIELDS
 from ..topology.sysfs import CORE_MASKS, CPU, DIE_MASKS, L3, NODE, SOCKET_MASKS
 from ..tree import SAID, Tree
@@ -28,6 +30,7 @@ from .observation import names_of
 from .pod_names import hashed
 from .saved_kubelet import save_kubelet
 from .saved_node import FORMAT, KIND, said_of
+from .throttling import watched_containers
 
 # The version of this collection, which is in no file of a node.
 COLLECTION = "0.1.0"
@@ -77,6 +80,7 @@ def save_node(node: Node, name: str, redact: bool = False, now: float | None = N
     save_machine(collector)
     names = save_names(collector, node, redact)
     save_cgroups(collector, node, set(names))
+    save_bandwidth(collector, node)
     save_kubelet(collector, node, redact)
     if collector.file("/etc/hostname") is None:
         collector.add(collector.new_place("/etc/hostname"), name.encode("utf-8", "surrogateescape") + b"\n")
@@ -249,6 +253,22 @@ def save_cgroups(collector: Collector, node: Node, named: set[str]) -> None:
         collector.directories(_CGROUP)
 
 
+def save_bandwidth(collector: Collector, node: Node) -> None:
+    """Save the quotas and weights of containers and of all cgroups above them, and what was counted there."""
+    try:
+        hierarchy = Hierarchy(node.tree, CPU_CONTROLLER)
+        kubepods = Kubepods(hierarchy, cgroup_root_of(node.found()[0]))
+        # With names from a runtime this saves also sandboxes, which are few files more.
+        watched = watched_containers(kubepods, *names_of(node.tree))
+    except CPUManagerError:
+        return
+    collector.mark(hierarchy.mount)
+    collector.file("%s/cpu.shares" % hierarchy.mount)
+    for path in dict.fromkeys(path for watch in watched for path in watch.levels):
+        for name in BANDWIDTH_FILES[hierarchy.version]:
+            collector.file("/".join(part for part in (hierarchy.mount, path, name) if part))
+
+
 def _save_mounts(collector: Collector, path: str) -> bool:
     """Save where the cgroups are, of all mounts; of others, options may hold passwords."""
     try:
@@ -285,10 +305,12 @@ def _save_affinities(collector: Collector, node: Node, hierarchy: Hierarchy, nam
     """Save which CPUs the first process of each container may use."""
     try:
         root = cgroup_root_of(node.found()[0])
-        containers = [one for one in Kubepods(hierarchy, root).containers().values() if one.id in named]
+        containers = [
+            container for container in Kubepods(hierarchy, root).containers().values() if container.id in named
+        ]
     except CPUManagerError:
         return
-    for process in sorted(set(hierarchy.first_processes(one.process_path for one in containers).values())):
+    for process in sorted(set(hierarchy.first_processes(container.process_path for container in containers).values())):
         path = "/proc/%d/status" % process
         collector.file(path, _lines_of(lambda line: line.startswith("Cpus_allowed_list")))
         collector.redacted.discard(path)

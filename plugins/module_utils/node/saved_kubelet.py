@@ -51,8 +51,8 @@ _FIELDS_OF_PROCESS = 20
 
 def save_kubelet(collector: Collector, node: Node, redact: bool) -> None:
     """Save the kubelet's files. redact: hash the names of containers."""
-    for known in DISTRIBUTIONS:
-        for mark in marks_of(known):
+    for distribution in DISTRIBUTIONS:
+        for mark in marks_of(distribution):
             collector.mark(mark)
     changes = _changes(node, redact)
     installation = node.installation
@@ -76,22 +76,22 @@ def _changes(node: Node, redact: bool) -> dict[str, Change]:
     }
     if installation is None:
         return found
-    known = installation.distribution
+    distribution = installation.distribution
     configurations = [installation.config_path]
     if installation.config_dir is not None:
         configurations += [installation.config_dir, "%s/%s" % (installation.config_dir.rstrip("/"), DROP_IN_NAME)]
         configurations += _names(partial(tree.files_below, installation.config_dir))
-    if known.patches_dir is not None:
-        configurations += [known.patches_dir, "%s/%s" % (known.patches_dir, PATCH_NAME)]
+    if distribution.patches_dir is not None:
+        configurations += [distribution.patches_dir, "%s/%s" % (distribution.patches_dir, PATCH_NAME)]
     found.update({path: _of_text(configuration_redacted) for path in configurations if path is not None})
-    for file in known.flag_files:
+    for file in distribution.flag_files:
         if file.form == KUBELET_ARG:
             beside = file.path + ".d"
             names = [name for name in _names(partial(tree.names, beside)) if name.endswith((".yaml", ".yml"))]
             paths = [file.path, beside, *("%s/%s" % (beside, name) for name in [KUBELET_ARG_NAME, *names])]
             found.update(dict.fromkeys(paths, _of_text(kubelet_args_redacted)))
         elif file.form == ENVIRONMENT:
-            found[file.path] = _of_text(partial(environment_redacted, needed=_needed(node, known)))
+            found[file.path] = _of_text(partial(environment_redacted, needed=_needed(node, distribution)))
         else:
             found[file.path] = _of_text(flags_redacted)
     return found
@@ -124,15 +124,15 @@ def _of_text(redaction: Redaction) -> Change:
 # --- what starts it ----------------------------------------------------------------------------------------
 
 
-def _needed(node: Node, known: Distribution) -> set[str]:
+def _needed(node: Node, distribution: Distribution) -> set[str]:
     """The variables that the command line of the service has."""
-    settings = settings_of(node.tree, service_of(node.tree, known))
+    settings = settings_of(node.tree, service_of(node.tree, distribution))
     return {name for key, value in settings if key == "ExecStart" for name in variables_of(value)}
 
 
-def _save_units(collector: Collector, known: Distribution) -> None:
+def _save_units(collector: Collector, distribution: Distribution) -> None:
     """Save the units that may start the kubelet, and the environment files that they name."""
-    for service in known.services:
+    for service in distribution.services:
         collector.mark(_WANTS % service)
         settings = list(settings_of(collector.tree, service))
         needed = {name for key, value in settings if key == "ExecStart" for name in variables_of(value)}

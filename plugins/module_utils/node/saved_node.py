@@ -65,7 +65,7 @@ def read_said(tree: Tree) -> Said:
             raise ValueError("it gives no version of a kubelet")
         if storage is not None and (not isinstance(storage, int) or not 0 <= storage < 1 << 63):
             raise ValueError("it gives no size of a file system")
-        return Said(version, [_note(one["check"], one["text"]) for one in notes[:_MOST_NOTES]], storage)
+        return Said(version, [_note(note["check"], note["text"]) for note in notes[:_MOST_NOTES]], storage)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise tree.damaged(SAID, "is not what node_save writes: %s" % error) from error
 

@@ -22,14 +22,14 @@ def read_sources(node: Node, patches_dir: str | None = None) -> Sources:
     installation, tree = node.installation, node.tree
     if installation is None:
         raise AssertionError("a configuration without an installation")
-    known = installation.distribution
-    flag_file = known.flag_files[0] if known.place in (DROP_IN, FLAGS) else None
+    distribution = installation.distribution
+    flag_file = distribution.flag_files[0] if distribution.place in (DROP_IN, FLAGS) else None
     flag_paths = []
     if flag_file is not None:
-        flag_paths = kubelet_arg_paths(tree, flag_file.path) if known.has_kubelet_args else [flag_file.path]
+        flag_paths = kubelet_arg_paths(tree, flag_file.path) if distribution.has_kubelet_args else [flag_file.path]
     patch_path = None
-    patches_dir = known.patches_dir if patches_dir is None else patches_dir
-    if known.patches_dir is not None and patches_dir and tree.exists(patches_dir):
+    patches_dir = distribution.patches_dir if patches_dir is None else patches_dir
+    if distribution.patches_dir is not None and patches_dir and tree.exists(patches_dir):
         patch_path = _inside(patches_dir, PATCH_NAME)
     return Sources(
         installation,
@@ -37,7 +37,9 @@ def read_sources(node: Node, patches_dir: str | None = None) -> Sources:
         node.drop_ins(),
         [(tree.path(path), tree.read_text(path)) for path in flag_paths],
         None if installation.config_dir is None else tree.path(_inside(installation.config_dir, DROP_IN_NAME)),
-        tree.path(_inside(flag_file.path + ".d", KUBELET_ARG_NAME)) if flag_file and known.has_kubelet_args else None,
+        tree.path(_inside(flag_file.path + ".d", KUBELET_ARG_NAME))
+        if flag_file and distribution.has_kubelet_args
+        else None,
         None if patch_path is None else tree.path(patch_path),
         node.parsed(patch_path) if patch_path is not None and tree.exists(patch_path) else None,
     )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..state.memory_formats import MemoryStateError
 
 
-def start_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def start_report(node: Node, wanted: Mapping[str, object]) -> dict[str, Any]:
     """What is predicted of a start with `wanted` in the configuration, as plain data; see the module start_check.
 
     Raises NodeError where there is no kubelet.
@@ -36,12 +36,12 @@ def start_report(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
         "starts": prediction.starts,
         "kubelet_version": "1.%d" % node.minor,
         "findings": [finding.to_dict() for finding in prediction.findings],
-        "unknown": [one.to_dict() for one in prediction.unknown],
+        "unknown": [doubt.to_dict() for doubt in prediction.unknown],
         "notes": node.version_notes(),
     }
 
 
-def predict_start(node: Node, wanted: Mapping[str, Any] | None = None) -> Prediction:
+def predict_start(node: Node, wanted: Mapping[str, object] | None = None) -> Prediction:
     """Would the kubelet of this node start with its states as they are, and `wanted` in its configuration?"""
     return with_states(node, predict_configuration(node, wanted), *_stored_states(node))
 
@@ -60,8 +60,8 @@ def with_states(
         *checkpoint_findings(checkpoint, node.checkpoint_path, checked, node.machine()),
         *memory_state_findings(memory_state, node, checked),
     ]
-    findings = [one for one in found if isinstance(one, Finding)]
-    unknown = [one for one in found if isinstance(one, Unknown)]
+    findings = [entry for entry in found if isinstance(entry, Finding)]
+    unknown = [entry for entry in found if isinstance(entry, Unknown)]
     return prediction._replace(
         findings=[*checked.before, *findings, *checked.after], unknown=[*prediction.unknown, *unknown]
     )

@@ -73,13 +73,18 @@ def decode_checkpoint(content: bytes) -> Checkpoint:
     return checkpoint
 
 
+def decoded_or_none(content: bytes | None) -> Checkpoint | None:
+    """A checkpoint as decode_checkpoint() reads it; None where there is none, or none that can be read."""
+    try:
+        return None if content is None else decode_checkpoint(content)
+    except CheckpointError:
+        return None
+
+
 def other_members(content: bytes | None) -> list[tuple[str, Any]]:
     """The members of the text of a format 4 that are not known here, such as a newer kubelet's: [(name, value)]."""
-    if content is None:
-        return []
-    try:
-        checkpoint = decode_checkpoint(content)
-    except CheckpointError:
+    checkpoint = decoded_or_none(content)
+    if checkpoint is None:
         return []
     from .pod_formats import Format4
 
@@ -106,7 +111,7 @@ def _read_plain(content: bytes) -> Format2 | None:
     return _read_plain_text(checkpoint, *beside) if len(beside) == 2 else None if beside else checkpoint
 
 
-def _read_plain_text(outer: Format2, text: Any, number: Any) -> Format4 | None:
+def _read_plain_text(outer: Format2, text: object, number: object) -> Format4 | None:
     from .pod_formats import Format4
 
     checkpoint = Format4()
@@ -132,7 +137,7 @@ def _plain_members(data: dict[str, Any]) -> Format2 | None:
     checkpoint = Format2()
     checkpoint.policy_name, checkpoint.default_cpu_set = data.get("policyName", ""), data.get("defaultCpuSet", "")
     checkpoint.entries, checkpoint.checksum = data.get("entries", {}), data.get("checksum", 0)
-    texts: list[Any] = [checkpoint.policy_name, checkpoint.default_cpu_set]
+    texts: list[object] = [checkpoint.policy_name, checkpoint.default_cpu_set]
     for containers in checkpoint.entries.values() if isinstance(checkpoint.entries, dict) else [None]:
         texts += containers.values() if isinstance(containers, dict) else [None]
     if not all(isinstance(text, str) for text in texts) or not isinstance(checkpoint.checksum, int):

@@ -30,7 +30,7 @@ class _Reader1:
         self.checkpoint = checkpoint
         self.struct = struct
 
-    def fields(self) -> dict[str, Callable[[Any, str], None]]:
+    def fields(self) -> dict[str, Callable[[object, str], None]]:
         """What reads each member of the JSON object, by name."""
         return {
             "policyName": self._read_policy_name,
@@ -39,22 +39,22 @@ class _Reader1:
             "checksum": self._read_checksum,
         }
 
-    def read(self, data: Any) -> None:
+    def read(self, data: object) -> None:
         """Take over a JSON document. Raises CheckpointError."""
         error = self._read(data)
         if error is not None:
             raise error
 
-    def _read(self, data: Any) -> CheckpointError | None:
+    def _read(self, data: object) -> CheckpointError | None:
         """As Go: reads on behind most of what has the wrong type, and reports the first."""
         if data is None:
             return None
         if not isinstance(data, Object):
             return _wrong_type(data, "Go value", "state." + self.struct)
         first_error = None
-        known = {name.rpartition(".")[2].lower(): (name, reader) for name, reader in self.fields().items()}
+        by_key = {name.rpartition(".")[2].lower(): (name, reader) for name, reader in self.fields().items()}
         for key, value in data:
-            name, reader = known.get(folded(key), ("", None))
+            name, reader = by_key.get(folded(key), ("", None))
             if reader is None:
                 self._keep(key, value)
                 continue
@@ -66,26 +66,26 @@ class _Reader1:
                 first_error = first_error or error
         return first_error
 
-    def _keep(self, key: str, value: Any) -> None:
+    def _keep(self, key: str, value: object) -> None:
         """What becomes of a member that is not known: nothing."""
 
-    def _read_policy_name(self, value: Any, where: str) -> None:
+    def _read_policy_name(self, value: object, where: str) -> None:
         self.checkpoint.policy_name = _text(value, self.checkpoint.policy_name, where)
 
-    def _read_default_cpu_set(self, value: Any, where: str) -> None:
+    def _read_default_cpu_set(self, value: object, where: str) -> None:
         self.checkpoint.default_cpu_set = _text(value, self.checkpoint.default_cpu_set, where)
 
-    def _read_checksum(self, value: Any, where: str) -> None:
+    def _read_checksum(self, value: object, where: str) -> None:
         self.checkpoint.checksum = _checksum(value, self.checkpoint.checksum, where)
 
-    def _read_entries(self, value: Any, where: str) -> None:
+    def _read_entries(self, value: object, where: str) -> None:
         self.checkpoint.entries = _mapping(value, self.checkpoint.entries, where, self.checkpoint.entries_type)
         _fill(self.checkpoint.entries, value, lambda text: _text(text, "", where))
 
 
 class _Reader2(_Reader1):
-    def _read_entries(self, value: Any, where: str) -> None:
-        def containers(inner: Any) -> dict[str, str] | None:
+    def _read_entries(self, value: object, where: str) -> None:
+        def containers(inner: object) -> dict[str, str] | None:
             found = _mapping(inner, None, where, "map[string]string")
             _fill(found, inner, lambda text: _text(text, "", where))
             return found
@@ -97,15 +97,15 @@ class _Reader2(_Reader1):
 class _Reader3(_Reader2):
     _pod_cpus = 0
 
-    def fields(self) -> dict[str, Callable[[Any, str], None]]:
+    def fields(self) -> dict[str, Callable[[object, str], None]]:
         """What reads each member of the JSON object, by name."""
         return {**super().fields(), "podEntries": self._read_pod_entries}
 
-    def _read_pod_entries(self, value: Any, where: str) -> None:
+    def _read_pod_entries(self, value: object, where: str) -> None:
         self.checkpoint.pod_entries = _mapping(value, self.checkpoint.pod_entries, where, "state.PodCPUAssignments")
         _fill(self.checkpoint.pod_entries, value, lambda entry: self._pod_entry(entry, where))
 
-    def _pod_entry(self, entry: Any, where: str) -> CPUSet:
+    def _pod_entry(self, entry: object, where: str) -> CPUSet:
         text, error = "", None
         if entry is not None and not isinstance(entry, Object):
             raise _StoppedError(str(_wrong_type(entry, where, "state.podEntryJSON")))
@@ -131,38 +131,38 @@ class _Reader3(_Reader2):
 class _DataReader(_Reader3):
     """Of what is in the text of format 4, whose sum stands beside it."""
 
-    def fields(self) -> dict[str, Callable[[Any, str], None]]:
+    def fields(self) -> dict[str, Callable[[object, str], None]]:
         """What reads each member of the JSON object, by name."""
         fields = super().fields()
         del fields["checksum"]
         return fields
 
-    def _keep(self, key: str, value: Any) -> None:
+    def _keep(self, key: str, value: object) -> None:
         self.checkpoint.others.append((key, value))
 
 
 class _Reader4(_Reader1):
-    def fields(self) -> dict[str, Callable[[Any, str], None]]:
+    def fields(self) -> dict[str, Callable[[object, str], None]]:
         """What reads each member of the JSON object, by name."""
         outer = _Reader2(self.checkpoint.outer, self.struct).fields()
         # Those of format 2 are, in Go, a struct in the struct.
         own = {"data": self._read_data, "dataChecksum": self._read_data_checksum}
         return {**{"%sV2.%s" % (STRUCT, name): reader for name, reader in outer.items()}, **own}
 
-    def _read_data(self, value: Any, where: str) -> None:
+    def _read_data(self, value: object, where: str) -> None:
         self.checkpoint.data = _text(value, self.checkpoint.data, where)
 
-    def _read_data_checksum(self, value: Any, where: str) -> None:
+    def _read_data_checksum(self, value: object, where: str) -> None:
         self.checkpoint.data_checksum = _checksum(value, self.checkpoint.data_checksum, where)
 
-    def read(self, data: Any) -> None:
+    def read(self, data: object) -> None:
         """Take over a JSON document: what counts is in its member data. Raises CheckpointError."""
         error = self.read_outer(data)
         if error is not None:
             raise CheckpointError("failed to deserialize cpu manager checkpoint: %s" % error)
         self.read_text()
 
-    def read_outer(self, data: Any) -> CheckpointError | None:
+    def read_outer(self, data: object) -> CheckpointError | None:
         """Take over the document but for what its member data says: what is wrong with it."""
         error = self._read(data)
         self.checkpoint.checksum = self.checkpoint.outer.checksum
@@ -268,7 +268,7 @@ def decode(content: bytes) -> Checkpoint:
     return readable
 
 
-def _decode_4(data: Any) -> Format4 | None:
+def _decode_4(data: object) -> Format4 | None:
     """What a format 4 says, as far as it can be believed; None for a file that no kubelet takes for one."""
     checkpoint = Format4()
     reader = _Reader4(checkpoint, checkpoint.struct)
@@ -296,12 +296,12 @@ def _decode_4(data: Any) -> Format4 | None:
 _LONGEST_SUM = len(str((1 << 64) - 1))
 
 
-def _wrong_type(value: Any, where: str, wanted: str, number: str = "number") -> CheckpointError:
+def _wrong_type(value: object, where: str, wanted: str, number: str = "number") -> CheckpointError:
     kinds = {Number: number, str: "string", bool: "bool", list: "array", Object: "object"}
     return CheckpointError("json: cannot unmarshal %s into %s of type %s" % (kinds[type(value)], where, wanted))
 
 
-def _text(value: Any, before: str, where: str) -> str:
+def _text(value: object, before: str, where: str) -> str:
     if value is None:
         return before
     if not isinstance(value, str) or isinstance(value, Number):
@@ -309,7 +309,7 @@ def _text(value: Any, before: str, where: str) -> str:
     return value
 
 
-def _checksum(value: Any, before: int, where: str) -> int:
+def _checksum(value: object, before: int, where: str) -> int:
     if value is None:
         return before
     if not isinstance(value, Number):
@@ -319,7 +319,7 @@ def _checksum(value: Any, before: int, where: str) -> int:
     return int(value)
 
 
-def _mapping(value: Any, before: dict[str, Any] | None, where: str, wanted: str) -> dict[str, Any] | None:
+def _mapping(value: object, before: dict[str, Any] | None, where: str, wanted: str) -> dict[str, Any] | None:
     """What becomes of a map before the members of an object are added to it: null makes it nil."""
     if value is None:
         return None
@@ -328,7 +328,7 @@ def _mapping(value: Any, before: dict[str, Any] | None, where: str, wanted: str)
     return {} if before is None else before
 
 
-def _fill(found: dict[str, Any] | None, members: Any, read: Callable[[Any], Any]) -> None:
+def _fill(found: dict[str, Any] | None, members: Any, read: Callable[[object], object]) -> None:
     """Add the members to the map, up to the first that cannot be read."""
     if found is not None:
         for key, member in members:

@@ -156,7 +156,7 @@ def _cpus(text: str, where: str, *names: str) -> CPUSet:
         raise CheckpointError("%s: %s" % (where % tuple(map(quote, names)), error)) from error
 
 
-def spew(value: Any) -> str:
+def spew(value: object) -> str:
     """A map as Go's spew prints it: by key, in the order of the keys' bytes."""
     if value is None:
         return "<nil>"

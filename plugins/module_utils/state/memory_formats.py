@@ -108,7 +108,7 @@ _FORMAT3 = (
 )
 
 
-def decoded(fields: Iterable[Field], name: str, data: Any) -> tuple[dict[str, Any], str]:
+def decoded(fields: Iterable[Field], name: str, data: object) -> tuple[dict[str, Any], str]:
     """What is read into a struct, and what is wrong; maps are there from the start."""
     struct, problems = Struct("state." + name, tuple(fields)), Problems()
     first = {field.json: {} if isinstance(field.type, Map) else field.type.zero() for field in struct.fields}
@@ -146,7 +146,7 @@ def restore_memory(content: bytes | MemoryStateError, config: MemoryConfig) -> M
     return MemoryState(value["policyName"], value["machineState"], value["entries"], pods)
 
 
-def _read_format1(data: Any, minor: int, pod_level: bool = False) -> dict[str, Any]:
+def _read_format1(data: object, minor: int, pod_level: bool = False) -> dict[str, Any]:
     name = STRUCT if minor < _V2_ON_REQUEST_IN else STRUCT + "V1"
     value, wrong = decoded(FORMAT1, name, data)
     if wrong:
@@ -156,18 +156,18 @@ def _read_format1(data: Any, minor: int, pod_level: bool = False) -> dict[str, A
         return value
     # 1.36.0 wrote the sum of this name.
     names = {STRUCT, name} if minor == _V2_ON_REQUEST_IN and not pod_level else {STRUCT}
-    if all(value["checksum"] != sum_of(FORMAT1, value, one) for one in sorted(names)):
+    if all(value["checksum"] != sum_of(FORMAT1, value, name) for name in sorted(names)):
         raise MemoryStateError(_CORRUPTED)
     return value
 
 
-def _read_format2(data: Any, name: str) -> tuple[dict[str, Any], bool]:
+def _read_format2(data: object, name: str) -> tuple[dict[str, Any], bool]:
     """What is read, and whether all of it is right."""
     value, wrong = decoded(FORMAT2, name, data)
     return value, not wrong and value["checksum"] == sum_of(FORMAT2, value)
 
 
-def _read_with_pods(data: Any) -> dict[str, Any]:
+def _read_with_pods(data: object) -> dict[str, Any]:
     """As the kubelet 1.36 with the gate: what it reads as format 1 is added to what it could not take as format 2."""
     value, is_right = _read_format2(data, STRUCT)
     if is_right:
@@ -176,7 +176,7 @@ def _read_with_pods(data: Any) -> dict[str, Any]:
     return {**old, "podEntries": value["podEntries"]}
 
 
-def _read_format3(data: Any) -> dict[str, Any]:
+def _read_format3(data: object) -> dict[str, Any]:
     value, wrong = decoded(_FORMAT3, STRUCT, data)
     if wrong:
         wrong = "failed to deserialize memory manager checkpoint: " + wrong

@@ -56,7 +56,7 @@ def judge_memory(content: bytes | MemoryStateError, config: MemoryConfig) -> Mem
         state = restore_memory(content, config)
     except MemoryStateError as error:
         return MemoryJudgement(REFUSED, str(error), restored=False)
-    if any(None in (one["memoryMap"] or {}).values() for one in (state.machine or {}).values() if one is not None):
+    if any(None in (node["memoryMap"] or {}).values() for node in (state.machine or {}).values() if node is not None):
         return MemoryJudgement(REFUSED, _PANIC)
     return MemoryJudgement(ACCEPTED) if config.policy != STATIC else _judge_machine(state, config)
 
@@ -69,7 +69,7 @@ def memory_state_after(content: bytes | None, config: MemoryConfig) -> bytes | N
     state = MemoryState("", {}, {}, {}) if content is None else restore_memory(content, config)
     if content is not None and (config.policy != STATIC or state.machine):
         return content
-    machine: dict[int, Any] = {}
+    machine: dict[int, object] = {}
     if config.policy == STATIC:
         if config.machine is None:
             return None
@@ -92,12 +92,12 @@ def memory_owners(content: bytes) -> list[tuple[str, str]]:
     return sorted((pod, container) for pod, blocks in entries for container, _blocks in _pairs(blocks))
 
 
-def _members(data: Any, name: str) -> list[tuple[str, Any]]:
+def _members(data: object, name: str) -> list[tuple[str, object]]:
     """The members of what Go reads for a field: the last of its name, in upper or lower case."""
     return next((_pairs(value) for key, value in reversed(_pairs(data)) if key.lower() == name.lower()), [])
 
 
-def _pairs(value: Any) -> list[tuple[str, Any]]:
+def _pairs(value: object) -> list[tuple[str, object]]:
     return value if isinstance(value, Object) else []
 
 
@@ -112,9 +112,9 @@ class _Owned(NamedTuple):
     blocks: Sequence[Mapping[str, Any]]
 
 
-def _first_machine(machine: Amounts, reserved: Amounts) -> dict[int, Any]:
+def _first_machine(machine: Amounts, reserved: Amounts) -> dict[int, object]:
     """The memory of which no pod has any: {NUMA node: NUMANodeState}."""
-    found: dict[int, Any] = {}
+    found: dict[int, object] = {}
     for node, totals in machine.items():
         # Go counts and subtracts with 64 bits without a sign.
         kept = {kind: amount & _MOST for kind, amount in reserved.get(node, {}).items()}
@@ -147,9 +147,9 @@ def _judge_machine(state: MemoryState, config: MemoryConfig) -> MemoryJudgement:
 def _machine_of(state: Mapping[int, Any]) -> Amounts:
     """The machine on which this state can have been written."""
     return {
-        node: {MEMORY: 0, **{kind: table["total"] for kind, table in (one["memoryMap"] or {}).items()}}
-        for node, one in state.items()
-        if one is not None
+        node: {MEMORY: 0, **{kind: table["total"] for kind, table in (value["memoryMap"] or {}).items()}}
+        for node, value in state.items()
+        if value is not None
     }
 
 
@@ -161,7 +161,7 @@ def _owned(state: MemoryState) -> Iterable[_Owned]:
             yield _Owned(pod, name, blocks or ())
 
 
-def _refusal(found: Mapping[int, Any], machine: Amounts, reserved: Amounts, owned: Iterable[_Owned]) -> str:
+def _refusal(found: Mapping[int, object], machine: Amounts, reserved: Amounts, owned: Iterable[_Owned]) -> str:
     """Why the kubelet refuses the state of the NUMA nodes; empty where it is as expected."""
     expected = _first_machine(machine, reserved)
     for pod, container, blocks in owned:
@@ -195,14 +195,14 @@ def _take(machine: Mapping[int, Any], block: Mapping[str, Any]) -> str:
 
 
 def _is_equal(found: Mapping[int, Any], expected: Mapping[int, Any], node: int) -> bool:
-    one, other = found[node], expected[node]
-    cells, tables = one["cells"] or [], one["memoryMap"] or {}
-    if one["numberOfAssignments"] != other["numberOfAssignments"] or sorted(cells) != sorted(other["cells"]):
+    here, there = found[node], expected[node]
+    cells, tables = here["cells"] or [], here["memoryMap"] or {}
+    if here["numberOfAssignments"] != there["numberOfAssignments"] or sorted(cells) != sorted(there["cells"]):
         return False
-    if tables.keys() != other["memoryMap"].keys():
+    if tables.keys() != there["memoryMap"].keys():
         return False
     for kind, table in tables.items():
-        if any(table[name] != other["memoryMap"][kind][name] for name in ("total", "systemReserved", "allocatable")):
+        if any(table[name] != there["memoryMap"][kind][name] for name in ("total", "systemReserved", "allocatable")):
             return False
         # How much of a group's memory is whose is counted over the group, without overflow.
         for name in ("free", "reserved"):

@@ -69,7 +69,7 @@ class Format4(Format3):
         self.data = ""
         self.data_checksum = 0
         # The members of the text that are not known here, as golang.read_json() gives them: [(name, value)].
-        self.others: list[tuple[str, Any]] = []
+        self.others: list[tuple[str, object]] = []
 
     def verify(self) -> None:
         """Raise CheckpointError when the checksum of the text is wrong, which is the only one that counts."""

@@ -18,9 +18,9 @@ from ..errors import GoError
 from ..golang import read_cpus
 from .acceptance import pooled_cpus
 from .assignments import State
-from .checkpoint import decode_checkpoint
+from .checkpoint import decoded_or_none
 from .config import STATIC, CPUManagerConfig
-from .formats import NAMELESS, Checkpoint, CheckpointError, ContainerIDs, Format1
+from .formats import NAMELESS, Checkpoint, ContainerIDs, Format1
 from .pod_formats import Format3
 
 # In place of a container's name: the CPUs of a pod as a whole.
@@ -62,13 +62,8 @@ class Repair(NamedTuple):
 
 def pins_of(content: bytes | None, container_ids: ContainerIDs | None = None) -> list[Pin]:
     """All exclusive CPUs that a checkpoint names, whatever else is wrong with it; none if it cannot be read at all."""
-    if content is None:
-        return []
-    try:
-        checkpoint = decode_checkpoint(content)
-    except CheckpointError:
-        return []
-    return sorted(_pins(checkpoint, container_ids or {}))
+    checkpoint = decoded_or_none(content)
+    return [] if checkpoint is None else sorted(_pins(checkpoint, container_ids or {}))
 
 
 def _pins(checkpoint: Checkpoint, container_ids: ContainerIDs) -> Iterator[Pin]:
@@ -135,9 +130,9 @@ def _reasons(pin: Pin, cpus: CPUSet, config: CPUManagerConfig, owners: Mapping[s
         yield "CPUs %s are not online" % (cpus - config.all_cpus)
     if not cpus.isdisjoint(config.reserved):
         yield "CPUs %s are reserved now" % (cpus & config.reserved)
-    for other, theirs in owners.items():
-        if other != pin.pod and not cpus.isdisjoint(theirs):
-            yield "CPUs %s belong to pod %s, too" % (cpus & theirs, other)
+    for owner, theirs in owners.items():
+        if owner != pin.pod and not cpus.isdisjoint(theirs):
+            yield "CPUs %s belong to pod %s, too" % (cpus & theirs, owner)
 
 
 def _union(kept: Mapping[Pin, CPUSet]) -> CPUSet:

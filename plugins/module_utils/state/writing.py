@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+from typing import Iterable
 
 from ..errors import InputError, option
 from .assignments import Assignments, State
@@ -28,7 +28,7 @@ def write_checkpoint(
     state: State,
     kind: type[Format1] = Format2,
     container_ids: ContainerIDs | None = None,
-    others: Iterable[tuple[str, Any]] = (),
+    others: Iterable[tuple[str, object]] = (),
 ) -> bytes:
     """The bytes that the kubelet writes for this state. Raises InputError for what that format cannot hold.
 

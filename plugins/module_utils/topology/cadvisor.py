@@ -69,9 +69,9 @@ class _MachineReader:
             problems=self.problems,
         )
 
-    def _read_node(self, node: dict[str, Any], where: str) -> None:
+    def _read_node(self, node: dict[str, object], where: str) -> None:
         number = _number(node, "node_id", where)
-        if any(number == other.id for other in self.nodes):
+        if any(number == listed.id for listed in self.nodes):
             raise _error(where + "node_id", "node %d comes twice" % number)
         node_caches = _l3_ids(node, "caches", where)
         if len(node_caches) > 1:
@@ -89,7 +89,7 @@ class _MachineReader:
             self._add_caches(core, core_where, cpus, number, socket, node_caches)
         self.nodes.append(Group(number, CPUSet.from_mask(mask)))
 
-    def _threads(self, core: dict[str, Any], where: str) -> CPUSet:
+    def _threads(self, core: dict[str, object], where: str) -> CPUSet:
         where += "thread_ids"
         threads = core.get("thread_ids")
         if not isinstance(threads, list) or not threads:
@@ -103,7 +103,7 @@ class _MachineReader:
 
     def _add_caches(
         self,
-        core: dict[str, Any],
+        core: dict[str, object],
         where: str,
         cpus: CPUSet,
         node: int,
@@ -140,7 +140,7 @@ class _MachineReader:
         return distances
 
 
-def _l3_ids(owner: dict[str, Any], field: str, where: str) -> list[int | None]:
+def _l3_ids(owner: dict[str, object], field: str, where: str) -> list[int | None]:
     """The ids of the L3 caches in a list of caches; None where cAdvisor is too old to give one."""
     return [
         _number(cache, "id", cache_where) if "id" in cache else None
@@ -149,7 +149,7 @@ def _l3_ids(owner: dict[str, Any], field: str, where: str) -> list[int | None]:
     ]
 
 
-def _objects(owner: dict[str, Any], field: str, where: str) -> list[tuple[str, dict[str, Any]]]:
+def _objects(owner: dict[str, object], field: str, where: str) -> list[tuple[str, dict[str, object]]]:
     """The objects of a list, each with its name for an error; Go writes an empty list as null."""
     found = owner.get(field)
     if found is None:
@@ -162,19 +162,19 @@ def _objects(owner: dict[str, Any], field: str, where: str) -> list[tuple[str, d
     return [("%s%s[%d]." % (where, field, index), item) for index, item in enumerate(found)]
 
 
-def _number(owner: dict[str, Any], field: str, where: str, lowest: int = 0) -> int:
+def _number(owner: dict[str, object], field: str, where: str, lowest: int = 0) -> int:
     if field not in owner:
         raise _error(where + field, "is missing")
     return _check_number(owner[field], where + field, lowest)
 
 
-def _check_number(value: Any, where: str, lowest: int = 0, highest: int = (1 << 63) - 1) -> int:
+def _check_number(value: object, where: str, lowest: int = 0, highest: int = (1 << 63) - 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
         raise _error(where, "is a number from %d to %d, not %s" % (lowest, highest, _shown(value)))
     return value
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = json.dumps(value)
     return text if len(text) <= 40 else text[:37] + "..."
 

@@ -10,8 +10,6 @@ and cores; where the text does not, there is no socket and each CPU is a core by
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..cpuset import MAX_CPUS, CPUSet
 from ..errors import InputError
 from .model import Topology, numbered, sets_by
@@ -93,7 +91,7 @@ def _check_complete(rows: dict[int, dict[str, int]], field: str) -> None:
         raise InputError("processor %d has no %r, unlike others" % (without[0], field), "cpuinfo", HINT)
 
 
-def _socket(row: dict[str, int]) -> Any:
+def _socket(row: dict[str, int]) -> object:
     return tuple(row.get(field) for field in SOCKET) if SOCKET[-1] in row else None
 
 

@@ -60,11 +60,15 @@ def describe_machine(text: str) -> Topology:
 
     near, inside, far = 10, 12, 21
     distances = {
-        one: {
-            other: near if one == other else inside if one // counts.numa_nodes == other // counts.numa_nodes else far
-            for other in range(nodes)
+        node: {
+            target: near
+            if node == target
+            else inside
+            if node // counts.numa_nodes == target // counts.numa_nodes
+            else far
+            for target in range(nodes)
         }
-        for one in range(nodes)
+        for node in range(nodes)
     }
     return Topology(
         online=CPUSet.from_mask((1 << cores * counts.threads) - 1),
@@ -89,7 +93,7 @@ def _counts(text: str) -> _Counts:
         level = _NAMES.get(name) or _NAMES.get(name[:-1] if name.endswith("s") else name)
         if not number.isdigit() or not 0 < int(number[:6]) <= MAX_CPUS or level is None:
             raise InputError("%r is not a count of something" % part.strip(), "machine %r" % text, _HELP)
-        if counts and _LEVELS.index(level) <= max(_LEVELS.index(other) for other in counts):
+        if counts and _LEVELS.index(level) <= max(_LEVELS.index(counted) for counted in counts):
             raise InputError("%r stands too far inside" % part.strip(), "machine %r" % text, _HELP)
         counts[level] = int(number)
     return _Counts(**counts)

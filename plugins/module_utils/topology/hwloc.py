@@ -155,7 +155,7 @@ class _HwlocReader:
             self._add_group(kind, cpus, self._number(attributes) if "os_index" in attributes else None)
 
     def _add_node(self, cpus: CPUSet, number: int) -> None:
-        if any(number == other for _cpus, other in self.nodes):
+        if any(number == listed for _cpus, listed in self.nodes):
             raise self._error("NUMA node %d comes twice" % number)
         self.nodes.append((cpus, number))
 
@@ -198,7 +198,7 @@ class _HwlocReader:
             nodes = [number for _cpus, number in self.nodes] if matrix.is_of_level else matrix.indexes
             if matrix.count == str(len(nodes)) and len(matrix.values) == len(nodes) ** 2:
                 values = iter(matrix.values)
-                return {node: {other: round(next(values) * matrix.base) for other in nodes} for node in nodes}
+                return {node: {target: round(next(values) * matrix.base) for target in nodes} for node in nodes}
             if not matrix.is_of_level:
                 raise InputError(
                     "the distances of %s NUMA nodes have %d indexes and %d values"

@@ -73,7 +73,7 @@ class CPUTopology:
 
     @staticmethod
     def _is_in_one(mask: int, masks: Mapping[int, int]) -> bool:
-        return sum(1 for other in masks.values() if mask & other) == 1
+        return sum(1 for group in masks.values() if mask & group) == 1
 
     def all_cpus(self) -> CPUSet:
         """Every CPU that the kubelet knows of."""

@@ -128,14 +128,14 @@ class _LscpuReader:
         if not 0 < missing <= len(cache_columns):
             raise _error(number, "the header names %d columns, found %d" % (len(columns), len(fields)))
         before, after = cache_columns[0], len(columns) - cache_columns[-1] - 1
-        known = dict(zip(columns[:before], fields))
-        known.update(zip(columns[len(columns) - after :], fields[len(fields) - after :]))
-        if "l3" in columns and known.get("online") != "N":
+        columns_read = dict(zip(columns[:before], fields))
+        columns_read.update(zip(columns[len(columns) - after :], fields[len(fields) - after :]))
+        if "l3" in columns and columns_read.get("online") != "N":
             self.problems.append(
                 "lscpu, line %d: CPU %s has fewer caches than the header; its L3 cache is not known"
-                % (number, known.get("cpu"))
+                % (number, columns_read.get("cpu"))
             )
-        return known
+        return columns_read
 
     def _refuse_hidden_offline(self, rows: dict[int, _Row]) -> None:
         """Only `lscpu --all` without its ONLINE column shows CPUs without a core among others that have one."""

@@ -121,7 +121,7 @@ class Topology:
             "numa_nodes": _group_dict(self.numa_nodes),
             "l3_caches": _group_dict(self.caches),
             "numa_distances": {
-                str(node): {str(other): distance for other, distance in row.items()}
+                str(node): {str(target): distance for target, distance in row.items()}
                 for node, row in self.numa_distances.items()
             },
             "nearest_cpus": {str(node): str(cpus) for node, cpus in self.nearest_cpus.items()},
@@ -144,7 +144,7 @@ class Topology:
             _groups(data.get("l3_caches", {})),
             CPUSet.parse(data.get("offline", "")),
             {
-                int(node): {int(other): distance for other, distance in row.items()}
+                int(node): {int(target): distance for target, distance in row.items()}
                 for node, row in data.get("numa_distances", {}).items()
             },
             {int(node): CPUSet.parse(cpus) for node, cpus in data.get("nearest_cpus", {}).items()},
@@ -173,7 +173,7 @@ class Topology:
 
 def sets_by(cpus: Iterable[int], key: Callable[[int], Any]) -> dict[Any, CPUSet]:
     """The CPUs of each key; a CPU whose key is None is in no set."""
-    masks: dict[Any, int] = {}
+    masks: dict[object, int] = {}
     for cpu in cpus:
         its_key = key(cpu)
         if its_key is not None:
@@ -198,10 +198,10 @@ def nearest_by_distance(nodes: Sequence[Group], distances: Mapping[int, Mapping[
     found = {}
     for node in nodes:
         row = distances.get(node.id, {})
-        known = [row[owner.id] for owner in owners if owner.id in row]
-        if node.cpus or not known:
+        own_row = [row[owner.id] for owner in owners if owner.id in row]
+        if node.cpus or not own_row:
             continue
-        near = [owner for owner in owners if row.get(owner.id) == min(known)]
+        near = [owner for owner in owners if row.get(owner.id) == min(own_row)]
         if len(near) < len(owners) or len(owners) == 1:
             found[node.id] = CPUSet(cpu for owner in near for cpu in owner.cpus)
     return found

@@ -178,7 +178,7 @@ class _SysfsReader:
         for node in nodes:
             row = (self.tree.read_value("%s/node%d/distance" % (NODE, node.id)) or "").split()
             if len(row) == len(order) and all(figure.isdigit() for figure in row):
-                distances[node.id] = {other: int(figure) for other, figure in zip(order, row)}
+                distances[node.id] = {target: int(figure) for target, figure in zip(order, row)}
         return distances
 
     def _nearest_cpus(self, nodes: list[Group], distances: dict[int, dict[int, int]]) -> dict[int, CPUSet]:

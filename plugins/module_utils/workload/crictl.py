@@ -94,13 +94,13 @@ def find_crictl(tree: Tree, endpoint: str | None = None, run: Run = _run_crictl)
 def _names(text: str) -> dict[str, LoggedContainer]:
     """{container id: its names} of what C(crictl ps) prints. Raises NodeError."""
     try:
-        return {one["id"]: _named(one) for one in json.loads(text)["containers"] or ()}
+        return {container["id"]: _named(container) for container in json.loads(text)["containers"] or ()}
     except (ValueError, KeyError, TypeError) as error:
         raise NodeError("what it prints cannot be read: %r" % error, where="crictl ps") from error
 
 
-def _named(one: Any) -> LoggedContainer:
-    labels = one.get("labels") or {}
+def _named(container: Any) -> LoggedContainer:
+    labels = container.get("labels") or {}
     # A container that no kubelet has made belongs to no pod.
     pod_name = "%s/%s" % (labels.get(_NAMESPACE, ""), labels[_POD]) if _POD in labels else ""
-    return LoggedContainer(pod_name, one["metadata"]["name"])
+    return LoggedContainer(pod_name, container["metadata"]["name"])

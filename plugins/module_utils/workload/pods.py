@@ -107,7 +107,7 @@ def _exclusive_count(container: Container, minor: int) -> int:
 # --- manifests -----------------------------------------------------------------------------------
 
 
-def pod_from_manifest(manifest: Mapping[str, Any], as_admitted: bool = True) -> Pod:
+def pod_from_manifest(manifest: Mapping[str, object], as_admitted: bool = True) -> Pod:
     """Read a Pod. Raises InputError, which names the pod and the field.
 
     as_admitted: fill in what the API server does, a request for each limit that has none.
@@ -127,7 +127,7 @@ def pod_from_manifest(manifest: Mapping[str, Any], as_admitted: bool = True) -> 
         raise error.within("pod %s" % name) from error
 
 
-def pods_from_manifests(manifests: Iterable[Mapping[str, Any]]) -> list[Pod]:
+def pods_from_manifests(manifests: Iterable[Mapping[str, object]]) -> list[Pod]:
     """Read Pods, Lists, and workloads with a template, of which each replica is a pod.
 
     Raises InputError, also for a UID that two pods have.
@@ -167,7 +167,7 @@ def running_pods(pods: Sequence[Pod]) -> list[Pod]:
     return sorted(running, key=lambda pod: pod.created)
 
 
-def _replicas(manifest: Mapping[str, Any], spec: Mapping[str, Any]) -> list[Pod]:
+def _replicas(manifest: Mapping[str, object], spec: Mapping[str, Any]) -> list[Pod]:
     metadata = _mapping(manifest.get("metadata"), "a workload's metadata")
     name = _text(metadata.get("name"), "a workload's metadata.name")
     if not name:
@@ -189,21 +189,21 @@ def _replicas(manifest: Mapping[str, Any], spec: Mapping[str, Any]) -> list[Pod]
     ]
 
 
-def _pod(manifest: Mapping[str, Any], name: str, uid: str, as_admitted: bool) -> Pod:
+def _pod(manifest: Mapping[str, object], name: str, uid: str, as_admitted: bool) -> Pod:
     spec = _mapping(manifest.get("spec"), "spec")
     status = _mapping(manifest.get("status"), "status")
     allocated = _allocated(status)
     containers = tuple(
-        _container(one, "spec.%s[%d]" % (field, number), kind, allocated, as_admitted)
+        _container(container, "spec.%s[%d]" % (field, number), kind, allocated, as_admitted)
         for field, kind in (("initContainers", INIT), ("containers", APP))
-        for number, one in enumerate(_list(spec.get(field), "spec." + field))
+        for number, container in enumerate(_list(spec.get(field), "spec." + field))
     )
     if not any(container.kind == APP for container in containers):
         raise InputError("spec.containers is empty")
     names = [container.name for container in containers]
-    for one in names:
-        if names.count(one) > 1:
-            raise InputError("two containers are named %s" % one)
+    for container_name in names:
+        if names.count(container_name) > 1:
+            raise InputError("two containers are named %s" % container_name)
     qos_class = _text(status.get("qosClass"), "status.qosClass") or None
     if qos_class not in (None, GUARANTEED, BURSTABLE, BEST_EFFORT):
         raise InputError("status.qosClass is %s, which is no QoS class" % qos_class)
@@ -234,17 +234,17 @@ def _container(data: Any, where: str, kind: str, allocated: Mapping[str, int], a
     return Container(name, kind, requests, limits, allocated.get(name))
 
 
-def _resources(data: Any, where: str, as_admitted: bool) -> tuple[Resources, Resources]:
+def _resources(data: object, where: str, as_admitted: bool) -> tuple[Resources, Resources]:
     data = _mapping(data, where)
     requests, limits = (_amounts(data.get(field), "%s.%s" % (where, field)) for field in ("requests", "limits"))
     return ({**limits, **requests} if as_admitted else requests), limits
 
 
-def _amounts(data: Any, where: str) -> dict[str, int]:
+def _amounts(data: object, where: str) -> dict[str, int]:
     return {str(name): _amount(quantity, "%s.%s" % (where, name)) for name, quantity in _mapping(data, where).items()}
 
 
-def _amount(quantity: Any, where: str) -> int:
+def _amount(quantity: object, where: str) -> int:
     try:
         amount = millis(quantity)
     except InputError as error:
@@ -254,21 +254,21 @@ def _amount(quantity: Any, where: str) -> int:
     return amount
 
 
-def _allocated(status: Mapping[str, Any]) -> dict[str, int]:
+def _allocated(status: Mapping[str, object]) -> dict[str, int]:
     """{container: the CPU that its status says was allocated}; a status that has no cpu counts as none."""
     allocated = {}
     for field in ("initContainerStatuses", "containerStatuses"):
-        for number, one in enumerate(_list(status.get(field), "status." + field)):
+        for number, entry in enumerate(_list(status.get(field), "status." + field)):
             where = "status.%s[%d]" % (field, number)
-            resources = _mapping(one, where).get("allocatedResources")
+            resources = _mapping(entry, where).get("allocatedResources")
             if resources is not None:
                 where_resources = where + ".allocatedResources"
                 cpu = _mapping(resources, where_resources).get("cpu", 0)
-                allocated[_text(one.get("name"), where + ".name")] = _amount(cpu, where_resources + ".cpu")
+                allocated[_text(entry.get("name"), where + ".name")] = _amount(cpu, where_resources + ".cpu")
     return allocated
 
 
-def _mapping(data: Any, where: str) -> Mapping[str, Any]:
+def _mapping(data: object, where: str) -> Mapping[str, object]:
     if data is None:
         return {}
     if not isinstance(data, Mapping):
@@ -276,7 +276,7 @@ def _mapping(data: Any, where: str) -> Mapping[str, Any]:
     return data
 
 
-def _list(data: Any, where: str) -> Sequence[Any]:
+def _list(data: object, where: str) -> Sequence[Any]:
     if data is None:
         return ()
     if not isinstance(data, (list, tuple)):
@@ -284,7 +284,7 @@ def _list(data: Any, where: str) -> Sequence[Any]:
     return data
 
 
-def _text(data: Any, where: str) -> str:
+def _text(data: object, where: str) -> str:
     """A name; YAML may have read it as a number."""
     if data is None:
         return ""

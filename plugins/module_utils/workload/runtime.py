@@ -46,35 +46,35 @@ class RuntimeContainer(NamedTuple):
     created: str
 
 
-def read_containers(inspected: Iterable[Any]) -> list[RuntimeContainer]:
+def read_containers(inspected: Iterable[object]) -> list[RuntimeContainer]:
     """The running containers, the oldest first. Raises InputError, which names the container and the member."""
     found = [_container(number, data) for number, data in enumerate(inspected)]
-    return sorted((one for one in found if one is not None), key=lambda one: one.created)
+    return sorted((container for container in found if container is not None), key=lambda container: container.created)
 
 
 def pods_of(containers: Iterable[RuntimeContainer]) -> list[Pod]:
     """Their pods, as far as the static policy looks at them, in the order of the oldest container."""
     by_pod: dict[str, list[RuntimeContainer]] = {}
-    for one in containers:
-        by_pod.setdefault(one.pod_uid, []).append(one)
+    for container in containers:
+        by_pod.setdefault(container.pod_uid, []).append(container)
     return [
-        Pod(uid, group[0].pod_name, tuple(_as_specified(one) for one in group), group[0].qos_class)
+        Pod(uid, group[0].pod_name, tuple(_as_specified(container) for container in group), group[0].qos_class)
         for uid, group in by_pod.items()
     ]
 
 
 def container_ids(containers: Iterable[RuntimeContainer]) -> dict[str, tuple[str, str]]:
     """{container id: (pod UID, container name)}"""
-    return {one.id: (one.pod_uid, one.name) for one in containers}
+    return {container.id: (container.pod_uid, container.name) for container in containers}
 
 
-def _as_specified(one: RuntimeContainer) -> Container:
+def _as_specified(container: RuntimeContainer) -> Container:
     # A request of whole CPUs is a whole multiple of shares; any other need not be exact here.
-    cpu = {"cpu": one.shares * _MILLI // _SHARES_PER_CPU}
-    return Container(one.name, APP, cpu, cpu)
+    cpu = {"cpu": container.shares * _MILLI // _SHARES_PER_CPU}
+    return Container(container.name, APP, cpu, cpu)
 
 
-def _container(number: int, data: Any) -> RuntimeContainer | None:
+def _container(number: int, data: object) -> RuntimeContainer | None:
     where = "containers[%d]" % number
     status = _member(data, "status", where)
     labels = _member(status, "labels", where + ".status")
@@ -102,7 +102,7 @@ def _container(number: int, data: Any) -> RuntimeContainer | None:
     )
 
 
-def _member(data: Any, name: str, where: str) -> Mapping[str, Any]:
+def _member(data: object, name: str, where: str) -> Mapping[str, Any]:
     member = data.get(name) if isinstance(data, Mapping) else None
     if not isinstance(member, Mapping):
         raise InputError("has no mapping %s" % name, where=where, remedy=_WHOLE)

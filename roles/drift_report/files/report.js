@@ -162,6 +162,7 @@
     }
     if (node.actions) shown.append(make("p", "", make("b", "", "To do: "), node.actions + "."));
     if (node.ways) shown.append(...ofWays(node.ways.map(value)));
+    if (node.looks !== undefined) shown.append(...ofLooks(value(node.looks)));
     if (node.elsewhere !== undefined) shown.append(...ofElsewhere(value(node.elsewhere)));
     if (node.owners !== undefined || node.pools !== undefined || group.map) shown.append(...ofCpus(node, group));
     if (node.containers !== undefined) shown.append(...ofContainers(value(node.containers)));
@@ -213,11 +214,67 @@
       });
       body.append(make("tr", "", header("row", way.subject), ...cells));
     }
-    const wide = make("div", "wide", table);
-    wide.tabIndex = 0;
-    wide.setAttribute("role", "region");
-    wide.setAttribute("aria-label", "Table: the same setting in five places");
-    return [make("h4", "", "The same setting in five places (≠ stands out; – not read, or does not apply)"), wide];
+    return [make("h4", "", "The same setting in five places (≠ stands out; – not read, or does not apply)"),
+      wide(table, "the same setting in five places")];
+  }
+
+  // In a part of its own, as it may be wider than the screen.
+  function wide(table, name) {
+    const shown = make("div", "wide", table);
+    shown.tabIndex = 0;
+    shown.setAttribute("role", "region");
+    shown.setAttribute("aria-label", "Table: " + name);
+    return shown;
+  }
+
+  // --- what the node was looked at for ----------------------------------------------------------------
+
+  const percent = (number) => number === null ? "–" : number + " %";
+  const LOOKS = {
+    isolation: {
+      title: "Who ran on the exclusive CPUs",
+      columns: ["CPUs", "verdict", "own", "not its own", "by whom"],
+      cells: (row) => [row.cpus, row.verdict || "–", percent(row.own_percent), percent(row.foreign_percent),
+        row.by.join("; ")],
+      isOdd: (row) => row.verdict === "disturbed",
+    },
+    throttling: {
+      title: "Quotas and throttling",
+      columns: ["exclusive CPUs", "limit", "throttled in"],
+      cells: (row) => [row.exclusive || "–", limitOf(row),
+        row.throttled_percent === null ? "–" : row.throttled_percent + " % of the periods"],
+      isOdd: (row) => Boolean(row.exclusive) && row.limit_cpus !== null,
+    },
+  };
+
+  function limitOf(row) {
+    if (row.limit_cpus === null) return "none";
+    const quota = row.quota_us === null || row.period_us === null ? ""
+      : ": " + row.quota_us / 1000 + " ms in each " + row.period_us / 1000 + " ms";
+    return row.limit_cpus + " CPUs" + quota + (row.limit_of ? ", of the " + row.limit_of : "");
+  }
+
+  function ofLooks(looks) {
+    return Object.keys(looks).filter((name) => Object.hasOwn(LOOKS, name)).flatMap((name) => {
+      const { title, columns, cells, isOdd } = LOOKS[name];
+      const look = looks[name];
+      const over = !look.is_measured ? "not measured" : look.seconds === null ? "since each cgroup was made"
+        : "in " + look.seconds + " s";
+      const head = make("h4", "", title + " (" + over + ")");
+      if (!look.containers.length) {
+        const none = name === "isolation" ? "No container has exclusive CPUs." : "No container has a quota.";
+        return look.is_measured ? [head, make("p", "dim", none)] : [head];
+      }
+      const table = make("table", "looks");
+      table.append(make("thead", "", make("tr", "", ...["container", ...columns].map((text) => header("col", text)))));
+      const body = table.appendChild(make("tbody", ""));
+      for (const row of look.containers) {
+        const odd = isOdd(row) ? "odd" : "";
+        body.append(make("tr", odd, header("row", row.container), ...cells(row).map((text) => make("td", "", text))));
+      }
+      const more = look.left_out ? make("p", "dim", "And " + look.left_out + " more.") : "";
+      return [head, wide(table, title), ...(more ? [more] : [])];
+    });
   }
 
   // For those who hear the page.

@@ -155,10 +155,10 @@ def _drop_ins(tree: Tree, directory: str) -> list[str]:
     return [directory.rstrip("/") + path[len(here.rstrip("/")) :] for path in found]
 
 
-def merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def merged(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
     """A JSON merge patch (RFC 7396): mappings are merged, a null removes, all else is replaced."""
-    result = dict(one)
-    for name, value in other.items():
+    result = dict(base)
+    for name, value in overlay.items():
         before = result.get(name)
         if value is None:
             result.pop(name, None)

@@ -113,11 +113,11 @@ class Managers(PodHandler):
         """Whether a pod may run; it has its CPUs then."""
         if MIRROR in pod["metadata"].get("annotations", {}):
             return None  # of a static pod that runs already
-        one = pod_from_manifest(pod)
+        admitted = pod_from_manifest(pod)
         with self._lock:
-            if self._untold.pop(one.uid, None):
-                self._manager.delete(one.uid)
-            refusal = self._fits(one) or self._given(one)
+            if self._untold.pop(admitted.uid, None):
+                self._manager.delete(admitted.uid)
+            refusal = self._fits(admitted) or self._given(admitted)
             self._write()
         return refusal
 

@@ -40,8 +40,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         connection = self.connection
-        known = isinstance(connection, ssl.SSLSocket) and bool(connection.getpeercert())
-        if not (known or self.server.anonymous):
+        is_identified = isinstance(connection, ssl.SSLSocket) and bool(connection.getpeercert())
+        if not (is_identified or self.server.anonymous):
             self._answer(401, "Unauthorized")
         elif self.path not in self.server.answers:
             self._answer(404, "404 page not found\n")

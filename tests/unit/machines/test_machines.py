@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of tests/machines: shapes of machines, and the files and texts that are written for them."""
+
 from __future__ import annotations
 
 import os
@@ -23,7 +25,7 @@ from ansible_collections.kubenode.cpu_manager.tests import machines
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets, shapes
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import kernel_mask, write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import kernel_mask, write_machine, write_tree
 
 # --- names -------------------------------------------------------------------------------------------
 
@@ -237,8 +239,7 @@ MISSING = [
 
 
 def test_tree(tmp_path: Path) -> None:
-    shape = parse_name("2s1n2c2t+memory1+nodes0-1,4+offline3+isolated2")
-    write_tree(shape.topology(), tmp_path, shape.whole())
+    write_machine(tmp_path, "2s1n2c2t+memory1+nodes0-1,4+offline3+isolated2")
     system = tmp_path / "sys/devices/system"
     assert {name: (system / name).read_text(encoding="ascii") for name in FILES} == {
         name: text + "\n" for name, text in FILES.items()
@@ -270,16 +271,14 @@ def test_old_kernel(tmp_path: Path) -> None:
     [("2c2t", "1", "on"), ("2c", "0", "notsupported"), ("2c2t+offline2-3", "0", "off"), ("2c2t+offline2", "1", "on")],
 )
 def test_smt(tmp_path: Path, name: str, active: str, control: str) -> None:
-    shape = parse_name(name)
-    write_tree(shape.topology(), tmp_path, shape.whole())
+    write_machine(tmp_path, name)
     smt = tmp_path / "sys/devices/system/cpu/smt"
     assert (smt / "active").read_text(encoding="ascii") == active + "\n"
     assert (smt / "control").read_text(encoding="ascii") == control + "\n"
 
 
 def test_cpu_0_offline_has_a_switch(tmp_path: Path) -> None:
-    shape = parse_name("2c+offline0")
-    write_tree(shape.topology(), tmp_path, shape.whole())
+    write_machine(tmp_path, "2c+offline0")
     assert (tmp_path / "sys/devices/system/cpu/cpu0/online").read_text(encoding="ascii") == "0\n"
 
 
@@ -311,8 +310,8 @@ def test_command_with_containers(tmp_path: Path, capsys: pytest.CaptureFixture[s
     logs = {name[-68:-4]: name[:-69] for name in os.listdir(tmp_path / "node/var/log/containers")}
     assert sorted(logs.values()) == ["web-0_shop_app", "web-0_shop_log"]
     held = {
-        logs.get(one.id, "sandbox"): (one.pod_uid, str(found.read_set(one.path, "cpuset.cpus")))
-        for one in Kubepods(found).containers().values()
+        logs.get(container.id, "sandbox"): (container.pod_uid, str(found.read_set(container.path, "cpuset.cpus")))
+        for container in Kubepods(found).containers().values()
     }
     assert held == {
         "sandbox": ("uid-1", ""),

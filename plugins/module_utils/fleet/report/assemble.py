@@ -134,10 +134,15 @@ def _node(result: Result, terms: Terms, groups: Groups) -> dict[str, Any]:
     if answer["status"] in (FAILED, UNREACHABLE):
         message = seen["message"] or "the node gave no reason"
         return _empty_node(result.host, answer["status"], message, result.looked_at)
-    findings = findings_of(seen, answer, result.running)
+    findings = findings_of(seen, answer, result.running, result.looks)
     waive(findings, result.waivers, time_of(terms.made)[:10])
     state = _state(seen["status"], findings)
-    message = ""
+    message, more = "", {}
+    if result.looks and seen["status"] != NO_KUBELET:
+        # Imported here: most reports have no looks.
+        from .looks import shown_looks
+
+        more["looks"] = shown_looks(result.looks)
     if terms.max_age is not None and terms.made - seconds_of(result.looked_at) > terms.max_age:
         state, message = STALE, "the newest result of this node is of %s" % result.looked_at
     return {
@@ -148,6 +153,7 @@ def _node(result: Result, terms: Terms, groups: Groups) -> dict[str, Any]:
         **{name: seen[name] for name in ("actions", "refusals", "elsewhere", "containers")},
         "pools": _pools(mapping(answer.get("cpus"))),
         "owners": [_owner(owner) for owner in map(mapping, items(answer.get("owners")))],
+        **more,
     }
 
 

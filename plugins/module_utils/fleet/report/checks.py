@@ -10,44 +10,18 @@ is once it was released.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from .check import DANGER, NOTE, SEVERITIES, VARIABLE, WARNING, Check
+from .look_checks import NOTES, WARNINGS
 
-# The kubelet does not start, or will not start again.
-DANGER = "danger"
-# The node is not as wanted.
-WARNING = "warning"
-# What is worth knowing, and no difference from what is wanted.
-NOTE = "note"
-SEVERITIES = (DANGER, WARNING, NOTE)
+__all__ = ["CHECKS", "DANGER", "NOTE", "SEVERITIES", "WARNING", "Check", "check_of_subject"]
 
-# The place of the variable of the role kubelet that the finding is about.
-_VARIABLE = "{variable}"
 _ROLLOUT = (
-    "Run the playbook kubenode.cpu_manager.rollout on the node, or set %s to the value that was found." % _VARIABLE
+    "Run the playbook kubenode.cpu_manager.rollout on the node, or set %s to the value that was found." % VARIABLE
 )
 _RESTART = (
     "Restart the kubelet. Drain the node first if the CPU manager's policy, its options, or the reserved CPUs changed."
 )
 _REPAIR = "Run the playbook kubenode.cpu_manager.repair on the node."
-
-
-class Check(NamedTuple):
-    """One check. title: what a finding of it says, in one sentence. why: what it means for the node."""
-
-    id: str
-    severity: str
-    title: str
-    why: str
-    remedy: str
-    # The subjects of drift that are findings of it; one that ends in a space is a beginning.
-    subjects: tuple[str, ...] = ()
-
-    def remedy_for(self, subject: str = "") -> str:
-        """What to do about a finding, with the name of the variable where the subject is a setting."""
-        is_setting = subject in self.subjects and _VARIABLE in self.remedy
-        variable = "kubelet_" + subject if is_setting else "the variable of the role kubelet"
-        return self.remedy.replace(_VARIABLE, variable)
-
 
 _ALL = (
     # --- danger ---------------------------------------------------------------------------------------
@@ -221,6 +195,7 @@ _ALL = (
         "Something that the message names would make the change harmful or without effect.",
         "Do what the message says.",
     ),
+    *WARNINGS,
     # --- notes ----------------------------------------------------------------------------------------
     Check(
         "reservation-splits-cores",
@@ -369,6 +344,7 @@ _ALL = (
         "Its next run writes the files anew: without the same settings there, the change is lost.",
         "Give that system the same settings; the report has them in its form.",
     ),
+    *NOTES,
     Check(
         "noted",
         NOTE,

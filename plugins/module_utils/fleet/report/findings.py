@@ -16,7 +16,8 @@ from typing import Any, Iterator, Mapping, Sequence
 from ...errors import InputError
 from ...kubelet.settings import SETTINGS
 from .answers import NO_KUBELET
-from .checks import CHECKS, NOTE, SEVERITIES, Check, check_of_subject
+from .check import LOOKS, NOTE, SEVERITIES, Check
+from .checks import CHECKS, check_of_subject
 from .texts import items, line, mapping, text
 from .times import check_date
 from .ways import meaning_of
@@ -30,11 +31,13 @@ _TOLD_BY_ROWS = frozenset(("configuration", "start"))
 _KINDS_OF_ROWS = frozenset(("configuration", "would_not_start"))
 
 
-def findings_of(view: Mapping[str, Any], answer: Mapping[str, Any], running: Mapping[str, Any]) -> list[dict[str, Any]]:
+def findings_of(
+    view: Mapping[str, Any], answer: Mapping[str, Any], running: Mapping[str, Any], looks: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     """The findings of one node, the worst first.
 
     view: what answers.view() gives of the answer. running: {setting: value} as the running kubelet has them, empty
-    where it was not read.
+    where it was not read. looks: {one of LOOKS: what the node answered}, without those that were not wanted.
     """
     if view["status"] == NO_KUBELET:
         return list(_of_notes(answer))
@@ -45,6 +48,10 @@ def findings_of(view: Mapping[str, Any], answer: Mapping[str, Any], running: Map
     if view["elsewhere"]:
         elsewhere = view["elsewhere"]
         found.append(_finding("settings-elsewhere", line(elsewhere["name"]), text=elsewhere["why"]))
+    if looks:
+        # A look reads the same files again, and may have the same notes.
+        told = {(finding["check"], finding["text"]) for finding in found}
+        found += [finding for finding in _of_looks(looks) if (finding["check"], finding["text"]) not in told]
     return sorted(found, key=lambda finding: SEVERITIES.index(finding["severity"]))
 
 
@@ -75,6 +82,24 @@ def _of_rows(view: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         # With the settings that it has now, the kubelet takes the file.
         check_id = check_id if row["refused_now"] else _OUTDATED.get(check_id, check_id)
         yield _finding(check_id, subject, row["remedy"], **values)
+
+
+def _of_looks(looks: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A node may be hostile: a look has findings of its own checks only."""
+    for look in LOOKS:
+        if look not in looks:
+            continue
+        answer = mapping(looks[look])
+        if answer.get("failed") or not answer:
+            yield _finding(look + "-unmeasured", text=text(answer.get("msg") or "the node gave no reason"))
+            continue
+        for found in map(mapping, items(answer.get("findings"))):
+            check = CHECKS.get(str(found.get("check")))
+            values = {name: text(found.get(name, "")) for name in ("wanted", "found")}
+            check_id = "noted" if check is None or check.look != look else check.id
+            subject, remedy = line(found.get("subject", "")), text(found.get("remedy", ""))
+            yield _finding(check_id, subject, remedy, source=look + "_info", **values)
+        yield from _of_notes(answer)
 
 
 def _of_notes(answer: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

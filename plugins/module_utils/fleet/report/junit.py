@@ -52,18 +52,18 @@ class _Suite(NamedTuple):
 def junit(report: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """The XML in pieces, each a text of at most one node; they are written as UTF-8.
 
-    checks: {id: {"severity", "title"}} of all checks that there are; each that is no note is a case of each node.
-    A finding that counts is a failure, a waived one is skipped, and notes are the output of the suite. All is skipped
-    where there is no kubelet; a node of which nothing can be said today has one case alone, with an error.
+    checks: {id: {"severity", "title", "look"}} of all checks that there are; each that is no note is a case of each
+    node. A finding that counts is a failure, a waived one is skipped, and notes are the output of the suite. All is
+    skipped where there is no kubelet, and a check of a look where the node was not looked at so. A node of which
+    nothing can be said today has one case alone, with an error.
     """
     titles = {check: about["title"] for check, about in checks.items()}
-    passed = tuple(_Case(check) for check, about in checks.items() if about["severity"] != NOTE)
-    skipped = tuple(_Case(case.name, SKIPPED, "", NO_KUBELET) for case in passed)
+    usual = _Usual(checks)
     suites = [
         _Suite(
             node["host"],
             node["looked_at"] or report["made"],
-            _cases(node, skipped if node["state"] == NO_KUBELET else passed, titles),
+            _cases(node, usual.cases(node), titles),
             [finding for finding in node["findings"] if finding["severity"] == NOTE],
         )
         for node in report["nodes"]
@@ -75,11 +75,11 @@ def junit(report: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) ->
     totals = _totals((case for suite in suites for case in suite.cases), ("tests", "failures", "errors"))
     yield "<testsuites name=%s %s>\n" % (_attribute(report["title"]), totals)
     # Of most nodes there is nothing to say: their cases are made only once, with a mark in place of the name.
-    usual = {cases: (_totals(cases), _cases_text(cases, _MARK)) for cases in (passed, skipped)}
+    texts = {id(cases): (_totals(cases), _cases_text(cases, _MARK)) for cases in usual.kinds.values()}
     for suite in suites:
         name = _attribute(suite.name)
-        if suite.cases is passed or suite.cases is skipped:
-            totals, body = usual[suite.cases]
+        if id(suite.cases) in texts:
+            totals, body = texts[id(suite.cases)]
             body = body.replace(_MARK, name)
         else:
             totals, body = _totals(suite.cases), _cases_text(suite.cases, name)
@@ -92,6 +92,34 @@ def junit(report: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) ->
 
 
 # --- cases --------------------------------------------------------------------------------------------
+
+
+class _Usual:
+    """The cases of nodes on which nothing was found. kinds: they are the same for most nodes, and made only once."""
+
+    def __init__(self, checks: Mapping[str, Mapping[str, Any]]) -> None:
+        self._checks = {check: about.get("look", "") for check, about in checks.items() if about["severity"] != NOTE}
+        self.kinds: dict[Any, Sequence[_Case]] = {}
+
+    def cases(self, node: Mapping[str, Any]) -> Sequence[_Case]:
+        """Those of this node."""
+        looks = {name: bool(look["is_measured"]) for name, look in node.get("looks", {}).items()}
+        kind = NO_KUBELET if node["state"] == NO_KUBELET else tuple(looks.items())
+        if kind not in self.kinds:
+            self.kinds[kind] = tuple(
+                _Case(check, SKIPPED, "", why) if why else _Case(check)
+                for check, why in ((check, self._why_not(kind, look, looks)) for check, look in self._checks.items())
+            )
+        return self.kinds[kind]
+
+    @staticmethod
+    def _why_not(kind: Any, look: str, looks: Mapping[str, bool]) -> str:
+        """Why a check says nothing of a node; empty where it does."""
+        if kind == NO_KUBELET:
+            return NO_KUBELET
+        if not look or looks.get(look):
+            return ""
+        return "%s could not be measured" % look if look in looks else "not applicable: not looked at %s" % look
 
 
 def _cases(node: Mapping[str, Any], usual: Sequence[_Case], titles: Mapping[str, str]) -> Sequence[_Case]:

@@ -16,17 +16,23 @@ _MODE = 0o644
 
 
 def put_file(path: str, parts: Iterable[str]) -> None:
-    """Write a text to `path`, whole or not at all; its directory is made where there is none.
+    """Write a text to `path`, as put_bytes() does."""
+    # Half a character, as JSON may have it, is no UTF-8.
+    put_bytes(path, (part.encode("utf-8", "backslashreplace") for part in parts))
 
-    A reader sees the old or the new text. A link in the place of the file is replaced, not followed. Raises NodeError.
+
+def put_bytes(path: str, parts: Iterable[bytes]) -> None:
+    """Write a file to `path`, whole or not at all; its directory is made where there is none.
+
+    A reader sees the old or the new content. A link in the place of the file is replaced, not followed.
+    Raises NodeError.
     """
     temporary = "%s.%d~" % (path, os.getpid())
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
         try:
-            # Half a character, as JSON may have it, is no UTF-8.
-            with open(descriptor, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            with open(descriptor, "wb") as file:
                 file.writelines(parts)
             os.replace(temporary, path)
         except BaseException:

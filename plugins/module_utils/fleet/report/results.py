@@ -4,8 +4,9 @@
 
 """The result files of nodes: one for each node and look, so that a fleet can be looked at in parts.
 
-A file holds {"schema_version", "kind", "fleet", "host", "looked_at", "answer", "running", "waivers"}; its schema is
-docs/schema/node-1.json. `running` has the settings that the running kubelet reports, empty where it was not read.
+A file holds {"schema_version", "kind", "fleet", "host", "looked_at", "answer", "running", "waivers", "looks"}; its
+schema is docs/schema/node-1.json. `running` has the settings that the running kubelet reports, empty where it was not
+read; `looks` has what the node answered to each look that was wanted, by the names in LOOKS.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _SUFFIX = ".json"
 # More than the answer of any real node has, in bytes.
 LARGEST = 16 << 20
 # What Ansible adds to an answer. The arguments are in the inventory, and may be secret.
-_OF_ANSIBLE = frozenset(("invocation", "exception", "warnings", "deprecations", "ansible_facts", "changed"))
+OF_ANSIBLE = frozenset(("invocation", "exception", "warnings", "deprecations", "ansible_facts", "changed"))
 # Of a file's name; the system takes 255.
 _LONGEST_NAME = 200
 
@@ -43,6 +44,7 @@ class Result(NamedTuple):
     answer: Mapping[str, Any]
     running: Mapping[str, Any]
     waivers: Sequence[Any]
+    looks: Mapping[str, Any] = {}
 
 
 class Problem(NamedTuple):
@@ -69,14 +71,14 @@ def file_name(host: str) -> str:
 def write_result(directory: str, result: Result, fleet: str = "") -> str:
     """Write a result file below `directory`, whole or not at all. Returns its path. Raises NodeError."""
     path = os.path.join(directory, NODES, file_name(result.host))
-    answer = {name: value for name, value in result.answer.items() if name not in _OF_ANSIBLE and name[:1] != "_"}
+    answer = {name: value for name, value in result.answer.items() if name not in OF_ANSIBLE and name[:1] != "_"}
     content = {"schema_version": SCHEMA_VERSION, "kind": KIND, "fleet": fleet, **result._asdict()}
     try:
         text = _json({**content, "answer": answer})
     except WRONG as error:
         # A node may be hostile: what nobody can read again would make it a node without a result.
         answer = {"failed": True, "msg": "the answer of the node cannot be written: %s" % error}
-        text = _json({**content, "answer": answer, "running": {}})
+        text = _json({**content, "answer": answer, "running": {}, "looks": {}})
     put_file(path, [text, "\n"])
     return path
 
@@ -138,10 +140,13 @@ def read_result(path: str, fleet: str = "") -> Result:
         seconds_of(looked_at)
     except InputError as error:
         raise NodeError("does not say when the node was looked at", path, again) from error
-    answer, running, waivers = content.get("answer"), content.get("running", {}), content.get("waivers", [])
+    answer, waivers = content.get("answer"), content.get("waivers", [])
+    running, looks = content.get("running", {}), content.get("looks", {})
     if not isinstance(answer, dict) or not isinstance(running, dict) or not isinstance(waivers, list):
         raise NodeError("has no answer of the node", path, again)
-    return Result(host, str(looked_at), answer, running, waivers)
+    if not isinstance(looks, dict):
+        raise NodeError("has no answer of the node", path, again)
+    return Result(host, str(looked_at), answer, running, waivers, looks)
 
 
 def _parsed(path: str) -> Any:

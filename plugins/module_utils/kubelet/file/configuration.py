@@ -39,7 +39,7 @@ class Configuration:
 
     def origin(self, path: Sequence[str]) -> str | None:
         """Who gives what is at `path`; None where nobody does, and the kubelet takes its default."""
-        values: Any = self.values
+        values: object = self.values
         for key in path:
             if not isinstance(values, Mapping) or key not in values:
                 return None
@@ -88,7 +88,7 @@ class KubeletConfiguration(Configuration):
                 raise ConfigurationError(what, source, _OTHER_FILE)
         return cls(text, values, source, not root.duplicates and text.isascii() and not is_json(text))
 
-    def with_changes(self, changes: Mapping[tuple[str, ...], Any]) -> KubeletConfiguration:
+    def with_changes(self, changes: Mapping[tuple[str, ...], object]) -> KubeletConfiguration:
         """The configuration with each path set to its value, or gone when the value is REMOVE.
 
         A path is a tuple of keys: ("kubeReserved", "cpu"). A mapping as value is the whole mapping. A parent that is
@@ -122,7 +122,7 @@ class KubeletConfiguration(Configuration):
         return ConfigurationError(what, self.source, "change it by hand, or write these settings one to a line")
 
 
-def changed_values(configuration: Configuration, changes: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+def changed_values(configuration: Configuration, changes: Mapping[tuple[str, ...], object]) -> dict[str, Any]:
     """The values of the configuration after these changes. Raises as with_changes()."""
     wanted = deepcopy(configuration.values)
     for path in changes:
@@ -136,7 +136,7 @@ def changed_values(configuration: Configuration, changes: Mapping[tuple[str, ...
     return wanted
 
 
-def _set(values: dict[str, Any], path: tuple[str, ...], value: Any, source: str) -> None:
+def _set(values: dict[str, Any], path: tuple[str, ...], value: object, source: str) -> None:
     for depth, key in enumerate(path[:-1], 1):
         if values.get(key) is None:
             values[key] = {}
@@ -155,7 +155,7 @@ def _check_path(path: tuple[str, ...]) -> None:
         raise InputError("%s is not to be changed" % path[0])
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """The value in the plain types that a file gives back. Raises InputError for what no file can hold."""
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {_plain(key): _plain(member) for key, member in value.items()}

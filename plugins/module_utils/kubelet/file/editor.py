@@ -59,7 +59,7 @@ class _Editor:
         self.root = read_document(text)
         self.newline = "\r\n" if text.find("\r\n") + 1 == text.find("\n") > 0 else "\n"
 
-    def edited(self, path: Sequence[str], value: Any) -> str:
+    def edited(self, path: Sequence[str], value: object) -> str:
         anchor = self._checked(path, value)
         if anchor is not None:
             return _Editor(self._without_name(anchor)).edited(path, value)
@@ -77,7 +77,7 @@ class _Editor:
             )
         return self._with_value(mapping, mapping.members[key], value)
 
-    def _with_value(self, mapping: Node, member: Member, value: Any) -> str:
+    def _with_value(self, mapping: Node, member: Member, value: object) -> str:
         text, node = self.text, member.node
         space = {EMPTY: " ", ALONE: ": "}.get(node.style, "")
         if mapping.style == FLOW:
@@ -97,7 +97,7 @@ class _Editor:
 
     # --- places that are shared -----------------------------------------------------------------
 
-    def _checked(self, path: Sequence[str], value: Any) -> Anchor | None:
+    def _checked(self, path: Sequence[str], value: object) -> Anchor | None:
         """The value's own anchor, which no alias repeats. Raises ConfigurationError where others share the place."""
         name, start, end, node = ".".join(path), self.root.start, self.root.start, self.root
         for depth, key in enumerate(path, 1):
@@ -140,7 +140,7 @@ class _Editor:
 
     # --- block mappings --------------------------------------------------------------------------
 
-    def _with_new(self, mapping: Node, key: str, value: Any) -> str:
+    def _with_new(self, mapping: Node, key: str, value: object) -> str:
         column = self._column(mapping.start)
         lines = self._member(key, value, column)
         before = _predecessor(mapping, key)
@@ -157,7 +157,7 @@ class _Editor:
         end = self._end_of_lines(member, self._column(mapping.start))
         return self.text[: self._line_start(member.start)] + self.text[end:]
 
-    def _member(self, key: str, value: Any, column: int) -> list[str]:
+    def _member(self, key: str, value: object, column: int) -> list[str]:
         start = " " * column + self._scalar(key, PLAIN) + ":"
         if _is_inline(value):
             return [start + " " + self._scalar(value, PLAIN)]
@@ -194,7 +194,7 @@ class _Editor:
 
     # --- flow mappings, JSON among them ----------------------------------------------------------
 
-    def _with_new_in_flow(self, mapping: Node, key: str, value: Any) -> str:
+    def _with_new_in_flow(self, mapping: Node, key: str, value: object) -> str:
         first = next(iter(mapping.members.values()))
         entry = "%s:%s%s" % (self._flow(key, PLAIN), self._space(mapping), self._flow(value, PLAIN, mapping))
         if self._is_spread(mapping):
@@ -227,7 +227,7 @@ class _Editor:
         first = next(iter(mapping.members.values()))
         return "" if self.json and self.text[first.colon : first.node.start] == "" else " "
 
-    def _flow(self, value: Any, style: str, mapping: Node | None = None) -> str:
+    def _flow(self, value: object, style: str, mapping: Node | None = None) -> str:
         """The value in flow style; in JSON, spread over lines as the members of `mapping` are."""
         if self.json:
             return self._json(value, mapping)
@@ -237,7 +237,7 @@ class _Editor:
             return "[%s]" % ", ".join(self._flow(item, PLAIN) for item in value)
         return self._scalar(value, style, "[%s]")
 
-    def _json(self, value: Any, mapping: Node | None) -> str:
+    def _json(self, value: object, mapping: Node | None) -> str:
         if mapping is None or not self._is_spread(mapping):
             space = self._space(mapping or self.root)
             return json.dumps(value, ensure_ascii=False, separators=("," + space, ":" + space))
@@ -250,7 +250,7 @@ class _Editor:
 
     # --- scalars ---------------------------------------------------------------------------------
 
-    def _scalar(self, value: Any, style: str, around: str = "- %s") -> str:
+    def _scalar(self, value: object, style: str, around: str = "- %s") -> str:
         """A scalar or an empty collection. A text is plain if it reads back as itself, else quoted."""
         if value is None:
             return "null"
@@ -284,11 +284,11 @@ class _Editor:
 def _is_in_the_way(mapping: Node, key: str, is_last: bool, is_removed: bool) -> bool:
     """Whether the merge key of a mapping gives a key that is to be changed, or has no place for others beside it."""
     merged = mapping.merge.node.value if mapping.merge else {}
-    is_given = any(key in one for one in (merged if isinstance(merged, list) else [merged]))
+    is_given = any(key in mapping for mapping in (merged if isinstance(merged, list) else [merged]))
     return (is_last and mapping.style == FLOW) or (is_given and (is_removed or key not in mapping.members))
 
 
-def _is_inline(value: Any) -> bool:
+def _is_inline(value: object) -> bool:
     return not (isinstance(value, (dict, list)) and value)
 
 
@@ -304,7 +304,7 @@ def _reads_back(around: str, written: str, value: str) -> bool:
 def _predecessor(mapping: Node, key: str) -> str | None:
     """The key behind which a new one goes: by the alphabet where the keys are in its order, else the last."""
     keys = list(mapping.members)
-    smaller = [other for other in keys if other < key] if keys == sorted(keys) else keys
+    smaller = [name for name in keys if name < key] if keys == sorted(keys) else keys
     return smaller[-1] if smaller else None
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 from .nodes import FLOW, PLAIN, Duplicate, Member, Node, ReadError, YAMLError
 
@@ -92,9 +91,9 @@ class _Reader:
         return space.end() if space else at
 
 
-def _joined(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _joined(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Of a key that is there twice, Go decodes the one into the other."""
-    members: dict[str, Any] = {}
+    members: dict[str, object] = {}
     for key, value in pairs:
         if key in members and None in (value, members[key]) and value != members[key]:
             raise ReadError("the key %r is there twice, once with a null; remove one of the two" % key)
@@ -102,10 +101,10 @@ def _joined(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _join(one: Any, other: Any) -> Any:
-    if not isinstance(one, dict) or not isinstance(other, dict):
-        return other
-    return {**one, **{key: _join(one[key], value) if key in one else value for key, value in other.items()}}
+def _join(first: object, second: object) -> object:
+    if not isinstance(first, dict) or not isinstance(second, dict):
+        return second
+    return {**first, **{key: _join(first[key], value) if key in first else value for key, value in second.items()}}
 
 
 class _ConstantError(Exception):

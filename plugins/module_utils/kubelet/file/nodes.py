@@ -132,6 +132,6 @@ def resolve(text: str) -> Any:
     return text
 
 
-def as_json(value: Any) -> Any:
+def as_json(value: object) -> Any:
     """The value that JSON has: a number without a fraction is an integer."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < LARGE else value

@@ -20,19 +20,19 @@ class _Remove:
 REMOVE = _Remove()
 
 
-def value_at(values: Any, path: Sequence[str]) -> Any:
+def value_at(values: object, path: Sequence[str]) -> Any:
     """What is at a path of keys; None where there is nothing, or no mapping on the way."""
     for key in path:
         values = values.get(key) if isinstance(values, Mapping) else None
     return values
 
 
-def same(one: Any, other: Any) -> bool:
+def same(left: Any, right: Any) -> bool:
     """True when two values are equal and of the same types: 1, 1.0 and True differ."""
-    if type(one) is not type(other):
+    if type(left) is not type(right):
         return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)

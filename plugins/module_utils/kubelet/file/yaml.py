@@ -195,7 +195,7 @@ class _Reader:
 
     def _flow_sequence(self) -> Node:
         start = self.at
-        items: list[Any] = []
+        items: list[object] = []
         while self._more_in_flow("]", bool(items)):
             items.append(self._flow_or_scalar(_FLOW_PLAIN).value)
         return Node(items, start, self.at, FLOW, {})
@@ -240,7 +240,7 @@ def _key(written: str, members: dict[str, Member]) -> str:
     return key
 
 
-def _plain(text: str) -> Any:
+def _plain(text: str) -> object:
     try:
         value = resolve(text)
     except OverflowError:

@@ -10,7 +10,7 @@ Source: pkg/features/kube_features.go and k8s.io/component-base/featuregate (fea
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Iterator, Mapping, NamedTuple
+from typing import Iterator, Mapping, NamedTuple
 
 from ...policy.options import ALPHA_GATE, BETA_GATE, MANAGER_BETA_GATE
 from .lives import ALPHA, BETA, NEVER, OWN_LIVES, Life, read_life
@@ -88,12 +88,12 @@ GATES = _AllGates()
 class Gates:
     """The feature gates of one configuration, as the kubelet 1.`minor` takes them."""
 
-    def __init__(self, values: Mapping[str, Any], minor: int) -> None:
+    def __init__(self, values: Mapping[str, object], minor: int) -> None:
         self.values = values
         self.minor = minor
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], minor: int) -> Gates:
+    def of(cls, values: Mapping[str, object], minor: int) -> Gates:
         """Those of a configuration with these values."""
         gates = values.get("featureGates")
         return cls(gates if isinstance(gates, Mapping) else {}, minor)

@@ -236,29 +236,31 @@ _WANTS = "/etc/systemd/system/multi-user.target.wants/%s.service"
 
 def running_distribution(command_line: str) -> Distribution | None:
     """Whose kubelet runs with this command line; None where it is of nobody here."""
-    return next((known for known in DISTRIBUTIONS if re.search(_sign_of(known), command_line)), None)
+    return next(
+        (distribution for distribution in DISTRIBUTIONS if re.search(_sign_of(distribution), command_line)), None
+    )
 
 
-def _sign_of(known: Distribution) -> str:
-    return known.sign or r"--config[= ]%s( |$)" % re.escape(known.config_path or "")
+def _sign_of(distribution: Distribution) -> str:
+    return distribution.sign or r"--config[= ]%s( |$)" % re.escape(distribution.config_path or "")
 
 
 def installed_distribution(tree: Tree) -> Distribution | None:
     """Whose files are on this node; None where none of those here."""
     os_id = _os_id(tree)
-    for known in DISTRIBUTIONS:
-        if os_id is not None and known.os_id == os_id:
-            return known
-        if any(tree.exists(mark) for mark in marks_of(known)):
-            return known
+    for distribution in DISTRIBUTIONS:
+        if os_id is not None and distribution.os_id == os_id:
+            return distribution
+        if any(tree.exists(mark) for mark in marks_of(distribution)):
+            return distribution
     return None
 
 
-def marks_of(known: Distribution) -> tuple[str, ...]:
+def marks_of(distribution: Distribution) -> tuple[str, ...]:
     """The files and directories of which one shows a distribution."""
-    if known.marks or known.os_id or known.config_path is None:
-        return known.marks
-    return (known.config_path,)
+    if distribution.marks or distribution.os_id or distribution.config_path is None:
+        return distribution.marks
+    return (distribution.config_path,)
 
 
 def _os_id(tree: Tree) -> str | None:

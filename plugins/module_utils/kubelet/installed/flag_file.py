@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Callable, Iterable, Iterator, Sequence, Tuple
+from typing import Callable, Iterable, Iterator, Sequence, Tuple
 
 from .flags import END_OF_FLAGS, NAMES, split_flags
 
@@ -210,7 +210,7 @@ def kubelet_args(texts: Iterable[str]) -> list[list[str]]:
     return lists
 
 
-def _kubelet_arg_members(text: str) -> Iterator[tuple[str, Any]]:
+def _kubelet_arg_members(text: str) -> Iterator[tuple[str, object]]:
     # Imported here: of the distributions only these two have YAML around their flags.
     from ..file.document import is_json, read_document
 

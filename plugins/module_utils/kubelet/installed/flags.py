@@ -107,20 +107,20 @@ def _is_switch(name: str) -> bool:
 
 def path_of(given: Sequence[Given], name: str) -> str | None:
     """What the last flag of this name gives."""
-    return next((one.value for one in reversed(given) if one.name == name and one.value), None)
+    return next((flag.value for flag in reversed(given) if flag.name == name and flag.value), None)
 
 
 def values_of(given: Iterable[Given]) -> dict[str, Any]:
     """The fields that the flags give, as a KubeletConfiguration has them. Raises InputError."""
     values: dict[str, Any] = {}
-    for one in given:
-        if one.name in FLAGS:
-            field, form = FLAGS[one.name]
+    for flag in given:
+        if flag.name in FLAGS:
+            field, form = FLAGS[flag.name]
             try:
                 # The last one counts, and members add up.
-                value = _READERS[form](one.value)
+                value = _READERS[form](flag.value)
             except InputError as error:
-                raise InputError("%s in %s: %s" % (one.name, one.source, error)) from error
+                raise InputError("%s in %s: %s" % (flag.name, flag.source, error)) from error
             if field in values and isinstance(value, dict):
                 values[field] = {**values[field], **value}
             elif field in values and isinstance(value, list):
@@ -137,7 +137,7 @@ def arguments_for(field: str, value: Any) -> list[str]:
     if form == PAIR:
         return ["%s=%s=%s" % (name, key, text) for key, text in value.items()]
     if form == MEMORY:
-        return ["%s=%d:%s" % (name, one["numaNode"], _pairs(one["limits"])) for one in value]
+        return ["%s=%d:%s" % (name, reservation["numaNode"], _pairs(reservation["limits"])) for reservation in value]
     if form in (MAP, THRESHOLDS, GATES):
         texts = {key: _text(item) for key, item in value.items()}
         return [name + "=" + _pairs(texts, "<" if form == THRESHOLDS else "=")] if value else []
@@ -146,11 +146,11 @@ def arguments_for(field: str, value: Any) -> list[str]:
     return ["%s=%s" % (name, _text(value))]
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _pairs(texts: Mapping[str, Any], sign: str = "=") -> str:
+def _pairs(texts: Mapping[str, object], sign: str = "=") -> str:
     return ",".join("%s%s%s" % (key, sign, text) for key, text in texts.items())
 
 
@@ -161,7 +161,7 @@ def _read_number(text: str) -> int:
         raise InputError("found %r, expected a number" % text) from None
 
 
-def _read_switch(text: str) -> Any:
+def _read_switch(text: str) -> object:
     return BOOLEANS.get(text, text)
 
 
@@ -185,7 +185,7 @@ def _read_map(text: str, sign: str = "=") -> dict[str, str]:
     return pairs
 
 
-def _read_memory(text: str) -> list[dict[str, Any]]:
+def _read_memory(text: str) -> list[dict[str, object]]:
     reserved = []
     for part in text.split(";") if text else ():
         node, _colon, limits = part.partition(":")

@@ -17,58 +17,60 @@ from .flags import END_OF_FLAGS, Given, read_flags
 from .unit import unit_command
 
 
-def find_flags(tree: Tree, known: Distribution, arguments: Sequence[str], pid: int | None) -> list[Given]:
+def find_flags(tree: Tree, distribution: Distribution, arguments: Sequence[str], pid: int | None) -> list[Given]:
     """The flags of a distribution's kubelet that was started with these arguments, none where that is not known.
 
     pid: of the one that runs. Raises NodeError for a file that cannot be read.
     """
     told = "its command line" if pid is None else "the command line of process %d" % pid
     from_files = [
-        one
-        for file in known.flag_files
+        flag
+        for file in distribution.flag_files
         if file.form == KUBELET_ARG or tree.exists(file.path)
-        for one in _file_flags(tree, file.path, file.form)
+        for flag in _file_flags(tree, file.path, file.form)
     ]
     # MicroK8s' command line names the file alone.
-    if known.place == FLAGS:
+    if distribution.place == FLAGS:
         return from_files
-    service = service_of(tree, known)
-    if known.has_kubelet_args:
+    service = service_of(tree, distribution)
+    if distribution.has_kubelet_args:
         # k3s and RKE2 give their kubelet what their files say, and then what they were given themselves. Of k3s that
         # cannot be seen, and RKE2's kubelet is another process.
         given = from_files + read_flags(_kubelet_args_of(unit_command(tree, service) or arguments), _unit(service))
-        names = {one.name for one in given}
+        names = {flag.name for flag in given}
         # What else a running kubelet has it will be given again.
         others = read_flags(arguments, told) if pid is not None and _is_kubelet(arguments) else []
-        return [one for one in others if one.name not in names] + given
+        return [flag for flag in others if flag.name not in names] + given
     if not arguments:
         arguments, told = unit_command(tree, service), _unit(service)
         if not _is_kubelet(arguments):
             return from_files
     # The files show where a flag comes from.
-    sources = {(one.name, one.value): one.source for one in from_files}
-    return [one._replace(source=sources.get((one.name, one.value), one.source)) for one in read_flags(arguments, told)]
+    sources = {(flag.name, flag.value): flag.source for flag in from_files}
+    return [
+        flag._replace(source=sources.get((flag.name, flag.value), flag.source)) for flag in read_flags(arguments, told)
+    ]
 
 
-def find_words(tree: Tree, known: Distribution, arguments: Sequence[str]) -> list[str]:
+def find_words(tree: Tree, distribution: Distribution, arguments: Sequence[str]) -> list[str]:
     """All words that follow the program on the command line of a distribution's kubelet, as far as they can be seen.
 
     arguments: what it was started with. Raises NodeError for a file that cannot be read.
     """
-    is_in_files = known.place == FLAGS or known.has_kubelet_args
+    is_in_files = distribution.place == FLAGS or distribution.has_kubelet_args
     if not is_in_files:
-        arguments = arguments or unit_command(tree, service_of(tree, known))
+        arguments = arguments or unit_command(tree, service_of(tree, distribution))
         if _is_kubelet(arguments):
             return list(arguments[1:])
     words = [
         word
-        for file in known.flag_files
+        for file in distribution.flag_files
         if file.form == KUBELET_ARG or tree.exists(file.path)
         for _source, some in _words_of_file(tree, file.path, file.form)
         for word in some
     ]
-    if known.has_kubelet_args:
-        words += _kubelet_args_of(unit_command(tree, service_of(tree, known)) or arguments)
+    if distribution.has_kubelet_args:
+        words += _kubelet_args_of(unit_command(tree, service_of(tree, distribution)) or arguments)
     if is_in_files and _is_kubelet(arguments):
         # What else a running kubelet has it will be given again.
         words = _without(arguments[1:], {word.partition("=")[0] for word in words}) + words
@@ -109,7 +111,7 @@ def _kubelet_args_of(arguments: Sequence[str]) -> list[str]:
 
 
 def _file_flags(tree: Tree, path: str, form: str) -> list[Given]:
-    return [one for file, words in _words_of_file(tree, path, form) for one in read_flags(words, file)]
+    return [flag for file, words in _words_of_file(tree, path, form) for flag in read_flags(words, file)]
 
 
 def _words_of_file(tree: Tree, path: str, form: str) -> list[tuple[str, list[str]]]:

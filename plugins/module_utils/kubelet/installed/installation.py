@@ -65,28 +65,32 @@ def find_installation(
     """
     process, notes = search_kubelet(tree) if search is None else search
     arguments = process.arguments if process is not None else tuple(command_line)
-    known = running_distribution(" ".join(arguments)) if arguments else installed_distribution(tree)
-    if known is None and not arguments and config_path is None:
+    distribution = running_distribution(" ".join(arguments)) if arguments else installed_distribution(tree)
+    if distribution is None and not arguments and config_path is None:
         return None
-    known = known or UNKNOWN
+    distribution = distribution or UNKNOWN
     flags: list[Given] = []
     named_path = config_dir = root = None
     pid = None if process is None else process.pid
-    if arguments or may_give_flags(tree, known):
+    if arguments or may_give_flags(tree, distribution):
         # Imported here: a node that neither runs a kubelet nor gives it flags is read faster without.
         from .flags import CONFIG, CONFIG_DIR, ROOT_DIR, path_of
         from .given_flags import find_flags
 
-        flags = find_flags(tree, known, arguments, pid)
+        flags = find_flags(tree, distribution, arguments, pid)
         named_path, config_dir, root = (path_of(flags, name) for name in (CONFIG, CONFIG_DIR, ROOT_DIR))
     # What k3s and RKE2 are given as --config and --config-dir they put into their own directory, where they have one.
-    if known.config_dir is not None and (known.has_kubelet_args or not arguments) and tree.exists(known.config_dir):
-        config_dir, named_path = known.config_dir, None if known.has_kubelet_args else named_path
+    if (
+        distribution.config_dir is not None
+        and (distribution.has_kubelet_args or not arguments)
+        and tree.exists(distribution.config_dir)
+    ):
+        config_dir, named_path = distribution.config_dir, None if distribution.has_kubelet_args else named_path
     return Installation(
-        known,
-        config_path or named_path or known.config_path,
+        distribution,
+        config_path or named_path or distribution.config_path,
         config_dir,
-        kubelet_root or _expanded(root) or known.kubelet_root,
+        kubelet_root or _expanded(root) or distribution.kubelet_root,
         tuple(flags),
         arguments,
         pid,
@@ -94,10 +98,10 @@ def find_installation(
     )
 
 
-def may_give_flags(tree: Tree, known: Distribution) -> bool:
+def may_give_flags(tree: Tree, distribution: Distribution) -> bool:
     """Whether there is a file that may give flags to a kubelet that does not run."""
-    places = [place for file in known.flag_files for place in (file.path, file.path + ".d")]
-    return any(tree.exists(place) for place in places) or has_unit(tree, service_of(tree, known))
+    places = [place for file in distribution.flag_files for place in (file.path, file.path + ".d")]
+    return any(tree.exists(place) for place in places) or has_unit(tree, service_of(tree, distribution))
 
 
 def _expanded(path: str | None) -> str | None:

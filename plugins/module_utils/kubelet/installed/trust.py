@@ -78,7 +78,7 @@ def _status(process: str, name: str) -> list[str]:
 
 def service_of(pid: int) -> str:
     """The known service, as systemd calls its unit, that a process belongs to; empty for none."""
-    units = {"%s.service" % service for known in DISTRIBUTIONS for service in known.services}
+    units = {"%s.service" % service for distribution in DISTRIBUTIONS for service in distribution.services}
     for groups in _cgroups(str(pid)):
         for depth, group in enumerate(groups):
             # A user's own manager is a service, and has services below it.

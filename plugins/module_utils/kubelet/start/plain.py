@@ -152,9 +152,9 @@ def _is_right(kind: Any, value: Any) -> bool:
     """Whether a value that is kept as it is is of this kind."""
     if kind in (TEXTS, SWITCHES):
         item = str if kind == TEXTS else bool
-        return isinstance(value, dict) and all(isinstance(one, item) for one in value.values())
+        return isinstance(value, dict) and all(isinstance(element, item) for element in value.values())
     if kind == LIST:
-        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+        return isinstance(value, list) and all(isinstance(element, str) for element in value)
     if kind == SWITCH:
         return isinstance(value, bool)
     return isinstance(value, str) and bool(value) and (kind == TEXT or (isinstance(kind, tuple) and value in kind))

@@ -61,7 +61,7 @@ def predict_fully(given: Given, host: Host) -> Prediction:
         before.append(_finding_of(late))
     odd = ignored_findings(loaded.ignored, minor)
     checked = checked._replace(before=[*odd, *before])
-    ignored = [finding for finding, one in zip(odd, loaded.ignored) if one.member.problem == UNKNOWN]
+    ignored = [finding for finding, entry in zip(odd, loaded.ignored) if entry.member.problem == UNKNOWN]
     unknown = [*checked.unknown, *(Unknown(doubt.reason, doubt.where) for doubt in command.doubts)]
     return Prediction(checked.findings, unknown, checked, values, ignored)
 
@@ -82,7 +82,7 @@ def _end_of_validation(findings: Sequence[Finding]) -> int:
     """The number of the findings until the kubelet begins to run."""
     from .checks.validation import CONTEXT
 
-    return max((number for number, one in enumerate(findings, 1) if one.context == CONTEXT), default=0)
+    return max((number for number, finding in enumerate(findings, 1) if finding.context == CONTEXT), default=0)
 
 
 def _refusal_by(check: Callable[[], None]) -> StartError | None:
@@ -117,4 +117,4 @@ def ignored_findings(ignored: Sequence[Ignored], minor: int) -> list[Finding]:
     # Imported here: nearly all files are in order.
     from .loading.ignored import finding_of
 
-    return [finding_of(one, minor) for one in ignored]
+    return [finding_of(entry, minor) for entry in ignored]

@@ -17,14 +17,12 @@ from ...cpuset import CPUSet
 from ...errors import CPUManagerError, NodeError, RefusedError, noted, option
 from ...kubelet.file.configuration import Configuration
 from ...kubelet.installed.distributions import CHECKPOINT_NAME, MEMORY_STATE_NAME
-from ...kubelet.placement import plan_files, touched_files
 from ...kubelet.settings import SETTINGS, differences, found_settings, needed_config, plan_settings
 from ...kubelet.start.finding import Finding, Unknown
 from ...kubelet.start.prediction import Prediction
 from ...state.config import CPUManagerConfig
 from ...state.verdict import readable
 from ...tree import OverlaidTree, Tree
-from ..checkpoint_plan import loss_error, plan_valid
 from ..drift import (
     BACK,
     CONFIGURATION,
@@ -40,7 +38,6 @@ from ..drift import (
 from ..memory_state import MemoryPlan, memory_loss_error
 from ..node import Node
 from ..prediction import predicted_starts
-from ..sources import read_sources
 from ..start_report import memory_plan, with_states
 from .journal import CHANGING, Journal, read_journal
 from .memory import with_memory_state
@@ -72,7 +69,7 @@ class Terms(NamedTuple):
     manage_service: bool = True
 
 
-def rollout_report(node: Node, wanted: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
+def rollout_report(node: Node, wanted: Mapping[str, object], terms: Terms) -> dict[str, Any]:
     """The plan of a node, as plain data; see the module rollout_info for its shape.
 
     What is found wrong and keeps the node from being changed is in `refusals`. Raises InputError and RefusedError for
@@ -88,7 +85,7 @@ def rollout_report(node: Node, wanted: Mapping[str, Any], terms: Terms) -> dict[
     if terms.change == ROLLBACK:
         plan = _rollback_plan(node, terms, last, journal, refusals)
     else:
-        plan = _rollout_plan(node, wanted, refusals)
+        plan = _rollout_plan(node, wanted, refusals, journal is not None)
     restarts = START_KUBELET in plan["actions"]
     is_dead = bool(plan["found_refusal"]) and _is_down(node, journal)
     drain = restarts and needs_drain(plan["actions"], plan["drift"]) and not is_dead
@@ -163,7 +160,9 @@ def _refusal(error: CPUManagerError, journal: Journal | None) -> dict[str, str]:
 # --- a rollout, or a repair: one without wanted settings ------------------------------------------------------
 
 
-def _rollout_plan(node: Node, wanted: Mapping[str, Any], refusals: list[CPUManagerError]) -> dict[str, Any]:
+def _rollout_plan(
+    node: Node, wanted: Mapping[str, object], refusals: list[CPUManagerError], is_interrupted: bool
+) -> dict[str, Any]:
     configuration, problem = node.found()
     observed, notes = node.observed(configuration)
     checkpoint = node.checkpoint()
@@ -182,23 +181,24 @@ def _rollout_plan(node: Node, wanted: Mapping[str, Any], refusals: list[CPUManag
         config = _config(starts.planned)
         planned = checkpoint
         if restarts and config is not None:
-            planned = plan_valid(checkpoint, config, discard=True).new
+            planned = _accepted_checkpoint(checkpoint, config)
             losses = _both_losses(node, checkpoint, config, memory)
         # The memory manager's state is gone by then, if it would be refused.
         prediction = with_states(node, starts.planned, planned, None)
         findings, unknown = list(prediction.findings), list(prediction.unknown)
         is_found = any(row["subject"] == START for row in answer["drift"])
         refusals += _start_refusals(findings, ", or " + BACK if is_found else "")
-        try:
-            files = [*planned_files(node, wanted), *node.state_paths]
-        except RefusedError as error:
-            refusals.append(error)
+        if restarts or is_interrupted:
+            try:
+                files = [*planned_files(node, wanted), *node.state_paths]
+            except RefusedError as error:
+                refusals.append(error)
     return {
         **answer,
         "notes": [*answer["notes"], *notes],
         "starts": answer["found"] is not None and not any(finding.fatal for finding in findings),
         "findings": [finding.to_dict() for finding in findings],
-        "unknown": [one.to_dict() for one in unknown],
+        "unknown": [doubt.to_dict() for doubt in unknown],
         "files": files,
         "kubelet": node.kubelet(configuration),
         "elsewhere": node.elsewhere(wanted),
@@ -235,8 +235,12 @@ def _start_refusals(findings: Iterable[Finding], more: str = "") -> list[CPUMana
     ]
 
 
-def planned_files(node: Node, wanted: Mapping[str, Any]) -> list[str]:
+def planned_files(node: Node, wanted: Mapping[str, object]) -> list[str]:
     """The files that a change of settings writes, as paths on the node. Raises RefusedError where it would not."""
+    # Imported here, as below: most nodes need no change.
+    from ...kubelet.placement import plan_files, touched_files
+    from ..sources import read_sources
+
     sources = read_sources(node)
     plan_files(sources, plan_settings(wanted, node.needed_configuration(), node.minor), wanted, node.minor)
     return [node.tree.node_path(path) for path in touched_files(sources, node.minor)]
@@ -289,7 +293,7 @@ def _rollback_plan(
     memory = memory_plan(after, starts.planned)
     then = with_memory_state(then, memory, memory.reason)
     config = _config(starts.planned)
-    planned = checkpoint if config is None else plan_valid(checkpoint, config, discard=True).new
+    planned = checkpoint if config is None else _accepted_checkpoint(checkpoint, config)
     prediction = with_states(after, starts.planned, planned, None)
     findings = prediction.findings
     refusals += _start_refusals(findings)
@@ -303,7 +307,7 @@ def _rollback_plan(
         "actions": [STOP_KUBELET, RESTORE_CONFIGURATION, *resets, START_KUBELET],
         "starts": not any(finding.fatal for finding in findings),
         "findings": [finding.to_dict() for finding in findings],
-        "unknown": [one.to_dict() for one in prediction.unknown],
+        "unknown": [doubt.to_dict() for doubt in prediction.unknown],
         "kubelet": plan["kubelet"] or after.kubelet(configuration),
         "elsewhere": after.elsewhere(found_settings(configuration)),
         "losses": [] if config is None else _both_losses(after, checkpoint, config, memory),
@@ -341,17 +345,26 @@ def _restored_rows(
     ]
 
 
-def _states(drift: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _states(drift: Iterable[Mapping[str, object]]) -> list[dict[str, Any]]:
     return [dict(row) for row in drift if row["subject"] in ("checkpoint", "memory_state")]
 
 
 # --- what both have --------------------------------------------------------------------------------------------
 
 
+def _accepted_checkpoint(checkpoint: bytes | None, config: CPUManagerConfig) -> bytes | None:
+    """What the checkpoint becomes where the kubelet would refuse it, whatever containers lose."""
+    from ..checkpoint_plan import plan_valid
+
+    return plan_valid(checkpoint, config, discard=True).new
+
+
 def _both_losses(
     node: Node, checkpoint: bytes | None, config: CPUManagerConfig, memory: MemoryPlan
 ) -> list[CPUManagerError]:
     """What containers that run would lose."""
+    from ..checkpoint_plan import loss_error, plan_valid
+
     errors = [
         loss_error(node.tree.path(node.checkpoint_path), plan_valid(checkpoint, config)),
         memory_loss_error(node.tree.path(node.memory_state_path), memory),
@@ -372,7 +385,7 @@ def _running_kubelet(node: Node) -> list[CPUManagerError]:
     ]
 
 
-def needs_drain(actions: Iterable[str], drift: Iterable[Mapping[str, Any]]) -> bool:
+def needs_drain(actions: Iterable[str], drift: Iterable[Mapping[str, object]]) -> bool:
     """Whether pods have to leave the node before its kubelet starts with the change.
 
     At its start a kubelet admits each running pod again: where the policy, its options, the reservation or the

@@ -28,11 +28,11 @@ def upgrade_report(node: Node, minor: int) -> dict[str, Any]:
 
     Raises NodeError where there is no kubelet.
     """
-    other = node.of_version(minor)
-    there = predict_start(other)
+    upgraded = node.of_version(minor)
+    there = predict_start(upgraded)
     # One note for both ways, where they say the same.
     notes = [*node.version_notes(), *version_notes(minor)]
-    content, lost = _written_by(other, there)
+    content, lost = _written_by(upgraded, there)
     if content is None:
         content = node.checkpoint()
     today = predict_configuration(node)
@@ -46,9 +46,9 @@ def upgrade_report(node: Node, minor: int) -> dict[str, Any]:
     }
 
 
-def _written_by(other: Node, prediction: Prediction) -> tuple[bytes | None, list[str]]:
+def _written_by(upgraded: Node, prediction: Prediction) -> tuple[bytes | None, list[str]]:
     """The checkpoint as that kubelet writes it, where it starts with the one that is there; and what is lost."""
-    old, config = other.checkpoint(), _config_of(prediction)
+    old, config = upgraded.checkpoint(), _config_of(prediction)
     if old is None or config is None or prediction.starts is False:
         return None, []
     try:
@@ -67,9 +67,9 @@ def _config_of(prediction: Prediction) -> CPUManagerConfig | None:
     return None if prediction.checked is None else prediction.checked.cpu_manager
 
 
-def _said(prediction: Prediction) -> dict[str, Any]:
+def _said(prediction: Prediction) -> dict[str, object]:
     return {
         "starts": prediction.starts,
         "findings": [finding.to_dict() for finding in prediction.findings],
-        "unknown": [one.to_dict() for one in prediction.unknown],
+        "unknown": [doubt.to_dict() for doubt in prediction.unknown],
     }

@@ -59,7 +59,7 @@ def compare(observed: Observed, policy_name: str | None, state: State | None) ->
     return Enforcement(drift, notes, bool(differing), _summary(observed, rows))
 
 
-def _summary(observed: Observed, rows: Sequence[Row]) -> dict[str, Any]:
+def _summary(observed: Observed, rows: Sequence[Row]) -> dict[str, object]:
     results = [row.result for row in rows] or [SKIPPED] * len(observed.running)
     return {
         "version": observed.version,
@@ -76,8 +76,8 @@ def _summary(observed: Observed, rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _name(one: Row | Running, container: str | None) -> str:
-    return "%s/%s" % (one.pod or one.pod_uid, container or one.id[:12])
+def _name(owner: Row | Running, container: str | None) -> str:
+    return "%s/%s" % (owner.pod or owner.pod_uid, container or owner.id[:12])
 
 
 def _by_pod(state: State) -> dict[str, CPUSet]:
@@ -115,15 +115,15 @@ def _cutting(observed: Observed, differing: Sequence[Row]) -> Iterator[dict[str,
 def _trespassing(observed: Observed, rows: Sequence[Row], state: State) -> Iterator[dict[str, str]]:
     """Containers whose own CPUs cannot be determined, but which have those of others."""
     own, exclusive = _by_pod(state), state.exclusive_cpus()
-    for one, row in zip(observed.running, rows):
-        foreign = row.effective & (exclusive - own.get(one.pod_uid, CPUSet()))
+    for container, row in zip(observed.running, rows):
+        foreign = row.effective & (exclusive - own.get(container.pod_uid, CPUSet()))
         # A sandbox may have all CPUs: it only sleeps.
-        if row.result == SKIPPED and one.name is not None and foreign:
+        if row.result == SKIPPED and container.name is not None and foreign:
             yield {
                 "subject": "container " + _name(row, row.container),
                 "wanted": str(row.effective - foreign),
                 "found": str(row.effective),
-                "remedy": _RESTART if one.pod_uid in state.pod_assignments else _MOVE % row.why,
+                "remedy": _RESTART if container.pod_uid in state.pod_assignments else _MOVE % row.why,
             }
 
 
@@ -166,7 +166,7 @@ def _narrow(observed: Observed, given: CPUSet) -> Iterator[str]:
 
 
 def _idle(observed: Observed, state: State) -> Iterator[str]:
-    here = {one.pod_uid for one in observed.running}
+    here = {container.pod_uid for container in observed.running}
     for uid, cpus in _by_pod(state).items():
         if uid not in here:
             text = "CPUs %s are exclusive to pod %s, of which nothing runs here" % (cpus, uid)
@@ -175,10 +175,10 @@ def _idle(observed: Observed, state: State) -> Iterator[str]:
 
 def _bound(observed: Observed) -> Iterator[str]:
     bound = []
-    for one in observed.running:
-        allowed = observed.affinities.get(one.id, observed.online) & observed.online
-        if one.effective is not None and allowed < one.effective:
-            bound.append("%s: %s of %s" % (_name(one, one.name), allowed, one.effective))
+    for container in observed.running:
+        allowed = observed.affinities.get(container.id, observed.online) & observed.online
+        if container.effective is not None and allowed < container.effective:
+            bound.append("%s: %s of %s" % (_name(container, container.name), allowed, container.effective))
     if bound:
         yield Note(
             "process-bound",
@@ -188,7 +188,11 @@ def _bound(observed: Observed) -> Iterator[str]:
 
 
 def _left_over(observed: Observed) -> Iterator[str]:
-    few = [one for one in observed.running if one.name and one.effective and one.effective < observed.online]
+    few = [
+        container
+        for container in observed.running
+        if container.name and container.effective and container.effective < observed.online
+    ]
     if few:
         yield Note(
             "cpusets-left-over",

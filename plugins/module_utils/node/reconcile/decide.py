@@ -78,37 +78,49 @@ def decide(
     absent: what to say of a container whose cgroup is not there.
     """
     rows = []
-    for one in running:
-        wanted, why = _wanted(one, policy_name, state, all_named)
+    for container in running:
+        wanted, why = _wanted(container, policy_name, state, all_named)
         present = wanted & online
-        if one.effective is None:
+        if container.effective is None:
             why = absent
         elif not why and not present:
             why = "none of its CPUs %s is online" % wanted if wanted else "its wanted set is empty"
-        effective = one.effective or CPUSet()
+        effective = container.effective or CPUSet()
         result = SKIPPED if why else KEPT if effective == present else WRITE
         if result != SKIPPED and wanted != present:
             why = "CPUs %s are not online" % (wanted - present)
-        rows.append(Row(one.pod_uid, one.pod, one.name or "", one.id, one.cgroup, present, effective, result, why))
+        rows.append(
+            Row(
+                container.pod_uid,
+                container.pod,
+                container.name or "",
+                container.id,
+                container.cgroup,
+                present,
+                effective,
+                result,
+                why,
+            )
+        )
     return rows
 
 
-def _wanted(one: Running, policy_name: str | None, state: State, all_named: bool) -> tuple[CPUSet, str]:
+def _wanted(container: Running, policy_name: str | None, state: State, all_named: bool) -> tuple[CPUSet, str]:
     """The set that a container is to have, or why that cannot be determined."""
-    own = state.assignments.get(one.pod_uid, {})
+    own = state.assignments.get(container.pod_uid, {})
     # What a checkpoint of format 1 says of a container whose name is not known.
-    by_id = state.assignments.get(one.id, {}).get(NAMELESS)
+    by_id = state.assignments.get(container.id, {}).get(NAMELESS)
     if policy_name != STATIC:
         return CPUSet(), "the policy is %s" % policy_name
-    if one.pod_uid in state.pod_assignments:
+    if container.pod_uid in state.pod_assignments:
         return CPUSet(), "its pod has CPUs as a whole, which only the kubelet divides"
     if by_id is not None:
         return by_id, ""
-    if one.name is None and own:
+    if container.name is None and own:
         return CPUSet(), "its name is not known, and its pod has exclusive CPUs: a sandbox, or a container without logs"
-    if one.name is None and all_named:
+    if container.name is None and all_named:
         return CPUSet(), "neither the runtime nor a log names it: a sandbox, or a container that has ended"
-    return own.get(one.name or "", state.default_cpu_set), ""
+    return own.get(container.name or "", state.default_cpu_set), ""
 
 
 # --- what is above them -------------------------------------------------------------------------------

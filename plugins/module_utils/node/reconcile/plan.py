@@ -26,15 +26,15 @@ from .decide import Running, cuts, widened
 
 
 def plan_container(
-    version: int, cgroups: Mapping[str, Cgroup], one: Running, wanted: CPUSet, online: CPUSet, mems: CPUSet
+    version: int, cgroups: Mapping[str, Cgroup], container: Running, wanted: CPUSet, online: CPUSet, mems: CPUSet
 ) -> Plan:
     """The writes that make a set effective in a container's cgroup: those above it are widened where they cut it.
 
     cgroups: all around it, as they are when it is written.
     Raises RefusedError with the reason when there are no such writes.
     """
-    above = _between(one)
-    outside = cgroups[parent_of(above[-1] if above else one.cgroup)]
+    above = _between(container)
+    outside = cgroups[parent_of(above[-1] if above else container.cgroup)]
     missing = wanted - outside.effective_cpus
     if missing:
         owners = ", ".join(_partitions(cgroups, missing))
@@ -45,18 +45,18 @@ def plan_container(
         )
     asked = []
     # A cgroup of v2 remembers CPUs that are offline.
-    known = online
+    allowed = online
     for path in above:
         held = cgroups[path].cpus or CPUSet()
         wider = widened(version, held, cgroups[path].effective_cpus, wanted)
         if wider is not None:
             asked.append(Wanted(path, wider))
-            known = known | held if version != 1 else known
-    asked.append(Wanted(one.cgroup, wanted))
-    inner = cgroups[one.process_cgroup]
-    if inner.path != one.cgroup and (version == 1 or cuts(version, inner.cpus or CPUSet(), wanted)):
+            allowed = allowed | held if version != 1 else allowed
+    asked.append(Wanted(container.cgroup, wanted))
+    inner = cgroups[container.process_cgroup]
+    if inner.path != container.cgroup and (version == 1 or cuts(version, inner.cpus or CPUSet(), wanted)):
         asked.append(Wanted(inner.path, wanted))
-    plan = plan_writes(version, cgroups, asked, known, mems)
+    plan = plan_writes(version, cgroups, asked, allowed, mems)
     # Else what was done for another container has widened what cut this one.
     if not plan.writes and inner.effective_cpus != wanted:
         raise RefusedError(
@@ -88,11 +88,11 @@ def _partitions(cgroups: Mapping[str, Cgroup], cpus: CPUSet) -> list[str]:
     ]
 
 
-def _between(one: Running) -> list[str]:
+def _between(container: Running) -> list[str]:
     """The cgroups above a container that may be widened, from below."""
     paths = []
-    path = one.cgroup
-    while one.top and path != one.top:
+    path = container.cgroup
+    while container.top and path != container.top:
         path = parent_of(path)
         paths.append(path)
     return paths
@@ -139,7 +139,7 @@ def allocate(listed: Sequence[Listed], old: bytes | None, rules: Rules) -> tuple
     config = CPUManagerConfig(
         STATIC, rules.topology.all_cpus(), rules.reserved, rules.options.strict_cpu_reservation, rules.minor
     )
-    pods = list(dict.fromkeys(one.pod for one in listed))
+    pods = list(dict.fromkeys(container.pod for container in listed))
     repaired = repair(pins_of(old), config, pods)
     notes = [loss.to_text() for loss in repaired.losses]
     state = RunningState(repaired.state)
@@ -148,16 +148,16 @@ def allocate(listed: Sequence[Listed], old: bytes | None, rules: Rules) -> tuple
             if counts.get((pod, name), 0) != len(cpus) or not cpus:
                 policy.remove(state, pod, name)
     for uid in pods:
-        own = [one for one in listed if one.pod == uid]
-        whole = Pod(uid, uid, tuple(_as_specified(one) for one in own), GUARANTEED)
+        own = [container for container in listed if container.pod == uid]
+        whole = Pod(uid, uid, tuple(_as_specified(container) for container in own), GUARANTEED)
         # Only those that have nothing: the kubelet would look first whether the node has room for all.
-        for one in own:
-            if state.get(uid, one.name) is not None:
+        for container in own:
+            if state.get(uid, container.name) is not None:
                 continue
             try:
-                policy.allocate(state, whole, one.name, None)
+                policy.allocate(state, whole, container.name, None)
             except AllocationError as error:
-                where = "pod %s, container %s" % (uid, one.name)
+                where = "pod %s, container %s" % (uid, container.name)
                 raise RefusedError("%s; nothing was written" % error, where) from error
     if not state.default:
         raise RefusedError("no CPU would be left for the shared pool; nothing was written", remedy="reserve fewer")
@@ -166,16 +166,18 @@ def allocate(listed: Sequence[Listed], old: bytes | None, rules: Rules) -> tuple
 
 def _counts(listed: Iterable[Listed]) -> dict[tuple[str, str], int]:
     counts: dict[tuple[str, str], int] = {}
-    for one in listed:
-        if (one.pod, one.name) in counts:
-            raise InputError("pod %s has two containers named %s" % (one.pod, one.name), where=option("containers"))
-        if one.cpus < 0:
-            where = "%s: pod %s, container %s" % (option("containers"), one.pod, one.name)
-            raise InputError("%d CPUs are fewer than none" % one.cpus, where)
-        counts[one.pod, one.name] = one.cpus
+    for container in listed:
+        if (container.pod, container.name) in counts:
+            raise InputError(
+                "pod %s has two containers named %s" % (container.pod, container.name), where=option("containers")
+            )
+        if container.cpus < 0:
+            where = "%s: pod %s, container %s" % (option("containers"), container.pod, container.name)
+            raise InputError("%d CPUs are fewer than none" % container.cpus, where)
+        counts[container.pod, container.name] = container.cpus
     return counts
 
 
-def _as_specified(one: Listed) -> Container:
-    cpu = {"cpu": 1000 * one.cpus}
-    return Container(one.name, APP, cpu, cpu)
+def _as_specified(container: Listed) -> Container:
+    cpu = {"cpu": 1000 * container.cpus}
+    return Container(container.name, APP, cpu, cpu)

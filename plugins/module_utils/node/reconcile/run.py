@@ -91,7 +91,7 @@ def reconcile_pods(node: Node, runtime: Crictl | None, act: bool) -> Answer:
     running = read_running(Kubepods(hierarchy, cgroup_root_of(node.configuration())), names)
     # Not before the containers: the kubelet writes a container's CPUs down before it starts the container.
     content = node.checkpoint()
-    ids = {one.id: (one.pod_uid, one.name) for one in running if one.name is not None}
+    ids = {container.id: (container.pod_uid, container.name) for container in running if container.name is not None}
     said = readable(content, ids)
     place = node.tree.path(node.checkpoint_path)
     if said.verdict == NO_CHECKPOINT:
@@ -117,8 +117,8 @@ def reconcile_listed(
     hierarchy, notes = find_hierarchy(node.tree)
     if hierarchy is None:
         return Answer(notes=notes)
-    listed = [one._replace(cgroup=hierarchy.relative(one.cgroup)) for one in listed]
-    paths = [one.cgroup for one in listed]
+    listed = [container._replace(cgroup=hierarchy.relative(container.cgroup)) for container in listed]
+    paths = [container.cgroup for container in listed]
     for path in paths:
         if paths.count(path) > 1:
             raise InputError("two of them have the cgroup %s" % path, where=option("containers"))
@@ -131,8 +131,17 @@ def reconcile_listed(
         # Whenever containers come and go: too often to keep all the old ones.
         replace_file(place, new, MODE, old, backup=False, keep_mode=False)
     running = [
-        Running(one.pod, one.pod, one.name, "", one.cgroup, one.cgroup, "", hierarchy.effective_cpus(one.cgroup))
-        for one in listed
+        Running(
+            container.pod,
+            container.pod,
+            container.name,
+            "",
+            container.cgroup,
+            container.cgroup,
+            "",
+            hierarchy.effective_cpus(container.cgroup),
+        )
+        for container in listed
     ]
     online = hierarchy.online_cpus()
     rows = decide(running, STATIC, state, online, absent=ABSENT)
@@ -182,16 +191,16 @@ class _Pass:
         self.mems = self.hierarchy.memory_nodes()
         # On v2 a cgroup gets what those above it let through: to widen one may change what others have.
         met = [row.result == WRITE or (row.result == KEPT and self.hierarchy.version == 2) for row in rows]
-        self.cgroups = self._around([one for one, is_met in zip(running, met) if is_met])
+        self.cgroups = self._around([container for container, is_met in zip(running, met) if is_met])
         # Those first that give something up, which another may be waiting for.
         queue = sorted(pending, key=lambda number: rows[number].effective <= rows[number].wanted)
         for number in queue:
             widened = len(self.widened)
             settled[number] = self._settle(running[number], settled[number])
             if self.hierarchy.version == 2 and len(self.widened) > widened:
-                for other in self._changed(running, settled):
-                    settled[other] = settled[other]._replace(result=WRITE)
-                    queue.append(other)
+                for changed in self._changed(running, settled):
+                    settled[changed] = settled[changed]._replace(result=WRITE)
+                    queue.append(changed)
         return settled
 
     def _changed(self, running: Sequence[Running], rows: Sequence[Row]) -> list[int]:
@@ -207,50 +216,52 @@ class _Pass:
         """The cgroups of these containers and all around them, of those that are still there."""
         while True:
             try:
-                return self.hierarchy.around(path for one in running for path in (one.cgroup, one.process_cgroup))
+                return self.hierarchy.around(
+                    path for container in running for path in (container.cgroup, container.process_cgroup)
+                )
             except NodeError:
-                left = [one for one in running if not self._has_ended(one)]
+                left = [container for container in running if not self._has_ended(container)]
                 if len(left) == len(running):
                     raise
                 running = left
 
-    def _has_ended(self, one: Running) -> bool:
-        return self.hierarchy.effective_cpus(one.process_cgroup) is None
+    def _has_ended(self, container: Running) -> bool:
+        return self.hierarchy.effective_cpus(container.process_cgroup) is None
 
-    def _settle(self, one: Running, row: Row) -> Row:
-        if any(path not in self.cgroups for path in lineage(one.process_cgroup)):
+    def _settle(self, container: Running, row: Row) -> Row:
+        if any(path not in self.cgroups for path in lineage(container.process_cgroup)):
             return row._replace(result=SKIPPED, why=ENDED)
         try:
-            plan = plan_container(self.hierarchy.version, self.cgroups, one, row.wanted, self.online, self.mems)
+            plan = plan_container(self.hierarchy.version, self.cgroups, container, row.wanted, self.online, self.mems)
             if self.runtime is not None:
                 self.runtime.check()
             if self.act:
-                self._write(one, row, plan)
+                self._write(container, row, plan)
         except (NodeError, RefusedError) as error:
-            if self._has_ended(one):
+            if self._has_ended(container):
                 return row._replace(result=SKIPPED, why=ENDED)
             if self.act:
-                self._read_again(one)
+                self._read_again(container)
             return row._replace(result=FAILED, why=str(error))
         if not self.act:
-            self.widened += _above(one, plan)
+            self.widened += _above(container, plan)
         self.cgroups = after_writes(self.hierarchy.version, self.cgroups, plan.writes)
         return row._replace(result=WRITTEN)
 
-    def _write(self, one: Running, row: Row, plan: Plan) -> None:
+    def _write(self, container: Running, row: Row, plan: Plan) -> None:
         self._check_current()
-        above = _above(one, plan)
-        through_runtime = self.runtime is not None and self.runtime.serves(one.id)
+        above = _above(container, plan)
+        through_runtime = self.runtime is not None and self.runtime.serves(container.id)
         carry_out(self.hierarchy, above if through_runtime else plan.writes, self.systemd)
         # Also where the runtime then fails: what is above stays wide, and the next pass needs it.
         self.widened += above
         if self.runtime is not None and through_runtime and len(above) < len(plan.writes):
-            self.runtime.set_cpus(one.id, row.wanted)
-        now = self.hierarchy.effective_cpus(one.process_cgroup)
+            self.runtime.set_cpus(container.id, row.wanted)
+        now = self.hierarchy.effective_cpus(container.process_cgroup)
         if now != row.wanted:
             raise NodeError(
                 "%s is effective after %s was written" % (shown(now or CPUSet()), row.wanted),
-                where=self.hierarchy.place(one.cgroup),
+                where=self.hierarchy.place(container.cgroup),
             )
         # The runtime takes its time.
         self._check_current()
@@ -259,15 +270,15 @@ class _Pass:
         if not self.is_current():
             raise RefusedError("the checkpoint was changed meanwhile", remedy="run again")
 
-    def _read_again(self, one: Running) -> None:
+    def _read_again(self, container: Running) -> None:
         """What a failure has left in a container's cgroup and above it."""
-        for path in lineage(one.process_cgroup):
+        for path in lineage(container.process_cgroup):
             try:
                 self.cgroups[path] = self.hierarchy.read(path)
             except NodeError:
                 self.cgroups.pop(path, None)
 
 
-def _above(one: Running, plan: Plan) -> list[Write]:
+def _above(container: Running, plan: Plan) -> list[Write]:
     """The writes of what is above a container."""
-    return [write for write in plan.writes if write.path not in (one.cgroup, one.process_cgroup)]
+    return [write for write in plan.writes if write.path not in (container.cgroup, container.process_cgroup)]

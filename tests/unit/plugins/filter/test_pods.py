@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/filter/pods.py."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -28,12 +30,12 @@ WEB: dict[str, Any] = {
 
 def test_verdict() -> None:
     verdict = FILTERS["drain_verdict"]([WEB], force=False, delete_emptydir_data=True)
-    assert [one["pod"] for one in verdict["left"]] == ["shop/web"]
+    assert [judged["pod"] for judged in verdict["left"]] == ["shop/web"]
     assert (verdict["stay"], verdict["refused"]) == ([], [])
 
 
 def test_identities() -> None:
-    assert [one["metadata"]["uid"] for one in FILTERS["pod_identities"]([WEB])] == ["u"]
+    assert [identity["metadata"]["uid"] for identity in FILTERS["pod_identities"]([WEB])] == ["u"]
 
 
 def test_shortage() -> None:

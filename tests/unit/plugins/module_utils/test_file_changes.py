@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/file_changes.py."""
+
 from __future__ import annotations
 
 import os
@@ -84,7 +86,7 @@ def test_old_backups_stay_when_one_fails(tmp_path: Path, old: Path) -> None:
 
 def test_what_cannot_be_put_back_is_named(tmp_path: Path, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The backup stays, as the only copy."""
-    other = tmp_path / "directory" / "other"
+    in_directory = tmp_path / "directory" / "other"
 
     def somebody_comes(path: str, _mode: int) -> None:
         old.write_bytes(b"by hand")
@@ -92,10 +94,10 @@ def test_what_cannot_be_put_back_is_named(tmp_path: Path, old: Path, monkeypatch
 
     monkeypatch.setattr(os, "mkdir", somebody_comes)
     with pytest.raises(NodeError) as caught:
-        make_changes([change(old, OLD, NEW), change(other, None, NEW)], True, 3)
+        make_changes([change(old, OLD, NEW), change(in_directory, None, NEW)], True, 3)
     assert str(caught.value) == (
         "%s: cannot be made: Permission denied; %s: was changed while it was worked on; nothing was written; run again;"
-        " put back by hand what was changed, from its backup (*~)" % (other.parent, old)
+        " put back by hand what was changed, from its backup (*~)" % (in_directory.parent, old)
     )
     assert [path.read_bytes() for path in tmp_path.glob("old.*~")] == [OLD]
 

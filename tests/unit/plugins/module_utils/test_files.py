@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/files.py."""
+
 from __future__ import annotations
 
 import errno
@@ -279,9 +281,9 @@ def test_only_backups_of_this_file_are_removed(directory: Path, path: Path) -> N
     (directory / "config.yaml.20200103T000000Z~").symlink_to("config.yaml")
     os.mkfifo(directory / "config.yaml.20200104T000000Z~")
     if os.geteuid() == 0:
-        other = backups_of(directory, "20200105T000000Z~")[0]
-        os.chown(other, 1234, 5678)
-        others.append(other)
+        owned = backups_of(directory, "20200105T000000Z~")[0]
+        os.chown(owned, 1234, 5678)
+        others.append(owned)
     before = sorted(os.listdir(directory))
     gone, newest = backups_of(directory, "20200106T000000Z~", STAMP + "~")
     remove_old_backups(str(newest), 1)
@@ -792,7 +794,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(
     directory: Path, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One comes while the other is about to write, and about to rename."""
-    other = directory / "other.yaml"
+    second = directory / "other.yaml"
     inner: list[str] = []
 
     def within(name: str) -> Callable[..., Any]:
@@ -801,7 +803,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(
         def call(*arguments: Any) -> Any:
             if name not in inner:
                 inner.append(name)
-                replace_file(str(other), NEW, 0o600, other.read_bytes() if other.exists() else None, backup=False)
+                replace_file(str(second), NEW, 0o600, second.read_bytes() if second.exists() else None, backup=False)
                 files._remove_strays(str(path), None)  # as a second run for this very file would
             return function(*arguments)
 

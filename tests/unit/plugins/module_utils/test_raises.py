@@ -109,8 +109,8 @@ def test_where_and_remedy_are_not_within_the_text() -> None:
 
 
 def test_all_classes_are_known() -> None:
-    known = error_classes(sorted(PLUGINS.rglob("*.py")))
-    assert {"InputError", "KubeletError", "NodeError", "RefusedError", "ConfigurationError", "SilentError"} <= known
+    classes = error_classes(sorted(PLUGINS.rglob("*.py")))
+    assert {"InputError", "KubeletError", "NodeError", "RefusedError", "ConfigurationError", "SilentError"} <= classes
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/tree.py."""
+
 from __future__ import annotations
 
 import errno
@@ -275,8 +277,8 @@ def test_directories_that_lie_over_those_of_the_disk(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/etc/\0", "/etc/\0\u00e9", "/etc/\ud800"])
 def test_what_is_no_path(tree: Tree, path: str) -> None:
-    for one in (tree, Tree("/")):
-        for call in (one.read_bytes, one.read_value, one.exists, one.path, one.names):
+    for root in (tree, Tree("/")):
+        for call in (root.read_bytes, root.read_value, root.exists, root.path, root.names):
             with pytest.raises(NodeError, match="is not a path on Linux"):
                 call(path)
     assert not tree.exists("/etc/\u00e9")

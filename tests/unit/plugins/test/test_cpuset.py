@@ -54,19 +54,19 @@ COMPARISONS = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other", "answers"), COMPARISONS)
-def test_comparisons(one: str, other: str, answers: tuple[bool, ...]) -> None:
+@pytest.mark.parametrize(("left", "right", "answers"), COMPARISONS)
+def test_comparisons(left: str, right: str, answers: tuple[bool, ...]) -> None:
     names = ("cpuset_equal", "cpuset_subset", "cpuset_superset", "cpuset_disjoint")
-    assert tuple(TESTS[name](one, other) for name in names) == answers
+    assert tuple(TESTS[name](left, right) for name in names) == answers
 
 
 @given(cpusets(), cpusets())
-def test_comparisons_are_those_of_the_sets(one: CPUSet, other: CPUSet) -> None:
-    texts = (str(one), str(other))
-    assert TESTS["cpuset_equal"](*texts) == (one == other)
-    assert TESTS["cpuset_subset"](*texts) == (set(one) <= set(other))
-    assert TESTS["cpuset_superset"](*texts) == (set(one) >= set(other))
-    assert TESTS["cpuset_disjoint"](*texts) == (not set(one) & set(other))
+def test_comparisons_are_those_of_the_sets(left: CPUSet, right: CPUSet) -> None:
+    texts = (str(left), str(right))
+    assert TESTS["cpuset_equal"](*texts) == (left == right)
+    assert TESTS["cpuset_subset"](*texts) == (set(left) <= set(right))
+    assert TESTS["cpuset_superset"](*texts) == (set(left) >= set(right))
+    assert TESTS["cpuset_disjoint"](*texts) == (not set(left) & set(right))
 
 
 @pytest.mark.parametrize("name", sorted(set(TESTS) - {"cpuset"}))

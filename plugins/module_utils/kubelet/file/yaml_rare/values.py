@@ -50,7 +50,7 @@ class _Entry:
 
     __slots__ = ("key", "member", "value")
 
-    def __init__(self, key: str, value: Any, member: Member | None) -> None:
+    def __init__(self, key: str, value: object, member: Member | None) -> None:
         self.key, self.value, self.member = key, value, member
 
 
@@ -195,18 +195,18 @@ class _Values:
         """Add what a merge key gives; the node of its value, which has no members."""
         value: dict[str, Any] = {}
         # The first of several counts.
-        for one in raw.children[::-1] if raw.kind == SEQUENCE else [raw]:
-            target = one.target if one.kind == ALIAS else one
+        for merged in raw.children[::-1] if raw.kind == SEQUENCE else [raw]:
+            target = merged.target if merged.kind == ALIAS else merged
             if target is None or target.kind != MAPPING:
-                raise FaultError("map merge requires map or sequence of maps as the value", one.mark)
-            self._count(one)
-            if one.kind == ALIAS:
-                self._target(one)
+                raise FaultError("map merge requires map or sequence of maps as the value", merged.mark)
+            self._count(merged)
+            if merged.kind == ALIAS:
+                self._target(merged)
                 self._count(target)
             self._name(target)
             self._decode_members(target, entries, value)
-            if one.kind == ALIAS:
-                self._leave_alias(one)
+            if merged.kind == ALIAS:
+                self._leave_alias(merged)
         return Node(value, raw.start + self.skipped, raw.end + self.skipped, raw.style or ALIAS, {})
 
     def _key(self, raw: Raw, value: Raw) -> tuple[tuple[str, Any], str]:
@@ -270,7 +270,7 @@ class _Values:
         return value
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     names = ((bool, "bool"), (int, "int"), (float, "float"), (str, "str"))
     return next((name for kind, name in names if isinstance(value, kind)), "null")
 
@@ -286,7 +286,7 @@ def _binary(raw: Raw) -> str:
     return octets.decode("utf-8", "replace")
 
 
-def _sorted_numbers(value: Any) -> Iterator[float]:
+def _sorted_numbers(value: object) -> Iterator[float]:
     """What has no JSON, in the order in which JSON is written."""
     if isinstance(value, dict):
         for key in sorted(value, key=lambda key: key.encode("utf-8", "surrogatepass")):
@@ -313,7 +313,7 @@ def _float_key(number: float) -> str:
     return "%.*f" % (max(len(digits.lstrip("-").replace(".", "")) - 1 - int(exponent), 0), rounded)
 
 
-def _go(value: Any, is_member: bool = False) -> str:
+def _go(value: object, is_member: bool = False) -> str:
     """The value as Go's %#v writes it."""
     from ....golang import quote
 

@@ -92,13 +92,13 @@ class Amount(NamedTuple):
         is_whole = not amount.value or amount.value >= 10 ** max(-amount.scale, 0)
         return amount if is_whole else amount._replace(format=DECIMAL)
 
-    def plus(self, other: Amount) -> Amount:
+    def plus(self, addend: Amount) -> Amount:
         """The sum, as Go adds: nothing and something is in the format of the latter."""
-        is_long = self.is_long or other.is_long
-        if not self.value or not other.value:
-            return (self if self.value else other)._replace(is_long=is_long)
-        scale = min(self.scale, other.scale)
-        value = self.value * 10 ** (self.scale - scale) + other.value * 10 ** (other.scale - scale)
+        is_long = self.is_long or addend.is_long
+        if not self.value or not addend.value:
+            return (self if self.value else addend)._replace(is_long=is_long)
+        scale = min(self.scale, addend.scale)
+        value = self.value * 10 ** (self.scale - scale) + addend.value * 10 ** (addend.scale - scale)
         return Amount(value, scale, self.format, is_long or not -_MOST <= value < _MOST)
 
     def exact(self) -> Fraction:

@@ -153,12 +153,12 @@ class _Check:
             _sort(node_findings(self.values, host), after, unknown)
         if is_serving_given:
             after += address_findings(self.values)
-        known = policy in (NONE, STATIC) and self.gates.enabled(CPU_MANAGER)
+        is_certain = policy in (NONE, STATIC) and self.gates.enabled(CPU_MANAGER)
         return Checked(
             self.findings,
             after,
             unknown,
-            policy if known else None,
+            policy if is_certain else None,
             config,
             self.options,
             self.gates.enabled(POD_LEVEL_MANAGERS),
@@ -329,8 +329,8 @@ class _Check:
 
 
 def _sort(found: Iterable[Finding | Unknown], findings: list[Finding], unknown: list[Unknown]) -> None:
-    for one in found:
-        if isinstance(one, Unknown):
-            unknown.append(one)
+    for finding in found:
+        if isinstance(finding, Unknown):
+            unknown.append(finding)
         else:
-            findings.append(one)
+            findings.append(finding)

@@ -74,7 +74,7 @@ def _host_fault(host: str) -> str:
     if not _PORT.fullmatch(colon_port):
         return "invalid port %s after host" % quote(colon_port)
     escape = _HOST_ESCAPE.search(host)
-    wrong = next((at for at, one in enumerate(host) if one < "\x80" and one not in _HOST_CHARACTERS), None)
+    wrong = next((at for at, letter in enumerate(host) if letter < "\x80" and letter not in _HOST_CHARACTERS), None)
     if escape and (wrong is None or escape.start() < wrong):
         return "invalid URL escape %s" % quote(escape.group())
     return "" if wrong is None else "invalid character %s in host name" % quote(host[wrong])

@@ -95,7 +95,7 @@ def _unmet(given: Mapping[str, bool], minor: int) -> Iterator[Finding]:
         cause = "%s is on%s, and needs %s" % (name, "" if name in given else " without being named", needed)
         remedy = "switch %s on, or %s off" % (needed, name)
         yield refused(
-            text, cause, remedy, next((one for one in (*missing, name, ALL_BETA, ALL_ALPHA) if one in given), name)
+            text, cause, remedy, next((gate for gate in (*missing, name, ALL_BETA, ALL_ALPHA) if gate in given), name)
         )
 
 
@@ -113,15 +113,15 @@ def _meant(name: str, minor: int) -> str | None:
     if name in (ALL_ALPHA, ALL_BETA):
         return None
     lengths = (len(name), len(name) - 1, len(name) + 1)
-    alike = (known for length in lengths for known in _by_length().get(length, ()))
-    return next((known for known in alike if _is_slip(name, known) and not _is_refused_name(known, minor)), None)
+    alike = (gate for length in lengths for gate in _by_length().get(length, ()))
+    return next((gate for gate in alike if _is_slip(name, gate) and not _is_refused_name(gate, minor)), None)
 
 
-def _is_slip(one: str, other: str) -> bool:
+def _is_slip(name: str, gate: str) -> bool:
     """Whether the two differ in case, or in one letter."""
-    if one == other:
+    if name == gate:
         return False
-    if one.lower() == other.lower():
+    if name.lower() == gate.lower():
         return True
-    start = next((at for at, (mine, its) in enumerate(zip(one, other)) if mine != its), min(len(one), len(other)))
-    return any(one[start + mine :] == other[start + its :] for mine, its in ((1, 1), (0, 1), (1, 0)))
+    start = next((at for at, (mine, its) in enumerate(zip(name, gate)) if mine != its), min(len(name), len(gate)))
+    return any(name[start + mine :] == gate[start + its :] for mine, its in ((1, 1), (0, 1), (1, 0)))

@@ -31,7 +31,7 @@ _MINIMUM_AGE_CHECKED_SINCE = 36
 def image_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
     """From imageGCHighThresholdPercent to imageMaximumGCAge."""
     yield from range_findings(fields, _IMAGE_THRESHOLDS)
-    high, low = (fields.number(one.field) for one in _IMAGE_THRESHOLDS)
+    high, low = (fields.number(threshold.field) for threshold in _IMAGE_THRESHOLDS)
     if low >= high:
         yield invalid(
             "imageGCLowThresholdPercent (--image-gc-low-threshold) %d must be less than"

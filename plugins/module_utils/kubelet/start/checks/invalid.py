@@ -42,13 +42,17 @@ def between(field: str, flag: str, least: int, most: int, allows_zero: bool = Fa
 
 def range_findings(fields: FieldValues, ranges: Sequence[Range]) -> Iterator[Finding]:
     """What is out of its range."""
-    for one in ranges:
-        number = fields.number(one.field)
-        if one.least <= number <= one.most or (one.allows_zero and not number):
+    for limits in ranges:
+        number = fields.number(limits.field)
+        if limits.least <= number <= limits.most or (limits.allows_zero and not number):
             continue
-        remedy = "write %d or more" % one.least if one.most == NO_END else "write %d to %d" % (one.least, one.most)
-        text = "%s (--%s) %d %s" % (one.field, one.flag, number, one.text)
-        yield invalid(text, "the number is out of range", remedy, one.field)
+        remedy = (
+            "write %d or more" % limits.least
+            if limits.most == NO_END
+            else "write %d to %d" % (limits.least, limits.most)
+        )
+        text = "%s (--%s) %d %s" % (limits.field, limits.flag, number, limits.text)
+        yield invalid(text, "the number is out of range", remedy, limits.field)
 
 
 def invalid(text: str, cause: str, remedy: str, where: str) -> Finding:

@@ -133,8 +133,8 @@ def _is_allowed(key: str) -> bool:
     return key in _ALLOWED or _is_within(_namespace(key), _NAMESPACES)
 
 
-def _is_within(namespace: str, others: tuple[str, ...]) -> bool:
-    return any(namespace == other or namespace.endswith("." + other) for other in others)
+def _is_within(namespace: str, domains: tuple[str, ...]) -> bool:
+    return any(namespace == domain or namespace.endswith("." + domain) for domain in domains)
 
 
 def read_taints(text: str, minor: int) -> list[dict[str, str]]:

@@ -263,8 +263,8 @@ class _AmountError(Exception):
 
 def _amount(name: str, text: str) -> Amount:
     if name not in _RESERVABLE:
-        known = ", ".join(_RESERVABLE)
-        raise _AmountError("cannot reserve %s resource" % _quoted(name), "only %s can be reserved" % known, "remove it")
+        cause = "only %s can be reserved" % ", ".join(_RESERVABLE)
+        raise _AmountError("cannot reserve %s resource" % _quoted(name), cause, "remove it")
     try:
         amount = Amount.parse(text)
     except GoError as error:

@@ -57,7 +57,7 @@ def validation_findings(
         findings += _cgroup_version_findings(fields, host)
     else:
         findings = [*islice(_all_findings(fields, gates, host), _MOST_FINDINGS)]
-    return [one if one.context else one._replace(context=CONTEXT) for one in findings]
+    return [finding if finding.context else finding._replace(context=CONTEXT) for finding in findings]
 
 
 def _all_findings(fields: FieldValues, gates: Gates, host: Host) -> Iterator[Finding]:
@@ -164,14 +164,14 @@ def _enforcement_findings(fields: FieldValues, _gates: Gates) -> Iterator[Findin
 def _enforcement_faults(fields: FieldValues, name: str, compressible: bool) -> Iterator[Finding]:
     kinds = [kind for kind in (_SYSTEM, _KUBE) if name == kind or (compressible and name == kind + _COMPRESSIBLE)]
     if not kinds and name != _PODS:
-        known = [_PODS, _SYSTEM, _KUBE, _NO_ENFORCEMENT]
+        valid = [_PODS, _SYSTEM, _KUBE, _NO_ENFORCEMENT]
         if compressible:
-            known = [_PODS, _SYSTEM, _SYSTEM + _COMPRESSIBLE, _KUBE, _KUBE + _COMPRESSIBLE, _NO_ENFORCEMENT]
+            valid = [_PODS, _SYSTEM, _SYSTEM + _COMPRESSIBLE, _KUBE, _KUBE + _COMPRESSIBLE, _NO_ENFORCEMENT]
         yield invalid(
             "option %s specified for %s (--enforce-node-allocatable). Valid options are %s"
-            % (quote(name), _ENFORCE, one_of(known)),
+            % (quote(name), _ENFORCE, one_of(valid)),
             "the kubelet 1.%d has no such enforcement" % fields.minor,
-            "write one of %s" % ", ".join(known),
+            "write one of %s" % ", ".join(valid),
             _ENFORCE,
         )
         return

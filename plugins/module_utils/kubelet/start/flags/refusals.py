@@ -51,15 +51,15 @@ def refusal(text: str, cause: str, remedy: str, where: str, again: bool) -> Star
 
 def unknown_flag(name: str, minor: int, again: bool) -> StartError | UnpredictableError:
     removed = removed_in(name, minor)
-    known = table.FLAGS.get(name.lower().replace("_", "-"))
+    flag = table.FLAGS.get(name.lower().replace("_", "-"))
     if removed is not None:
         cause, remedy = "Kubernetes 1.%d removed this flag" % removed, "remove it"
-    elif known is not None and minor < known.since:
-        cause = "the flag exists from Kubernetes 1.%d on, and this is 1.%d" % (known.since, minor)
+    elif flag is not None and minor < flag.since:
+        cause = "the flag exists from Kubernetes 1.%d on, and this is 1.%d" % (flag.since, minor)
         remedy = "remove it, or upgrade"
-    elif known is not None and known.until > minor:
+    elif flag is not None and flag.until > minor:
         cause = "the kubelet has no such flag; upper and lower case count"
-        remedy = "write --%s" % known.name
+        remedy = "write --%s" % flag.name
     elif minor < table.COMPLETE_SINCE:
         return doubtful_flag(name)
     else:

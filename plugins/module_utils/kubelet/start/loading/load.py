@@ -166,8 +166,8 @@ class _Loading:
                 raise StartError(text, "it is no object of Kubernetes", _PUT_HEAD, path, context)
         if short == "__internal":
             raise UnpredictableError("its apiVersion is the kubelet's internal one", path)
-        known = group == GROUP and KINDS.get(short, {}).get(kind, self.minor + 1) <= self.minor
-        if not known:
+        is_registered = group == GROUP and KINDS.get(short, {}).get(kind, self.minor + 1) <= self.minor
+        if not is_registered:
             shown = quote(version if group else short)
             text = "%sno kind %s is registered for version %s %s" % (_DECODE, quote(kind), shown, _SCHEME)
             raise StartError(text, "it is a %s of %s" % (kind, version), _OTHER_FILE, path, context)

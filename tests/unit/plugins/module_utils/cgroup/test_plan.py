@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/cgroup/plan.py."""
+
 from __future__ import annotations
 
 import re
@@ -18,14 +20,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.plan import Plan, Wanted, Write, plan_writes
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 
 ONLINE = CPUSet.parse("0-7")
 NODES = CPUSet.parse("0-1")
 NONE = CPUSet()
-
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
 
 
 # --- the kernel's rules -----------------------------------------------------------------------------
@@ -46,8 +45,8 @@ class Kernel(NamedTuple):
                 return False
             if not value and path in (self.populated | self.exclusive):
                 return False
-            siblings = [other for other in sets if other and other != path and other.rpartition("/")[0] == parent]
-            if path in self.exclusive and any(not value.isdisjoint(sets[other]) for other in siblings):
+            siblings = [cgroup for cgroup in sets if cgroup and cgroup != path and cgroup.rpartition("/")[0] == parent]
+            if path in self.exclusive and any(not value.isdisjoint(sets[sibling]) for sibling in siblings):
                 return False
         return True
 
@@ -402,7 +401,7 @@ def test_v2_empties_nothing_with_processes(
     emptied = [
         path
         for path, value in wanted.items()
-        if old[path] and not value and any((one + "/").startswith(path + "/") for one in processes)
+        if old[path] and not value and any((cgroup + "/").startswith(path + "/") for cgroup in processes)
     ]
     if not emptied:
         plan_v2(old, wanted, processes=processes)

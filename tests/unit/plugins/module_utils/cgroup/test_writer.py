@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/cgroup/writer.py."""
+
 from __future__ import annotations
 
 import errno
@@ -109,10 +111,10 @@ def test_a_failure_undoes_what_was_done(tmp_path: Path, monkeypatch: pytest.Monk
     failing(monkeypatch, number, lambda: OSError(errno.EBUSY, os.strerror(errno.EBUSY)))
     with pytest.raises(NodeError) as caught:
         carry_out(hierarchy, WRITES)
-    one = WRITES[number]
+    refused = WRITES[number]
     assert str(caught.value) == (
         "%s: the kernel refuses %s: Device or resource busy; everything is as it was before"
-        % (hierarchy.place(one.path, one.file), str(one.new) or "empty")
+        % (hierarchy.place(refused.path, refused.file), str(refused.new) or "empty")
     )
     assert sets(hierarchy) == OLD
     assert hierarchy.read_set("a", MEMS) == CPUSet.parse("0-1")
@@ -147,7 +149,7 @@ def test_the_kernel_is_told_from_a_disk(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("when", ["before", "while open"])
 def test_a_cgroup_vanishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: str, when: str) -> None:
     hierarchy = machine(tmp_path)
-    writes = (WRITES[1], *(one for one in WRITES if one.path == gone and one.file == CPUS))
+    writes = (WRITES[1], *(write for write in WRITES if write.path == gone and write.file == CPUS))
     if when == "before":
         shutil.rmtree(hierarchy.place("a/b"))
         (Path(hierarchy.place("a")) / CPUS).unlink()
@@ -261,14 +263,14 @@ def test_v1_sets_nothing_else_where_no_set_can_be_emptied_again(
 
 def test_no_link_is_followed(tmp_path: Path) -> None:
     hierarchy = machine(tmp_path)
-    other = tmp_path / "other"
-    other.write_text("0-3\n", encoding="utf-8")
+    target = tmp_path / "other"
+    target.write_text("0-3\n", encoding="utf-8")
     place = Path(hierarchy.place("a", CPUS))
     place.unlink()
-    place.symlink_to(other)
+    place.symlink_to(target)
     with pytest.raises(RefusedError, match=r"/a/cpuset.cpus: is a symbolic link, .*; everything is as it was before"):
         carry_out(hierarchy, WRITES)
-    assert other.read_text(encoding="utf-8") == "0-3\n"
+    assert target.read_text(encoding="utf-8") == "0-3\n"
     assert sets_of_children(hierarchy) == {"a/b": "0-3", "a/c": "2"}
 
 

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/fleet/capacity.py."""
+
 from __future__ import annotations
 
 from itertools import product
@@ -95,9 +97,9 @@ def test_request(spec: dict[str, Any], millis: int) -> None:
 
 @pytest.mark.parametrize(("allocated", "millis"), [("3", 3000), ("1", 2000)])
 def test_a_container_that_is_resized_counts_with_the_larger_amount(allocated: str, millis: int) -> None:
-    one = pod("one", "a", "2")
-    one["status"]["containerStatuses"] = [{"name": "app", "allocatedResources": {"cpu": allocated}}]
-    assert cpu_request(one) == millis
+    resized = pod("one", "a", "2")
+    resized["status"]["containerStatuses"] = [{"name": "app", "allocatedResources": {"cpu": allocated}}]
+    assert cpu_request(resized) == millis
 
 
 def test_a_pod_that_cannot_be_read() -> None:
@@ -111,8 +113,8 @@ def test_a_pod_that_cannot_be_read() -> None:
 def test_what_others_ask_for_is_not_free() -> None:
     nodes, web = [node("a"), node("b", "4")], pod("web", "a", "3")
     assert short(nodes, [web]) == []
-    assert short(nodes, [web, pod("other", "b", "1")]) == []
-    assert short(nodes, [web, pod("other", "b", "1001m")]) == ["web"]
+    assert short(nodes, [web, pod("closed", "b", "1")]) == []
+    assert short(nodes, [web, pod("closed", "b", "1001m")]) == ["web"]
     # Those of DaemonSets, too; one that has ended needs nothing.
     assert short(nodes, [web, pod("agent", "b", "2", owner="DaemonSet")]) == ["web"]
     done = pod("done", "b", "2")
@@ -121,7 +123,7 @@ def test_what_others_ask_for_is_not_free() -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    "closed",
     [
         node("b", ready="False"),
         node("b", ready="Unknown"),
@@ -131,9 +133,9 @@ def test_what_others_ask_for_is_not_free() -> None:
         node("b", "2"),
     ],
 )
-def test_nodes_that_take_no_pods(other: Any) -> None:
-    assert short([node("a"), other], [pod("web", "a", "3")]) == ["web"]
-    assert short([node("a"), other, node("c")], [pod("web", "a", "3")]) == []
+def test_nodes_that_take_no_pods(closed: Any) -> None:
+    assert short([node("a"), closed], [pod("web", "a", "3")]) == ["web"]
+    assert short([node("a"), closed, node("c")], [pod("web", "a", "3")]) == []
 
 
 def test_nodes_that_are_drained_at_the_same_time() -> None:

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/fleet/plan.py."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -26,7 +28,7 @@ CHANGE: dict[str, Any] = {
 
 
 def told(*answers: Any, skip: bool = False) -> list[str]:
-    return plan_text(collect({"node-%d" % number: one for number, one in enumerate(answers)}), skip).splitlines()
+    return plan_text(collect({"node-%d" % number: answer for number, answer in enumerate(answers)}), skip).splitlines()
 
 
 def test_values_found_and_wanted_and_what_is_done() -> None:
@@ -43,7 +45,7 @@ def test_values_found_and_wanted_and_what_is_done() -> None:
 def test_nodes_of_which_the_same_is_said_stand_together() -> None:
     clean = {**CHANGE, "status": "clean", "drift": [], "actions": [], "drains": False}
     lines = told(CHANGE, clean, {**CHANGE, "drains": False}, CHANGE, clean)
-    assert [one for one in lines if not one.startswith(" ")] == [
+    assert [line for line in lines if not line.startswith(" ")] == [
         "node-0, node-3:",
         "node-2:",
         "Nothing to do: node-1, node-4",

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/fleet/pods.py."""
+
 from __future__ import annotations
 
 import json
@@ -48,11 +50,11 @@ def pod(
 
 def verdicts(*pods: Any, **options: bool) -> dict[str, list[tuple[str, str]]]:
     judged = judge_drain(pods, **options)
-    return {field: [(one.pod, one.kind) for one in found] for field, found in judged._asdict().items()}
+    return {field: [(verdict.pod, verdict.kind) for verdict in found] for field, found in judged._asdict().items()}
 
 
 @pytest.mark.parametrize(
-    ("one", "why"),
+    ("manifest", "why"),
     [
         (pod(), ""),
         (pod(owner=""), ""),
@@ -70,8 +72,8 @@ def verdicts(*pods: Any, **options: bool) -> dict[str, list[tuple[str, str]]]:
         ({}, ""),
     ],
 )
-def test_who_stays(one: dict[str, Any], why: str) -> None:
-    assert stays(one) == why
+def test_who_stays(manifest: dict[str, Any], why: str) -> None:
+    assert stays(manifest) == why
 
 
 def test_controllers() -> None:
@@ -139,9 +141,15 @@ def test_identities() -> None:
     left = identities(pods)
     assert "hunter2" not in json.dumps(left)
     assert set(left[0]["metadata"]) == {"name", "namespace", "uid", "creationTimestamp", "annotations"}
-    fields = [(one.uid, one.name, one.node, one.phase, one.created) for one in pods_from_manifests(left)]
-    assert fields == [(one.uid, one.name, one.node, one.phase, one.created) for one in pods_from_manifests(pods)]
-    assert [one.uid for one in running_pods(pods_from_manifests(left))] == ["abc"]
+    fields = [
+        (identity.uid, identity.name, identity.node, identity.phase, identity.created)
+        for identity in pods_from_manifests(left)
+    ]
+    assert fields == [
+        (identity.uid, identity.name, identity.node, identity.phase, identity.created)
+        for identity in pods_from_manifests(pods)
+    ]
+    assert [identity.uid for identity in running_pods(pods_from_manifests(left))] == ["abc"]
     # What is not there is not made up.
     assert identities([{}]) == [{"metadata": {}, "spec": {"containers": []}, "status": {}}]
 

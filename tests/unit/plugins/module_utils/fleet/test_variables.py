@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/fleet/variables.py."""
+
 from __future__ import annotations
 
 import re
@@ -125,8 +127,8 @@ def test_what_our_variable_is_made_of_is_left_alone() -> None:
 
 
 @given(st.sampled_from(sorted(KNOWN)), st.data())
-def test_two_letters_swapped_in_a_word_are_found(known: str, data: st.DataObject) -> None:
-    at = data.draw(st.integers(1, len(known) - 2))
-    name = known[:at] + known[at + 1] + known[at] + known[at + 2 :]
-    if name != known and "_" not in (known[at], known[at + 1]):
-        assert [one["name"] for one in misspelled([name])] == [name]
+def test_two_letters_swapped_in_a_word_are_found(variable: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(1, len(variable) - 2))
+    name = variable[:at] + variable[at + 1] + variable[at] + variable[at + 2 :]
+    if name != variable and "_" not in (variable[at], variable[at + 1]):
+        assert [suggestion["name"] for suggestion in misspelled([name])] == [name]

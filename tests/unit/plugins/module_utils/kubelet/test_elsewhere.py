@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/kubelet/elsewhere.py."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -16,45 +18,41 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.insta
     Distribution,
 )
 
+# (setting, field of the kubelet's own file, value)
+ROWS: list[tuple[str, str, Any]] = [
+    ("cpu_manager_policy", "cpuManagerPolicy", "static"),
+    ("cpu_manager_policy_options", "cpuManagerPolicyOptions", {"full-pcpus-only": "true", "align-by-socket": "false"}),
+    ("cpu_manager_reconcile_period", "cpuManagerReconcilePeriod", "5s"),
+    ("topology_manager_policy", "topologyManagerPolicy", "restricted"),
+    ("topology_manager_scope", "topologyManagerScope", "pod"),
+    ("topology_manager_policy_options", "topologyManagerPolicyOptions", {"prefer-closest-numa-nodes": "true"}),
+    ("memory_manager_policy", "memoryManagerPolicy", "Static"),
+    ("cpu_cfs_quota", "cpuCFSQuota", False),
+    ("cpu_cfs_quota_period", "cpuCFSQuotaPeriod", "50ms"),
+    ("reserved_system_cpus", "reservedSystemCPUs", "0,12"),
+]
+RESERVED_MEMORY = [{"numaNode": 1, "limits": {"memory": "1Gi", "hugepages-1Gi": "2Gi"}}]
 SETTINGS: dict[str, Any] = {
-    "cpu_manager_policy": "static",
-    "cpu_manager_policy_options": {"full-pcpus-only": "true", "align-by-socket": "false"},
-    "cpu_manager_reconcile_period": "5s",
-    "topology_manager_policy": "restricted",
-    "topology_manager_scope": "pod",
-    "topology_manager_policy_options": {"prefer-closest-numa-nodes": "true"},
-    "memory_manager_policy": "Static",
-    "cpu_cfs_quota": False,
-    "cpu_cfs_quota_period": "50ms",
-    "reserved_system_cpus": "0,12",
+    **{setting: value for setting, _field, value in ROWS},
     "kube_reserved_cpu": "200m",
     "kube_reserved_memory": "1Gi",
     "system_reserved_cpu": "100m",
-    "reserved_memory": [{"numaNode": 1, "limits": {"memory": "1Gi", "hugepages-1Gi": "2Gi"}}],
+    "reserved_memory": RESERVED_MEMORY,
 }
 COMPANIONS: dict[tuple[str, ...], Any] = {("featureGates", "CustomCPUCFSQuotaPeriod"): True}
 
 # All of it as the kubelet's own file has it.
 FIELDS: dict[str, Any] = {
-    "cpuManagerPolicy": "static",
-    "cpuManagerPolicyOptions": {"full-pcpus-only": "true", "align-by-socket": "false"},
-    "cpuManagerReconcilePeriod": "5s",
-    "topologyManagerPolicy": "restricted",
-    "topologyManagerScope": "pod",
-    "topologyManagerPolicyOptions": {"prefer-closest-numa-nodes": "true"},
-    "memoryManagerPolicy": "Static",
-    "cpuCFSQuota": False,
-    "cpuCFSQuotaPeriod": "50ms",
-    "reservedSystemCPUs": "0,12",
+    **{field: value for _setting, field, value in ROWS},
     "kubeReserved": {"cpu": "200m", "memory": "1Gi"},
     "systemReserved": {"cpu": "100m"},
-    "reservedMemory": [{"numaNode": 1, "limits": {"memory": "1Gi", "hugepages-1Gi": "2Gi"}}],
+    "reservedMemory": RESERVED_MEMORY,
     "featureGates": {"CustomCPUCFSQuotaPeriod": True},
 }
 
 
 def by_name(name: str) -> Distribution:
-    return next(known for known in DISTRIBUTIONS if known.name == name)
+    return next(distribution for distribution in DISTRIBUTIONS if distribution.name == name)
 
 
 def snippet(name: str, settings: dict[str, Any], companions: dict[tuple[str, ...], Any] | None = None) -> str:
@@ -189,16 +187,16 @@ def test_reserved_cgroups_go_on_eks() -> None:
     }
 
 
-@pytest.mark.parametrize("known", DISTRIBUTIONS, ids=lambda known: known.name)
-def test_every_pointer_reaches_the_operator(known: Distribution) -> None:
-    answer = elsewhere(known, SETTINGS, COMPANIONS)
-    if not known.pointer:
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
+def test_every_pointer_reaches_the_operator(distribution: Distribution) -> None:
+    answer = elsewhere(distribution, SETTINGS, COMPANIONS)
+    if not distribution.pointer:
         assert answer is None
         return
     assert answer is not None
-    assert answer["why"] == known.pointer
+    assert answer["why"] == distribution.pointer
     # Where the settings belong to a cloud's API, or to an image, there is nothing to paste.
-    assert bool(answer["snippet"]) == (known.name not in ("GKE", "AKS", "EKS AL2"))
+    assert bool(answer["snippet"]) == (distribution.name not in ("GKE", "AKS", "EKS AL2"))
 
 
 def test_what_reads_as_something_else_is_quoted() -> None:

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/kubelet/settings.py."""
+
 from __future__ import annotations
 
 import json
@@ -51,26 +53,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.start import manager_config
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus, defaults_of_settings
 
 HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 
-DEFAULTS: dict[str, Any] = {
-    "cpu_manager_policy": "none",
-    "cpu_manager_policy_options": {},
-    "cpu_manager_reconcile_period": "10s",
-    "topology_manager_policy": "none",
-    "topology_manager_scope": "container",
-    "topology_manager_policy_options": {},
-    "memory_manager_policy": "None",
-    "cpu_cfs_quota": True,
-    "cpu_cfs_quota_period": "100ms",
-    "reserved_system_cpus": "",
-    "kube_reserved_cpu": "0",
-    "system_reserved_cpu": "0",
-    "kube_reserved_memory": "0",
-    "system_reserved_memory": "0",
-    "reserved_memory": [],
-}
+DEFAULTS = defaults_of_settings()
 
 OTHERS: dict[str, Any] = {
     "cpu_manager_policy": "static",
@@ -359,10 +346,10 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("name", "one", "other"), SAME)
-def test_two_ways_to_say_the_same(name: str, one: object, other: object) -> None:
-    assert differences({name: one}, {**DEFAULTS, name: other}) == []
-    assert changes({name: one}, {**DEFAULTS, name: other}) == {}
+@pytest.mark.parametrize(("name", "wanted", "found"), SAME)
+def test_two_ways_to_say_the_same(name: str, wanted: object, found: object) -> None:
+    assert differences({name: wanted}, {**DEFAULTS, name: found}) == []
+    assert changes({name: wanted}, {**DEFAULTS, name: found}) == {}
 
 
 def test_differences() -> None:
@@ -471,10 +458,6 @@ def _configuration(text: str, settings: Mapping[str, Any]) -> Configuration:
     """What the file becomes, without what goes with the settings."""
     before = file(text)
     return before.with_changes(changes(settings, found_settings(before, settings)))
-
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
 
 
 def test_policy_none() -> None:
@@ -924,7 +907,8 @@ def test_notes_on_fields_of_several_files() -> None:
         Configuration({**HEAD, "authentication": {"Anonymous": {}, "x": {}}}, "/z.conf"),
     ]
     prediction = predict(
-        Given((), written_down(file), [(one.source[1:], written_down(one)) for one in drop_ins], "/x", "/"), machine()
+        Given((), written_down(file), [(drop_in.source[1:], written_down(drop_in)) for drop_in in drop_ins], "/x", "/"),
+        machine(),
     )
     notes = ignored_key_notes(prediction.ignored, effective_configuration(file, drop_ins, ()))
     # In drop-in files upper and lower case do not count; of a field in several files one counts.

@@ -4,13 +4,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Mapping, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.remedies import Burst
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import Configuration
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.allocation import (
     Question,
@@ -39,16 +43,22 @@ def ask(
     *manifests: dict[str, Any],
     topology: Topology = XEON,
     checkpoint: bytes | None = None,
+    bursts: Sequence[Burst] = (),
+    gates: Mapping[str, bool] = MappingProxyType({}),
     **wanted: Any,
 ) -> dict[str, Any]:
+    configuration = default_configuration()
+    if gates:
+        configuration = Configuration({**configuration.values, "featureGates": dict(gates)}, configuration.source)
     return plan_allocations(
         Question(
             topology,
             Host(kubelet_view(topology)),
-            default_configuration(),
+            configuration,
             {**STATIC, **wanted},
             checkpoint,
             pods_from_manifests(manifests),
+            bursts,
         )
     )
 
@@ -179,3 +189,29 @@ def test_a_seed_is_the_end_of_a_plan_for_an_empty_node() -> None:
     assert state.to_text() == plan["after"]
     assert refused == plan["refused"]
     assert [row["pod"] for row in refused] == ["b"]
+
+
+def test_what_limits_do() -> None:
+    shared, exclusive = manifest("web", "200m"), manifest("db", 2)
+    plan = ask(shared, exclusive)
+    # Exclusive CPUs have no quota, and without a burst the container is always busy.
+    row = plan["throttling"][0]
+    assert [(row["pod"], row["is_assumed"], row["work_ms"], row["throttled_share"])] == [("web", True, None, 1.0)]
+    assert (len(plan["throttling"]), row["limit"], row["quota_us"], row["threads"]) == (1, "200m", 20000, 46)
+    plan = ask(shared, exclusive, bursts=[Burst("web", "app", 1, 70_000)], cpu_cfs_quota_period="50ms")
+    row = plan["throttling"][0]
+    assert (row["is_assumed"], row["work_ms"], row["quota_us"], row["period_us"]) == (False, 70.0, 10000, 50000)
+    assert row["latency_ms"]["maximum"] > 300
+    assert ask(shared, cpu_cfs_quota=False)["throttling"] == []
+    assert ask(manifest("a", 100))["throttling"] == []
+
+
+def test_exclusive_cpus_with_a_quota() -> None:
+    plan = ask(manifest("db", 2), gates={"DisableCPUQuotaWithExclusiveCPUs": False})
+    row = plan["throttling"][0]
+    assert (row["usable_cpus"], row["quota_us"], row["throttled_share"], row["remedies"]) == (2, 200_000, 0.0, [])
+
+
+def test_a_burst_of_no_container() -> None:
+    with pytest.raises(InputError, match="bursts: no container of the pods is app in db"):
+        ask(manifest("web", 1), bursts=[Burst("db", "app")])

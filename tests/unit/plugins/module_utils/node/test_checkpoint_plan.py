@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/checkpoint_plan.py."""
+
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -30,10 +31,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.repair 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import readable
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import version_notes
-
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import closed_form, cpus, reverted_form
 
 
 def written(default: str, kind: Any = Format2, policy: str = "static", **pods: str) -> bytes:
@@ -219,19 +217,6 @@ def newer(state: State, **members: Any) -> bytes:
     return found.write()
 
 
-def closed(state: State) -> bytes:
-    """The form that was closed: CPUs of whole pods and no checksum outside."""
-    data = json.loads(write_checkpoint("static", state, Format4))
-    outer = json.loads(write_checkpoint("static", state, Format3))
-    return json.dumps({**outer, "checksum": 0, "data": data["data"], "dataChecksum": data["dataChecksum"]}).encode()
-
-
-def reverted(state: State) -> bytes:
-    """The form that was reverted: the text alone, and its checksum."""
-    data = json.loads(write_checkpoint("static", state, Format4))
-    return json.dumps({"data": data["data"], "checksum": data["dataChecksum"]}).encode()
-
-
 def test_an_upgrade_to_1_37_is_told_with_its_way_back() -> None:
     plan = plan_valid(GOOD, UP)
     note = "the kubelet 1.37 reads this file, of format v2, and writes format v4 in its place; "
@@ -311,7 +296,7 @@ def test_what_a_newer_kubelet_has_in_its_text_survives_a_repair_and_is_named_whe
 
 
 def test_the_form_that_was_closed_is_accepted_unverified_and_written_anew() -> None:
-    old = closed(WITHOUT_PODS)
+    old = closed_form(WITHOUT_PODS)
     for config in (CONFIG, CONFIG._replace(minor=36), UP):
         plan = plan_valid(old, config)
         assert (plan.changed, plan.before.verdict) == (False, "accepted")
@@ -322,11 +307,11 @@ def test_the_form_that_was_closed_is_accepted_unverified_and_written_anew() -> N
     assert plan_format(old, UP).new == newer(WITHOUT_PODS)
     assert plan_format(old, CONFIG).new == GOOD
     # A kubelet 1.36 with the gate keeps what it finds there of whole pods.
-    assert not any("whole pods" in note for note in plan_valid(closed(SHARED), DOWN_PODS).notes[1:])
+    assert not any("whole pods" in note for note in plan_valid(closed_form(SHARED), DOWN_PODS).notes[1:])
 
 
 def test_the_form_that_was_reverted_is_refused_and_repaired() -> None:
-    old = reverted(PODS)
+    old = reverted_form(PODS)
     for config in (CONFIG, DOWN_PODS, UP_PODS):
         plan = plan_valid(old, config)
         assert (plan.before.verdict, plan.before.unread) == ("refused", True)
@@ -355,7 +340,7 @@ def test_a_damaged_text_is_told_where_the_older_kubelet_starts() -> None:
         (GOOD, 36, "1.36 is assumed, the newest whose answers were replayed"),
         (b"{", 36, "1.36 is assumed, the newest whose answers were replayed"),
         (newer(PODS), 37, "1.37 is assumed, the oldest that writes format v4"),
-        (reverted(PODS), 37, "1.37 is assumed, the oldest that writes format v4"),
+        (reverted_form(PODS), 37, "1.37 is assumed, the oldest that writes format v4"),
     ],
 )
 def test_a_version_that_is_assumed(old: bytes | None, minor: int, why: str) -> None:

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/given.py."""
+
 from __future__ import annotations
 
 import json
@@ -27,8 +29,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_re
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
-from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 CONFIG, DROP_INS = "/var/lib/kubelet/config.yaml", "/etc/kubelet.d"
@@ -129,8 +130,7 @@ def test_drop_ins(tmp_path: Path) -> None:
 def test_the_kubelets_of_all_distributions_start(tmp_path: Path, name: str) -> None:
     """As they are, and with settings where these are written."""
     kubelet = KUBELETS[name]
-    shape = parse_name("1s4c2t")
-    write_tree(shape.topology(), tmp_path, shape.whole())
+    write_machine(tmp_path, "1s4c2t")
     write_kubelet(tmp_path, kubelet)
     found = Node(Tree(str(tmp_path)), minor=minor_version(kubelet.version))
     for wanted in ({}, WANTED):

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/host.py."""
+
 from __future__ import annotations
 
 import os
@@ -15,15 +17,14 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.host imp
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 CONTROLLERS = "sys/fs/cgroup/cgroup.controllers"
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    shape = parse_name("2s1n2c2t+memory1")
-    write_tree(shape.topology(), tmp_path, shape.whole())
+    write_machine(tmp_path, "2s1n2c2t+memory1")
     return tmp_path
 
 

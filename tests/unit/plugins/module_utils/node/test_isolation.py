@@ -4,46 +4,172 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.isolation import (
-    isolation_drift,
-    isolation_notes,
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import isolation
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.hidden_names import with_hidden_names
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.isolation import isolation_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.pod_names import hashed
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
+    STYLES,
+    SYSTEMD,
+    Files,
+    container_files,
+    pod_path,
+    write_cgroups,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.samples import sample, task
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+
+OWN, SHARED = "a" * 64, "b" * 64
+CONFIGURATION = """\
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cpuManagerPolicy: static
+reservedSystemCPUs: "0"
+"""
+DATABASE, WEB = pod_path(SYSTEMD, "uid-db", "Guaranteed"), pod_path(SYSTEMD, "uid-web", "Burstable")
 
 
-@pytest.mark.parametrize(
-    ("name", "reserved", "expected"),
-    [
-        ("8c", "0-1", []),
-        ("8c+isolated2-7+nohz2-7", "0-1", []),
-        ("8c+isolated2-7+nohz2-7", "", []),
-        ("8c+isolated1-7", "0-1", [("isolated", "2-7", "1-7")]),
-        ("8c+isolated0-1", "0-1", [("isolated", "", "0-1")]),
-        ("8c+isolated1-7+nohz1", "0-1", [("isolated", "2-7", "1-7"), ("nohz_full", "", "1")]),
-    ],
-)
-def test_a_reservation_of_isolated_cpus(name: str, reserved: str, expected: list[tuple[str, str, str]]) -> None:
-    drift = isolation_drift(parse_name(name).topology(), CPUSet.parse(reserved))
-    assert [(one["subject"], one["wanted"], one["found"]) for one in drift] == expected
-    parameters = {"isolated": "isolcpus", "nohz_full": "nohz_full"}
-    for one in drift:
-        assert "out of %s= on the kernel's command line" % parameters[one["subject"]] in one["remedy"]
+def make_node(root: Path, named: bool = True, state: State | None = None) -> Node:
+    """A saved node whose database has CPU 1 to itself."""
+    shape = parse_name("2c")
+    write_tree(shape.topology(), root, shape.whole())
+    kubelet = root / "var/lib/kubelet"
+    kubelet.mkdir(parents=True)
+    (kubelet / "config.yaml").write_text(CONFIGURATION)
+    state = state or State(CPUSet((0,)), {"uid-db": {"server": CPUSet((1,))}})
+    (kubelet / "cpu_manager_state").write_bytes(write_checkpoint("static", state))
+    above = {path: Files("0-1", "0") for path in ("kubepods.slice", "kubepods.slice/kubepods-burstable.slice", WEB)}
+    cgroups = {
+        **above,
+        DATABASE: Files("0-1", "0"),
+        **container_files(SYSTEMD, "containerd", DATABASE, OWN, "1"),
+        **container_files(SYSTEMD, "containerd", WEB, SHARED, "0"),
+    }
+    write_cgroups(root, next(style for style in STYLES.values() if style.version == 2), cgroups)
+    if named:
+        logs = root / "var/log/containers"
+        logs.mkdir(parents=True)
+        for name, container in (("db-0_shop_server", OWN), ("web-1_shop_app", SHARED)):
+            (logs / ("%s-%s.log" % (name, container))).touch()
+    return Node(Tree(str(root)))
 
 
-@pytest.mark.parametrize(
-    ("name", "shared", "exclusive", "expected"),
-    [
-        ("8c", "0-5", "6-7", []),
-        ("8c+isolated4-7", "0-3", "4-5", []),
-        ("8c+isolated4-7", "0-5", "6-7", ["the shared pool has the isolated CPUs 4-5, over which"]),
-        ("8c+isolated4-7", "0-1", "2-5", ["the exclusive CPUs 2-3 are not isolated, as CPUs 4-7 are"]),
-        ("8c+offline7+isolated7", "0-5", "6", []),
-    ],
-)
-def test_notes(name: str, shared: str, exclusive: str, expected: list[str]) -> None:
-    notes = isolation_notes(parse_name(name).topology(), CPUSet.parse(shared), CPUSet.parse(exclusive))
-    assert [note.startswith(text) for note, text in zip(notes, expected)] == [True] * len(expected)
-    assert len(notes) == len(expected)
+def sampled(monkeypatch: pytest.MonkeyPatch, **more: object) -> None:
+    """Let the node be one that runs, on which a sample says `more`."""
+    monkeypatch.setattr(Tree, "live", property(lambda _tree: True))
+    monkeypatch.setattr(isolation, "take", lambda *_arguments: sample(**more))
+
+
+def test_a_saved_node_has_no_verdicts(tmp_path: Path) -> None:
+    report = isolation_report(make_node(tmp_path), 5, 1.0)
+    (row,) = report["containers"]
+    assert (row["pod"], row["container"], row["pod_uid"], row["id"], row["cpus"]) == (
+        "shop/db-0",
+        "server",
+        "uid-db",
+        OWN,
+        "1",
+    )
+    assert (row["verdict"], row["by"], report["cpus"], report["seconds"]) == (None, [], [], 0.0)
+    assert (report["findings"], report["note_checks"]) == ([], ["isolation-unmeasured"])
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 3601])
+def test_seconds_that_make_no_sense(tmp_path: Path, seconds: int) -> None:
+    with pytest.raises(InputError, match=r"^seconds: "):
+        isolation_report(make_node(tmp_path), seconds, 1.0)
+
+
+@pytest.mark.parametrize("threshold", [0, -1, 100, float("nan")])
+def test_thresholds_that_make_no_sense(tmp_path: Path, threshold: float) -> None:
+    with pytest.raises(InputError, match=r"^threshold: "):
+        isolation_report(make_node(tmp_path), 5, threshold)
+
+
+def test_owners_have_the_names_of_pods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = make_node(tmp_path)
+    own, web = ("%s/cri-containerd-%s.scope" % (pod, container) for pod, container in ((DATABASE, OWN), (WEB, SHARED)))
+    tasks = [
+        task("server", {1: 0.5}, own),
+        task("app", {0: 0.3, 1: 0.2}, web),
+        task("x", {1: 0.1}, "a\nb.slice"),
+        task("y", {0: 0.001}),
+    ]
+    more = {"busy": {0: 0.3, 1: 0.8}, "busy_exact": False, "idle": {0: 0.7, 1: 0.2}, "tasks": tasks}
+    sampled(monkeypatch, **more, problems=("a problem",))
+    report = isolation_report(node, 5, 1.0)
+    (row,) = report["containers"]
+    assert (row["verdict"], row["own_percent"], row["foreign_percent"]) == ("disturbed", 50.0, 30.0)
+    assert [(one["kind"], one["name"]) for one in row["by"]] == [
+        ("container", "shop/web-1/app"),
+        ("cgroup", "a\\nb.slice"),
+    ]
+    (finding,) = report["findings"]
+    assert finding["subject"] == "shop/db-0/server"
+    assert (report["notes"], report["note_checks"]) == (["a problem"], ["isolation-unmeasured"])
+    shared, exclusive = report["cpus"]
+    assert (shared["exclusive_to"], exclusive["exclusive_to"]) == ("", "shop/db-0/server")
+    # Of CPUs that nobody has to itself, who takes little is left out.
+    assert [one["name"] for one in shared["by"]] == ["shop/web-1/app"]
+    assert json.loads(json.dumps(report)) == report
+
+
+def test_names_can_be_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = with_hidden_names(make_node(tmp_path))
+    path = "%s/cri-containerd-%s.scope" % (WEB, SHARED)
+    sampled(monkeypatch, busy={1: 0.5}, idle={1: 0.5}, busy_exact=False, tasks=[task("app", {1: 0.5}, path)])
+    text = json.dumps(isolation_report(node, 5, 1.0))
+    for name in ("shop", "db-0", "web-1", '"server"'):
+        assert name not in text
+    assert "/".join(map(hashed, ("shop", "web-1", "app"))) in text
+
+
+def test_a_container_whose_name_is_not_known_is_told_by_its_cpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = make_node(tmp_path, named=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    path = "%s/cri-containerd-%s.scope" % (DATABASE, OWN)
+    sampled(monkeypatch, busy={1: 0.5}, idle={1: 0.5}, busy_exact=False, tasks=[task("app", {1: 0.5}, path)])
+    (row,) = isolation_report(node, 5, 1.0)["containers"]
+    assert (row["pod"], row["id"], row["verdict"]) == ("", OWN, "alone")
+
+
+def test_a_container_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = make_node(tmp_path, state=State(CPUSet(), {"gone": {"c": CPUSet((1,))}, "far": {"c": CPUSet((9,))}}))
+    sampled(monkeypatch)
+    report = isolation_report(node, 5, 1.0)
+    assert [row["verdict"] for row in report["containers"]] == ["idle", "idle"]
+    text = "\n".join(report["notes"])
+    assert "gone/c has CPUs 1 and does not run" in text
+    assert "the exclusive CPUs 9 are offline" in text
+
+
+def test_a_damaged_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = make_node(tmp_path)
+    (tmp_path / "var/lib/kubelet/cpu_manager_state").write_bytes(b"\xff{")
+    sampled(monkeypatch)
+    report = isolation_report(node, 5, 1.0)
+    assert (report["containers"], report["note_checks"]) == ([], ["isolation-unmeasured"])
+    assert "cpu_manager_state: cannot be read" in report["notes"][0]
+
+
+def test_a_configuration_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = make_node(tmp_path)
+    (tmp_path / "var/lib/kubelet/config.yaml").write_bytes(b"\xff: [")
+    sampled(monkeypatch)
+    report = isolation_report(node, 5, 1.0)
+    assert report["containers"][0]["verdict"] == "idle"
+    assert "which containers run cannot be seen" in report["notes"][0]

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/memory_state.py."""
+
 from __future__ import annotations
 
 import os
@@ -26,7 +28,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import NODE_MEMORY, write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import NODE_MEMORY, write_machine, write_tree
 
 FILE = "/var/lib/kubelet/memory_manager_state"
 OWNED = b'{"policyName":"Static","entries":{"uid-1":{"db":[{"type":"memory"}],"log":[{"type":"memory"}]}}}'
@@ -118,8 +120,7 @@ def test_a_link_that_leads_nowhere_else(tmp_path: Path) -> None:
 
 
 def machine(root: Path, name: str, **files: str) -> tuple[Any, str]:
-    shape = parse_name(name)
-    write_tree(shape.topology(), root, shape.whole())
+    write_machine(root, name)
     tree = Tree(str(root))
     for path, text in files.items():
         file = root / "sys/devices/system/node" / path

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/node.py."""
+
 from __future__ import annotations
 
 import os
@@ -79,11 +81,11 @@ def test_another_machine_in_its_place(root: Path) -> None:
 def test_the_same_node_with_other_files(root: Path) -> None:
     file = write(root, "etc/kubelet.yaml", CONFIG.encode())
     node = Node(Tree(str(root)), "/etc/kubelet.yaml", "/data", 33, ["/usr/bin/kubelet", "--cpu-cfs-quota=false"])
-    other = node.on(OverlaidTree(node.tree, {"/data/cpu_manager_state": b"{}"}))
-    assert (other.config_path, other.checkpoint(), other.minor) == ("/etc/kubelet.yaml", b"{}", 33)
-    assert other.needed_configuration().values["cpuCFSQuota"] is False
+    overlaid = node.on(OverlaidTree(node.tree, {"/data/cpu_manager_state": b"{}"}))
+    assert (overlaid.config_path, overlaid.checkpoint(), overlaid.minor) == ("/etc/kubelet.yaml", b"{}", 33)
+    assert overlaid.needed_configuration().values["cpuCFSQuota"] is False
     file.unlink()
-    assert other.configuration() is None
+    assert overlaid.configuration() is None
     assert node.checkpoint() is None
 
 
@@ -161,7 +163,7 @@ def test_a_configuration_that_is_missing(root: Path) -> None:
 
 def run(root: Path, *arguments: str) -> Node:
     """A node whose kubelet was started with these."""
-    write(root, "proc/7/cmdline", "".join(one + "\0" for one in ("/usr/bin/kubelet", *arguments)).encode())
+    write(root, "proc/7/cmdline", "".join(word + "\0" for word in ("/usr/bin/kubelet", *arguments)).encode())
     return Node(Tree(str(root)))
 
 

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/observation.py."""
+
 from __future__ import annotations
 
 import json
@@ -18,55 +20,46 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.observat
     names_of,
     observe,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.pod_names import hashed
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload import crictl
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.crictl import Crictl
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.logs import LoggedContainer
-from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
-    CGROUPFS,
-    CONTAINER_NAMES,
-    STYLES,
-    V1,
-    V2,
-    Files,
-    Style,
-    container_files,
-    pod_path,
-    write_cgroups,
-)
+from ansible_collections.kubenode.cpu_manager.tests.machines import cgroups as saved
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 
 OWN, SANDBOX = "a" * 64, "d" * 64
 
 
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
-
-
-def make_node(root: Path, style: Style, driver: str = CGROUPFS, runtime: str = "containerd", below: str = "") -> str:
+def make_node(
+    root: Path, style: saved.Style, driver: str = saved.CGROUPFS, runtime: str = "containerd", below: str = ""
+) -> str:
     """A saved node with a container and its sandbox; give the container's cgroup."""
-    pod = "/".join(filter(None, (below, pod_path(driver, "uid-db", "Burstable"))))
-    own = container_files(driver, runtime, pod, OWN, "2-3")
-    kubepods = {path: Files("0-7", "0") for path in (pod, os.path.dirname(pod), os.path.dirname(os.path.dirname(pod)))}
-    host = {"system.slice": Files("0-1", "0"), "system.slice/sshd.service": Files("0", "0", (7,))}
+    pod = "/".join(filter(None, (below, saved.pod_path(driver, "uid-db", "Burstable"))))
+    own = saved.container_files(driver, runtime, pod, OWN, "2-3")
+    kubepods = {
+        path: saved.Files("0-7", "0") for path in (pod, os.path.dirname(pod), os.path.dirname(os.path.dirname(pod)))
+    }
+    host = {"system.slice": saved.Files("0-1", "0"), "system.slice/sshd.service": saved.Files("0", "0", (7,))}
     # On v2 a mount, in which nothing runs.
-    host.update({} if style.version == 1 else {"dev-hugepages.mount": Files(None, None)})
-    sandbox = container_files(driver, runtime, pod, SANDBOX, "0-7")
-    write_cgroups(root, style, {**host, **kubepods, **own, **sandbox})
+    host.update({} if style.version == 1 else {"dev-hugepages.mount": saved.Files(None, None)})
+    sandbox = saved.container_files(driver, runtime, pod, SANDBOX, "0-7")
+    saved.write_cgroups(root, style, {**host, **kubepods, **own, **sandbox})
     logs = root / "var/log/containers"
     logs.mkdir(parents=True)
     (logs / ("db-0_shop_server-%s.log" % OWN)).touch()
     return next(iter(own))
 
 
-@pytest.mark.parametrize(("runtime", "driver"), list(CONTAINER_NAMES))
-@pytest.mark.parametrize("style", list(STYLES.values()), ids=list(STYLES))
-def test_what_runs(tmp_path: Path, style: Style, runtime: str, driver: str) -> None:
+@pytest.mark.parametrize(("runtime", "driver"), list(saved.CONTAINER_NAMES))
+@pytest.mark.parametrize("style", list(saved.STYLES.values()), ids=list(saved.STYLES))
+def test_what_runs(tmp_path: Path, style: saved.Style, runtime: str, driver: str) -> None:
     path = make_node(tmp_path, style, driver, runtime)
     found, notes = observe(Tree(str(tmp_path)), "")
     assert found is not None
     assert notes == []
     assert (found.version, found.mount, found.online) == (style.version, style.mount, cpus("0-7"))
-    by_id = {one.id: one for one in found.running}
+    by_id = {container.id: container for container in found.running}
     own, sandbox = by_id.pop(OWN), by_id.pop(SANDBOX)
     assert by_id == {}
     assert (own.cgroup, own.pod, own.name, own.pod_uid, own.effective) == (
@@ -87,7 +80,7 @@ def test_what_runs(tmp_path: Path, style: Style, runtime: str, driver: str) -> N
 
 
 def test_the_kubelets_own_root(tmp_path: Path) -> None:
-    path = make_node(tmp_path, V2, below="fence")
+    path = make_node(tmp_path, saved.V2, below="fence")
     tree = Tree(str(tmp_path))
     found, _notes = observe(tree, "fence")
     assert found is not None
@@ -105,7 +98,7 @@ def test_the_kubelets_own_root(tmp_path: Path) -> None:
     "status", ["Name:\tsleep\nCpus_allowed_list:\t3\n", "Name:\tsleep\n", "Cpus_allowed_list:\tx\n"]
 )
 def test_what_a_process_may_use(tmp_path: Path, status: str) -> None:
-    make_node(tmp_path, V1)
+    make_node(tmp_path, saved.V1)
     process = tmp_path / "proc" / str(int(OWN[:6], 16))
     process.mkdir()
     (process / "status").write_text(status)
@@ -119,11 +112,11 @@ def test_what_a_process_may_use(tmp_path: Path, status: str) -> None:
 
 
 def test_containers_that_nobody_names(tmp_path: Path) -> None:
-    make_node(tmp_path, V1)
+    make_node(tmp_path, saved.V1)
     next((tmp_path / "var/log/containers").iterdir()).unlink()
     found, _notes = observe(Tree(str(tmp_path)), "")
     assert found is not None
-    assert ({one.name for one in found.running}, found.all_named, found.pod_names()) == ({None}, False, {})
+    assert ({container.name for container in found.running}, found.all_named, found.pod_names()) == ({None}, False, {})
 
 
 def test_a_node_without_cpusets(tmp_path: Path) -> None:
@@ -140,7 +133,7 @@ def test_a_node_without_cpusets(tmp_path: Path) -> None:
 def test_names(tmp_path: Path) -> None:
     tree = Tree(str(tmp_path))
     assert names_of(tree) == ({}, False)
-    make_node(tmp_path, V1)
+    make_node(tmp_path, saved.V1)
     logged = {OWN: LoggedContainer("shop/db-0", "server")}
     assert names_of(tree) == (logged, True)
     runtime = Crictl("crictl", None, lambda _arguments: '{"containers": null}')
@@ -153,7 +146,7 @@ def test_names(tmp_path: Path) -> None:
 
 
 def test_the_runtime_is_asked_where_there_are_no_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_node(tmp_path, V1)
+    make_node(tmp_path, saved.V1)
     asked = []
 
     def find(_tree: Tree, endpoint: str | None) -> Crictl:
@@ -167,12 +160,15 @@ def test_the_runtime_is_asked_where_there_are_no_logs(tmp_path: Path, monkeypatc
     next((tmp_path / "var/log/containers").iterdir()).unlink()
     found, _notes = observe(Tree(str(tmp_path)), "", "unix:///run/of-it.sock")
     assert found is not None
-    assert sorted(str(one.name) for one in found.running) == ["None", "server"]
+    assert sorted(str(container.name) for container in found.running) == ["None", "server"]
     assert (asked, found.all_named) == (["unix:///run/of-it.sock"], True)
+    hidden, _notes = observe(Tree(str(tmp_path)), "", hide_names=True)
+    assert hidden is not None
+    assert sorted(str(container.name) for container in hidden.running) == sorted(["None", hashed("server")])
 
 
 def test_a_damaged_set_names_its_file(tmp_path: Path) -> None:
-    path = make_node(tmp_path, V2)
-    (tmp_path / V2.mount[1:] / path / "cpuset.cpus.effective").write_text("3-1\n")
+    path = make_node(tmp_path, saved.V2)
+    (tmp_path / saved.V2.mount[1:] / path / "cpuset.cpus.effective").write_text("3-1\n")
     with pytest.raises(NodeError, match=r"cpuset.cpus.effective: CPU list '3-1', position 1: the range"):
         observe(Tree(str(tmp_path)), "")

@@ -51,9 +51,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import REFUSED, judge, readable
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
-from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.start import manager_config
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 HEADER = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
 ROOT = "/var/lib/kubelet/"
@@ -207,8 +206,7 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Tree]:
     trees = {}
     for name in MACHINES:
         root = tmp_path_factory.mktemp("machine")
-        shape = parse_name(name)
-        write_tree(shape.topology(), root, shape.whole())
+        write_machine(root, name)
         (root / "proc/meminfo").write_text(MEMINFO, encoding="ascii")
         if name not in WITHOUT_CGROUPS:
             (root / "sys/fs/cgroup").mkdir(parents=True)
@@ -309,7 +307,7 @@ def check_found(node: Node, case: Case) -> None:
     # A state that is refused is reset, unless nobody can tell by what it is to be judged.
     assert plan["starts"] == ((with_checkpoint if config is None else prediction).starts is not False)
     assert ("would_not_start" in kinds) == (plan["starts"] is False)
-    assert plan["unknown"] == [one.to_dict() for one in prediction.unknown]
+    assert plan["unknown"] == [doubt.to_dict() for doubt in prediction.unknown]
     if config is None:
         with pytest.raises(RefusedError):
             planned_config(node, parameters)
@@ -320,7 +318,7 @@ def check_found(node: Node, case: Case) -> None:
 
 def is_doubtful(prediction: Prediction) -> bool:
     """Whether a flag is given of which it is not known whether the kubelet has it."""
-    return any(one.where.startswith("--") for one in prediction.unknown)
+    return any(doubt.where.startswith("--") for doubt in prediction.unknown)
 
 
 def check_values(node: Node, case: Case, prediction: Prediction) -> None:
@@ -342,7 +340,9 @@ def check_values(node: Node, case: Case, prediction: Prediction) -> None:
 
 def check_refusals(found: Prediction, whole: Prediction) -> None:
     """What is said where only refusals count."""
-    assert [one for one in found.findings if one.fatal] == [one for one in whole.findings if one.fatal]
+    assert [finding for finding in found.findings if finding.fatal] == [
+        finding for finding in whole.findings if finding.fatal
+    ]
     assert (found.unknown, found.starts, config_of(found)) == (whole.unknown, whole.starts, config_of(whole))
     if whole.checked is not None:
         assert found.checked is not None

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/prediction.py."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -19,8 +21,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.predicti
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 STATIC = "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n"
@@ -29,8 +30,7 @@ CONFIG = "var/lib/kubelet/config.yaml"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    shape = parse_name("1s4c2t")
-    write_tree(shape.topology(), tmp_path, shape.whole())
+    write_machine(tmp_path, "1s4c2t")
     write(tmp_path, CONFIG, HEADER + STATIC)
     return tmp_path
 

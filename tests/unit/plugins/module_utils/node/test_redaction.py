@@ -181,7 +181,7 @@ def test_rancher_that_cannot_be_read() -> None:
 def test_a_configuration(text: str) -> None:
     found = configuration_redacted(text)
     assert "unter2" not in found
-    before, after = (KubeletConfiguration.parse(one).values for one in (text, found))
+    before, after = (KubeletConfiguration.parse(content).values for content in (text, found))
     for key in before:
         assert key.lower().startswith("staticpodurl") or after[key] == before[key]
     assert list(before) == list(after)

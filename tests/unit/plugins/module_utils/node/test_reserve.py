@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/reserve.py."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -14,8 +16,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reserve 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.reservation import Reservation
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-
-TWO = "2s1n2c2t"  # NUMA node 0: cores 0,4 1,5; 1: cores 2,6 3,7
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import TWO
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/restarted.py."""
+
 from __future__ import annotations
 
 import os
@@ -33,7 +35,7 @@ def make_node(root: Path, arguments: tuple[str, ...], files: dict[str, float], s
     """A node whose kubelet runs, with files of these times of change."""
     process = root / "proc" / str(PID)
     process.mkdir(parents=True)
-    (process / "cmdline").write_bytes(b"".join(one.encode() + b"\0" for one in arguments))
+    (process / "cmdline").write_bytes(b"".join(argument.encode() + b"\0" for argument in arguments))
     # The name of a program may have spaces and brackets.
     fields = " ".join(["S", "1"] + ["0"] * 17 + [str(1000 * TICKS)] + ["0"] * 30)
     (process / "stat").write_text("%d (a) b (kubelet) %s\n" % (PID, fields) if stat is None else stat, "utf-8")

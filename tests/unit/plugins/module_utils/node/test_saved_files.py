@@ -25,9 +25,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.archive impor
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.saved_files import COLLECTION, save_node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import SAID, Tree, node_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import read_listed, write_containers
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import STYLES, read_listed, write_containers
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
+from ansible_collections.kubenode.cpu_manager.tests.machines.throttled import write_node as write_throttled
 from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 
 CHECKOUT = Path(__file__).parents[5]
@@ -61,6 +62,7 @@ MODULES: list[tuple[str, dict[str, Any]]] = [
     ("reserved_cpus", {"count": 2, "near_device": "eth9"}),
     ("allocation_plan", {"pods": PODS}),
     ("reconcile", {}),
+    ("throttling_info", {}),
     ("rollout_journal", {"state": "read"}),
     ("rollout_journal", {"state": "read", "source": "last"}),
     ("cpuset", {"path": "kubepods.slice", "cpus": "0-1"}),
@@ -209,10 +211,19 @@ def make_old(root: Path) -> None:
     write(root, "/var/lib/kubenode-cpu-manager/change.json", json.dumps(journal))
 
 
+def make_throttled(style: str) -> Callable[[Path], None]:
+    def make(root: Path) -> None:
+        write_throttled(root, STYLES[style])
+        write(root, "/etc/hostname", style + "\n")
+
+    return make
+
+
 MACHINES: dict[str, Callable[[Path], None]] = {
     "busy": make_busy,
     "stopped": make_stopped,
     "old": make_old,
+    **{"throttled-" + style: make_throttled(style) for style in ("v2", "hybrid-v2")},
     **{name: make_demo(name) for name in ("xeon", "epyc", "edge")},
     **{name: make_distribution(name) for name in KUBELETS},
 }

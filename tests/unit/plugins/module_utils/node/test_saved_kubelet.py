@@ -32,7 +32,7 @@ def saved(root: Path, files: dict[str, bytes]) -> tuple[Collector, dict[str, byt
         file.write_bytes(content)
     collector = Collector(Tree(str(root)))
     save_kubelet(collector, Node(collector.tree), False)
-    return collector, {path: one.content for path, one in collector.members.items() if one.content is not None}
+    return collector, {path: member.content for path, member in collector.members.items() if member.content is not None}
 
 
 def test_what_is_no_text_stays_none(tmp_path: Path) -> None:

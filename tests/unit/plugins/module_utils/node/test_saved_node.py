@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/saved_node.py."""
+
 from __future__ import annotations
 
 import json
@@ -57,8 +59,8 @@ def test_what_a_live_node_said_is_said_of_the_saved_one(root: Path) -> None:
 
 def test_it_is_the_same_with_other_files(root: Path) -> None:
     node = node_of(Tree(str(root)), NOTHING)
-    other = node.on(OverlaidTree(node.tree, {"/etc/x": b""}))
-    assert (other.version, other.machine().storage) == ("1.34.2", 5 << 30)
+    overlaid = node.on(OverlaidTree(node.tree, {"/etc/x": b""}))
+    assert (overlaid.version, overlaid.machine().storage) == ("1.34.2", 5 << 30)
     newer = node.of_version(36)
     assert (newer.version, newer.machine().storage) == ("1.36", 5 << 30)
     node.topology = parse_name("1s1n1c").topology()

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/sources.py."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -66,7 +68,7 @@ def test_where_settings_come_from(tmp_path: Path, name: str) -> None:
 
     file, drop_ins, flag_files, drop_in_path, kubelet_arg_path = PLACES[name]
     assert (None if found.file is None else found.file.source) == here(file)
-    assert [one.source for one in found.drop_ins] == [here(path) for path in drop_ins]
+    assert [drop_in.source for drop_in in found.drop_ins] == [here(path) for path in drop_ins]
     texts = [(here(path), KUBELETS[name].files[path]) for path in flag_files]
     assert list(found.flag_files) == texts
     assert (found.drop_in_path, found.kubelet_arg_path) == (here(drop_in_path), here(kubelet_arg_path))

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/start_report.py."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -37,7 +39,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
@@ -67,8 +69,7 @@ def host(name: str = "1s4c2t", minor: int = 36) -> Host:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    shape = parse_name("1s4c2t")
-    write_tree(shape.topology(), tmp_path, shape.whole())
+    write_machine(tmp_path, "1s4c2t")
     write(tmp_path, CONFIG, HEADER + STATIC)
     return tmp_path
 
@@ -193,12 +194,12 @@ def test_running_pods_that_would_be_refused() -> None:
 def test_memory_state(root: Path, content: bytes | None, text: str) -> None:
     findings = list(memory_state_findings(content, node(root), checked_of(host())))
     assert texts(findings) == ([text] if text else [])
-    for one in findings:
-        assert isinstance(one, Finding)
-        assert one.fatal
-        assert one.cause
-        assert one.remedy
-        assert one.where == MEMORY
+    for finding in findings:
+        assert isinstance(finding, Finding)
+        assert finding.fatal
+        assert finding.cause
+        assert finding.remedy
+        assert finding.where == MEMORY
     unknown = checked_of(host(), memoryManagerPolicy="unknown")
     assert list(memory_state_findings(content, node(root), unknown)) == []
 
@@ -211,10 +212,10 @@ MEMORY_STATIC = (
 
 def first_memory(root: Path) -> bytes:
     """What a kubelet of this node writes first."""
-    one = node(root)
-    checked = predict_configuration(one).checked
+    this_node = node(root)
+    checked = predict_configuration(this_node).checked
     assert checked is not None
-    config = memory_config(one, checked)
+    config = memory_config(this_node, checked)
     assert config is not None
     return first_memory_state(config) or b""
 
@@ -254,8 +255,10 @@ def test_memory_that_the_files_do_not_tell(root: Path) -> None:
 
 
 def findings_of_memory(root: Path) -> list[Finding | Unknown]:
-    one = node(root)
-    prediction = with_states(one, predict_configuration(one), None, stored_state(one.tree, one.memory_state_path))
+    this_node = node(root)
+    prediction = with_states(
+        this_node, predict_configuration(this_node), None, stored_state(this_node.tree, this_node.memory_state_path)
+    )
     findings: list[Finding | Unknown] = [*prediction.findings, *prediction.unknown]
     return [found for found in findings if found.where == MEMORY]
 
@@ -358,14 +361,17 @@ def test_what_the_kubelet_refuses_early_is_all_that_is_told(root: Path) -> None:
             ),
         }
     ]
-    one = node(root)
-    assert with_states(one, predict_configuration(one), b"{", b"{").findings == predict_start(one).findings
+    this_node = node(root)
+    assert (
+        with_states(this_node, predict_configuration(this_node), b"{", b"{").findings
+        == predict_start(this_node).findings
+    )
 
 
 def test_what_becomes_of_the_memory_managers_state(root: Path) -> None:
     def plan(**values: str) -> MemoryPlan:
-        one = node(root)
-        return memory_plan(one, predict_values({**HEAD, **values}, one.machine()))
+        this_node = node(root)
+        return memory_plan(this_node, predict_values({**HEAD, **values}, this_node.machine()))
 
     assert plan() == MemoryPlan(None, "")
     content = b'{"policyName":"None","machineState":{},"checksum":4236770233}'

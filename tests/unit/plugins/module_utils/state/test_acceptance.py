@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/state/acceptance.py."""
+
 from __future__ import annotations
 
 import json
@@ -25,10 +27,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format3, Format4
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
-
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 
 
 def state(default: str, **containers: str) -> State:

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/state/checkpoint.py."""
+
 from __future__ import annotations
 
 import contextlib
@@ -12,7 +14,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State, assignments_text
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
@@ -30,16 +31,13 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import FORMATS, Format3, Format4
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 
 # Pod UID -> container name -> CPUs.
 Entries = Dict[str, Dict[str, str]]
 
 # Every way of a kubelet to read a checkpoint: minor version, gate PodLevelResourceManagers.
 KUBELETS = [(18, False), (33, False), (35, True), (36, False), (36, True), (37, False), (37, True)]
-
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
 
 
 def said(checkpoint: Checkpoint) -> tuple[str, str, Any]:
@@ -543,7 +541,7 @@ def test_texts_are_escaped_as_go_does_it(name: str, written: bytes) -> None:
 def test_keys_are_sorted_by_their_bytes(kind: type[Format1]) -> None:
     names = ["b", "a", "Z", "\u00e9", "\uffff", "\U0001f600", "a-", "a0"]
     ordered = sorted(names, key=lambda name: name.encode())
-    entries = {name: {other: cpus("1") for other in names} for name in names}
+    entries = {name: {container: cpus("1") for container in names} for name in names}
     pods = {name: cpus("2") for name in names} if kind.version > 2 else {}
     data = json.loads(write_checkpoint("static", State(cpus("0"), entries, pods), kind))
     for part in (data, json.loads(data.get("data", "{}")) or data):

@@ -21,7 +21,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils import state as state_package
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.golang import read_json, write_json
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
@@ -41,13 +40,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.repair 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import judge, readable
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import closed_form, cpus, reverted_form
 
 BEFORE = [(18, False), (33, False), (35, False), (35, True), (36, False), (36, True)]
 SINCE = [(37, False), (37, True), (38, True)]
-
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
 
 
 def fnv(text: str) -> int:
@@ -113,23 +109,10 @@ def test_neither_of_the_other_forms_is_written() -> None:
 # --- the forms that were not merged --------------------------------------------------------------------
 
 
-def closed(state: State) -> bytes:
-    """The members of format 3, with checksum 0, beside the text: the form that was closed."""
-    data = json.loads(write_checkpoint("static", state, Format4))
-    outer = json.loads(write_checkpoint("static", state, Format3))
-    return json.dumps({**outer, "checksum": 0, "data": data["data"], "dataChecksum": data["dataChecksum"]}).encode()
-
-
-def reverted(state: State) -> bytes:
-    """The text alone, and its sum: the form that was reverted."""
-    data = json.loads(write_checkpoint("static", state, Format4))
-    return json.dumps({"data": data["data"], "checksum": data["dataChecksum"]}).encode()
-
-
 @given(states)
 @example(POD_STATE)
 def test_the_form_that_was_closed_is_read_unverified_by_old_kubelets(state: State) -> None:
-    content = closed(state)
+    content = closed_form(state)
     for minor, gate in SINCE:
         assert read_checkpoint(content, minor, gate).state() == state
     for minor, gate in BEFORE:
@@ -145,7 +128,7 @@ def test_the_form_that_was_closed_is_read_unverified_by_old_kubelets(state: Stat
 @given(states)
 @example(POD_STATE)
 def test_the_form_that_was_reverted_is_refused_by_all_and_read_by_a_repair(state: State) -> None:
-    content = reverted(state)
+    content = reverted_form(state)
     for minor, gate in BEFORE:
         with pytest.raises(CheckpointError, match=r"^checkpoint is corrupted$"):
             read_checkpoint(content, minor, gate)

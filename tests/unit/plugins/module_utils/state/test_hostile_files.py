@@ -2,14 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""100,000 files in the checkpoint's place that are none, or not quite: nothing worse than a refusal comes of them.
+"""Files in the checkpoint's place that are none, or not quite: nothing worse than a refusal comes of them.
 
-A file is made from its chunk's number alone, so one that fails can be made again: list(hostile_files(CHUNK))[NUMBER].
+`make hostile` takes 100,000. A file is made from its chunk's number alone, so one that fails can be made again:
+list(hostile_files(CHUNK))[NUMBER].
 """
 
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import time
@@ -18,7 +20,6 @@ from typing import Callable, Iterator
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
     decode_checkpoint,
@@ -27,8 +28,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpo
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import CheckpointError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import FORMATS, Format3
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 
-FILES = 100_000
+FILES = int(os.environ.get("HOSTILE", "20000"))
 CHUNKS = 20
 
 # Of processor time, for all five ways to read one file; the slowest takes some hundredths of it.
@@ -37,10 +39,6 @@ MOST_BYTES = 64 << 20
 
 KUBELETS = [(33, False), (36, False), (36, True), (37, True)]
 IDS = {"1a2b": ("pod-a", "one"), "3c4d": ("pod-b", "two")}
-
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
 
 
 STATES = [
@@ -109,8 +107,8 @@ def mutated(content: bytes, rng: random.Random) -> bytes:
     elif way == 2:  # a part twice
         middle = content[at:until] + content[at:]
     elif way == 3:  # the tail of another
-        other = rng.choice(VALID)
-        middle = other[rng.randrange(len(other)) :]
+        donor = rng.choice(VALID)
+        middle = donor[rng.randrange(len(donor)) :]
     else:  # one byte more
         middle = bytes([rng.randrange(256)]) + content[at:]
     return content[:at] + middle

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/state/memory_manager.py."""
+
 from __future__ import annotations
 
 import json
@@ -266,7 +268,7 @@ def test_a_state_of_this_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    "changed",
     [
         TWO._replace(reserved={0: {"memory": 2 * GIB}}),
         TWO._replace(reserved={1: {"memory": GIB}}),
@@ -276,14 +278,14 @@ def test_a_state_of_this_machine() -> None:
         TWO._replace(machine={0: {"memory": 8 * GIB}, 1: {"memory": 8 * GIB, "hugepages-2Mi": 0}}),
     ],
 )
-def test_another_machine_or_reservation(other: MemoryConfig) -> None:
+def test_another_machine_or_reservation(changed: MemoryConfig) -> None:
     """It is not said that the state cannot be restored."""
-    judgement = judge_memory(state(TWO), other)
+    judgement = judge_memory(state(TWO), changed)
     assert judgement == MemoryJudgement(REFUSED, OTHER_MACHINE)
     assert judgement.text(PATH) == OTHER_MACHINE
     # The policy None looks at nothing.
     content = state(TWO).replace(b'"Static"', b'"None"')
-    assert judge_memory(content, other._replace(policy="None")) == MemoryJudgement(ACCEPTED)
+    assert judge_memory(content, changed._replace(policy="None")) == MemoryJudgement(ACCEPTED)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/state/repair.py."""
+
 from __future__ import annotations
 
 from typing import Any, Sequence
@@ -28,10 +30,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.repair 
     repair,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 
 
 def static(
@@ -214,7 +213,7 @@ def valid_states(draw: st.DrawFn, config: CPUManagerConfig) -> State:
 def keepable(pin: Pin, others: Sequence[Pin], config: CPUManagerConfig) -> bool:
     """By the words of the kubelet's rules: all there, none reserved, no other pod's."""
     own = set(cpus(pin.cpus))
-    foreign = {cpu for other in others if other.pod != pin.pod for cpu in cpus(other.cpus)}
+    foreign = {cpu for owner in others if owner.pod != pin.pod for cpu in cpus(owner.cpus)}
     return (
         config.policy_name == "static"
         and own <= set(config.all_cpus)

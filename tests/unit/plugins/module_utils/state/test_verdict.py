@@ -2,21 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/state/verdict.py."""
+
 from __future__ import annotations
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format1
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format3, Format4
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import Judgement, judge, readable
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 
 
 def state(default: str, **containers: str) -> bytes:

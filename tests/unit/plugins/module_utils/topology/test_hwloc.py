@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/topology/hwloc.py."""
+
 from __future__ import annotations
 
 import re
@@ -23,7 +25,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import s
 from ansible_collections.kubenode.cpu_manager.tests.machines.texts import hwloc
 from ansible_collections.kubenode.cpu_manager.tests.machines.told import told_by_hwloc
 from ansible_collections.kubenode.cpu_manager.tests.machines.tools import run_lstopo
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 # What lstopo of hwloc 2.9 printed of the trees of these machines (python tests/machines NAME DIR --outputs DIR2).
 FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*.xml"))
@@ -79,9 +81,8 @@ def test_fixture(path: Path) -> None:
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("name", ["1s1c", "2s4n2l2c2t+adjacent+offline0,9", "2s2d3c2e+interleaved", "2s1n2c+memory3"])
 def test_real_lstopo(tmp_path: Path, name: str, version: int) -> None:
-    shape = parse_name(name)
-    write_tree(shape.topology(), tmp_path, shape.whole())
-    assert read_hwloc(run_lstopo(str(tmp_path), version)) == told(shape.topology(), version)
+    topology = write_machine(tmp_path, name)
+    assert read_hwloc(run_lstopo(str(tmp_path), version)) == told(topology, version)
 
 
 # --- parts of the format -----------------------------------------------------------------------------

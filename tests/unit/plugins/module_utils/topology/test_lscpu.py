@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/topology/lscpu.py."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -19,7 +21,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import s
 from ansible_collections.kubenode.cpu_manager.tests.machines.texts import lscpu
 from ansible_collections.kubenode.cpu_manager.tests.machines.told import told_by_lscpu
 from ansible_collections.kubenode.cpu_manager.tests.machines.tools import run_lscpu
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 # What lscpu of util-linux 2.38 printed of the trees of these machines (python tests/machines NAME DIR --outputs DIR2).
 FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*.lscpu"))
@@ -47,11 +49,10 @@ def test_fixture(path: Path) -> None:
 @pytest.mark.needs("lscpu")
 @pytest.mark.parametrize("name", ["1s1c", "2s4n2l2c2t+adjacent+offline0,9", "2s1n3c2e+interleaved"])
 def test_real_lscpu(tmp_path: Path, name: str) -> None:
-    shape = parse_name(name)
-    write_tree(shape.topology(), tmp_path, shape.whole())
+    topology = write_machine(tmp_path, name)
     for with_all in (False, True):
         found = read_lscpu(run_lscpu(str(tmp_path), with_all))
-        assert found == told_by_lscpu(shape.topology(), with_all)
+        assert found == told_by_lscpu(topology, with_all)
 
 
 ANY_COLUMNS = """\

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/topology/model.py."""
+
 from __future__ import annotations
 
 import json
@@ -22,10 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.mode
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
-
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 
 
 def test_parts_of_a_machine() -> None:
@@ -108,9 +107,9 @@ def test_differs_in_any_part() -> None:
         "l3_cache_ids": False,
     }
     assert data.keys() == others.keys()
-    for key, other in others.items():
-        assert data[key] != other
-        assert Topology.from_dict({**data, key: other}) != Topology.from_dict(data), key
+    for key, changed in others.items():
+        assert data[key] != changed
+        assert Topology.from_dict({**data, key: changed}) != Topology.from_dict(data), key
 
 
 def test_reads_what_a_person_wrote() -> None:

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/workload/crictl.py."""
+
 from __future__ import annotations
 
 import os
@@ -36,7 +38,7 @@ def test_names_and_writes() -> None:
     runtime = Crictl("/usr/bin/crictl", "unix:///run/crio/crio.sock", run)
     runtime.read()
     assert runtime.names == {"a1": ("shop/db-0", "server"), "a2": ("", "stray")}
-    assert [runtime.serves(one) for one in ("a1", "b1")] == [True, False]
+    assert [runtime.serves(container) for container in ("a1", "b1")] == [True, False]
     runtime.set_cpus("a1", CPUSet((1, 2, 5)))
     command = ["/usr/bin/crictl", "--runtime-endpoint", "unix:///run/crio/crio.sock"]
     assert calls == [[*command, "ps", "-o", "json"], [*command, "update", "--cpuset-cpus", "1-2,5", "a1"]]

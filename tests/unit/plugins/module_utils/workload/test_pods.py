@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/workload/pods.py."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -99,7 +101,7 @@ def test_names(metadata: dict[str, Any], uid: str, name: str) -> None:
 def test_kind(field: str, policy: str | None, kind: str) -> None:
     data = manifest(container("other"))
     data["spec"].setdefault(field, []).append(container("it", restartPolicy=policy))
-    assert [one.kind for one in pod_from_manifest(data).containers if one.name == "it"] == [kind]
+    assert [container.kind for container in pod_from_manifest(data).containers if container.name == "it"] == [kind]
 
 
 # What users write for CPUs, and how many of them the container has for itself.
@@ -504,7 +506,7 @@ def test_any_manifest_is_a_pod_or_an_input_error(data: Any) -> None:
         assert pod.uid
         for minor in MINORS:
             counts = pod.exclusive_counts(minor)
-            assert list(counts) == [one.name for one in pod.containers]
+            assert list(counts) == [container.name for container in pod.containers]
             assert all(count >= 0 for count in counts.values())
             assert pod.qos(minor) in (GUARANTEED, BURSTABLE, BEST_EFFORT)
 

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/workload/runtime.py."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -84,7 +86,7 @@ def test_pods_and_containers_the_oldest_first() -> None:
             {"status": {"id": "x", "labels": {}, "state": "CONTAINER_RUNNING"}, "info": {}},  # no pod's
         ]
     )
-    assert [(pod.uid, [one.name for one in pod.containers]) for pod in pods_of(containers)] == [
+    assert [(pod.uid, [container.name for container in pod.containers]) for pod in pods_of(containers)] == [
         (UID, ["a", "b"]),
         ("young", ["c"]),
     ]

@@ -159,6 +159,29 @@ def test_a_node_that_could_not_be_read_is_an_error(state: str) -> None:
     assert found.get("timestamp") == ("2026-11-23T15:00:00" if state == "stale" else "2026-11-23T15:04:05")
 
 
+@pytest.mark.parametrize(
+    ("looks", "result", "message"),
+    [
+        ({}, "skipped", "not applicable: not looked at isolation"),
+        ({"throttling": {"is_measured": True}}, "skipped", "not applicable: not looked at isolation"),
+        ({"isolation": {"is_measured": False}}, "skipped", "isolation could not be measured"),
+        ({"isolation": {"is_measured": True}}, "passed", None),
+    ],
+    ids=str,
+)
+def test_a_check_of_a_look_needs_the_look(looks: Any, result: str, message: str | None) -> None:
+    checks = {**CHECKS, "exclusive-cpus-disturbed": {"severity": "warning", "title": "x", "look": "isolation"}}
+    items = [node(looks=looks), node("worker-2"), node("worker-3", looks=looks, findings=[finding()])]
+    found = ElementTree.fromstring("".join(junit(report(items, problems=[]), checks)).encode())
+    check_shape(found)
+    first, second, third = found
+    assert results(second)["skipped"] == ["exclusive-cpus-disturbed"]
+    for suite_of in (first, third):
+        (case_of,) = [each for each in suite_of if each.get("name") == "exclusive-cpus-disturbed"]
+        assert [(each.tag, each.get("message")) for each in case_of] == ([] if message is None else [(result, message)])
+    assert results(third)["failure"] == ["policy-differs"]
+
+
 # --- the whole ----------------------------------------------------------------------------------------
 
 

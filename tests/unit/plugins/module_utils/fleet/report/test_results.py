@@ -30,6 +30,7 @@ from ansible_collections.kubenode.cpu_manager.tests.directories import open_to_a
 from ansible_collections.kubenode.cpu_manager.tests.machines.answers import (
     ANSWER,
     LOOKED_AT,
+    LOOKS,
     answers,
     json_values,
     result,
@@ -156,7 +157,7 @@ def test_a_file_of_that_name_can_be_written_and_read(tmp_path: Path, host: str) 
 
 
 def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
-    given_result = Result("a", LOOKED_AT, ANSWER, {"cpu_manager_policy": "none"}, [{"check": "policy-differs"}])
+    given_result = Result("a", LOOKED_AT, ANSWER, {"cpu_manager_policy": "none"}, [{"check": "policy-differs"}], LOOKS)
     path = write_result(str(tmp_path / "new" / "directory"), given_result, "east")
     assert path == str(tmp_path / "new" / "directory" / "nodes" / "a.json")
     assert read_result(path) == read_result(path, "east") == given_result
@@ -369,6 +370,8 @@ def test_what_is_no_result(nodes: Path, data: Any) -> None:
         ({"running": None}, "has no answer of the node"),
         ({"running": []}, "has no answer of the node"),
         ({"waivers": {}}, "has no answer of the node"),
+        ({"looks": None}, "has no answer of the node"),
+        ({"looks": []}, "has no answer of the node"),
         ({"waivers": None}, "has no answer of the node"),
     ],
     ids=lambda value: str(value)[:60],

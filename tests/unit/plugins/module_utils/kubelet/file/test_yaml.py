@@ -115,14 +115,14 @@ DOCUMENTS = [EVERYTHING, WITH_DIRECTIVE, JSON_LIKE, LIST, REPEATED]
 DOCUMENTS_WITHOUT_TABS = [text for text in DOCUMENTS if "\t" not in text]
 
 
-def same(one: Any, other: Any) -> bool:
-    if type(one) is not type(other):
+def same(left: Any, right: Any) -> bool:
+    if type(left) is not type(right):
         return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
 
 
 class Libyaml(pyyaml.CSafeLoader):
@@ -154,13 +154,13 @@ def by_libyaml(text: str) -> Any:
 def with_text_keys(value: Any) -> Any:
     if isinstance(value, dict):
         names = {True: "true", False: "false"}
-        return {names[key] if isinstance(key, bool) else str(key): with_text_keys(one) for key, one in value.items()}
-    return [with_text_keys(one) for one in value] if isinstance(value, list) else value
+        return {names[key] if isinstance(key, bool) else str(key): with_text_keys(item) for key, item in value.items()}
+    return [with_text_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def has_name_twice(text: str) -> bool:
     """Whether an anchor has the name of another: Python's binding of libyaml refuses that."""
-    names = [text[one.start : one.name_end] for one in anchors(text)]
+    names = [text[anchor.start : anchor.name_end] for anchor in anchors(text)]
     return len(set(names)) < len(names)
 
 
@@ -475,10 +475,10 @@ def test_what_the_kubelet_reads_by_rules_of_its_own(text: str, value: Any) -> No
 )
 def test_keys_that_are_there_twice_are_told(text: str, duplicates: list[tuple[int, str]]) -> None:
     found = read(text).duplicates
-    assert [one.line for one in found] == [line for line, _part in duplicates]
-    for one, (line, part) in zip(found, duplicates):
-        assert one.text.startswith("line %d: key " % line)
-        assert part in one.text
+    assert [duplicate.line for duplicate in found] == [line for line, _part in duplicates]
+    for duplicate, (line, part) in zip(found, duplicates):
+        assert duplicate.text.startswith("line %d: key " % line)
+        assert part in duplicate.text
 
 
 def test_of_a_key_that_is_there_twice_the_last_place_is_kept() -> None:
@@ -851,12 +851,12 @@ def test_styles() -> None:
 def test_anchors_and_their_aliases() -> None:
     text = "a: &x\n  b: 1\nc: [*x, &y d, *x]\ne:\n  <<: *x\n  f: &x 2\ng: *x\n"
     found = anchors(text)
-    assert [(text[one.start : one.name_end], text[one.name_end : one.end]) for one in found] == [
+    assert [(text[anchor.start : anchor.name_end], text[anchor.name_end : anchor.end]) for anchor in found] == [
         ("&x", "\n  b: 1"),
         ("&y", " d"),
         ("&x", " 2"),
     ]
-    lines = [[text.count("\n", 0, at) + 1 for at in one.aliases] for one in found]
+    lines = [[text.count("\n", 0, at) + 1 for at in anchor.aliases] for anchor in found]
     assert lines == [[3, 3, 5], [], [7]]
     node = read(text).members["e"].node
     assert list(node.members) == ["f"]
@@ -874,7 +874,7 @@ def test_each_alias_has_a_copy() -> None:
 
 def test_a_few_lines_that_stand_for_billions_of_values_are_refused_at_once() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
-    lines += ["a%d: &a%d [%s]" % (one, one, ", ".join(["*a%d" % (one - 1)] * 9)) for one in range(1, 20)]
+    lines += ["a%d: &a%d [%s]" % (number, number, ", ".join(["*a%d" % (number - 1)] * 9)) for number in range(1, 20)]
     with pytest.raises(YAMLError, match="line 1, column 10: the aliases stand for too many values") as error:
         load("\n".join(lines))
     assert error.value.text == "yaml: document contains excessive aliasing"
@@ -883,7 +883,7 @@ def test_a_few_lines_that_stand_for_billions_of_values_are_refused_at_once() -> 
     with pytest.raises(YAMLError, match=r"line 1, column .*more than 10000 values; write them out") as error:
         load("\n".join(lines))
     assert (error.value.is_broken, error.value.text) == (False, "")
-    lines = ["a0: &a0 [x]", *("a%d: &a%d [*a%d]" % (one, one, one - 1) for one in range(1, 99))]
+    lines = ["a0: &a0 [x]", *("a%d: &a%d [*a%d]" % (number, number, number - 1) for number in range(1, 99))]
     with pytest.raises(YAMLError, match="more than 50 collections in each other"):
         load("\n".join(lines))
 
@@ -942,7 +942,7 @@ def repeated(draw: st.DrawFn) -> Any:
     members = draw(st.lists(collections_of(LINES | NUMBERS | st.booleans()), min_size=1, max_size=3))
     for _more in range(draw(st.integers(1, 4))):
         some = draw(st.lists(st.sampled_from(members), min_size=1, max_size=4))
-        members.append(some if draw(st.booleans()) else {"k%d" % number: one for number, one in enumerate(some)})
+        members.append(some if draw(st.booleans()) else {"k%d" % number: item for number, item in enumerate(some)})
     return members
 
 
@@ -958,7 +958,7 @@ def merging(draw: st.DrawFn) -> str:
             entries.insert(0, "<<: *m%d" % draw(st.integers(0, number - 1)))
         lines.append("m%d: &m%d {%s}" % (number, number, ", ".join(entries)))
     for name in ("x", "z"):
-        merged = draw(st.lists(st.integers(0, number).map(lambda one: "*m%d" % one), min_size=1, max_size=3))
+        merged = draw(st.lists(st.integers(0, number).map(lambda target: "*m%d" % target), min_size=1, max_size=3))
         merge = "<<: %s" % (merged[0] if len(merged) == 1 else "[%s]" % ", ".join([*merged, "{e: f}"]))
         entries = ["%s: %d" % entry for entry in draw(mappings).items()]
         entries.insert(draw(st.integers(0, len(entries))), merge)

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/kubelet/installed/distributions.py."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -33,12 +35,12 @@ def name_of(distribution: Distribution | None) -> str | None:
 
 
 def by_name(name: str) -> Distribution:
-    return next(known for known in DISTRIBUTIONS if known.name == name)
+    return next(distribution for distribution in DISTRIBUTIONS if distribution.name == name)
 
 
 # --- its files --------------------------------------------------------------------------------------
 
-MARKS = [(known.name, mark) for known in DISTRIBUTIONS for mark in marks_of(known)]
+MARKS = [(distribution.name, mark) for distribution in DISTRIBUTIONS for mark in marks_of(distribution)]
 
 
 @pytest.mark.parametrize(("name", "mark"), MARKS)
@@ -47,7 +49,7 @@ def test_told_by_its_files(name: str, mark: str, tmp_path: Path) -> None:
     assert name_of(installed_distribution(Tree(str(tmp_path)))) == name
 
 
-@pytest.mark.parametrize("name", [known.name for known in DISTRIBUTIONS if known.os_id])
+@pytest.mark.parametrize("name", [distribution.name for distribution in DISTRIBUTIONS if distribution.os_id])
 @pytest.mark.parametrize("form", ["ID=%s\n", 'NAME="X"\nID="%s"\nVERSION_ID=1\n', "ID_LIKE=debian\nID='%s'\n"])
 def test_told_by_its_system(name: str, form: str, tmp_path: Path) -> None:
     write(tmp_path, "/etc/os-release", form % by_name(name).os_id)
@@ -122,7 +124,7 @@ def test_told_by_its_process(name: str | None, command_line: str) -> None:
 
 
 def test_every_distribution_has_a_command_line_here() -> None:
-    assert {name for name, _line in COMMAND_LINES} == {None, *(known.name for known in DISTRIBUTIONS)}
+    assert {name for name, _line in COMMAND_LINES} == {None, *(distribution.name for distribution in DISTRIBUTIONS)}
 
 
 # --- its service ------------------------------------------------------------------------------------
@@ -142,17 +144,24 @@ def test_service(tmp_path: Path) -> None:
 # --- the table --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("known", DISTRIBUTIONS, ids=lambda known: known.name)
-def test_row(known: Distribution) -> None:
-    paths = [known.config_path, known.config_dir, known.kubelet_root, known.patches_dir, known.log_file, *known.marks]
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
+def test_row(distribution: Distribution) -> None:
+    paths = [
+        distribution.config_path,
+        distribution.config_dir,
+        distribution.kubelet_root,
+        distribution.patches_dir,
+        distribution.log_file,
+        *distribution.marks,
+    ]
     assert all(path.startswith("/") and not path.endswith("/") for path in paths if path is not None)
-    assert known.config_path or (known.sign and known.marks)
-    assert marks_of(known) or known.os_id
-    assert known.services
+    assert distribution.config_path or (distribution.sign and distribution.marks)
+    assert marks_of(distribution) or distribution.os_id
+    assert distribution.services
     # Who is sent away is told where to.
-    assert known.pointer or known.place != NOWHERE
+    assert distribution.pointer or distribution.place != NOWHERE
 
 
 def test_no_two_rows_look_alike() -> None:
     assert len({mark for _name, mark in MARKS}) == len(MARKS)
-    assert len({known.name for known in DISTRIBUTIONS}) == len(DISTRIBUTIONS)
+    assert len({distribution.name for distribution in DISTRIBUTIONS}) == len(DISTRIBUTIONS)

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/kubelet/installed/given_flags.py."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -94,20 +96,20 @@ WORDS: list[tuple[str, Mapping[str, str], str, str]] = [
 
 @pytest.mark.parametrize(("name", "files", "line", "words"), WORDS)
 def test_words(tmp_path: Path, name: str, files: Mapping[str, str], line: str, words: str) -> None:
-    known = next(one for one in DISTRIBUTIONS if one.name == name)
+    distribution = next(row for row in DISTRIBUTIONS if row.name == name)
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")
     tree, arguments = Tree(str(tmp_path)), line.split()
-    assert find_words(tree, known, arguments) == words.split()
+    assert find_words(tree, distribution, arguments) == words.split()
     # Those whose meaning is known are among them.
-    for flag in find_flags(tree, known, arguments, 7 if line else None):
+    for flag in find_flags(tree, distribution, arguments, 7 if line else None):
         assert {flag.name, "%s=%s" % (flag.name, flag.value)} & set(words.split())
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    known = next(one for one in DISTRIBUTIONS if one.name == "RKE2")
+    distribution = next(row for row in DISTRIBUTIONS if row.name == "RKE2")
     (tmp_path / ARGS).parent.mkdir(parents=True)
     (tmp_path / ARGS).write_text("kubelet-arg: [\n", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="kubelet-arg cannot be read"):
-        find_words(Tree(str(tmp_path)), known, ())
+        find_words(Tree(str(tmp_path)), distribution, ())

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/change/health.py."""
+
 from __future__ import annotations
 
 import os
@@ -158,8 +160,8 @@ def test_no_kubelet_is_not_well_for_no_time_either(machine: Machine) -> None:
 def test_a_kubelet_that_does_not_answer(machine: Machine) -> None:
     """Its checkpoint alone says nothing: it may be of the kubelet before."""
     machine.live(7)
-    with HTTPServer(("127.0.0.1", 0), Handler) as other:
-        port = other.server_address[1]
+    with HTTPServer(("127.0.0.1", 0), Handler) as stranger:
+        port = stranger.server_address[1]
     machine.configure("cpuManagerPolicy: static\nhealthzPort: %d\n" % port)
     assert machine.watch(timeout=1).complaint.startswith("http://127.0.0.1:%d/healthz does not answer: " % port)
 
@@ -286,13 +288,13 @@ def server6() -> Iterator[HTTPServer]:
     yield from serving(Server6(("::1", 0), Handler))
 
 
-def serving(one: HTTPServer) -> Iterator[HTTPServer]:
-    thread = threading.Thread(target=one.serve_forever)
+def serving(server: HTTPServer) -> Iterator[HTTPServer]:
+    thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield one
-    one.shutdown()
+    yield server
+    server.shutdown()
     thread.join()
-    one.server_close()
+    server.server_close()
 
 
 def complaint(values: dict[str, Any]) -> str:
@@ -309,8 +311,8 @@ def test_healthz(server: HTTPServer, address: dict[str, str]) -> None:
 
 
 def test_healthz_that_nobody_answers(server: HTTPServer) -> None:
-    with HTTPServer(("127.0.0.1", 0), Handler) as other:
-        port = other.server_address[1]
+    with HTTPServer(("127.0.0.1", 0), Handler) as stranger:
+        port = stranger.server_address[1]
     assert complaint({"healthzPort": port}).startswith("http://127.0.0.1:%d/healthz does not answer: " % port)
 
 

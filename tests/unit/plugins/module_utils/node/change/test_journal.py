@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/change/journal.py and saving.py, which write and read one file."""
+
 from __future__ import annotations
 
 import json
@@ -19,14 +21,16 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.j
     DRAINING,
     Journal,
     SavedFile,
-    changed_files,
     read_journal,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import LAST, OPEN
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.saving import (
+    changed_files,
     remove_journal,
     restore,
     save_files,
     write_journal,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import LAST, OPEN
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 CONFIG = "/var/lib/kubelet/config.yaml"

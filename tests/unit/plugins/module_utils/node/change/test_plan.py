@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/change/plan.py."""
+
 from __future__ import annotations
 
 import re
@@ -20,15 +22,17 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.j
     STOPPING,
     Journal,
     SavedFile,
-    remove_journal,
-    save_files,
-    write_journal,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.memory import with_memory_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import LAST
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import (
     Terms,
     rollout_report,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.saving import (
+    remove_journal,
+    save_files,
+    write_journal,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.memory_state import MemoryPlan
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
@@ -40,8 +44,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
-from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import NODE_MEMORY, write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import NODE_MEMORY, write_machine
 
 HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 STATIC = "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n"
@@ -54,8 +57,7 @@ NO_RESET = ["stop_kubelet", "write_configuration", "start_kubelet"]
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
     """A node with the static policy and one pod with CPUs of its own."""
-    shape = parse_name("1s4c2t")
-    write_tree(shape.topology(), tmp_path, shape.whole())
+    write_machine(tmp_path, "1s4c2t")
     (tmp_path / "var/lib/kubelet").mkdir(parents=True)
     configure(tmp_path, STATIC)
     state = State(CPUSet.parse("0,2-4,6-7"), {"pod": {"app": CPUSet.parse("1,5")}})
@@ -99,7 +101,7 @@ def test_what_each_change_takes(tree: Tree, wanted: dict[str, Any], actions: lis
     assert (answer["actions"], answer["drain"], answer["starts"]) == (actions, drain, True)
     assert rollout_report(Node(tree), wanted, Terms("rollout", drain=False, discard=True))["drains"] is False
     assert (answer["drains"], answer["refusals"], answer["elsewhere"]) == (drain, [], None)
-    assert answer["files"] == [CONFIG, CHECKPOINT, MEMORY]
+    assert answer["files"] == ([CONFIG, CHECKPOINT, MEMORY] if actions else [])
     assert [finding for finding in answer["findings"] if finding["fatal"]] == []
 
 
@@ -505,7 +507,7 @@ def test_an_interrupted_change_of_a_node_that_somebody_has_corrected_since(tree:
         refusal = plan(tree)["refusals"][0]
         assert refusal["remedy"].endswith("forget the change with rollout_journal, state: absent")
         # That it would stay open is said where nothing else is.
-        assert not any("a change of this node was interrupted" in one["text"] for one in plan(tree)["refusals"])
+        assert not any("a change of this node was interrupted" in refusal["text"] for refusal in plan(tree)["refusals"])
     # What pods lose does not change with what is forgotten.
     write_journal(tree, Journal(CHANGING, {}, {}))
     (refusal,) = rollout_report(Node(tree), {"cpu_manager_policy": "none"}, Terms(drain=False))["refusals"]
@@ -546,21 +548,20 @@ def test_the_files_of_a_change(tree: Tree) -> None:
     patches = Path(tree.root) / "etc/kubernetes/patches"
     patches.mkdir(parents=True)
     patch = "/etc/kubernetes/patches/kubeletconfiguration90-kubenode-cpu-manager+merge.yaml"
-    for wanted in ({}, {"cpu_manager_reconcile_period": "5s"}):
-        assert plan(tree, **wanted)["files"] == [patch, CONFIG, CHECKPOINT, MEMORY]
+    assert plan(tree, cpu_manager_reconcile_period="5s")["files"] == [patch, CONFIG, CHECKPOINT, MEMORY]
+    assert plan(tree)["files"] == []
 
 
 @pytest.mark.parametrize("name", KUBELETS)
 def test_a_change_has_all_files_that_are_written(tmp_path: Path, name: str) -> None:
     """On a node of each distribution, so that the journal has all of them."""
     kubelet = KUBELETS[name]
-    shape = parse_name("1s4c2t")
-    write_tree(shape.topology(), tmp_path, shape.whole())
+    write_machine(tmp_path, "1s4c2t")
     write_kubelet(tmp_path, kubelet)
     node = Node(Tree(str(tmp_path)), minor=minor_version(kubelet.version))
     wanted = {"cpu_manager_policy": "static", "reserved_system_cpus": "0,4"}
     plan = plan_settings(wanted, node.needed_configuration(), node.minor)
-    written = [node.tree.node_path(one.path) for one in plan_files(read_sources(node), plan, wanted, node.minor)]
+    written = [node.tree.node_path(change.path) for change in plan_files(read_sources(node), plan, wanted, node.minor)]
     assert written
     assert rollout_report(node, wanted, Terms())["files"] == [*written, *node.state_paths]
 
@@ -621,8 +622,8 @@ def test_the_memory_managers_state(tree: Tree, found: str, text: str, wanted: di
     configure(Path(tree.root), STATIC + found)
     (Path(tree.root) / MEMORY[1:]).write_text(text, encoding="ascii")
     answer = plan(tree, **wanted)
-    drift = [one["found"] for one in answer["drift"] if one["subject"] == "memory_state"]
-    assert [reason in one for one in drift] == [True] * bool(reason)
+    drift = [row["found"] for row in answer["drift"] if row["subject"] == "memory_state"]
+    assert [reason in text for text in drift] == [True] * bool(reason)
     assert ("reset_memory_state" in answer["actions"]) == bool(reason)
     assert (answer["starts"], answer["drain"]) == (True, bool(reason))
     if reason:
@@ -684,7 +685,7 @@ def test_a_node_that_is_as_wanted_and_would_not_start(tree: Tree) -> None:
     assert (found["status"], found["actions"], found["starts"]) == ("drift", [], False)
     (row,) = found["drift"]
     assert (row["subject"], row["source"]) == ("start", "reserved_memory")
-    (finding,) = [one for one in found["findings"] if one["fatal"]]
+    (finding,) = [finding_found for finding_found in found["findings"] if finding_found["fatal"]]
     assert finding["where"] == "reservedMemory"
     assert found["found_refusal"] == "reservedMemory: %s (%s)" % (finding["text"], finding["cause"])
     (refusal,) = found["refusals"]

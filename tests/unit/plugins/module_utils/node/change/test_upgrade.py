@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/change/upgrade.py."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -16,8 +18,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node imp
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 STATIC = (
     "apiVersion: kubelet.config.k8s.io/v1beta1\n"
@@ -36,8 +37,7 @@ WRITES_V4 = "the kubelet 1.37 reads this file, of format v2, and writes format v
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    shape = parse_name("1s4c2t")
-    write_tree(shape.topology(), tmp_path, shape.whole())
+    write_machine(tmp_path, "1s4c2t")
     (tmp_path / CONFIG).parent.mkdir(parents=True)
     (tmp_path / CONFIG).write_text(STATIC, encoding="ascii")
     return tmp_path
@@ -47,9 +47,9 @@ def save(root: Path, state: State, minor: int, pod_level: bool = False) -> None:
     (root / CHECKPOINT).write_bytes(write_checkpoint("static", state, format_for(minor, pod_level)))
 
 
-def ways(root: Path, today: int | None, other: int) -> dict[str, Any]:
-    report = upgrade_report(Node(Tree(str(root)), minor=today), other)
-    assert report["kubelet_version"] == "1.%d" % other
+def ways(root: Path, today: int | None, target: int) -> dict[str, Any]:
+    report = upgrade_report(Node(Tree(str(root)), minor=today), target)
+    assert report["kubelet_version"] == "1.%d" % target
     assert report["back"]["kubelet_version"] == "1.%d" % (today or 36)
     return report
 
@@ -92,7 +92,6 @@ def test_the_cpus_of_whole_pods_are_lost(root: Path) -> None:
 
 
 def test_a_node_without_a_kubelet(tmp_path: Path) -> None:
-    shape = parse_name("1s4c2t")
-    write_tree(shape.topology(), tmp_path, shape.whole())
+    write_machine(tmp_path, "1s4c2t")
     with pytest.raises(NodeError, match="no kubelet is found"):
         upgrade_report(Node(Tree(str(tmp_path)), minor=36), 37)

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/reconcile/compare.py."""
+
 from __future__ import annotations
 
 import json
@@ -17,11 +19,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.observat
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.compare import Enforcement, compare
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.decide import Running
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
-
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 
 ONLINE = cpus("0-7")
 STATE = State(cpus("0-1,4-7"), {"uid-db": {"server": cpus("2-3")}})
@@ -53,13 +51,13 @@ def observed(
         version,
         "/sys/fs/cgroup",
         ONLINE,
-        [one._replace(effective=effective.get(one.process_cgroup)) for one in containers],
+        [container._replace(effective=effective.get(container.process_cgroup)) for container in containers],
         True,
         [KUBEPODS, QOS],
         [path for path in sets if "/" not in path and path != KUBEPODS],
         {path: cpus(text) for path, text in sets.items()},
         effective,
-        {one: cpus(text) for one, text in (affinities or {}).items()},
+        {container: cpus(text) for container, text in (affinities or {}).items()},
     )
 
 
@@ -71,7 +69,7 @@ def compared(found: Observed, state: State | None = STATE, policy: str = "static
 
 
 def rows(told: Enforcement) -> list[str]:
-    return ["%(subject)s: %(found)s, not %(wanted)s" % one for one in told.drift]
+    return ["%(subject)s: %(found)s, not %(wanted)s" % row for row in told.drift]
 
 
 # --- what differs -------------------------------------------------------------------------------------
@@ -128,7 +126,7 @@ def test_what_a_pass_would_write(version: int, change: Mapping[str, str], expect
     told = compared(observed({**NODE, **change}, version))
     assert rows(told) == expected
     assert told.to_reconcile
-    assert not any("remedy" in one for one in told.drift)
+    assert not any("remedy" in row for row in told.drift)
 
 
 def test_a_container_whose_own_cpus_nobody_tells() -> None:
@@ -163,7 +161,7 @@ def test_a_checkpoint_that_no_kubelet_would_take() -> None:
 
 def test_a_container_that_has_ended() -> None:
     found = observed(NODE)
-    ended = found._replace(running=[one._replace(effective=None) for one in found.running])
+    ended = found._replace(running=[container._replace(effective=None) for container in found.running])
     assert compared(ended).summary["containers"] == {"kept": 0, "different": 0, "skipped": 2}
 
 
@@ -254,16 +252,16 @@ def test_what_differs_is_what_is_wanted_and_not_found(data: st.DataObject, versi
     own = data.draw(subsets)
     state = State(ONLINE - own, {"uid-db": {"server": own}} if own else {})
     told = compared(observed(sets, version), state)
-    for one in told.drift:
-        assert one["wanted"] != one["found"]
-        assert cpus(one["wanted"]) <= ONLINE
-        if one["subject"].startswith("cgroup kubepods"):
-            assert cpus(one["found"]) < cpus(one["wanted"])
+    for row in told.drift:
+        assert row["wanted"] != row["found"]
+        assert cpus(row["wanted"]) <= ONLINE
+        if row["subject"].startswith("cgroup kubepods"):
+            assert cpus(row["found"]) < cpus(row["wanted"])
     # Where the shared pool is empty, nobody tells what a container of it is to have.
-    containers = [one for one in told.drift if one["subject"].startswith("container") and "remedy" not in one]
+    containers = [row for row in told.drift if row["subject"].startswith("container") and "remedy" not in row]
     assert told.summary["containers"]["different"] == len(containers)
     assert told.to_reconcile == bool(containers)
     # A cgroup is told only for the sake of a container that it cuts.
-    cut = {one["subject"].partition(" ")[2] for one in told.drift if one["subject"].startswith("cgroup kubepods")}
+    cut = {row["subject"].partition(" ")[2] for row in told.drift if row["subject"].startswith("cgroup kubepods")}
     assert cut <= {path for container in (OWN, SHARED) for path in lineage(container)} - {OWN, SHARED}
     assert not cut or containers

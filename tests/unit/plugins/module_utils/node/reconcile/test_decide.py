@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/reconcile/decide.py."""
+
 from __future__ import annotations
 
 import pytest
@@ -19,11 +21,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcil
     widened,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
-
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 
 ONLINE = cpus("0-7")
 STATE = State(
@@ -33,10 +31,12 @@ STATE = State(
 )
 
 
-def one(effective: str | None, pod_uid: str = "uid-a", name: str | None = "app", container: str = "id") -> Running:
-    path = "kubepods/pod%s/%s" % (pod_uid, container)
+def container(
+    effective: str | None, pod_uid: str = "uid-a", name: str | None = "app", container_id: str = "id"
+) -> Running:
+    path = "kubepods/pod%s/%s" % (pod_uid, container_id)
     found = None if effective is None else cpus(effective)
-    return Running(pod_uid, "shop/pod", name, container, path, path, "kubepods", found)
+    return Running(pod_uid, "shop/pod", name, container_id, path, path, "kubepods", found)
 
 
 # --- what each container is to have -------------------------------------------------------------------
@@ -45,19 +45,19 @@ def one(effective: str | None, pod_uid: str = "uid-a", name: str | None = "app",
 @pytest.mark.parametrize(
     ("running", "policy", "expected"),
     [
-        (one("2-3"), "static", (KEPT, "2-3", "")),
-        (one("0-7"), "static", (WRITE, "2-3", "")),
-        (one("2-3", name="sidecar"), "static", (WRITE, "0-1,6-7", "CPUs 8-9 are not online")),  # the shared pool
-        (one("0-1,6-7", "uid-b"), "static", (KEPT, "0-1,6-7", "CPUs 8-9 are not online")),
-        (one("0-7", "uid-b", None), "static", (WRITE, "0-1,6-7", "CPUs 8-9 are not online")),  # whoever it is
-        (one("0-7", "uid-v1", None, "id-v1"), "static", (WRITE, "4", "")),  # format 1
-        (one("0-7"), "none", (SKIPPED, "", "the policy is none")),
-        (one("0-7"), None, (SKIPPED, "", "the policy is None")),
-        (one("0-7", name=None), "static", (SKIPPED, "", "its name is not known")),
-        (one("0-7", "uid-whole"), "static", (SKIPPED, "", "its pod has CPUs as a whole")),
-        (one("0-7", name="empty"), "static", (SKIPPED, "", "its wanted set is empty")),
-        (one("0-7", name="gone"), "static", (SKIPPED, "", "none of its CPUs 8-9 is online")),
-        (one(None), "static", (SKIPPED, "2-3", ENDED)),
+        (container("2-3"), "static", (KEPT, "2-3", "")),
+        (container("0-7"), "static", (WRITE, "2-3", "")),
+        (container("2-3", name="sidecar"), "static", (WRITE, "0-1,6-7", "CPUs 8-9 are not online")),  # the shared pool
+        (container("0-1,6-7", "uid-b"), "static", (KEPT, "0-1,6-7", "CPUs 8-9 are not online")),
+        (container("0-7", "uid-b", None), "static", (WRITE, "0-1,6-7", "CPUs 8-9 are not online")),  # whoever it is
+        (container("0-7", "uid-v1", None, "id-v1"), "static", (WRITE, "4", "")),  # format 1
+        (container("0-7"), "none", (SKIPPED, "", "the policy is none")),
+        (container("0-7"), None, (SKIPPED, "", "the policy is None")),
+        (container("0-7", name=None), "static", (SKIPPED, "", "its name is not known")),
+        (container("0-7", "uid-whole"), "static", (SKIPPED, "", "its pod has CPUs as a whole")),
+        (container("0-7", name="empty"), "static", (SKIPPED, "", "its wanted set is empty")),
+        (container("0-7", name="gone"), "static", (SKIPPED, "", "none of its CPUs 8-9 is online")),
+        (container(None), "static", (SKIPPED, "2-3", ENDED)),
     ],
 )
 def test_decide(running: Running, policy: str | None, expected: tuple[str, str, str]) -> None:
@@ -69,15 +69,15 @@ def test_decide(running: Running, policy: str | None, expected: tuple[str, str, 
 
 
 def test_what_nobody_names_is_no_container() -> None:
-    sandbox = one("0-7", "uid-b", None)
+    sandbox = container("0-7", "uid-b", None)
     row = decide([sandbox], "static", STATE, ONLINE, all_named=True)[0]
     assert row.result == SKIPPED
     assert "neither the runtime nor a log names it" in row.why
-    assert decide([one("0-7")], "static", STATE, ONLINE, all_named=True)[0].result == WRITE
+    assert decide([container("0-7")], "static", STATE, ONLINE, all_named=True)[0].result == WRITE
 
 
 def test_a_row_is_plain_data() -> None:
-    rows = decide([one("0-7"), one("2-3"), one(None)], "static", STATE, ONLINE, absent=ABSENT)
+    rows = decide([container("0-7"), container("2-3"), container(None)], "static", STATE, ONLINE, absent=ABSENT)
     told = [row.to_dict() for row in rows]
     assert told[0] == {
         "pod_uid": "uid-a",

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/reconcile/plan.py."""
+
 from __future__ import annotations
 
 from typing import Any, Mapping
@@ -28,11 +30,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignm
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
-
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 
 ONLINE = cpus("0-7")
 MEMS = cpus("0")
@@ -170,13 +168,13 @@ def test_planned_writes_give_every_container_what_it_is_to_have(data: st.DataObj
         plan = plan_container(version, found, running(path), value, ONLINE, MEMS)
         for write in plan.writes:
             # As the kernel checks each write of v1.
-            children = [other.cpus or CPUSet() for other in found.values() if parent_of(other.path) == write.path]
+            children = [child.cpus or CPUSet() for child in found.values() if parent_of(child.path) == write.path]
             if version == 1:
                 assert write.new <= (found[parent_of(write.path)].cpus or CPUSet())
                 assert all(child <= write.new for child in children)
             found = after_writes(version, found, [write])
         # What the writes above make of all that is below.
-        found = cgroups(version, {other: str(found[other].cpus) for other in sets})
+        found = cgroups(version, {cgroup: str(found[cgroup].cpus) for cgroup in sets})
     assert {path: found[path].effective_cpus for path in wanted} == wanted
     state = State(CPUSet(), {path: {"app": value} for path, value in wanted.items()})
     again = [running(path)._replace(pod_uid=path, effective=found[path].effective_cpus) for path in wanted]
@@ -296,8 +294,8 @@ def test_no_cpu_is_given_twice_and_what_stays_listed_keeps_its_own(
             state, _notes = allocate(listed, old, rules(reserved))
         except RefusedError:
             return
-        own = [state.assignments.get(one.pod, {}).get(one.name, CPUSet()) for one in listed]
-        assert [len(mine) for mine in own] == [one.cpus for one in listed]
+        own = [state.assignments.get(container.pod, {}).get(container.name, CPUSet()) for container in listed]
+        assert [len(mine) for mine in own] == [container.cpus for container in listed]
         assert sum(len(mine) for mine in own) == len(state.exclusive_cpus())
         assert state.exclusive_cpus().isdisjoint(cpus(reserved) | state.default_cpu_set)
         for one_listed, mine in zip(listed, own):

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/node/reconcile/run.py."""
+
 from __future__ import annotations
 
 import json
@@ -38,19 +40,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.crictl import Crictl
-from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
-    CGROUPFS,
-    SYSTEMD,
-    V1,
-    V2,
-    Files,
-    Style,
-    container_files,
-    pod_path,
-    write_cgroups,
-)
-from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.machines import cgroups as saved
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 CHECKPOINT = "var/lib/kubelet/cpu_manager_state"
 
@@ -64,9 +55,9 @@ STATE = State(CPUSet.parse("0-3,6-7"), {"uid-db": {"server": CPUSet.parse("4-5")
 def make_node(
     root: Path,
     sets: Mapping[str, str],
-    style: Style = V1,
+    style: saved.Style = saved.V1,
     above: str = "0-7",
-    driver: str = SYSTEMD,
+    driver: str = saved.SYSTEMD,
     top: str | None = None,
 ) -> Path:
     """A saved node with these containers, named by their ids, and their CPUs.
@@ -76,17 +67,17 @@ def make_node(
     cgroups = {}
     for container, cpus in sets.items():
         qos = "Guaranteed" if UIDS[container] == "uid-db" else "Burstable"
-        pod = pod_path(driver, UIDS[container], qos)
+        pod = saved.pod_path(driver, UIDS[container], qos)
         path = pod
         while path:
-            cgroups[path] = Files(above if top is None or parent_of(path) else top, "0")
+            cgroups[path] = saved.Files(above if top is None or parent_of(path) else top, "0")
             path = parent_of(path)
-        cgroups.update(container_files(driver, "containerd", pod, container, cpus))
+        cgroups.update(saved.container_files(driver, "containerd", pod, container, cpus))
         if container in NAMES:
             name = "%s_shop_%s-%s.log" % (*NAMES[container], container)
             (root / "var/log/containers").mkdir(parents=True, exist_ok=True)
             (root / "var/log/containers" / name).touch()
-    write_cgroups(root, style, cgroups)
+    saved.write_cgroups(root, style, cgroups)
     write(root, write_checkpoint("static", STATE))
     return root
 
@@ -109,7 +100,7 @@ def whys(answer: Answer) -> dict[str, str]:
     return {row.container or row.id[:1]: row.why for row in answer.rows if row.why}
 
 
-def held(root: Path, container: str, style: Style = V1) -> str:
+def held(root: Path, container: str, style: saved.Style = saved.V1) -> str:
     """What a container's cgroup holds."""
     found = (root / style.mount[1:]).glob("**/*%s.scope/cpuset.cpus" % container)
     return next(found).read_text().strip()
@@ -121,14 +112,14 @@ def told(answer: Answer) -> dict[str, Any]:
 
 EVERYBODY = {OWN: "4-5", SHARED: "0-3,6-7", BATCH: "0-3,6-7"}
 
-STYLES = pytest.mark.parametrize("style", [V1, V2])
+STYLES = pytest.mark.parametrize("style", [saved.V1, saved.V2])
 
 
 # --- through the cgroups --------------------------------------------------------------------------------
 
 
 @STYLES
-def test_an_unchanged_node_is_only_read(tmp_path: Path, style: Style, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_node_is_only_read(tmp_path: Path, style: saved.Style, monkeypatch: pytest.MonkeyPatch) -> None:
     make_node(tmp_path, EVERYBODY, style)
     monkeypatch.setattr(os, "write", lambda *_arguments: pytest.fail("a write"))
     answer = reconcile_pods(node(tmp_path), None, act=True)
@@ -138,7 +129,7 @@ def test_an_unchanged_node_is_only_read(tmp_path: Path, style: Style, monkeypatc
 
 
 @STYLES
-def test_a_hand_edit_is_undone(tmp_path: Path, style: Style) -> None:
+def test_a_hand_edit_is_undone(tmp_path: Path, style: saved.Style) -> None:
     make_node(tmp_path, {**EVERYBODY, OWN: "0", BATCH: "4-5"}, style)
     check = reconcile_pods(node(tmp_path), None, act=False)
     assert held(tmp_path, OWN, style) == "0"
@@ -155,13 +146,13 @@ def test_a_hand_edit_is_undone(tmp_path: Path, style: Style) -> None:
 
 
 @STYLES
-def test_a_narrowed_parent_is_widened(tmp_path: Path, style: Style) -> None:
+def test_a_narrowed_parent_is_widened(tmp_path: Path, style: saved.Style) -> None:
     make_node(tmp_path, {OWN: "0", SHARED: "0"}, style, above="0")
     check = reconcile_pods(node(tmp_path), None, act=False)
     run = reconcile_pods(node(tmp_path), None, act=True)
     assert told(check) == told(run)
     assert results(run) == {"server": "written", "app": "written"}
-    widened = ["%s %s" % (one.path.rpartition("/")[2], one.new) for one in run.widened]
+    widened = ["%s %s" % (write.path.rpartition("/")[2], write.new) for write in run.widened]
     assert len(widened) == len(set(widened)) == 5
     top = tmp_path / style.mount[1:] / "kubepods.slice"
     assert (top / "cpuset.cpus").read_text() == "0-7\n"
@@ -170,12 +161,12 @@ def test_a_narrowed_parent_is_widened(tmp_path: Path, style: Style) -> None:
 
 def test_what_is_widened_for_one_container_is_not_for_another(tmp_path: Path) -> None:
     """On v2 a container without a set of its own gets what is written above it."""
-    make_node(tmp_path, {OWN: "0", SHARED: ""}, V2, above="", top="0-3,6-7")
+    make_node(tmp_path, {OWN: "0", SHARED: ""}, saved.V2, above="", top="0-3,6-7")
     check = reconcile_pods(node(tmp_path), None, act=False)
     assert results(check) == {"server": "written", "app": "written"}
     run = reconcile_pods(node(tmp_path), None, act=True)
     assert told(check) == told(run)
-    assert (held(tmp_path, OWN, V2), held(tmp_path, SHARED, V2)) == ("4-5", "0-3,6-7")
+    assert (held(tmp_path, OWN, saved.V2), held(tmp_path, SHARED, saved.V2)) == ("4-5", "0-3,6-7")
     assert [write.to_dict()["path"] for write in run.widened] == ["kubepods.slice"]
 
 
@@ -188,21 +179,23 @@ def test_a_sandbox_of_a_pod_with_exclusive_cpus_is_left_alone(tmp_path: Path) ->
 
 def test_crun_has_its_processes_in_a_cgroup_inside(tmp_path: Path) -> None:
     make_node(tmp_path, {SHARED: "0-3,6-7"})
-    pod = pod_path(SYSTEMD, "uid-db", "Guaranteed")
-    cgroups = container_files(SYSTEMD, "cri-o+crun", pod, OWN, "0-1")
+    pod = saved.pod_path(saved.SYSTEMD, "uid-db", "Guaranteed")
+    cgroups = saved.container_files(saved.SYSTEMD, "cri-o+crun", pod, OWN, "0-1")
     inner = "%s/crio-%s.scope/container" % (pod, OWN)
     cgroups[inner] = cgroups[inner]._replace(cpus="0")
-    write_cgroups(tmp_path, V1, {"kubepods.slice": Files("0-7", "0"), pod: Files("0-7", "0"), **cgroups})
+    saved.write_cgroups(
+        tmp_path, saved.V1, {"kubepods.slice": saved.Files("0-7", "0"), pod: saved.Files("0-7", "0"), **cgroups}
+    )
     (tmp_path / "var/log/containers" / ("db-0_shop_server-%s.log" % OWN)).touch()
     assert results(reconcile_pods(node(tmp_path), None, act=True))["server"] == "written"
-    assert (tmp_path / V1.mount[1:] / inner / "cpuset.cpus").read_text() == "4-5\n"
+    assert (tmp_path / saved.V1.mount[1:] / inner / "cpuset.cpus").read_text() == "4-5\n"
 
 
 def test_the_kubelets_own_root_of_cgroups(tmp_path: Path) -> None:
     """What is above it is not widened: that is somebody's fence."""
-    make_node(tmp_path, {OWN: "0"}, driver=CGROUPFS)
-    top = tmp_path / V1.mount[1:]
-    write_cgroups(tmp_path, V1, {"fence": Files("0-3", "0")})
+    make_node(tmp_path, {OWN: "0"}, driver=saved.CGROUPFS)
+    top = tmp_path / saved.V1.mount[1:]
+    saved.write_cgroups(tmp_path, saved.V1, {"fence": saved.Files("0-3", "0")})
     shutil.move(str(top / "kubepods"), str(top / "fence/kubepods"))
     configuration = tmp_path / "var/lib/kubelet/config.yaml"
     configuration.write_text(
@@ -219,7 +212,7 @@ def test_the_kubelets_own_root_of_cgroups(tmp_path: Path) -> None:
 
 def test_a_container_that_vanishes_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_node(tmp_path, {OWN: "0", SHARED: "0", BATCH: "0"})
-    top = tmp_path / V1.mount[1:]
+    top = tmp_path / saved.V1.mount[1:]
 
     def remove(container: str) -> None:
         shutil.rmtree(next(top.glob("**/*%s.scope" % container)))
@@ -244,7 +237,7 @@ def test_a_container_that_vanishes_is_skipped(tmp_path: Path, monkeypatch: pytes
 
 
 @STYLES
-def test_a_container_that_vanishes_while_it_is_read(tmp_path: Path, style: Style) -> None:
+def test_a_container_that_vanishes_while_it_is_read(tmp_path: Path, style: saved.Style) -> None:
     make_node(tmp_path, EVERYBODY, style)
     for file in next((tmp_path / style.mount[1:]).glob("**/*%s.scope" % OWN)).iterdir():
         file.unlink()
@@ -255,7 +248,7 @@ def test_a_container_that_vanishes_while_it_is_read(tmp_path: Path, style: Style
 
 def test_a_damaged_saved_file_is_named(tmp_path: Path) -> None:
     make_node(tmp_path, EVERYBODY)
-    next((tmp_path / V1.mount[1:]).glob("**/*%s.scope/cpuset.cpus" % OWN)).write_text("5-4\n")
+    next((tmp_path / saved.V1.mount[1:]).glob("**/*%s.scope/cpuset.cpus" % OWN)).write_text("5-4\n")
     with pytest.raises(NodeError, match=r"scope/cpuset.cpus: .*save the node's files again"):
         reconcile_pods(node(tmp_path), None, act=True)
 
@@ -281,7 +274,7 @@ def test_an_interrupted_pass_is_finished_by_the_next(tmp_path: Path, monkeypatch
 
 def test_the_failure_of_one_does_not_stop_the_others(tmp_path: Path) -> None:
     make_node(tmp_path, {OWN: "0-7", SHARED: "0-7", BATCH: "0-7"})
-    nested = next((tmp_path / V1.mount[1:]).glob("**/*%s.scope" % OWN)) / "nested"
+    nested = next((tmp_path / saved.V1.mount[1:]).glob("**/*%s.scope" % OWN)) / "nested"
     shutil.copytree(nested.parent, nested)
     check = reconcile_pods(node(tmp_path), None, act=False)
     run = reconcile_pods(node(tmp_path), None, act=True)
@@ -305,7 +298,7 @@ def test_a_write_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     run = reconcile_pods(node(tmp_path), None, act=True)
     assert results(run) == {"server": "failed", "app": "written"}
     # Undone with it: nothing that is above the other.
-    pod = tmp_path / V1.mount[1:] / "kubepods.slice/kubepods-poduid_db.slice"
+    pod = tmp_path / saved.V1.mount[1:] / "kubepods.slice/kubepods-poduid_db.slice"
     assert (pod / "cpuset.cpus").read_text() == "0\n"
 
 
@@ -385,7 +378,7 @@ class Runtime:
         if arguments[1] == "ps":
             return json.dumps({"containers": [self._listed(container) for container in self.containers]})
         cpus, container = arguments[-2:]
-        top = self.root / V1.mount[1:]
+        top = self.root / saved.V1.mount[1:]
         next(top.glob("**/*%s.scope/cpuset.cpus" % container)).write_text(cpus + "\n")
         return container + "\n"
 
@@ -416,7 +409,7 @@ def test_the_runtime_writes_its_containers(tmp_path: Path) -> None:
         ["update", "--cpuset-cpus", "4-5", OWN],
     ]
     # What is above is nobody's but ours.
-    assert (tmp_path / V1.mount[1:] / "kubepods.slice/cpuset.cpus").read_text() == "0-7\n"
+    assert (tmp_path / saved.V1.mount[1:] / "kubepods.slice/cpuset.cpus").read_text() == "0-7\n"
     runtime.calls.clear()
     assert not reconcile_pods(node(tmp_path), crictl(runtime), act=True).changed
     assert runtime.calls == [["ps", "-o", "json"]]
@@ -443,7 +436,7 @@ def test_a_container_that_ends_while_the_runtime_is_asked(tmp_path: Path) -> Non
 
     def broken(arguments: Sequence[str]) -> None:
         if arguments[-1] == OWN:
-            shutil.rmtree(next((tmp_path / V1.mount[1:]).glob("**/*%s.scope" % OWN)))
+            shutil.rmtree(next((tmp_path / saved.V1.mount[1:]).glob("**/*%s.scope" % OWN)))
             raise NodeError("crictl update: not found")
 
     run = reconcile_pods(node(tmp_path), crictl(Runtime(tmp_path, [OWN, SHARED], broken)), act=True)
@@ -489,9 +482,12 @@ LISTED = (Listed("db", "server", "apps/db", 2), Listed("web", "app", "/sys/fs/cg
 
 
 def other_node(root: Path) -> Path:
-    shape = parse_name("1s4c2t")
-    write_tree(shape.topology(), root, shape.whole())
-    write_cgroups(root, V1, {"apps": Files("0-7", "0"), "apps/db": Files("0-7", "0"), "apps/web": Files("0-7", "0")})
+    write_machine(root, "1s4c2t")
+    saved.write_cgroups(
+        root,
+        saved.V1,
+        {"apps": saved.Files("0-7", "0"), "apps/db": saved.Files("0-7", "0"), "apps/web": saved.Files("0-7", "0")},
+    )
     return root
 
 
@@ -506,7 +502,7 @@ def test_a_node_without_a_kubelet(tmp_path: Path) -> None:
     run = listed_pass(tmp_path)
     assert told(check) == told(run)
     assert run.changed
-    top = tmp_path / V1.mount[1:] / "apps"
+    top = tmp_path / saved.V1.mount[1:] / "apps"
     assert (top / "db/cpuset.cpus").read_text() == "1,5\n"
     assert (top / "web/cpuset.cpus").read_text() == "0,2-4,6-7\n"
     assert decode_checkpoint((tmp_path / CHECKPOINT).read_bytes()).entries == {"db": {"server": "1,5"}}
@@ -527,12 +523,12 @@ def test_a_node_without_a_kubelet(tmp_path: Path) -> None:
 
 
 @STYLES
-def test_each_listed_container_has_a_result(tmp_path: Path, style: Style) -> None:
+def test_each_listed_container_has_a_result(tmp_path: Path, style: saved.Style) -> None:
     other_node(tmp_path)
     sets = {"a": "0-7", "a/db": "1,5", "a/web": "0-7", "fence": "0-1", "fence/log": "0-1"}
-    write_cgroups(tmp_path, style, {path: Files(cpus, "0") for path, cpus in sets.items()})
-    if style is V2:
-        shutil.rmtree(tmp_path / V1.mount[1:])
+    saved.write_cgroups(tmp_path, style, {path: saved.Files(cpus, "0") for path, cpus in sets.items()})
+    if style is saved.V2:
+        shutil.rmtree(tmp_path / saved.V1.mount[1:])
     listed = [
         Listed("db", "server", "a/db", 2),
         Listed("db", "backup", "a/web", 0),
@@ -554,7 +550,7 @@ def test_each_listed_container_has_a_result(tmp_path: Path, style: Style) -> Non
     assert (top / "a/web/cpuset.cpus").read_text() == "0,3-4,7\n"
     assert (top / "fence/log/cpuset.cpus").read_text() == "0-1\n"
     # The fence taken down, the next pass does what this one could not.
-    write_cgroups(tmp_path, style, {"fence": Files("0-7", "0"), "fence/log": Files("0-1", "0")})
+    saved.write_cgroups(tmp_path, style, {"fence": saved.Files("0-7", "0"), "fence/log": saved.Files("0-1", "0")})
     again = listed_pass(tmp_path, listed)
     assert [row.result for row in again.rows] == ["kept", "kept", "written", "skipped"]
 
@@ -577,7 +573,11 @@ def test_an_interrupted_pass_has_its_checkpoint(tmp_path: Path, monkeypatch: pyt
 
 def test_a_fence_is_not_widened(tmp_path: Path) -> None:
     other_node(tmp_path)
-    write_cgroups(tmp_path, V1, {"apps": Files("0-1", "0"), "apps/db": Files("0", "0"), "apps/web": Files("0", "0")})
+    saved.write_cgroups(
+        tmp_path,
+        saved.V1,
+        {"apps": saved.Files("0-1", "0"), "apps/db": saved.Files("0", "0"), "apps/web": saved.Files("0", "0")},
+    )
     assert results(listed_pass(tmp_path)) == {"server": "failed", "app": "failed"}
 
 
@@ -629,9 +629,9 @@ def drift(root: Path) -> tuple[dict[str, CPUSet], dict[str, CPUSet]]:
     said = readable(node(root).checkpoint())
     assert observed is not None
     found: dict[str, dict[str, CPUSet]] = {"container": {}, "cgroup": {}}
-    for one in compare(observed, said.policy_name, said.state).drift:
-        kind, _space, name = one["subject"].partition(" ")
-        found[kind][name] = CPUSet.parse(one["wanted"])
+    for row in compare(observed, said.policy_name, said.state).drift:
+        kind, _space, name = row["subject"].partition(" ")
+        found[kind][name] = CPUSet.parse(row["wanted"])
     return found["container"], found["cgroup"]
 
 
@@ -651,7 +651,7 @@ def test_what_is_cut_above_is_told_there_alone(tmp_path: Path) -> None:
     """On v2, a cgroup that has nothing of its parent's gets all of that, and its own again once the parent is wider."""
     places = [*PLACES, *("%s/%s" % (pod, container) for container, (pod, _name, _uid) in PLACES_OF.items())]
     sets = {PLACES[0]: "1", PLACES[3]: "0"}
-    write_cgroups(tmp_path, V2, {place: Files(sets.get(place, ""), "0") for place in places})
+    saved.write_cgroups(tmp_path, saved.V2, {place: saved.Files(sets.get(place, ""), "0") for place in places})
     assignments = {"uid-db": {"server": CPUSet.parse("2")}, "uid-web": {"app": CPUSet.parse("0")}}
     write(tmp_path, write_checkpoint("static", State(CPUSet.parse("0"), assignments)))
     (tmp_path / "var/log/containers").mkdir(parents=True)
@@ -665,11 +665,11 @@ def test_what_is_cut_above_is_told_there_alone(tmp_path: Path) -> None:
 
 
 @settings(max_examples=100)
-@given(st.data(), st.sampled_from([V1, V2]))
-def test_a_pass_mends_any_node_and_a_second_finds_nothing(data: st.DataObject, style: Style) -> None:
+@given(st.data(), st.sampled_from([saved.V1, saved.V2]))
+def test_a_pass_mends_any_node_and_a_second_finds_nothing(data: st.DataObject, style: saved.Style) -> None:
     sets: dict[str, CPUSet] = {"": CPUSet.parse("0-7")}
     for path in (*PLACES, *("%s/%s" % (pod, container) for container, (pod, _name, _uid) in PLACES_OF.items())):
-        sets[path] = data.draw(some) & sets[parent_of(path)] if style is V1 else data.draw(subsets)
+        sets[path] = data.draw(some) & sets[parent_of(path)] if style is saved.V1 else data.draw(subsets)
     wanted = {container: data.draw(some) for container in PLACES_OF}
     assignments = {
         uid: {name: wanted[container] for container, (_pod, name, owner) in PLACES_OF.items() if owner == uid}
@@ -677,8 +677,8 @@ def test_a_pass_mends_any_node_and_a_second_finds_nothing(data: st.DataObject, s
     }
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
-        files = {path: Files(str(cpus), "0") for path, cpus in sets.items() if path}
-        write_cgroups(root, style, files)
+        files = {path: saved.Files(str(cpus), "0") for path, cpus in sets.items() if path}
+        saved.write_cgroups(root, style, files)
         write(root, write_checkpoint("static", State(CPUSet(), assignments)))
         (root / "var/log/containers").mkdir(parents=True)
         for container, (_pod, own, uid) in PLACES_OF.items():
@@ -701,7 +701,7 @@ def test_a_pass_mends_any_node_and_a_second_finds_nothing(data: st.DataObject, s
         }
         # On v1, one with nothing in it is empty and no process runs there.
         assert found == wanted
-        if style is V1:
+        if style is saved.V1:
             for path in files:
                 assert hierarchy.read(path).effective_cpus <= hierarchy.read(parent_of(path)).effective_cpus
         again = reconcile_pods(node(root), None, act=True)

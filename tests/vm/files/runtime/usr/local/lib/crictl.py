@@ -89,7 +89,7 @@ def ask(options: argparse.Namespace, method: str, request: bytes) -> bytes:
         "te": "trailers",
     }
     # Each as a literal, which is never put into a table.
-    block = b"".join(b"\0" + b"".join(bytes([len(one)]) + one.encode() for one in pair) for pair in headers.items())
+    block = b"".join(b"\0" + b"".join(bytes([len(part)]) + part.encode() for part in pair) for pair in headers.items())
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(PATIENCE)
         try:

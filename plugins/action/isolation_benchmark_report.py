@@ -1,0 +1,111 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Writes the results of benchmarks, on the controller. The module of this name documents it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any, Mapping
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ..module_utils.benchmark.node_benchmark import SCHEMA_VERSION
+from ..module_utils.benchmark.table import benchmark_table
+from ..module_utils.errors import CPUManagerError, InputError, option
+from ..module_utils.fleet.report.output import put_bytes, put_file
+from ..module_utils.fleet.report.times import time_of
+from ..plugin_utils.benchmark_page import has_png, page, png, svg
+from ..plugin_utils.benchmark_result import checked_result
+
+_ROLES = Path(__file__).parent.parent.parent / "roles"
+_TEMPLATES = _ROLES / "isolation_benchmark" / "templates"
+_STYLES = ("drift_report/files/report.css", "isolation_benchmark/files/benchmark.css")
+FORMS = ("json", "html", "svg", "png", "table")
+
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "directory": {"type": "path", "required": True},
+    "results": {"type": "dict", "default": {}},
+    "forms": {"type": "list", "elements": "str", "choices": [*FORMS], "default": ["json", "html", "svg", "table"]},
+    "title": {"type": "str", "default": "What CPUs of one's own are worth"},
+    "validate_only": {"type": "bool", "default": False},
+}
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
+    """Runs on the controller alone."""
+
+    _supports_check_mode = True
+    _supports_async = False
+    _requires_connection = False
+
+    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
+        """The result of the task: the files."""
+        super().run(tmp, task_vars)
+        _checked, given = self.validate_argument_spec(_ARGUMENTS)
+        try:
+            _check(given)
+            if given["validate_only"]:
+                return {"changed": False}
+            results = {str(host): checked_result(str(host), result) for host, result in given["results"].items()}
+            files = _written(given, results)
+        except CPUManagerError as error:
+            raise AnsibleActionFail(str(error)) from error
+        if "table" in given["forms"]:
+            # As plain text: the result of a task is shown in the form that the user has chosen for results.
+            for host, result in results.items():
+                Display().display(benchmark_table(host, result))
+        for path in files:
+            Display().display("Benchmark: %s" % path)
+        return {
+            "changed": False,
+            "files": files,
+            "verdict": {host: result["verdict"] for host, result in results.items()},
+        }
+
+
+def _check(given: Mapping[str, Any]) -> None:
+    if "png" in given["forms"] and not has_png():
+        raise InputError(
+            "png takes the Python library matplotlib on the controller, and it is not installed",
+            where=option("forms"),
+            remedy="install it (pip install matplotlib), or leave png out",
+        )
+
+
+def _written(given: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Write all forms that are files; their paths."""
+    report = {
+        "schema_version": SCHEMA_VERSION,
+        "title": given["title"],
+        "made": time_of(time.time()),
+        "nodes": [{"host": host, "result": result} for host, result in results.items()],
+    }
+    charts = {"chart": (_TEMPLATES / "chart.svg.j2").read_text("utf-8")}
+    files = []
+
+    def path_of(name: str) -> str:
+        files.append(os.path.join(given["directory"], name))
+        return files[-1]
+
+    if "json" in given["forms"]:
+        put_file(path_of("isolation.json"), [json.dumps(report, indent=1, ensure_ascii=False) + "\n"])
+    if "html" in given["forms"]:
+        style = "".join((_ROLES / name).read_text("utf-8") for name in _STYLES)
+        template = (_TEMPLATES / "benchmark.html.j2").read_text("utf-8")
+        put_file(path_of("isolation.html"), [page(report, {**charts, "template": template, "style": style})])
+    for host, result in results.items():
+        stem = "isolation-" + re.sub(r"[^A-Za-z0-9_.-]", "_", host)
+        if "svg" in given["forms"]:
+            picture = {**charts, "picture": (_TEMPLATES / "picture.svg.j2").read_text("utf-8")}
+            put_file(path_of(stem + ".svg"), [svg(host, result, picture)])
+        if "png" in given["forms"]:
+            put_bytes(path_of(stem + ".png"), [png(host, result)])
+    return files

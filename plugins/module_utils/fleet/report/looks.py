@@ -1,0 +1,144 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a node is looked at for where that is wanted: isolation and throttling. Pure.
+
+LOOKS in check.py has their names. An answer is that of the module isolation_info or throttling_info; a report has what
+shown_looks() makes of it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Iterable, Mapping, Sequence
+
+from ...errors import InputError
+from .check import ISOLATION, LOOKS, THROTTLING
+from .results import OF_ANSIBLE
+from .texts import WRONG, items, line, mapping
+
+# Seconds. Without a time, a counter that the kernel has kept since the boot is read; who runs where has none.
+_LEAST = {ISOLATION: 1, THROTTLING: 0}
+MOST_SECONDS = 3600
+# Of one answer, in bytes; those of real nodes have a hundredth.
+_LARGEST = 4 << 20
+# What of an answer goes into no file: it is much, and the report has the verdicts that follow from it.
+_LEFT_OUT = {ISOLATION: ("cpus",)}
+# Rows of one table of a node, and disturbers in one of them.
+MOST_ROWS = 20
+_MOST_DISTURBERS = 3
+_VERDICTS = ("disturbed", "alone", "idle")
+# Larger than any number of an answer.
+_MOST = 1e15
+
+
+def module_of(look: str) -> str:
+    """The name of the module that looks."""
+    return "kubenode.cpu_manager.%s_info" % look
+
+
+def check_seconds(looks: Iterable[str], seconds: int, option: str) -> None:
+    """Raise InputError unless each of these looks can take so many seconds. option: its name in the message."""
+    for look in looks:
+        if not _LEAST[look] <= seconds <= MOST_SECONDS:
+            remedy = "give %d to %d" % (_LEAST[look], MOST_SECONDS)
+            raise InputError("%d seconds are no time for %s" % (seconds, look), option, remedy)
+
+
+def kept(look: str, answer: Any) -> dict[str, Any]:
+    """What a result file has of the answer to a look: plain data, with `failed` and `msg` where there is none."""
+    if not isinstance(answer, Mapping):
+        return {"failed": True, "msg": "the answer of the node is no mapping"}
+    out = (*OF_ANSIBLE, *_LEFT_OUT.get(look, ()))
+    if answer.get("unreachable"):
+        return {"failed": True, "msg": answer.get("msg", "the node could not be reached")}
+    try:
+        names = [name for name in answer if name not in out and name[:1] != "_"]
+        written = json.dumps({name: answer[name] for name in names}, default=str, allow_nan=False)
+        if len(written) <= _LARGEST:
+            plain: dict[str, Any] = json.loads(written)
+            return plain
+        problem = "has %d characters, more than that of any real node" % len(written)
+    except WRONG as error:
+        problem = "cannot be written: %s" % error
+    return {"failed": True, "msg": "the answer of the node %s" % problem}
+
+
+def shown_looks(looks: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """{look: {"is_measured", "seconds", "containers", "left_out"}} as a report has it; it raises nothing.
+
+    seconds: how long was looked; None for what was counted since the boot. containers: the worst first; how many more
+    there are is `left_out`. is_measured: whether the checks of the look say anything about this node.
+    """
+    makers: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]]
+    makers = {ISOLATION: _isolation, THROTTLING: _throttling}
+    return {look: makers[look](mapping(looks[look])) for look in LOOKS if look in looks}
+
+
+def _isolation(answer: Mapping[str, Any]) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = [
+        {
+            "container": _name(row),
+            "cpus": line(row.get("cpus", "")),
+            "verdict": row["verdict"] if row.get("verdict") in _VERDICTS else "",
+            "own_percent": _number(row.get("own_percent")),
+            "foreign_percent": _number(row.get("foreign_percent")),
+            "by": [_disturber(part) for part in map(mapping, items(row.get("by"))[:_MOST_DISTURBERS])],
+        }
+        for row in map(mapping, items(answer.get("containers")))
+    ]
+    rows.sort(key=lambda row: (row["verdict"] != _VERDICTS[0], -(row["foreign_percent"] or 0), row["container"]))
+    seconds = _number(answer.get("seconds"))
+    return _shown(answer, bool(seconds), seconds, rows)
+
+
+def _disturber(part: Mapping[str, Any]) -> str:
+    percent = _number(part.get("percent"))
+    words = [line(part.get(name, "")) for name in ("kind", "name")]
+    return " ".join(filter(None, [*words, "" if percent is None else "%g %%" % percent]))
+
+
+def _throttling(answer: Mapping[str, Any]) -> dict[str, Any]:
+    cgroups = mapping(answer.get("cgroups"))
+    rows = []
+    for row in map(mapping, items(answer.get("containers"))):
+        limit = mapping(row.get("limit"))
+        path = limit.get("cgroup")
+        level = mapping(cgroups.get(path)) if isinstance(path, str) else {}
+        shown: dict[str, Any] = {
+            "container": _name(row),
+            "exclusive": line(row.get("exclusive", "")),
+            "limit_cpus": _number(limit.get("cpus")),
+            "quota_us": _number(level.get("quota_us")),
+            "period_us": _number(level.get("period_us")),
+            "limit_of": line(level.get("kind", "")),
+            "throttled_percent": _number(row.get("throttled_percent")),
+        }
+        if shown["limit_cpus"] is not None or shown["throttled_percent"] is not None:
+            rows.append(shown)
+    rows.sort(key=lambda row: (-(row["throttled_percent"] or 0), not row["exclusive"], row["container"]))
+    return _shown(answer, bool(answer.get("hierarchy")), _number(answer.get("seconds")), rows)
+
+
+def _shown(
+    answer: Mapping[str, Any], is_measured: bool, seconds: float | None, rows: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "is_measured": is_measured and not answer.get("failed"),
+        "seconds": seconds,
+        "containers": list(rows[:MOST_ROWS]),
+        "left_out": len(rows[MOST_ROWS:]),
+    }
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    """Of a container, as findings name it."""
+    parts = (line(row.get("pod") or row.get("pod_uid") or ""), line(row.get("container") or ""))
+    return "/".join(filter(None, parts))
+
+
+def _number(value: Any) -> float | None:
+    """A number that makes sense; None for anything else."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value if is_number and 0 <= value <= _MOST else None

@@ -1,0 +1,187 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How long cgroups ran, as they count it themselves: of v1 on each CPU, of v2 on all CPUs together.
+
+Source: Linux's Documentation/admin-guide/cgroup-v1/cpuacct.rst and cgroup-v2.rst.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Iterable, Mapping, NamedTuple, Sequence
+
+CPUACCT = b"cpuacct"
+_PER_CPU = "cpuacct.usage_percpu"
+_CPU_STAT = "cpu.stat"
+_SECOND, _MICROSECOND = 1_000_000_000, 1000
+# The count of a CPU grows by what runs there with each tick, of 10 ms at most. So a difference of two may be wrong by
+# this many seconds.
+LAG = 0.02
+_MOUNTS = "/proc/self/mounts"
+# In what has such a name, the cgroups below are its own affair.
+_LEAVES = (".service", ".scope")
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+_MOST = 1 << 18
+
+
+class CgroupTime(NamedTuple):
+    """How a cgroup, without those below it that are listed too, used CPUs: {CPU: share of the time}."""
+
+    path: str
+    shares: Mapping[int, float]
+
+
+class Mounts(NamedTuple):
+    """Where the hierarchies are that count; empty where there is none."""
+
+    cpuacct: str
+    unified: str
+
+
+def find_mounts(content: bytes) -> Mounts:
+    """Of a text like /proc/mounts."""
+    cpuacct = unified = ""
+    for line in content.splitlines():
+        fields = line.split(b" ")
+        if len(fields) < 4:
+            continue
+        place = os.fsdecode(fields[1].replace(b"\\040", b" "))
+        if fields[2] == b"cgroup" and CPUACCT in fields[3].split(b","):
+            cpuacct = cpuacct or place
+        elif fields[2] == b"cgroup2":
+            unified = unified or place
+    return Mounts(cpuacct, unified)
+
+
+def mounts_of_machine() -> Mounts:
+    """Those of the running machine."""
+    content = _content(_MOUNTS, 1 << 22)
+    return find_mounts(content or b"")
+
+
+class PerCpu:
+    """All cgroups of v1 between two readings. possible: the CPUs that the columns belong to."""
+
+    def __init__(self, mount: str, possible: Sequence[int]) -> None:
+        self._mount, self._possible = mount, possible
+        # {path: (when, its text)}; a parent comes before its children.
+        self._before: dict[str, tuple[int, bytes]] = {}
+        self._children: dict[str, list[str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._before)
+
+    def begin(self) -> bool:
+        """Read all; False where the topmost cannot be read as it should be."""
+        self._walk("", "")
+        first = self._before.get("")
+        return first is not None and len(_numbers(first[1])) == len(self._possible)
+
+    def end(self) -> tuple[dict[int, float], list[CgroupTime]]:
+        """{CPU: share of the time in which any task ran}, and the cgroups in which some did."""
+        found: list[CgroupTime] = []
+        return self._ended("", found) or {}, found
+
+    def _walk(self, path: str, name: str) -> None:
+        place = self._mount + path
+        content = _content("%s/%s" % (place, _PER_CPU))
+        if content is None:
+            return
+        self._before[path] = (time.monotonic_ns(), content)
+        if name.endswith(_LEAVES) or is_container(name):
+            return
+        try:
+            with os.scandir(place) as entries:
+                names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+        except OSError:
+            return
+        children = ["%s/%s" % (path, inner) for inner in names]
+        if children:
+            self._children[path] = children
+        for inner, child in zip(names, children):
+            self._walk(child, inner)
+
+    def _ended(self, path: str, found: list[CgroupTime]) -> dict[int, float] | None:
+        """The shares of a cgroup with all below it; None where it does not count."""
+        if path not in self._before:
+            return None
+        then, before = self._before[path]
+        content = _content("%s%s/%s" % (self._mount, path, _PER_CPU))
+        if content is None:
+            return None  # it has ended, and its time is its parent's
+        lasted = max(time.monotonic_ns() - then, 1)
+        if content == before:
+            return {}  # nor did any below it
+        old, new = _numbers(before), _numbers(content)
+        if not len(old) == len(new) == len(self._possible):
+            return None
+        whole = {cpu: (now - last) / lasted for cpu, last, now in zip(self._possible, old, new) if now > last}
+        own = dict(whole)
+        for child in self._children.get(path, ()):
+            for cpu, share in (self._ended(child, found) or {}).items():
+                own[cpu] = own.get(cpu, 0.0) - share
+        # What is left of a cgroup with others below it is mostly what was counted between their readings.
+        least = LAG * _SECOND / lasted if path in self._children and path else 0.0
+        found.append(CgroupTime(path.lstrip("/"), {cpu: share for cpu, share in own.items() if share > least}))
+        return whole
+
+
+class Totals:
+    """Some cgroups of v2 between two readings."""
+
+    def __init__(self, mount: str, paths: Iterable[str]) -> None:
+        self._mount = mount
+        self._before = {path: read for path in paths if (read := self._read(path)) is not None}
+
+    def end(self) -> dict[str, float]:
+        """{cgroup: how many CPUs it used}, of those that are still there."""
+        found = {}
+        for path, (then, before) in self._before.items():
+            read = self._read(path)
+            if read is not None:
+                found[path] = max(read[1] - before, 0) / max(read[0] - then, 1)
+        return found
+
+    def _read(self, path: str) -> tuple[int, int] | None:
+        """When it was read, and the nanoseconds."""
+        for line in (_content("%s/%s/%s" % (self._mount, path, _CPU_STAT)) or b"").splitlines():
+            name, _blank, value = line.partition(b" ")
+            if name == b"usage_usec" and value.isdigit():
+                return time.monotonic_ns(), int(value) * _MICROSECOND
+        return None
+
+
+def is_container(name: str) -> bool:
+    """Whether a cgroup's name ends in the id of a container: 64 hexadecimal digits."""
+    return bool(container_id(name))
+
+
+def container_id(name: str) -> str:
+    """The id in a name such as cri-containerd-ID.scope; empty where there is none."""
+    stem = name[: -len(".scope")] if name.endswith(".scope") else name
+    digits = stem.rpartition("-")[2]
+    return digits if len(digits) == 64 and not digits.strip("0123456789abcdef") else ""
+
+
+def _numbers(content: bytes) -> list[int]:
+    fields = content.split()
+    return list(map(int, fields)) if all(map(bytes.isdigit, fields)) else []
+
+
+def _content(path: str, most: int = _MOST) -> bytes | None:
+    try:
+        descriptor = os.open(path, _READ)
+    except OSError:
+        return None
+    try:
+        chunks = [os.read(descriptor, most)]
+        while chunks[-1] and sum(map(len, chunks)) < most:
+            chunks.append(os.read(descriptor, most))
+        return b"".join(chunks)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)

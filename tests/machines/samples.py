@@ -1,0 +1,55 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Samples as a machine with two CPUs would give them; number 1 is exclusive."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.accounts import CGROUP, CONTAINER, Owner
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.interrupts import Counts, Ticks
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.sample import Observer, Sample
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.tasks import TaskTime
+
+OWN = "ab" * 32
+OWN_PATH = "kubepods/pod1/" + OWN
+OBSERVER = 999
+ELAPSED = 10.0
+
+
+def named(path: str) -> Owner:
+    name = path.rpartition("/")[2]
+    return Owner(CONTAINER, "shop/db/server", name) if len(name) == 64 else Owner(CGROUP, path)
+
+
+def task(name: str, shares: Mapping[int, float], cgroup: str = "", **more: Any) -> TaskTime:
+    """A task that is no kernel thread, and whose CPU was sampled, unless `more` says otherwise."""
+    fields = {"kernel": False, "pid": 5, "tid": 5, "sure": False, **more}
+    return TaskTime(name, fields["kernel"], fields["pid"], fields["tid"], cgroup, shares, fields["sure"])
+
+
+def sample(**more: Any) -> Sample:
+    """A machine on which nothing runs, but for `more`."""
+    idle = Ticks(0, 0, 0, 1000, 0, 0, 0, 0)
+    fields: dict[str, Any] = {
+        "elapsed": ELAPSED,
+        "tick": 0.01,
+        "online": CPUSet((0, 1)),
+        "watched": CPUSet((1,)),
+        "busy": {},
+        "busy_exact": True,
+        "slack": 0.002,
+        "tasks": (),
+        "cgroups": None,
+        "totals": {},
+        "idle": {0: 1.0, 1: 1.0},
+        "ticks": {0: idle, 1: idle},
+        "interrupts": Counts({}, ()),
+        "softirqs": Counts({}, ()),
+        "observer": Observer(OBSERVER, CPUSet((0,)), 0.01, 3, 10, 0),
+        "problems": (),
+    }
+    return Sample(**{**fields, **more})

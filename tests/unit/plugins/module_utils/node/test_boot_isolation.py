@@ -1,0 +1,49 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.boot_isolation import (
+    isolation_drift,
+    isolation_notes,
+)
+from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+
+
+@pytest.mark.parametrize(
+    ("name", "reserved", "expected"),
+    [
+        ("8c", "0-1", []),
+        ("8c+isolated2-7+nohz2-7", "0-1", []),
+        ("8c+isolated2-7+nohz2-7", "", []),
+        ("8c+isolated1-7", "0-1", [("isolated", "2-7", "1-7")]),
+        ("8c+isolated0-1", "0-1", [("isolated", "", "0-1")]),
+        ("8c+isolated1-7+nohz1", "0-1", [("isolated", "2-7", "1-7"), ("nohz_full", "", "1")]),
+    ],
+)
+def test_a_reservation_of_isolated_cpus(name: str, reserved: str, expected: list[tuple[str, str, str]]) -> None:
+    drift = isolation_drift(parse_name(name).topology(), CPUSet.parse(reserved))
+    assert [(one["subject"], one["wanted"], one["found"]) for one in drift] == expected
+    parameters = {"isolated": "isolcpus", "nohz_full": "nohz_full"}
+    for one in drift:
+        assert "out of %s= on the kernel's command line" % parameters[one["subject"]] in one["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "shared", "exclusive", "expected"),
+    [
+        ("8c", "0-5", "6-7", []),
+        ("8c+isolated4-7", "0-3", "4-5", []),
+        ("8c+isolated4-7", "0-5", "6-7", ["the shared pool has the isolated CPUs 4-5, over which"]),
+        ("8c+isolated4-7", "0-1", "2-5", ["the exclusive CPUs 2-3 are not isolated, as CPUs 4-7 are"]),
+        ("8c+offline7+isolated7", "0-5", "6", []),
+    ],
+)
+def test_notes(name: str, shared: str, exclusive: str, expected: list[str]) -> None:
+    notes = isolation_notes(parse_name(name).topology(), CPUSet.parse(shared), CPUSet.parse(exclusive))
+    assert [note.startswith(text) for note, text in zip(notes, expected)] == [True] * len(expected)
+    assert len(notes) == len(expected)
