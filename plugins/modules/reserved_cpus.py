@@ -150,8 +150,9 @@ from ..module_utils.cpuset import CPUSet
 from ..module_utils.errors import InputError
 from ..module_utils.kubelet.settings import check_settings
 from ..module_utils.node.reserve import reserve
+from ..module_utils.policy.kubelet_reservation import kubelet_reservation
 from ..module_utils.policy.options import parse_static_options, texts_of_options
-from ..module_utils.policy.reservation import Reservation, kubelet_reservation
+from ..module_utils.policy.reservation import Reservation
 from ..module_utils.quantity import millis
 from ..module_utils.reservation_module import RESERVATION
 from ..module_utils.topology.kubelet_view import kubelet_view

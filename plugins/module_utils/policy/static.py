@@ -17,10 +17,10 @@ from ..topology.kubelet_view import CPUTopology
 from ..workload.pods import INIT, SIDECAR, Pod
 from .assignment import take_mask
 from .hints import Hint, numa_masks
+from .kubelet_reservation import kubelet_reservation
 from .options import StaticOptions, check_machine
 from .packed import EXACT, TakeError
 from .policy import AllocationError, Policy, SMTAlignmentError, Summary
-from .reservation import kubelet_reservation
 from .running_state import RunningState
 
 

@@ -13,8 +13,8 @@ from typing import Any, Mapping
 
 from ...cpuset import CPUSet
 from ...errors import InputError
+from ...policy.kubelet_reservation import kubelet_reservation
 from ...policy.options import StaticOptions, check_machine, parse_static_options
-from ...policy.reservation import kubelet_reservation
 from ...quantity import millis
 from ...state.config import NONE, STATIC, CPUManagerConfig
 from .checked import Checked

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping
 
 from ....cpuset import CPUSet, count_bits
 from ....errors import KubeletError
+from ....policy.kubelet_reservation import kubelet_reservation
 from ....policy.options import StaticOptions, check_machine, parse_static_options
-from ....policy.reservation import kubelet_reservation
 from ....state.config import NONE, STATIC, CPUManagerConfig
 from ...gates.enabled import (
     CPU_ALPHA_OPTIONS,

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/policy/reservation.py."""
+"""Tests of plugins/module_utils/policy/reservation.py and kubelet_reservation.py."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.kubelet_reservation import kubelet_reservation
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.reservation import (
     Reservation,
     Step,
     count_by_curve,
-    kubelet_reservation,
     plan_reservation,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.strategies import PACKED, SPREAD
