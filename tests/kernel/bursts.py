@@ -228,7 +228,7 @@ def measure(setting: Setting, bursts: int, chance: random.Random, cpus: Sequence
 
     A period is a multiple of a tick most times: one cgroup has the same ticks in each of its periods.
     """
-    parts = [_in_one_cgroup(setting, -(-bursts // _CGROUPS), chance, cpus[: setting.cpus]) for _ in range(_CGROUPS)]
+    parts = [_in_one_cgroup(setting, -(-bursts // _CGROUPS), chance, cpus[: setting.cpus]) for _each in range(_CGROUPS)]
     periods, throttled = (sum(part[1][number] for part in parts) for number in (0, 1))
     rows = [row for part in parts for row in part[0]]
     quiet = [row for row in rows if row[2] <= _OTHERS]

@@ -43,7 +43,7 @@ STATE = State(CPUSet.parse("0,2-4,6-7"), {"uid-db": {"server": CPUSet.parse("1,5
 def write_node(
     root: Path,
     style: Style,
-    cgroups: Mapping[str, CPUFiles] = LIMITED,
+    cgroups: Mapping[str, CPUFiles] | None = None,
     kernel: str = "6.1.0-18-amd64",
     more: str = "",
     names: bool = True,
@@ -64,7 +64,7 @@ def write_node(
     if names:
         for name, container in (("db-0_shop_server", OWN), ("web-1_shop_app", SHARED)):
             _write(root, "var/log/containers/%s-%s.log" % (name, container), "")
-    return write_cpu(root, style, cgroups)
+    return write_cpu(root, style, LIMITED if cgroups is None else cgroups)
 
 
 def _write(root: Path, path: str, text: str) -> None:

@@ -35,8 +35,8 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.answers import look
 MODULES = Path(__file__).parents[6] / "plugins" / "modules"
 
 
-def report_of(looks: Any, answer: Any = CLEAN_ANSWER) -> dict[str, Any]:
-    return assemble([result("a", answer, looks=looks)], Terms("T", MADE))
+def report_of(looks: Any, answer: Any = None) -> dict[str, Any]:
+    return assemble([result("a", CLEAN_ANSWER if answer is None else answer, looks=looks)], Terms("T", MADE))
 
 
 @pytest.mark.parametrize("look", NAMES)
