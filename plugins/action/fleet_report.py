@@ -11,11 +11,9 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping
 
-from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..module_utils.errors import CPUManagerError, InputError
+from ..module_utils.errors import InputError
 from ..module_utils.fleet.report.assemble import Terms, assemble, fails
 from ..module_utils.fleet.report.baseline import read_baseline
 from ..module_utils.fleet.report.check import LOOKS
@@ -30,6 +28,7 @@ from ..module_utils.fleet.report.progress import Progress
 from ..module_utils.fleet.report.results import find_files, read_results
 from ..module_utils.fleet.report.terminal import fleet_table
 from ..module_utils.fleet.report.times import duration_of
+from ..plugin_utils.controller_action import ControllerAction
 from ..plugin_utils.page import page
 
 _ROLE = Path(__file__).parent.parent.parent / "roles" / "drift_report"
@@ -68,31 +67,24 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
-    """Runs on the controller alone."""
+class ActionModule(ControllerAction):
+    """Makes the report of a fleet."""
 
-    _supports_check_mode = True
-    _supports_async = False
-    _requires_connection = False
+    ARGUMENTS = _ARGUMENTS
 
-    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
+    def made(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the task: the summary of the report, and where its files are."""
-        super().run(tmp, task_vars)
-        _checked, given = self.validate_argument_spec(_ARGUMENTS)
-        try:
-            terms = _terms(given)
-            check_seconds(given["look_at"], given["look_seconds"], "look_seconds")
-            if given["validate_only"]:
-                return {"changed": False}
-            report = assemble(read_results(_files(given), given["fleet"]), terms)
-            files = {}
-            for form in given["forms"]:
-                if form in FORMS:
-                    name, make = FORMS[form]
-                    files[form] = os.path.join(given["directory"], name)
-                    put_file(files[form], make(report))
-        except CPUManagerError as error:
-            raise AnsibleActionFail(str(error)) from error
+        terms = _terms(given)
+        check_seconds(given["look_at"], given["look_seconds"], "look_seconds")
+        if given["validate_only"]:
+            return {"changed": False}
+        report = assemble(read_results(_files(given), given["fleet"]), terms)
+        files = {}
+        for form in given["forms"]:
+            if form in FORMS:
+                name, make = FORMS[form]
+                files[form] = os.path.join(given["directory"], name)
+                put_file(files[form], make(report))
         Progress(given["directory"], str(os.getppid()), 0).end()
         if TABLE in given["forms"]:
             # As plain text: the result of a task is shown in the form that the user has chosen for results.

@@ -13,17 +13,16 @@ import time
 from pathlib import Path
 from typing import Any, Mapping
 
-from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ..module_utils.benchmark.node_benchmark import SCHEMA_VERSION
 from ..module_utils.benchmark.table import benchmark_table
-from ..module_utils.errors import CPUManagerError, InputError, option
+from ..module_utils.errors import InputError, option
 from ..module_utils.fleet.report.output import put_bytes, put_file
 from ..module_utils.fleet.report.times import time_of
 from ..plugin_utils.benchmark_page import has_png, page, png, svg
 from ..plugin_utils.benchmark_result import checked_result
+from ..plugin_utils.controller_action import ControllerAction
 
 _ROLES = Path(__file__).parent.parent.parent / "roles"
 _TEMPLATES = _ROLES / "isolation_benchmark" / "templates"
@@ -34,30 +33,23 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "directory": {"type": "path", "required": True},
     "results": {"type": "dict", "default": {}},
     "forms": {"type": "list", "elements": "str", "choices": [*FORMS], "default": ["json", "html", "svg", "table"]},
-    "title": {"type": "str", "default": "What CPUs of one's own are worth"},
+    "title": {"type": "str", "default": "What exclusive CPUs are worth"},
     "validate_only": {"type": "bool", "default": False},
 }
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
-    """Runs on the controller alone."""
+class ActionModule(ControllerAction):
+    """Writes what the benchmark has measured."""
 
-    _supports_check_mode = True
-    _supports_async = False
-    _requires_connection = False
+    ARGUMENTS = _ARGUMENTS
 
-    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
+    def made(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the task: the files."""
-        super().run(tmp, task_vars)
-        _checked, given = self.validate_argument_spec(_ARGUMENTS)
-        try:
-            _check(given)
-            if given["validate_only"]:
-                return {"changed": False}
-            results = {str(host): checked_result(str(host), result) for host, result in given["results"].items()}
-            files = _written(given, results)
-        except CPUManagerError as error:
-            raise AnsibleActionFail(str(error)) from error
+        _check(given)
+        if given["validate_only"]:
+            return {"changed": False}
+        results = {str(host): checked_result(str(host), result) for host, result in given["results"].items()}
+        files = _written(given, results)
         if "table" in given["forms"]:
             # As plain text: the result of a task is shown in the form that the user has chosen for results.
             for host, result in results.items():

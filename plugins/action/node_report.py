@@ -80,14 +80,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
             raise AnsibleActionFail("%s: %s" % (host, error)) from error
         self._show_progress(own["directory"], task_vars, now)
         told = {"changed": False, "status": node["status"], "message": text(node.get("message", "")), "file": path}
-        if not is_read:
-            told.update({"failed": True, "msg": told["message"]})
         if own["textfile"] and node["status"] != UNREACHABLE:
             (shown,) = assemble([result], Terms("", now))["nodes"]
             told.update(
                 self._copy(node_metrics({**shown, "answer": node}, result.looked_at), own["textfile"], task_vars)
             )
-        return told
+        # Last: that the text file was written makes no node a node that was read.
+        return told if is_read else {**told, "failed": True, "msg": told["message"]}
 
     def _arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
         given = dict(self._task.args)

@@ -62,7 +62,7 @@ def _pod_result(logs: Sequence[str], plan: Mapping[str, Any], given: Mapping[str
         "rows": rows,
         "left_out": [],
         "notes": [
-            "measured in pods: Guaranteed ones had CPUs of their own if the policy of the node's CPU manager is static",
+            "measured in pods: Guaranteed ones had exclusive CPUs if the policy of the node's CPU manager is static",
             "the API does not say which CPUs share a core or a socket",
         ],
     }

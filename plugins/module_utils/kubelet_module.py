@@ -35,6 +35,8 @@ KUBELET = Arguments(
     }
 )
 
+HIDE_NAMES = Arguments({"hide_names": {"type": "bool", "default": False}})
+
 SETTINGS_ARGUMENTS = Arguments(
     {
         "cpu_manager_policy": {"type": "str", "choices": list(CPU_MANAGER_POLICIES)},
@@ -67,7 +69,7 @@ SETTINGS_ARGUMENTS = Arguments(
 
 
 def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
-    """The node that the arguments KUBELET describe."""
+    """The node that the arguments KUBELET describe, and HIDE_NAMES where the module takes it."""
     version = parameters["kubelet_version"]
     kind: type[Node] = Node
     if not tree.live and tree.exists(SAID):
@@ -75,13 +77,19 @@ def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
         from .node.saved_node import SavedNode
 
         kind = SavedNode
-    return kind(
+    node = kind(
         tree,
         parameters["config_path"],
         parameters["kubelet_root"],
         minor_version(version) if version else None,
         parameters["command_line"] or (),
     )
+    if not parameters.get("hide_names"):
+        return node
+    # Imported here: every import costs time on every node.
+    from .node.hidden_names import with_hidden_names
+
+    return with_hidden_names(node)
 
 
 def wanted_settings(node: Node, parameters: Mapping[str, Any], needs_kubelet: bool = False) -> dict[str, Any]:

@@ -22,8 +22,12 @@ description:
     It cannot be repaired, as its numbers are the kubelet's own.
   - Stop the kubelet before, because a running one writes the file again.
 extends_documentation_fragment:
-  [kubenode.cpu_manager.node, kubenode.cpu_manager.kubelet, kubenode.cpu_manager.settings,
-   kubenode.cpu_manager.backup, kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.change]
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.settings
+  - kubenode.cpu_manager.backup
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.change
 options:
   state:
     description:

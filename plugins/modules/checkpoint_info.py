@@ -17,8 +17,11 @@ description:
   - Reads C(cpu_manager_state) and judges it as the kubelet would at its next start, with the configuration that is
     there or planned.
 extends_documentation_fragment:
-  [kubenode.cpu_manager.node, kubenode.cpu_manager.kubelet, kubenode.cpu_manager.settings,
-   kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.info]
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.settings
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.info
 seealso:
   - module: kubenode.cpu_manager.checkpoint
 """

@@ -17,7 +17,9 @@ description:
   - Reads which CPUs a node has and which core, die, socket, NUMA node and L3 cache each belongs to.
   - Also returns the machine as the kubelet counts it, which differs where CPUs are offline or cores are unequal.
 extends_documentation_fragment:
-  [kubenode.cpu_manager.node, kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.info]
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.info
 options:
   source:
     description:

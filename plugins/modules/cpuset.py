@@ -25,7 +25,9 @@ description:
   - On v2 a slice, scope or service of systemd's is set as a property of the unit, because systemd would overwrite the
     file at its next reload.
 extends_documentation_fragment:
-  [kubenode.cpu_manager.node, kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.change]
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.change
 options:
   path:
     description:

@@ -29,8 +29,11 @@ description:
   - Compares the CPUs that the kernel was booted to isolate with the reservation.
   - A node without a kubelet is an answer, not a failure.
 extends_documentation_fragment:
-  [kubenode.cpu_manager.node, kubenode.cpu_manager.kubelet, kubenode.cpu_manager.settings,
-   kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.info]
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.settings
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.info
 seealso:
   - module: kubenode.cpu_manager.kubelet_config
   - module: kubenode.cpu_manager.checkpoint

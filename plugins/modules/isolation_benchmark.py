@@ -9,7 +9,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: isolation_benchmark
-short_description: Measure on a node what CPUs of one's own are worth there
+short_description: Measure on a node what exclusive CPUs are worth there
 version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
@@ -100,7 +100,7 @@ options:
     default: false
   workloads:
     description:
-      - Commands of one's own in place of a workload, for C(victim), C(aggressor), C(compute) or C(memory). They run as
+      - Your own commands in place of a workload, for C(victim), C(aggressor), C(compute) or C(memory). They run as
         the user that the module runs as, mostly root.
       - Each is a mapping with C(command), a list of words; C(time_pattern), a regular expression whose one group is the
         run time in the output, and wall clock without; C(latency_pattern), one that matches each latency in the output;
@@ -121,7 +121,7 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ benchmark.verdict | map(attribute='text') }}"
 
-- name: The same with a program of one's own as the victim
+- name: The same with a program of your own as the victim
   kubenode.cpu_manager.isolation_benchmark:
     experiments: [stand-alone, aggressor]
     workloads:

@@ -57,7 +57,7 @@ options:
   title:
     description: The title of the page.
     type: str
-    default: What CPUs of one's own are worth
+    default: What exclusive CPUs are worth
   validate_only:
     description:
       - Only check the options, so that what is wrong is known before anything runs.

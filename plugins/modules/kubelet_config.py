@@ -36,8 +36,12 @@ description:
     reservation, the checkpoint has to go first; the role P(kubenode.cpu_manager.kubelet#role) does all of it in
     order.
 extends_documentation_fragment:
-  [kubenode.cpu_manager.node, kubenode.cpu_manager.kubelet, kubenode.cpu_manager.settings,
-   kubenode.cpu_manager.backup, kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.change]
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.settings
+  - kubenode.cpu_manager.backup
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.change
 options:
   kubeadm_patches:
     description:

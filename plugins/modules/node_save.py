@@ -41,7 +41,9 @@ description:
   - These answers may differ from the node's. Paths are named as C(ARCHIVE:/path). Whether files can be written is not
     saved, and the container runtime and the kubelet's health are not asked.
 extends_documentation_fragment:
-  [kubenode.cpu_manager.node, kubenode.cpu_manager.kubelet, kubenode.cpu_manager.attributes]
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.attributes
 options:
   dest:
     description:

@@ -27,8 +27,10 @@ description:
   - With O(containers), it is the CPU manager of a node that has no kubelet, and gives out the CPUs itself by the static
     policy. If there are not enough for all of them, it fails and writes nothing.
 extends_documentation_fragment:
-  [kubenode.cpu_manager.node, kubenode.cpu_manager.kubelet, kubenode.cpu_manager.attributes,
-   kubenode.cpu_manager.attributes.change]
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.change
 options:
   use_runtime:
     description:

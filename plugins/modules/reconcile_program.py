@@ -19,7 +19,9 @@ description:
   - The file is given the settings in a JSON file, C(root), C(config_path), C(kubelet_root), C(use_runtime),
     C(runtime_endpoint) and C(textfile), whose name is its one argument.
 extends_documentation_fragment:
-  [kubenode.cpu_manager.node, kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.change]
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.change
 options:
   path:
     description:

@@ -19,8 +19,10 @@ description:
   - Or predicts which CPUs the kubelet itself reserves for O(kube_reserved_cpu) and O(system_reserved_cpu).
   - Changes nothing; the result holds ready values for the kubelet, the kernel's command line and systemd.
 extends_documentation_fragment:
-  [kubenode.cpu_manager.node, kubenode.cpu_manager.planner, kubenode.cpu_manager.attributes,
-   kubenode.cpu_manager.attributes.info]
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.planner
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.info
 options:
   method:
     description:

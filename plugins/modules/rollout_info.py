@@ -20,8 +20,12 @@ description:
   - What is found wrong on the node does not make the module fail. It is reported, and what keeps the node from being
     changed is in RV(refusals). What is wanted wrong makes it fail.
 extends_documentation_fragment:
-  [kubenode.cpu_manager.node, kubenode.cpu_manager.kubelet, kubenode.cpu_manager.settings,
-   kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.info]
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.hide_names
+  - kubenode.cpu_manager.settings
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.info
 options:
   change:
     description:
@@ -53,12 +57,6 @@ options:
         checkpoint, and a change of it is refused.
     type: bool
     default: true
-  hide_names:
-    description:
-      - Whether the answer has hashes of 8 hexadecimal digits in place of the names of pods, namespaces and containers.
-        A name has the same hash on every node. UIDs of pods stay.
-    type: bool
-    default: false
   upgrade_to:
     description:
       - A version of Kubernetes, such as V(1.37). RV(upgrade) then says whether the node's kubelet could become one of
@@ -311,7 +309,7 @@ kubelet:
 from typing import Any, Mapping
 
 from ..module_utils.ansible_module import Arguments, Outcome, run
-from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
+from ..module_utils.kubelet_module import HIDE_NAMES, KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
 from ..module_utils.node.change.plan import ROLLBACK, ROLLOUT, Terms, rollout_report
 from ..module_utils.tree import Tree
 from ..module_utils.versions import minor_version
@@ -319,11 +317,6 @@ from ..module_utils.versions import minor_version
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
-    if parameters["hide_names"]:
-        # Imported here: every import costs time on every node.
-        from ..module_utils.node.hidden_names import with_hidden_names
-
-        node = with_hidden_names(node)
     wanted = wanted_settings(node, parameters, needs_kubelet=True) if parameters["change"] == ROLLOUT else {}
     terms = Terms(
         parameters["change"],
@@ -342,19 +335,23 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     return Outcome(report)
 
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "change": {"type": "str", "choices": [ROLLOUT, ROLLBACK], "default": ROLLOUT},
-    "rollback_of": {"type": "str", "default": ""},
-    "drain": {"type": "bool", "default": True},
-    "discard_assignments": {"type": "bool", "default": False},
-    "manage_service": {"type": "bool", "default": True},
-    "upgrade_to": {"type": "str"},
-    "hide_names": {"type": "bool", "default": False},
-}
-
-
 def main() -> None:
-    run(work, KUBELET, SETTINGS_ARGUMENTS, Arguments(OPTIONS))
+    run(
+        work,
+        KUBELET,
+        HIDE_NAMES,
+        SETTINGS_ARGUMENTS,
+        Arguments(
+            {
+                "change": {"type": "str", "choices": [ROLLOUT, ROLLBACK], "default": ROLLOUT},
+                "rollback_of": {"type": "str", "default": ""},
+                "drain": {"type": "bool", "default": True},
+                "discard_assignments": {"type": "bool", "default": False},
+                "manage_service": {"type": "bool", "default": True},
+                "upgrade_to": {"type": "str"},
+            }
+        ),
+    )
 
 
 if __name__ == "__main__":

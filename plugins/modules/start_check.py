@@ -31,8 +31,11 @@ description:
   - The rules and messages of Kubernetes 1.33 to 1.36 are tested against kubelets of these versions. Those of 1.37 are
     known as far as its sources show, and those of 1.20 to 1.32 as far as the differences are known.
 extends_documentation_fragment:
-  [kubenode.cpu_manager.node, kubenode.cpu_manager.kubelet, kubenode.cpu_manager.settings,
-   kubenode.cpu_manager.attributes, kubenode.cpu_manager.attributes.info]
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.settings
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.info
 seealso:
   - module: kubenode.cpu_manager.kubelet_config
   - module: kubenode.cpu_manager.checkpoint_info

@@ -25,6 +25,7 @@ description:
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.hide_names
   - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.info
 options:
@@ -40,12 +41,6 @@ options:
         had at least 20 periods.
     type: int
     default: 25
-  hide_names:
-    description:
-      - Whether the answer has hashes of 8 hexadecimal digits in place of the names of pods, namespaces and containers.
-        A name has the same hash on every node. UIDs of pods stay.
-    type: bool
-    default: false
 seealso:
   - module: kubenode.cpu_manager.drift_info
   - module: kubenode.cpu_manager.allocation_plan
@@ -280,19 +275,13 @@ from typing import Any, Mapping
 
 from ..module_utils.ansible_module import Arguments, Outcome, run
 from ..module_utils.errors import noted
-from ..module_utils.kubelet_module import KUBELET, node_of
+from ..module_utils.kubelet_module import HIDE_NAMES, KUBELET, node_of
 from ..module_utils.node.throttling import throttling
 from ..module_utils.tree import Tree
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
-    node = node_of(tree, parameters)
-    if parameters["hide_names"]:
-        # Imported here: every import costs time on every node.
-        from ..module_utils.node.hidden_names import with_hidden_names
-
-        node = with_hidden_names(node)
-    result = throttling(node, parameters["seconds"], parameters["throttled_percent"])
+    result = throttling(node_of(tree, parameters), parameters["seconds"], parameters["throttled_percent"])
     return Outcome({**result, **noted(result["notes"])})
 
 
@@ -300,11 +289,11 @@ def main() -> None:
     run(
         work,
         KUBELET,
+        HIDE_NAMES,
         Arguments(
             {
                 "seconds": {"type": "int", "default": 0},
                 "throttled_percent": {"type": "int", "default": 25},
-                "hide_names": {"type": "bool", "default": False},
             }
         ),
     )

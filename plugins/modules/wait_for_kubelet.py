@@ -21,8 +21,10 @@ description:
     policy, and whose containers have the CPUs that the checkpoint gives them.
   - It reads only. In check mode it waits for nothing, and returns at once what it would wait for.
 extends_documentation_fragment:
-  [kubenode.cpu_manager.node, kubenode.cpu_manager.kubelet, kubenode.cpu_manager.attributes,
-   kubenode.cpu_manager.attributes.info]
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.info
 options:
   seconds:
     description: For how many seconds on end everything has to be well.

@@ -244,7 +244,7 @@ def png(host: str, result: Mapping[str, Any]) -> bytes:
     heights = [1.2 + len(rows[name]) for name in shown]
     figure = figures.Figure(figsize=(14, 1 + 0.36 * sum(heights)), dpi=120, layout="constrained")
     figure.suptitle(
-        "%s: what CPUs of one's own are worth; 1.00 is the best run" % _plain(host), x=0.01, ha="left", weight="bold"
+        "%s: what exclusive CPUs are worth; 1.00 is the best run" % _plain(host), x=0.01, ha="left", weight="bold"
     )
     plots = figure.subplots(len(shown), len(_DRAWN), squeeze=False, gridspec_kw={"height_ratios": heights})
     for line, name in zip(plots, shown):

@@ -11,12 +11,14 @@ a report hostile.
 from __future__ import annotations
 
 from collections import Counter
+from copy import deepcopy
 from random import Random
 from typing import Any, Dict, Mapping
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.layout import layout
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
+from ansible_collections.kubenode.cpu_manager.tests.machines.reports import LOOKS
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
 Report = Dict[str, Any]
@@ -74,56 +76,6 @@ _MESSAGES = {
     "stale": "its result is 51 hours old, and 24 are allowed",
 }
 _UNREAD = tuple(_MESSAGES)
-_LOOKS: dict[str, Any] = {
-    "isolation": {
-        "is_measured": True,
-        "seconds": 5.002,
-        "containers": [
-            {
-                "container": "shop/db-0/server",
-                "cpus": "4-5",
-                "verdict": "disturbed",
-                "own_percent": 93.1,
-                "foreign_percent": 3.2,
-                "by": ["kernel thread kworker/5:1-events 6.4 %", "interrupts 12 eth0 0.1 %"],
-            },
-            {
-                "container": "radio/upf-2/dataplane",
-                "cpus": "6-9",
-                "verdict": "alone",
-                "own_percent": 99.8,
-                "foreign_percent": 0.1,
-                "by": [],
-            },
-        ],
-        "left_out": 0,
-    },
-    "throttling": {
-        "is_measured": True,
-        "seconds": None,
-        "containers": [
-            {
-                "container": "shop/web-1/app",
-                "exclusive": "",
-                "limit_cpus": 0.5,
-                "quota_us": 50000,
-                "period_us": 100000,
-                "limit_of": "container",
-                "throttled_percent": 40,
-            },
-            {
-                "container": "shop/db-0/server",
-                "exclusive": "4-5",
-                "limit_cpus": 2,
-                "quota_us": 200000,
-                "period_us": 100000,
-                "limit_of": "pod",
-                "throttled_percent": None,
-            },
-        ],
-        "left_out": 3,
-    },
-}
 _WAYS = ("wanted", "files", "kubelet", "checkpoint", "kernel")
 
 
@@ -296,7 +248,7 @@ def _drift(node: dict[str, Any], chance: Random) -> None:
             "why": "kubespray writes the kubelet's configuration at its next run",
             "snippet": "kubelet_cpu_manager_policy: static\nkubelet_topology_manager_policy: single-numa-node\n",
         }
-        node["looks"] = _LOOKS
+        node["looks"] = deepcopy(LOOKS)
 
 
 def _finding(kind: tuple[str, ...], chance: Random, waived: bool = False) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def test_a_run_that_is_killed_while_the_node_is_drained(fleet: Fleet, step: str,
 
 
 def test_a_run_that_is_killed_where_pinned_pods_stay(fleet: Fleet, pods: Pods, count: Count) -> None:
-    """That of a DaemonSet has CPUs of its own as soon as the kubelet has started anew."""
+    """That of a DaemonSet has exclusive CPUs as soon as the kubelet has started anew."""
     node = fleet.add("worker")
     pods.deploy("DaemonSet", "agent", cpu="1")
     assert kill_at(fleet, "Wait until the node is ready", "worker")

@@ -148,7 +148,7 @@ NO_CPUSETS = {
     "/sys/fs/cgroup/cgroup.controllers": "cpu memory\n",
     "/sys/fs/cgroup/kubepods.slice/cgroup.procs": "",
 }
-# Of the first process of the container with CPUs of its own.
+# Of the first process of the container with exclusive CPUs.
 STATUS = "/proc/%d/status" % int(OWN_ID[:6], 16)
 MANY_EXCLUSIVE = SOUND.having({CHECKPOINT: state(shared="0,4", db="1-3,5-7")})._replace(
     cgroups=cgroups(own="1-3,5-7", shared="0,4")

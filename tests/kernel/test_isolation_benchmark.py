@@ -39,13 +39,13 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts the module with these arguments as Ansible does, as a process; in the end nothing of it may be there."""
     started: list[subprocess.Popen[str]] = []
 
-    def begin(check: bool = False, **arguments: Any) -> subprocess.Popen[str]:
+    def begin(check: bool = False, affinity: CPUSet | None = None, **arguments: Any) -> subprocess.Popen[str]:
         given = {"runs": 1, "units": 10, "seed": 1, "allow_pods": True, "_ansible_check_mode": check, **arguments}
         file = tmp_path / ("arguments-%d.json" % len(started))
         file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": given}), encoding="utf-8")
         started.append(
             subprocess.Popen(
-                [sys.executable, "-m", MODULE, str(file)],
+                [*(("taskset", "-c", str(affinity)) if affinity else ()), sys.executable, "-m", MODULE, str(file)],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -120,8 +120,12 @@ def test_all_experiments_are_measured(start: Start) -> None:
     assert left() == []
 
 
-def test_containers_have_the_cpus_and_limits_of_the_plan(start: Start, tmp_path: Path) -> None:
-    """A command writes down where it is: its cgroups, the CPUs that the kernel lets it use, and its limits."""
+@pytest.mark.parametrize("affinity", [None, ONLINE and CPUSet([ONLINE.first()])], ids=["", "with CPUAffinity="])
+def test_containers_have_the_cpus_and_limits_of_the_plan(start: Start, tmp_path: Path, affinity: CPUSet | None) -> None:
+    """A command writes down where it is: its cgroups, the CPUs that the kernel lets it use, and its limits.
+
+    Also where the module itself may use one CPU only, as below an sshd with CPUAffinity=.
+    """
     files = "cpu.shares cpu.cfs_quota_us" if BenchmarkCgroups(Tree("/")).version == 1 else "cpu.weight cpu.max"
     mount = BenchmarkCgroups(Tree("/")).mounts[-1]
     script = (
@@ -131,6 +135,7 @@ def test_containers_have_the_cpus_and_limits_of_the_plan(start: Start, tmp_path:
     own = {"command": ["sh", "-c", script], "time_pattern": "(1)"}
     found = answer(
         start(
+            affinity=affinity,
             experiments=["stand-alone", "co-located"],
             reserved_system_cpus=reserved(),
             workloads={"victim": own, "compute": own},

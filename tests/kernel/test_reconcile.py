@@ -243,6 +243,6 @@ def test_no_system_call_writes_to_an_unchanged_node(place: Place, tmp_path: Path
         subprocess.run(["strace", *options, *arguments], check=True, env=environment, timeout=120)
         return [line for line in log.read_text().splitlines() if "O_WRONLY" in line or "O_RDWR" in line]
 
-    # Without its name; nobody in its pod has CPUs of its own.
+    # Without its name; nobody in its pod has exclusive CPUs.
     assert len(opened_for_writing("written")) == 1
     assert opened_for_writing("kept") == []

@@ -168,7 +168,7 @@ def test_a_container_that_its_own_quota_throttles(machine: Machine) -> None:
         assert row["counted"]["throttled_us"] > 20000
     assert idle["counted"] == dict.fromkeys(idle["counted"], 0)
     assert idle["throttled_percent"] is None
-    # The container on CPUs of its own has a quota that is less than these: that is all there is to say of it.
+    # The container on exclusive CPUs has a quota that is less than these: that is all there is to say of it.
     assert checks(found) == [("limit-below-request", "shop/db-0/server"), ("container-throttled", "shop/web-1/app")]
     # All time has at least what the sample has, and this machine's kernel counts nanoseconds.
     whole = rows(machine.look(0))["shop/db-0/server"]["counted"]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Write a node with limited containers: one on CPUs of its own, one in the shared pool, which is throttled."""
+"""Write a node with limited containers: one on exclusive CPUs, one in the shared pool, which is throttled."""
 
 from __future__ import annotations
 

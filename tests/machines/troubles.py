@@ -4,7 +4,7 @@
 
 """Small nodes as files on which all is as it should be, and their copies in which one thing is not.
 
-SOUND                                         # the static policy, one pod with CPUs of its own, one in the shared pool
+SOUND                                         # the static policy, one pod with exclusive CPUs, one in the shared pool
 SOUND.having({CONFIG: HEADER})                # the same node with another configuration
 write_saved(SOUND, root)                      # its files below the directory `root`
 """
@@ -37,7 +37,7 @@ CHECKPOINT = "/var/lib/kubelet/cpu_manager_state"
 MEMORY_STATE = "/var/lib/kubelet/memory_manager_state"
 STATIC = "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n"
 
-# The container with CPUs of its own, and the one in the shared pool: their ids, and the cgroups of their pods.
+# The container with exclusive CPUs, and the one in the shared pool: their ids, and the cgroups of their pods.
 OWN_ID, SHARED_ID = "a" * 64, "b" * 64
 OWN_POD, SHARED_POD = pod_path(SYSTEMD, "uid-db", "Guaranteed"), pod_path(SYSTEMD, "uid-web", "Burstable")
 KUBEPODS = "kubepods.slice"

@@ -89,9 +89,11 @@ class BenchmarkCgroups:
         return missing
 
     def enter(self, path: str) -> None:
-        """Put this process into a cgroup."""
+        """Put this process into a cgroup, with all the cgroup's CPUs."""
         for mount in self.mounts:
             self._write(mount, path, _PROCESSES, str(os.getpid()))
+        # The kernel also keeps a process to the affinity that it was started with, as below an sshd with CPUAffinity=.
+        os.sched_setaffinity(0, CPUSet.parse(self._read(self.mounts[0], path, CPUS)))
 
     # --- ending ----------------------------------------------------------------------------------
 

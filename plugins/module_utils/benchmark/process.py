@@ -121,7 +121,7 @@ def _say(report: int, answer: dict[str, Any]) -> None:
 
 
 def executed(workload: Workload) -> dict[str, Any]:
-    """Run a command of one's own to its end: {seconds, latencies}. Raises InputError where it fails."""
+    """Run a user's command to its end: {seconds, latencies}. Raises InputError where it fails."""
     begun = time.perf_counter()
     try:
         command = subprocess.Popen(

@@ -114,7 +114,7 @@ def _interval(row: Mapping[str, Any] | None, metric: str) -> Interval | None:
 
 
 def _with(placement: str) -> str:
-    return "whole cores of its own" if placement == EXCLUSIVE_CORES else "CPUs of its own"
+    return "exclusive whole cores" if placement == EXCLUSIVE_CORES else "exclusive CPUs"
 
 
 def _against_alone(own: Interval, alone: Interval, metric: str, placement: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class Room(NamedTuple):
     reserved: CPUSet
     # What no container has for itself: all of it is the shared pool, and what is not reserved can be given away.
     free: CPUSet
-    # Whether the kubelet limits what containers use, and also those with CPUs of their own (before 1.33).
+    # Whether the kubelet limits what containers use, and also those with exclusive CPUs (before 1.33).
     quota: bool = True
     quota_on_exclusive: bool = False
 
@@ -36,7 +36,7 @@ class Room(NamedTuple):
 
     @property
     def pool(self) -> CPUSet:
-        """Where containers without CPUs of their own run, while there is no other."""
+        """Where containers without exclusive CPUs run, while there is no other."""
         return self.free - self.reserved if self.options.strict_cpu_reservation else self.free
 
     def whole_cores(self, count: int) -> int:
@@ -45,7 +45,7 @@ class Room(NamedTuple):
         return -(-count // threads) * threads
 
     def give(self, counts: Sequence[int], whole_cores: bool = False) -> tuple[list[CPUSet], CPUSet]:
-        """CPUs of their own for containers that come one after the other, and the shared pool that is left.
+        """Exclusive CPUs for containers that come one after the other, and the shared pool that is left.
 
         Raises InputError where there are not enough.
         """

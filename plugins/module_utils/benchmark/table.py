@@ -44,7 +44,7 @@ def workload(row: Mapping[str, Any]) -> str:
 
 
 def place_name(row: Mapping[str, Any]) -> str:
-    """Where it ran: on CPUs of its own, on the whole shared pool, or on what others left of that."""
+    """Where it ran: on exclusive CPUs, on the whole shared pool, or on what others left of that."""
     return PLACEMENTS[row["placement"]] if row["exclusive"] or row["placement"] == "shared" else "pool left"
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is run and measured: the workloads that this collection brings, and those of one's own. Pure."""
+"""What is run and measured: the workloads that this collection brings, and users' commands. Pure."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ class Hierarchy:
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            raise self._unreadable(path, "", error) from error
+            raise self.unreadable(path, "", error) from error
 
     def listed_children(self, path: str) -> list[str]:
         """The same of one that was just listed."""
@@ -306,10 +306,11 @@ class Hierarchy:
             # The kernel lists the processes in a threaded cgroup only at the top of its threaded subtree.
             if error.errno == errno.EOPNOTSUPP and name == _PROCESSES:
                 return self._value(path, "cgroup.threads")
-            raise self._unreadable(path, name, error) from error
+            raise self.unreadable(path, name, error) from error
         return b"".join(chunks).decode("ascii", "replace").rstrip("\n")
 
-    def _unreadable(self, path: str, name: str, error: OSError) -> NodeError:
+    def unreadable(self, path: str, name: str, error: OSError) -> NodeError:
+        """What to say of a file of a cgroup that cannot be read; an empty `name` is its directory."""
         place, what = self.place(path, name), "cannot be read: %s" % error.strerror
         if isinstance(error, PermissionError):
             return NodeError(what, where=place, remedy="read it as root (become: true)", kind=PERMISSION)

@@ -116,6 +116,12 @@ class Kubepods:
                     yield PodCgroup(uid.replace("_", "-") if systemd else uid, qos_class, path)
 
 
+def container_id(name: str) -> str:
+    """The id in the name of a container's or sandbox's cgroup; empty for any other name."""
+    found = _CONTAINER.fullmatch(name)
+    return found.group(2) if found else ""
+
+
 def _qos_places(root: str) -> list[tuple[str, str, str]]:
     """Where the pods of each QoS class are, what their names begin with, and the class."""
     systemd = root.endswith(_SLICE)

@@ -12,7 +12,7 @@ from typing import Callable, Iterable, Mapping
 from ..errors import NodeError
 from ..tree import Tree
 
-CPUSET, CPU = "cpuset", "cpu"
+CPUSET, CPU, CPUACCT = "cpuset", "cpu", "cpuacct"
 CPUS = "cpuset.cpus"
 
 # By controller: the file by which v1 shows it.
@@ -27,7 +27,7 @@ _MOUNTS = ("/proc/mounts", "/proc/self/mounts")
 
 def find_controller(tree: Tree, controller: str = CPUSET) -> tuple[int, str]:
     """The version and the mount of the hierarchy with a controller, which is in one only. Raises NodeError."""
-    mounts = next((_mounts(tree, path, controller) for path in _MOUNTS if tree.exists(path)), None)
+    mounts = mounted(tree, controller)
     places: Mapping[int, Iterable[str]] = {1: _V1_PLACES[controller], 2: _V2_PLACES} if mounts is None else mounts
     has_controller: dict[int, Callable[[str], bool]] = {
         1: lambda place: tree.exists("%s/%s" % (place, _V1_FILES[controller])),
@@ -38,15 +38,23 @@ def find_controller(tree: Tree, controller: str = CPUSET) -> tuple[int, str]:
             if has_controller[version](place):
                 return version, place
     raise NodeError(
-        "no %s controller, of neither version of cgroups" % controller,
+        "no %s controller in either version of cgroups" % controller,
         where=tree.path(_USUAL),
         remedy="is this a node's root directory, with its /sys, and has its kernel %s?"
         % ("cpusets" if controller == CPUSET else "the controller"),
     )
 
 
+def mounted(tree: Tree, controller: str) -> dict[int, list[str]] | None:
+    """{version: where its hierarchies are mounted}: of v1 those with the controller, of v2 all; the usual places first.
+
+    None where the node has no list of mounts.
+    """
+    return next((_mounts(tree, path, controller) for path in _MOUNTS if tree.exists(path)), None)
+
+
 def _mounts(tree: Tree, path: str, controller: str) -> dict[int, list[str]]:
-    """Where the hierarchies of v1 with the controller are mounted, and those of v2; the usual places first."""
+    """As mounted() gives them, of one list of mounts."""
     found: dict[int, list[str]] = {1: [], 2: []}
     for line in tree.read_bytes(path).decode("utf-8", "surrogateescape").splitlines():
         fields = line.split(" ")

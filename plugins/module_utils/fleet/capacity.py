@@ -27,7 +27,7 @@ class Claim(NamedTuple):
 
     pod: str
     cpu: int
-    # Whole CPUs of its own.
+    # Whole exclusive CPUs.
     exclusive: int
     tolerations: Sequence[Manifest] = ()
     selector: Mapping[str, object] = {}
@@ -44,7 +44,7 @@ class Room(NamedTuple):
 
     node: str
     free: int
-    # Whether its kubelet gives pods CPUs of their own.
+    # Whether its kubelet gives pods exclusive CPUs.
     is_static: bool = False
     taints: Sequence[Manifest] = ()
     labels: Mapping[str, object] = {}
@@ -59,7 +59,7 @@ class Room(NamedTuple):
 
 
 def static_hosts(plans: Manifest, changed: Iterable[str]) -> list[str]:
-    """The hosts whose kubelets give pods CPUs of their own.
+    """The hosts whose kubelets give pods exclusive CPUs.
 
     plans: of each host, what rollout_info gave before its change, or None. changed: the hosts that have had theirs.
     """
@@ -80,7 +80,7 @@ def shortage(
     """The pods of the drained nodes for which the other nodes have no CPUs; empty where all find room.
 
     nodes, pods: all of the cluster. drained, static: names of nodes, those that are drained at the same time, and those
-    whose kubelets give pods CPUs of their own. Raises InputError for a pod or an amount that cannot be read, and for a
+    whose kubelets give pods exclusive CPUs. Raises InputError for a pod or an amount that cannot be read, and for a
     drained node that the cluster does not have.
     """
     drained, static = frozenset(drained), frozenset(static)
@@ -128,7 +128,7 @@ def rooms(nodes: Iterable[Manifest], pods: Iterable[Manifest], static: frozenset
 def unplaced(asked: Iterable[Claim], found: Iterable[Room]) -> list[Claim]:
     """The pods for which no node has CPUs, where the others take theirs first; empty where all find room.
 
-    A pod does not split over nodes: first those with CPUs of their own, of which fewer nodes have some, then the rest,
+    A pod does not split over nodes: first those with exclusive CPUs, of which fewer nodes have some, then the rest,
     each time the largest first, on the first node that takes it.
     """
     nodes = list(found)

@@ -9,8 +9,9 @@ What is busy and belongs to nobody that was seen is unattributed: it is neither 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Iterator, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
 
+from ..cgroup.hierarchy import lineage
 from ..cpuset import CPUSet
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def accounts(sample: Sample, named: Named, confined: Mapping[str, CPUSet]) -> di
     counted = frozenset(cgroup.path for cgroup in sample.cgroups or () if cgroup.path)
     for task in sample.tasks:
         owner = _owner(task, sample, named)
-        within = next((path for path in _lineage(task.cgroup) if path in counted), "")
+        within = next((path for path in lineage(task.cgroup) if path in counted), "")
         if within and owner.kind != OBSERVER:
             continue  # its cgroup has counted it
         if within:
@@ -173,9 +174,3 @@ def _owner(task: TaskTime, sample: Sample, named: Named) -> Owner:
         name = task.name
         return Owner(KERNEL_THREAD, name.replace("+", "-", 1) if name.startswith(_KERNEL_WORKER) else name)
     return named(task.cgroup) if task.cgroup else Owner(PROCESS, task.name)
-
-
-def _lineage(path: str) -> Iterator[str]:
-    while path:
-        yield path
-        path = path.rpartition("/")[0]

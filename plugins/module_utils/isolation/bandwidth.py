@@ -15,8 +15,7 @@ import os
 import re
 from typing import Iterable, Mapping, NamedTuple
 
-from ..cgroup.hierarchy import Hierarchy, joined
-from ..errors import PERMISSION, NodeError
+from ..cgroup.hierarchy import Hierarchy
 
 # By version: the files that are read. The last is there in every cgroup, whatever the kernel was built with: one that
 # vanishes while it is read lacks it, and not only some of the others.
@@ -101,7 +100,7 @@ def _read_level(hierarchy: Hierarchy, path: str) -> Level | None:
     except OSError as error:
         if error.errno in _GONE or error.errno == errno.ELOOP:
             return None
-        raise _unreadable(hierarchy, path, error) from error
+        raise hierarchy.unreadable(path, "", error) from error
     try:
         identity = os.fstat(directory).st_ino
         texts: dict[str, str] = {}
@@ -110,7 +109,7 @@ def _read_level(hierarchy: Hierarchy, path: str) -> Level | None:
                 texts[name] = _text(directory, name)
             except OSError as error:
                 if isinstance(error, PermissionError):
-                    raise _unreadable(hierarchy, joined(path, name), error) from error
+                    raise hierarchy.unreadable(path, name, error) from error
                 if error.errno == errno.ENODEV:
                     return None
                 if error.errno != errno.ENOENT:
@@ -129,13 +128,6 @@ def _text(directory: int, name: str) -> str:
         return os.read(descriptor, 1 << 14).decode("ascii", "replace")
     finally:
         os.close(descriptor)
-
-
-def _unreadable(hierarchy: Hierarchy, path: str, error: OSError) -> NodeError:
-    what = "cannot be read: %s" % error.strerror
-    if isinstance(error, PermissionError):
-        return NodeError(what, hierarchy.place(path), "read it as root (become: true)", PERMISSION)
-    return NodeError(what, hierarchy.place(path))
 
 
 # --- what is in the files --------------------------------------------------------------------------------

@@ -121,14 +121,6 @@ def used_cpus(threads: int, cpus: int) -> int:
     return max(1, min(threads, cpus))
 
 
-def closed_latency(bandwidth: Bandwidth, work_us: int) -> int:
-    """The latency of a burst of one thread that begins with a period: the upper bound for all phases. See above."""
-    if bandwidth.quota_us is None or bandwidth.quota_us >= bandwidth.period_us:
-        return work_us
-    lost = max(0, -(-(work_us - bandwidth.burst_us) // bandwidth.quota_us) - 1)
-    return work_us + lost * (bandwidth.period_us - bandwidth.quota_us) - (bandwidth.burst_us if lost else 0)
-
-
 def predict_steady(bandwidth: Bandwidth, threads: int, cpus: int) -> Steady:
     """What a limit does to threads that always run.
 

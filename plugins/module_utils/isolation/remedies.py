@@ -132,8 +132,8 @@ def _remedies(container: Limited, effect: Mapping[str, Any]) -> list[dict[str, A
     whole = -(-container.milli // _MILLI)
     add(
         WHOLE_CPUS,
-        "%d CPUs as request and limit of a Guaranteed pod, with the static policy: exclusive CPUs need no quota"
-        % whole,
+        "%d CPU%s as request and limit of a Guaranteed pod, with the static policy: exclusive CPUs need no quota"
+        % (whole, "s" if whole > 1 else ""),
         Bandwidth(None),
         threads,
         whole,
@@ -143,9 +143,9 @@ def _remedies(container: Limited, effect: Mapping[str, Any]) -> list[dict[str, A
     enough = _smallest(container.milli, most, step, lambda milli: _is_free(container, container.bandwidth(milli)))
     add(LIMIT, "a limit of %dm CPU" % enough, container.bandwidth(enough), threads, cpus)
     bandwidth = container.bandwidth()
-    most_burst = bandwidth.quota_us or 0
-    saved = _smallest(0, most_burst, 1000, lambda burst: _is_free(container, container.bandwidth(burst_us=burst)))
     if container.work_us is not None:
+        most = bandwidth.quota_us or 0
+        saved = _smallest(0, most, 1000, lambda burst: _is_free(container, container.bandwidth(burst_us=burst)))
         add(
             BURST,
             "%d in cpu.max.burst (v1: cpu.cfs_burst_us); the kubelet never sets it" % saved,

@@ -14,11 +14,12 @@ import time
 from contextlib import contextmanager
 from typing import AbstractSet, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
+from ..cgroup.mounts import CPUACCT, mounted
 from ..cpuset import CPUSet
 from ..tree import Tree
 from .interrupts import Counts, Ticks, counted, parse_schedstat, parse_ticks
 from .tasks import TaskTime, Watch
-from .usage import CPUACCT, LAG, CgroupTime, PerCpu, Totals, mounts_of_machine
+from .usage import LAG, CgroupTime, PerCpu, Totals
 
 _SECOND = 1_000_000_000
 _STAT, _SCHEDSTAT = "/proc/stat", "/proc/schedstat"
@@ -83,7 +84,7 @@ def take(tree: Tree, seconds: float, exclusive: CPUSet, cgroups: Iterable[str] =
 
     tree: the running machine. Raises NodeError where /proc/stat or the list of CPUs cannot be read.
     """
-    online = CPUSet.parse(tree.read_value(_ONLINE) or "0")
+    online = CPUSet.parse(tree.read_text(_ONLINE).strip())
     watched = (exclusive & online) or online
     with _elsewhere(frozenset(watched)) as own:
         return _take(tree, seconds, online, watched, own, cgroups)
@@ -93,14 +94,15 @@ def _take(
     tree: Tree, seconds: float, online: CPUSet, watched: CPUSet, own: AbstractSet[int], cgroups: Iterable[str]
 ) -> Sample:
     cost = time.process_time()
-    mounts = mounts_of_machine()
+    mounts = mounted(tree, CPUACCT) or {}
+    of_v1, of_v2 = mounts.get(1), mounts.get(2)
     per_cpu: PerCpu | None = None
-    if mounts.cpuacct:
-        per_cpu = PerCpu(mounts.cpuacct, tuple(CPUSet.parse(tree.read_value(_POSSIBLE) or str(online))))
+    if of_v1:
+        per_cpu = PerCpu(of_v1[0], tuple(CPUSet.parse(tree.read_value(_POSSIBLE) or str(online))))
     begun = time.monotonic_ns()
     per_cpu = per_cpu if per_cpu is not None and per_cpu.begin() else None
-    totals = Totals(mounts.unified, cgroups if per_cpu is None else ())
-    watch = Watch(frozenset(watched), CPUACCT if per_cpu is not None else b"")
+    totals = Totals(of_v2[0], cgroups) if of_v2 and per_cpu is None else None
+    watch = Watch(frozenset(watched), CPUACCT if per_cpu is not None else "")
     watch.begin(int(seconds * _REST_PER_SECOND))
     before = _read(tree)
     spread = time.monotonic_ns() - begun
@@ -109,7 +111,7 @@ def _take(
     looks = _look_on(watch, begun + int(seconds * _SECOND), seconds, budget)
     ending = time.monotonic_ns()
     busy, found = ({}, None) if per_cpu is None else per_cpu.end()
-    used = totals.end()
+    used = {} if totals is None else totals.end()
     watch.look(last=True)
     after = _read(tree)
     spread = max(spread, time.monotonic_ns() - ending)
@@ -212,8 +214,8 @@ def _problems(watch: Watch, read: _Readings, interrupts: Counts, softirqs: Count
         problems.append("this kernel has no /proc/PID/schedstat: the time of tasks is counted in ticks of 1/100 s")
     if watch.truncated:
         problems.append(
-            "there are so many tasks that those which cannot run on exclusive CPUs were left out; on the other CPUs"
-            " they are unattributed"
+            "there are too many tasks: some that cannot run on exclusive CPUs were left out, and their time on the"
+            " other CPUs is unattributed; sample for more seconds"
         )
     for path, content, counts in (
         (_INTERRUPTS, read.interrupts, interrupts),

@@ -58,7 +58,7 @@ def parse_run_time(content: bytes) -> int | None:
     return int(fields[0]) if fields and fields[0].isdigit() else None
 
 
-def parse_cgroup(content: bytes, controller: bytes) -> str:
+def parse_cgroup(content: bytes, controller: str) -> str:
     """The path of the cgroup that a task is in, by its file cgroup; empty for the topmost, or where there is none.
 
     controller: of v1; empty for v2.
@@ -66,7 +66,7 @@ def parse_cgroup(content: bytes, controller: bytes) -> str:
     for line in content.splitlines():
         number, _colon, rest = line.partition(b":")
         controllers, _colon, path = rest.partition(b":")
-        if (controller in controllers.split(b",")) if controller else (number == b"0" and not controllers):
+        if controller.encode() in controllers.split(b",") if controller else (number == b"0" and not controllers):
             return os.fsdecode(path.strip(b"/"))
     return ""
 
@@ -133,12 +133,11 @@ class Watch:
     watched: the CPUs that count. Tasks that may not run there are looked at only at the begin and the end.
     controller: of the hierarchy of v1 whose paths count; empty for v2. Attributes:
         exact: whether the kernel counts run time in nanoseconds, and not in ticks.
-        lost: how many tasks were seen and had ended at the next look.
         hidden: whether the tasks of others cannot be seen.
         truncated: whether tasks that may not run on the watched CPUs were left out.
     """
 
-    def __init__(self, watched: AbstractSet[int], controller: bytes = b"", proc: str = _PROC) -> None:
+    def __init__(self, watched: AbstractSet[int], controller: str = "", proc: str = _PROC) -> None:
         self._watched, self._controller, self._proc = watched, controller, proc
         self._tick = _SECOND // os.sysconf("SC_CLK_TCK")
         self._tasks: dict[int, _Task] = {}
@@ -149,7 +148,6 @@ class Watch:
         self._last_pid = b""
         self._kept = _most_descriptors() - _SPARE_DESCRIPTORS
         self.exact = self._counts_nanoseconds()
-        self.lost = 0
         self.truncated = False
         # Others' tasks cannot be seen by who is not root, where /proc is mounted with hidepid.
         self.hidden = self._read("1/stat") is None
@@ -256,7 +254,6 @@ class Watch:
         return None if stat is None or (task.stat is not None and task.stat.start != stat.start) else stat
 
     def _end(self, task: _Task) -> None:
-        self.lost += 1
         if task.descriptor >= 0:
             os.close(task.descriptor)
             task.descriptor = -1

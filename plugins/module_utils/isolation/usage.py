@@ -13,14 +13,14 @@ import os
 import time
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
-CPUACCT = b"cpuacct"
+from ..cgroup.kubepods import container_id
+
 _PER_CPU = "cpuacct.usage_percpu"
 _CPU_STAT = "cpu.stat"
 _SECOND, _MICROSECOND = 1_000_000_000, 1000
 # The count of a CPU grows by what runs there with each tick, of 10 ms at most. So a difference of two may be wrong by
 # this many seconds.
 LAG = 0.02
-_MOUNTS = "/proc/self/mounts"
 # In what has such a name, the cgroups below are its own affair.
 _LEAVES = (".service", ".scope")
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -32,34 +32,6 @@ class CgroupTime(NamedTuple):
 
     path: str
     shares: Mapping[int, float]
-
-
-class Mounts(NamedTuple):
-    """Where the hierarchies are that count; empty where there is none."""
-
-    cpuacct: str
-    unified: str
-
-
-def find_mounts(content: bytes) -> Mounts:
-    """Of a text like /proc/mounts."""
-    cpuacct = unified = ""
-    for line in content.splitlines():
-        fields = line.split(b" ")
-        if len(fields) < 4:
-            continue
-        place = os.fsdecode(fields[1].replace(b"\\040", b" "))
-        if fields[2] == b"cgroup" and CPUACCT in fields[3].split(b","):
-            cpuacct = cpuacct or place
-        elif fields[2] == b"cgroup2":
-            unified = unified or place
-    return Mounts(cpuacct, unified)
-
-
-def mounts_of_machine() -> Mounts:
-    """Those of the running machine."""
-    content = _content(_MOUNTS, 1 << 22)
-    return find_mounts(content or b"")
 
 
 class PerCpu:
@@ -91,7 +63,7 @@ class PerCpu:
         if content is None:
             return
         self._before[path] = (time.monotonic_ns(), content)
-        if name.endswith(_LEAVES) or is_container(name):
+        if name.endswith(_LEAVES) or container_id(name):
             return
         try:
             with os.scandir(place) as entries:
@@ -154,32 +126,20 @@ class Totals:
         return None
 
 
-def is_container(name: str) -> bool:
-    """Whether a cgroup's name ends in the id of a container: 64 hexadecimal digits."""
-    return bool(container_id(name))
-
-
-def container_id(name: str) -> str:
-    """The id in a name such as cri-containerd-ID.scope; empty where there is none."""
-    stem = name[: -len(".scope")] if name.endswith(".scope") else name
-    digits = stem.rpartition("-")[2]
-    return digits if len(digits) == 64 and not digits.strip("0123456789abcdef") else ""
-
-
 def _numbers(content: bytes) -> list[int]:
     fields = content.split()
     return list(map(int, fields)) if all(map(bytes.isdigit, fields)) else []
 
 
-def _content(path: str, most: int = _MOST) -> bytes | None:
+def _content(path: str) -> bytes | None:
     try:
         descriptor = os.open(path, _READ)
     except OSError:
         return None
     try:
-        chunks = [os.read(descriptor, most)]
-        while chunks[-1] and sum(map(len, chunks)) < most:
-            chunks.append(os.read(descriptor, most))
+        chunks = [os.read(descriptor, _MOST)]
+        while chunks[-1] and sum(map(len, chunks)) < _MOST:
+            chunks.append(os.read(descriptor, _MOST))
         return b"".join(chunks)
     except OSError:
         return None

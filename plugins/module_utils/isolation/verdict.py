@@ -36,7 +36,7 @@ _REMEDIES = {
     INTERRUPTS: "keep interrupts off: /proc/irq/*/smp_affinity, irqbalance with IRQBALANCE_BANNED_CPULIST, and"
     " rps_cpus of network devices; they may come from the container's own traffic, too",
     STEAL: "the hypervisor took the CPU: give the virtual machine dedicated CPUs",
-    UNATTRIBUTED: "look for processes that end soon, such as probes and cron jobs, with CPUs of all the machine",
+    UNATTRIBUTED: "look for short-lived processes that may use all CPUs of the machine, such as probes and cron jobs",
 }
 
 

@@ -6,13 +6,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+import os
+from typing import TYPE_CHECKING, Any, Sequence
 
+from ..cgroup.kubepods import container_id
 from ..cpuset import CPUSet
-from ..errors import InputError, Note, noted
+from ..errors import InputError, Note, noted, option
 from ..isolation.accounts import CGROUP, CONTAINER, OBSERVER, Account, Owner, accounts
 from ..isolation.sample import Sample, take
-from ..isolation.usage import container_id
+from ..isolation.tasks import shown
 from ..isolation.verdict import Exclusive, percent, rows
 from ..state.verdict import readable
 
@@ -35,9 +37,9 @@ def isolation_report(node: Node, seconds: int, threshold: float) -> dict[str, An
     threshold: in percent of one CPU's time. Raises InputError, NodeError.
     """
     if not 1 <= seconds <= MOST_SECONDS:
-        raise InputError("%d is not between 1 and %d" % (seconds, MOST_SECONDS), where="seconds")
+        raise InputError("is %d" % seconds, option("seconds"), "give 1 to %d" % MOST_SECONDS)
     if not 0 < threshold < 100:
-        raise InputError("%s is not a percentage above 0 and below 100" % threshold, where="threshold")
+        raise InputError("is %s" % threshold, option("threshold"), "give a percentage above 0 and below 100")
     notes: list[str] = []
     try:
         configuration, problem = node.found()
@@ -50,14 +52,21 @@ def isolation_report(node: Node, seconds: int, threshold: float) -> dict[str, An
         notes.append(Note(UNMEASURED, "which containers run cannot be seen: %s" % error))
     running = () if observed is None else observed.running
     exclusives = _exclusives(node, running, notes)
-    empty: dict[str, Any] = {"seconds": 0.0, "threshold": threshold, "containers": [], "cpus": [], "observer": None}
     if not node.tree.live:
         notes.append(
             Note(UNMEASURED, "who runs on which CPU can be seen on a running node only, and this one is saved")
         )
-        containers = [_unmeasured(exclusive) for exclusive in exclusives]
-        return {**empty, "containers": containers, "findings": [], **noted(notes)}
-    every = CPUSet.from_mask(_union(exclusives))
+        return {
+            "seconds": 0.0,
+            "threshold": threshold,
+            "containers": [_unmeasured(exclusive) for exclusive in exclusives],
+            "cpus": [],
+            "observer": None,
+            "findings": [],
+            **noted(notes),
+        }
+    owners = {cpu: exclusive.subject() for exclusive in exclusives for cpu in exclusive.cpus}
+    every = CPUSet(owners)
     confined = _confined(exclusives, observed)
     sample = take(node.tree, seconds, every, confined)
     names = _Names(running)
@@ -67,7 +76,6 @@ def isolation_report(node: Node, seconds: int, threshold: float) -> dict[str, An
     offline = every - sample.online
     if offline:
         notes.append(Note(UNMEASURED, "the exclusive CPUs %s are offline" % offline))
-    owners = {cpu: exclusive.subject() for exclusive in exclusives for cpu in exclusive.cpus}
     return {
         "seconds": round(sample.elapsed, 3),
         "threshold": threshold,
@@ -87,11 +95,12 @@ class _Names:
 
     def owner(self, path: str) -> Owner:
         """Whose time a cgroup's is."""
-        for name in reversed(path.split("/")):
-            found = container_id(name)
-            if found:
-                return Owner(CONTAINER, self._name(found), found)
-        return Owner(CGROUP, path if path.isprintable() else ascii(path)[1:-1])
+        ids = [found for found in map(container_id, reversed(path.split("/"))) if found]
+        if not ids:
+            return Owner(CGROUP, shown(os.fsencode(path)))
+        # What a container runs in containers of its own is its time.
+        found = next((found for found in ids if found in self._running), ids[0])
+        return Owner(CONTAINER, self._name(found), found)
 
     def _name(self, found: str) -> str:
         container = self._running.get(found)
@@ -127,13 +136,6 @@ def _exclusives(node: Node, running: Sequence[Running], notes: list[str]) -> lis
     return found
 
 
-def _union(exclusives: Sequence[Exclusive]) -> int:
-    mask = 0
-    for exclusive in exclusives:
-        mask |= exclusive.cpus.mask
-    return mask
-
-
 def _confined(exclusives: Sequence[Exclusive], observed: Observed | None) -> dict[str, CPUSet]:
     """{cgroup: its CPUs}, of containers that have the CPUs that are theirs, and no others."""
     found: dict[str, CPUSet] = {}
@@ -158,7 +160,9 @@ def _unmeasured(exclusive: Exclusive) -> dict[str, Any]:
 def _cpu(cpu: int, account: Account, sample: Sample, owner: str) -> dict[str, Any]:
     least = 0.0 if owner else _LEAST_SHOWN
     counts = [
-        (count, name) for source in (sample.interrupts, sample.softirqs) for name, count in _of(source.counts, cpu)
+        (count, name)
+        for source in (sample.interrupts, sample.softirqs)
+        for name, count in source.counts.get(cpu, {}).items()
     ]
     shown = sorted(counts, key=lambda item: (-item[0], item[1]))[: None if owner else _MOST_INTERRUPTS]
     return {
@@ -176,10 +180,6 @@ def _cpu(cpu: int, account: Account, sample: Sample, owner: str) -> dict[str, An
         ],
         "interrupts": {name: count for count, name in shown},
     }
-
-
-def _of(counts: Mapping[int, Mapping[str, int]], cpu: int) -> Sequence[tuple[str, int]]:
-    return tuple(counts.get(cpu, {}).items())
 
 
 def _observer(sample: Sample) -> dict[str, Any]:

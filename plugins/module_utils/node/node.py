@@ -69,14 +69,17 @@ class Node:
 
     def on(self, tree: Tree) -> Node:
         """The same node with other files."""
-        node = type(self)(tree, *self._given)
-        node.hides_names = self.hides_names
-        return node
+        return self._made(tree, *self._given)
 
     def of_version(self, minor: int) -> Node:
         """The same node with a kubelet 1.`minor`."""
         config_path, kubelet_root, _minor, command_line = self._given
-        return type(self)(self.tree, config_path, kubelet_root, minor, command_line)
+        return self._made(self.tree, config_path, kubelet_root, minor, command_line)
+
+    def _made(self, *given: Any) -> Node:
+        node = type(self)(*given)
+        node.hides_names = self.hides_names
+        return node
 
     @property
     def topology(self) -> Topology:

@@ -169,7 +169,8 @@ def _read(
     notes: list[str] = []
     sample = since_boot(levels)
     if seconds and not hierarchy.tree.live:
-        notes.append(_note("a saved node counts no more: of %d seconds nothing is known, only of all time" % seconds))
+        text = "a saved node cannot be sampled for %d seconds; give %s=0 for what was counted before it was saved"
+        notes.append(_note(text % (seconds, option("seconds"))))
         sample = Sample({}, 0.0)
     elif seconds:
         # It does not jump when the clock is set.

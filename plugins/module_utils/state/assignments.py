@@ -26,7 +26,7 @@ class State(NamedTuple):
     pod_assignments: Mapping[str, CPUSet] = MappingProxyType({})
 
     def to_text(self) -> str:
-        """One line for the shared pool and each container with CPUs of its own, to compare one state with another."""
+        """One line for the shared pool and each container with exclusive CPUs, to compare one state with another."""
         lines = ["default CPU set: %s" % self.default_cpu_set]
         lines += ["pod %s: %s" % item for item in sorted(self.pod_assignments.items())]
         for pod, containers in sorted(self.assignments.items()):

@@ -81,7 +81,7 @@ class Format1:
 
     def state(self) -> State:
         """The state with its sets parsed. Raises CheckpointError as the kubelet does."""
-        # Without the containers' ids, there is one only where no container has CPUs of its own.
+        # Without the containers' ids, there is one only where no container has exclusive CPUs.
         return migrated(self, {}).state()
 
     def fill(self, policy_name: str, state: State) -> None:

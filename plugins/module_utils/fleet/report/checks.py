@@ -82,7 +82,7 @@ _ALL = (
         "policy-differs",
         WARNING,
         "The CPU manager's policy is not the wanted one",
-        "Only the static policy gives containers CPUs of their own.",
+        "Only the static policy gives containers exclusive CPUs.",
         _ROLLOUT,
         ("cpu_manager_policy",),
     ),

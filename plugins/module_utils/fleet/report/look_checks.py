@@ -14,7 +14,7 @@ WARNINGS = (
         WARNING,
         "A container did not have its exclusive CPUs to itself",
         "While the node was looked at, others ran on these CPUs: another container, a service, a kernel thread, or"
-        " interrupts. A cpuset keeps a container on its CPUs, and nobody else off them.",
+        " interrupts. A cpuset keeps a container on its CPUs. It does not keep others off them.",
         "Do what the finding says; it depends on who ran there. See docs/isolation.md.",
         look=ISOLATION,
     ),

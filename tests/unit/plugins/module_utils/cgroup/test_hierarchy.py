@@ -17,6 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierar
     Hierarchy,
     lineage,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts import CPUACCT, mounted
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
@@ -77,8 +78,19 @@ def test_no_controller(tmp_path: Path, mounts: str | None) -> None:
     controllers = tmp_path / USUAL[1:] / "cgroup.controllers"
     controllers.parent.mkdir(parents=True)
     controllers.write_text("cpu memory\n", encoding="utf-8")
-    with pytest.raises(NodeError, match=r"/sys/fs/cgroup: no cpuset controller, of neither version of cgroups"):
+    with pytest.raises(NodeError, match=r"/sys/fs/cgroup: no cpuset controller in either version of cgroups"):
         hierarchy(tmp_path)
+
+
+def test_mounts_of_another_controller(tmp_path: Path) -> None:
+    tree = Tree(str(tmp_path))
+    assert mounted(tree, CPUACCT) is None
+    (tmp_path / "proc").mkdir()
+    lines = b"cgroup /a\\040b cgroup rw,cpu,cpuacct 0 0\ncgroup /c cgroup rw,cpuset 0 0\ncgroup2 /u cgroup2 rw 0 0\nx\n"
+    (tmp_path / "proc" / "mounts").write_bytes(lines)
+    assert mounted(tree, CPUACCT) == {1: ["/a b"], 2: ["/u"]}
+    (tmp_path / "proc" / "mounts").write_bytes(b"\xff\n" * 3)
+    assert mounted(tree, CPUACCT) == {1: [], 2: []}
 
 
 def test_a_link_out_of_the_tree(tmp_path: Path) -> None:

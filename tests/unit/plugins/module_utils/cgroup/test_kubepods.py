@@ -18,6 +18,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.kubepo
     ContainerCgroup,
     Kubepods,
     PodCgroup,
+    container_id,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
@@ -133,3 +134,25 @@ def test_the_cgroups_of_qos_classes(tmp_path: Path, driver: str) -> None:
     (root,) = found.roots
     burstable = os.path.dirname(saved.pod_path(driver, UIDS["Burstable"], "Burstable"))
     assert found.qos_cgroups(root) == [root, burstable]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("%s", True),
+        ("cri-containerd-%s.scope", True),
+        ("crio-%s", True),
+        # The monitor of a container is not the container.
+        ("crio-conmon-%s.scope", False),
+        ("%s0", False),
+        ("x%s", False),
+    ],
+)
+def test_container_id(name: str, expected: bool) -> None:
+    wanted = "ab" * 32
+    assert container_id(name % wanted) == (wanted if expected else "")
+
+
+@pytest.mark.parametrize("name", ["", "x" * 64, "a" * 63, os.fsdecode(b"\xff" * 64)])
+def test_no_container_id(name: str) -> None:
+    assert container_id(name) == ""

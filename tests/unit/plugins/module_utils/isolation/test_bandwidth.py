@@ -96,7 +96,7 @@ def test_the_other_way_round(tmp_path: Path) -> None:
 
 def test_no_controller(tmp_path: Path) -> None:
     write_cgroups(tmp_path, STYLES["hybrid"], {})
-    with pytest.raises(NodeError, match="no cpu controller, of neither version"):
+    with pytest.raises(NodeError, match="no cpu controller in either version"):
         Hierarchy(Tree(str(tmp_path)), CPU)
 
 

@@ -15,7 +15,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.mod
     TICK,
     Bandwidth,
     Steady,
-    closed_latency,
     predict_burst,
     predict_steady,
 )
@@ -26,6 +25,14 @@ MS = 1000
 def exact(quota: int, period: int) -> Bandwidth:
     """The limit on a kernel that notices everything at once and whose slices are next to nothing."""
     return Bandwidth(quota * MS, period * MS, slice_us=100, tick_us=0, kept_us=0)
+
+
+def closed_latency(bandwidth: Bandwidth, work_us: int) -> int:
+    """The latency of a burst of one thread that begins with a period: the upper bound for all phases. See model.py."""
+    if bandwidth.quota_us is None or bandwidth.quota_us >= bandwidth.period_us:
+        return work_us
+    lost = max(0, -(-(work_us - bandwidth.burst_us) // bandwidth.quota_us) - 1)
+    return work_us + lost * (bandwidth.period_us - bandwidth.quota_us) - (bandwidth.burst_us if lost else 0)
 
 
 LIMITS = st.tuples(st.integers(1 * MS, 150 * MS), st.integers(1 * MS, 200 * MS)).map(lambda limit: Bandwidth(*limit))

@@ -17,7 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation imp
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.accounts import CGROUP, Owner, accounts
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.interrupts import parse_ticks
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.sample import take
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.usage import Mounts
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.tasks import Watch
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
 
 ALLOWED = os.sched_getaffinity(0)
@@ -31,7 +31,7 @@ def take_here(seconds: float = 0.4, exclusive: CPUSet | None = None, **files: by
 @pytest.mark.parametrize("with_v1", [True, False])
 def test_what_is_busy_is_accounted_for(monkeypatch: pytest.MonkeyPatch, with_v1: bool) -> None:
     if not with_v1:
-        monkeypatch.setattr(sampling, "mounts_of_machine", lambda: Mounts("", ""))
+        monkeypatch.setattr(sampling, "mounted", lambda _tree, _controller: None)
     seen = take_here()
     assert seen.elapsed == pytest.approx(0.4, abs=0.3)
     assert seen.watched == seen.online
@@ -79,6 +79,18 @@ def test_it_stays_where_all_cpus_are_exclusive() -> None:
 )
 def test_what_cannot_be_read_is_said(files: dict[str, Any], word: str) -> None:
     assert any(word in problem for problem in take_here(0.05, **files).problems)
+
+
+def test_tasks_that_cannot_be_seen_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Blind(Watch):
+        def begin(self, most_rest: int) -> None:
+            super().begin(most_rest)
+            self.hidden, self.exact, self.truncated = True, False, True
+
+    monkeypatch.setattr(sampling, "Watch", Blind)
+    text = "\n".join(take_here(0.05).problems)
+    for words in ("mounted with hidepid", "in ticks of 1/100 s", "there are too many tasks"):
+        assert words in text
 
 
 def test_nothing_is_wrong_here() -> None:

@@ -61,14 +61,14 @@ def test_run_time(content: bytes, expected: int | None) -> None:
 @pytest.mark.parametrize(
     ("content", "controller", "expected"),
     [
-        (b"3:cpuset:/a\n2:cpu,cpuacct:/b:c\n0::/d\n", b"cpuacct", "b:c"),
-        (b"3:cpuset:/a\n2:cpu,cpuacct:/b\n0::/d\n", b"", "d"),
-        (b"0::/\n", b"", ""),
-        (b"", b"", ""),
-        (b"garbage", b"cpuacct", ""),
+        (b"3:cpuset:/a\n2:cpu,cpuacct:/b:c\n0::/d\n", "cpuacct", "b:c"),
+        (b"3:cpuset:/a\n2:cpu,cpuacct:/b\n0::/d\n", "", "d"),
+        (b"0::/\n", "", ""),
+        (b"", "", ""),
+        (b"garbage", "cpuacct", ""),
     ],
 )
-def test_the_cgroup_of_a_task(content: bytes, controller: bytes, expected: str) -> None:
+def test_the_cgroup_of_a_task(content: bytes, controller: str, expected: str) -> None:
     assert parse_cgroup(content, controller) == expected
 
 
@@ -140,7 +140,7 @@ def test_a_number_that_another_task_has_now(tmp_path: Path) -> None:
     # It has run longer than the first, so only its start shows that it is another.
     (task / "stat").write_bytes(stat_text(b"new", user=90000, start=6))
     watch.look()
-    assert watch.lost == 1
+    assert len(watch) == 0
     found = {one.name: one for one in watch.results()}
     assert set(found) == {"old"}
 

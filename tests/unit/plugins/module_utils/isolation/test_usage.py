@@ -4,22 +4,17 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.usage import (
-    Mounts,
     PerCpu,
     Totals,
-    container_id,
-    find_mounts,
 )
 
 SECOND = 1_000_000_000
-ID = "ab" * 32
 
 
 @pytest.fixture(autouse=True)
@@ -91,6 +86,34 @@ def test_columns_that_are_not_the_cpus(tmp_path: Path, text: str) -> None:
     assert not PerCpu(str(tmp_path), (0, 1)).begin()
 
 
+@pytest.mark.parametrize("leaf", ["a.service", "b.scope", "ab" * 32])
+def test_what_is_within_a_unit_or_a_container_is_its_time(tmp_path: Path, clock: list[int], leaf: str) -> None:
+    for path in ("", leaf, leaf + "/inner"):
+        write(tmp_path, path, 0)
+    (tmp_path / "no-cgroup").mkdir()
+    per_cpu = PerCpu(str(tmp_path), (0,))
+    assert per_cpu.begin()
+    clock[0] = SECOND
+    for path in ("", leaf, leaf + "/inner"):
+        write(tmp_path, path, SECOND // 2)
+    total, cgroups = per_cpu.end()
+    assert total == {0: 0.5}
+    assert {one.path: one.shares for one in cgroups if one.shares} == {leaf: {0: 0.5}}
+
+
+def test_columns_that_change(tmp_path: Path, clock: list[int]) -> None:
+    for path in ("", "pods"):
+        write(tmp_path, path, 0)
+    per_cpu = PerCpu(str(tmp_path), (0,))
+    assert per_cpu.begin()
+    clock[0] = SECOND
+    write(tmp_path, "pods", SECOND, SECOND)
+    write(tmp_path, "", SECOND // 2)
+    total, cgroups = per_cpu.end()
+    assert total == {0: 0.5}
+    assert [one.path for one in cgroups] == [""]
+
+
 def test_no_link_is_followed(tmp_path: Path) -> None:
     write(tmp_path / "here", "", 0)
     write(tmp_path / "there", "", 0)
@@ -110,25 +133,3 @@ def test_totals_of_v2(tmp_path: Path, clock: list[int]) -> None:
     (tmp_path / "a/cpu.stat").write_text("usage_usec 4000000\n")
     (tmp_path / "b/cpu.stat").unlink()
     assert totals.end() == {"a": 1.5}
-
-
-def test_mounts() -> None:
-    content = b"cgroup /a\\040b cgroup rw,cpu,cpuacct 0 0\ncgroup2 /u cgroup2 rw 0 0\nx\n"
-    assert find_mounts(content) == Mounts("/a b", "/u")
-    assert find_mounts(b"\xff\n" * 3) == Mounts("", "")
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        (ID, ID),
-        ("cri-containerd-%s.scope" % ID, ID),
-        ("crio-%s" % ID, ID),
-        ("x" * 64, ""),
-        (ID[1:], ""),
-        ("", ""),
-        (os.fsdecode(b"\xff" * 64), ""),
-    ],
-)
-def test_container_id(name: str, expected: str) -> None:
-    assert container_id(name) == expected

@@ -48,26 +48,15 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.start import manager_config
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
+from ansible_collections.kubenode.cpu_manager.tests.machines.values import defaults_of_settings
 
 HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 STATIC = "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n"
 
 SETTINGS: dict[str, Any] = {
+    **defaults_of_settings(),
     "cpu_manager_policy": "static",
-    "cpu_manager_policy_options": {},
-    "cpu_manager_reconcile_period": "10s",
-    "topology_manager_policy": "none",
-    "topology_manager_scope": "container",
-    "topology_manager_policy_options": {},
-    "memory_manager_policy": "None",
-    "cpu_cfs_quota": True,
-    "cpu_cfs_quota_period": "100ms",
     "reserved_system_cpus": "0,4",
-    "kube_reserved_cpu": "0",
-    "system_reserved_cpu": "0",
-    "kube_reserved_memory": "0",
-    "system_reserved_memory": "0",
-    "reserved_memory": [],
 }
 
 

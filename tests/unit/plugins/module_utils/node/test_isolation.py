@@ -126,6 +126,36 @@ def test_owners_have_the_names_of_pods(tmp_path: Path, monkeypatch: pytest.Monke
     assert json.loads(json.dumps(report)) == report
 
 
+def test_what_a_container_runs_in_containers_of_its_own_is_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = "%s/cri-containerd-%s.scope/docker/%s" % (DATABASE, OWN, "c" * 64)
+    monitor = "%s/crio-conmon-%s.scope" % (DATABASE, OWN)
+    tasks = [task("app", {1: 0.5}, inner), task("conmon", {1: 0.2}, monitor)]
+    sampled(monkeypatch, busy={1: 0.7}, idle={1: 0.3}, busy_exact=False, tasks=tasks)
+    (row,) = isolation_report(make_node(tmp_path), 5, 1.0)["containers"]
+    assert row["own_percent"] == 50.0
+    # What watches over a container is not in it.
+    assert [(one["kind"], one["name"]) for one in row["by"]] == [("cgroup", monitor)]
+
+
+def test_a_container_that_is_not_below_the_pods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stranger = "c" * 64
+    tasks = [task("app", {1: 0.5}, "system.slice/docker-%s.scope" % stranger)]
+    sampled(monkeypatch, busy={1: 0.5}, idle={1: 0.5}, busy_exact=False, tasks=tasks)
+    (row,) = isolation_report(make_node(tmp_path), 5, 1.0)["containers"]
+    assert [(one["kind"], one["name"]) for one in row["by"]] == [("container", stranger)]
+
+
+def test_a_cgroup_root_that_leads_out(tmp_path: Path) -> None:
+    node = make_node(tmp_path)
+    (tmp_path / "var/lib/kubelet/config.yaml").write_text(CONFIGURATION + "cgroupRoot: /../x\n")
+    report = isolation_report(node, 5, 1.0)
+    assert [(row["cpus"], row["id"]) for row in report["containers"]] == [("1", "")]
+    assert "which containers run cannot be seen: cgroup root '../x': leads out of the hierarchy" in report["notes"]
+    assert set(report["note_checks"]) == {"isolation-unmeasured"}
+
+
 def test_names_can_be_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     node = with_hidden_names(make_node(tmp_path))
     path = "%s/cri-containerd-%s.scope" % (WEB, SHARED)

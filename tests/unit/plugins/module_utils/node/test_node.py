@@ -20,6 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import (
     KubeletConfiguration,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.hidden_names import with_hidden_names
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, cgroup_root_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree, node_name
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import NEWEST_MINOR, minor_version
@@ -87,6 +88,14 @@ def test_the_same_node_with_other_files(root: Path) -> None:
     file.unlink()
     assert overlaid.configuration() is None
     assert node.checkpoint() is None
+
+
+def test_names_stay_hidden(root: Path) -> None:
+    node = Node(Tree(str(root)))
+    assert not node.on(node.tree).hides_names
+    hidden = with_hidden_names(node)
+    assert hidden.on(node.tree).hides_names
+    assert hidden.of_version(35).hides_names
 
 
 def test_where_containers_are_looked_for(root: Path) -> None:

@@ -56,7 +56,7 @@ NO_RESET = ["stop_kubelet", "write_configuration", "start_kubelet"]
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
-    """A node with the static policy and one pod with CPUs of its own."""
+    """A node with the static policy and one pod with exclusive CPUs."""
     write_machine(tmp_path, "1s4c2t")
     (tmp_path / "var/lib/kubelet").mkdir(parents=True)
     configure(tmp_path, STATIC)

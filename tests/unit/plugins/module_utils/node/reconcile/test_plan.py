@@ -135,7 +135,7 @@ def test_what_the_kernel_does_not_give_is_not_written_again() -> None:
     ("version", "effective"),
     [
         (1, {"k": "0-5", "k/p": "0-1", "k/p/c": "0", "k/q": "", "kk": "0-3"}),
-        # What has no CPUs of its own, or none of those above, has all of them.
+        # What has no exclusive CPUs, or none of those above, has all of them.
         (2, {"k": "0-5", "k/p": "0-1", "k/p/c": "0", "k/q": "0-5", "kk": "0-3"}),
     ],
 )

@@ -1,0 +1,37 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What action plugins share that run on the controller alone: arguments in, a result or one clear error out."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ..module_utils.errors import CPUManagerError
+
+
+class ControllerAction(ActionBase):  # type: ignore[misc]  # Ansible is untyped
+    """An action plugin that needs no connection. A plugin has its arguments and made()."""
+
+    ARGUMENTS: Mapping[str, Mapping[str, Any]] = {}
+
+    _supports_check_mode = True
+    _supports_async = False
+    _requires_connection = False
+
+    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
+        """The result of the task."""
+        super().run(tmp, task_vars)
+        _checked, given = self.validate_argument_spec(self.ARGUMENTS)
+        try:
+            return self.made(given)
+        except CPUManagerError as error:
+            raise AnsibleActionFail(str(error)) from error
+
+    def made(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what the task says, and return its result. Raises CPUManagerError."""
+        raise NotImplementedError
