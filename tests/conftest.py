@@ -56,3 +56,13 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     """Say in the results what a test that was skipped lacked: see summary.py."""
     if call.excinfo is not None and isinstance(call.excinfo.value, Skipped):
         item.user_properties.append(("lacking", call.excinfo.value.kind))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write down what a process of pytest-xdist has covered, which is killed where it takes long to end."""
+    coverage = sys.modules.get("coverage")
+    current = coverage.Coverage.current() if coverage else None
+    if current is not None and hasattr(session.config, "workerinput"):
+        current.stop()
+        current.save()

@@ -27,6 +27,8 @@ TIME = "time"
 PACKAGES = {
     "chromium": "chromium",
     "cpio": "cpio",
+    "grub-mkconfig": "grub-common",
+    "ip": "iproute2",
     "lscpu": "util-linux",
     "lstopo-no-graphics": "hwloc-nox",
     "mount": "mount",

@@ -97,6 +97,8 @@ class ControlPlane:
             authorization_mode="Node,RBAC",
             enable_admission_plugins="NodeRestriction",
             allow_privileged="true",
+            # Nobody can look up the names of nodes.
+            kubelet_preferred_address_types="InternalIP",
             service_cluster_ip_range=_SERVICES,
             service_account_issuer="https://kubernetes.default.svc",
             service_account_key_file=self._file("server.key"),

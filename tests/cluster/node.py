@@ -33,12 +33,17 @@ _LEASE, _RENEWAL, _LOOK = 40, 10.0, 0.25
 
 
 class Description(NamedTuple):
-    """What a Node says of its machine. Amounts are by resource, as Kubernetes writes them."""
+    """What a Node says of its machine. Amounts are by resource, as Kubernetes writes them.
+
+    address, port: where its kubelet answers; 0 for one that does not.
+    """
 
     name: str
     version: str
     capacity: Mapping[str, str]
     allocatable: Mapping[str, str]
+    address: str = ADDRESS
+    port: int = 0
 
 
 class Refusal(NamedTuple):
@@ -141,9 +146,10 @@ class NodeAgent:
             "capacity": dict(self.description.capacity),
             "allocatable": dict(self.description.allocatable),
             "addresses": [
-                {"type": "InternalIP", "address": ADDRESS},
+                {"type": "InternalIP", "address": self.description.address},
                 {"type": "Hostname", "address": self.description.name},
             ],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": self.description.port}},
             "nodeInfo": {"kubeletVersion": self.description.version},
             "conditions": _conditions(ready),
         }

@@ -25,6 +25,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions impo
 
 from ..api import API
 from ..node import Description, NodeAgent
+from ..ports import LOOPBACK
 from .configuration import CommandLine, StartError, effective_configuration
 from .faults import DIES, HANGS, NO_RUNTIME, REFUSES, Fault, fault_of
 from .managers import MEMORY, Managers
@@ -74,7 +75,8 @@ class Kubelet:
         agent = None
         if places["kubeconfig"]:
             api = API(Path(self.tree.path(places["kubeconfig"])))
-            description = Description(name, "v" + self.release, *_amounts(managers))
+            place = values.get("address", LOOPBACK), values["port"]
+            description = Description(name, "v" + self.release, *_amounts(managers), *place)
             agent = stack.enter_context(NodeAgent(api, description, managers, own_pods))
         if fault.how == NO_RUNTIME or self._is_told_to_end(LATE):
             self._is_told_to_end()

@@ -18,6 +18,8 @@ from ...kubelet.settings import found_settings
 _SECONDS = 10
 # A kubelet answers with some 4 KiB.
 _LARGEST = 1 << 20
+# Of a message that is shown, in characters.
+_LONGEST = 300
 
 
 def settings_of_configz(answer: Any) -> dict[str, Any]:
@@ -68,6 +70,16 @@ def read_configz(node_name: str, kubeconfig: str | None, context: str | None) ->
     # The library raises errors of its own, of urllib3, of yaml and of the system.
     except Exception as error:  # pylint: disable=broad-exception-caught
         status = getattr(error, "status", None)
-        what = "HTTP status %s" % status if status else "%s: %s" % (type(error).__name__, str(error)[:300])
+        what = _answer_of(error) if status else "%s: %s" % (type(error).__name__, str(error)[:_LONGEST])
         remedy = "give the user of the kubeconfig the right to get nodes/proxy" if status == 403 else ""
         raise NodeError("cannot be read: %s" % what, where, remedy) from error
+
+
+def _answer_of(error: Any) -> str:
+    """What the API server answered in place of what was wanted."""
+    what = "HTTP status %s" % error.status
+    try:
+        message = json.loads(error.body)["message"]
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return what
+    return "%s: %s" % (what, str(message)[:_LONGEST])

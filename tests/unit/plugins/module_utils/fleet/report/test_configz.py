@@ -192,6 +192,25 @@ def test_an_api_server_that_refuses(kubeconfig: str, status: int, remedy: str) -
     assert error.remedy == remedy
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            {"kind": "Status", "message": "dial tcp: lookup worker-3: no such host"},
+            "dial tcp: lookup worker-3: no such host",
+        ),
+        ({"message": "x" * 1000}, "x" * 300),
+        ({"message": ["a"]}, "['a']"),
+        ([], ""),
+        (b"\xff", ""),
+        (b"[" * 200000, ""),
+    ],
+)
+def test_why_the_api_server_could_not(kubeconfig: str, body: Any, said: str) -> None:
+    answer("worker-3", 500, body)
+    assert problem("worker-3", kubeconfig).what == "cannot be read: HTTP status 500" + (said and ": " + said)
+
+
 @pytest.mark.parametrize("body", [b"", b"{", b"not json", b"\xff", b"[" * 200000])
 def test_an_answer_that_is_no_json(kubeconfig: str, body: bytes) -> None:
     answer("worker-3", 200, body)
