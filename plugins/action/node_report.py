@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from typing import Any, Mapping
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
@@ -110,15 +111,15 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         self, own: Mapping[str, Any], for_node: Mapping[str, Any], task_vars: Mapping[str, Any]
     ) -> dict[str, dict[str, Any]]:
         """What else the node is looked at for, by the name of the look. One that fails is an answer, too."""
-        from ..module_utils.fleet.report.looks import kept, module_of  # noqa: PLC0415 # as above
+        from ..module_utils.fleet.report.looks import arguments_of, kept, module_of  # noqa: PLC0415 # as above
 
         arguments = {name: for_node[name] for name in _PLACES if name in for_node}
         names = dict(for_node.get("option_names") or {})
         arguments["option_names"] = {**names, "seconds": names.get("look_seconds", "look_seconds")}
-        arguments.update(seconds=own["look_seconds"], hide_names=own["hide_names"])
+        more = partial(arguments_of, wanted=for_node, seconds=own["look_seconds"], hide_names=own["hide_names"])
         # One after the other: none is measured while another one runs.
         return {
-            look: kept(look, self._ran(module_of(look), arguments, task_vars))
+            look: kept(look, self._ran(module_of(look), {**arguments, **more(look)}, task_vars))
             for look in LOOKS
             if look in own["look_at"]
         }

@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import stat
 import tempfile
 import zlib
 from contextlib import suppress
@@ -40,13 +41,14 @@ _SAVE_AGAIN = "save the node again, copy the archive again, or give a directory 
 
 class Header(NamedTuple):
     """What stands before a member: its path with "/" between names, its size in bytes, and the time of its change in
-    seconds since the epoch."""
+    seconds since the epoch. is_fixed: whether its owner may not write it."""
 
     path: str
     kind: bytes
     size: int
     changed: float
     target: str
+    is_fixed: bool = False
 
 
 class Archive:
@@ -168,7 +170,7 @@ class _Unpacker:
 
     def _write(self, header: Header) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(self._here(header.path), flags, 0o600)
+        descriptor = os.open(self._here(header.path), flags, 0o400 if header.is_fixed else 0o600)
         try:
             left = header.size
             while left:
@@ -237,7 +239,9 @@ class _Unpacker:
         changed = float(self._number(block[136:148]))
         with suppress(ValueError):
             changed = float(extended.get("mtime", changed))
-        return Header(path, kind, size, changed, target)
+        # Of a file of the kernel's this says whether it can be set.
+        is_fixed = kind in _FILES and not self._number(block[100:108]) & stat.S_IWUSR
+        return Header(path, kind, size, changed, target, is_fixed)
 
     def _path(self, name: str) -> str:
         """The path of a member inside. Raises RefusedError for one that is none."""

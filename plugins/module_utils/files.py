@@ -133,7 +133,7 @@ def _change(
     backup_path = None
     try:
         before = _checked(path, expected)
-        _remove_strays(path, before)
+        remove_strays(path, before)
         if backup and expected is not None and before is not None:
             backup_path = _back_up(path, expected, before)
         act(before)
@@ -281,7 +281,7 @@ def _temporary_prefix(path: str) -> str:
     return os.path.join(os.path.dirname(path), ".%s.kubenode-" % os.path.basename(path))
 
 
-def _remove_strays(path: str, before: os.stat_result | None) -> None:
+def remove_strays(path: str, before: os.stat_result | None) -> None:
     """Remove the temporary files for `path` that killed runs left: those that nobody has locked."""
     # A run may have been killed after it had given its file to the owner of the one to be replaced.
     owners = {os.geteuid()} if before is None else {os.geteuid(), before.st_uid}

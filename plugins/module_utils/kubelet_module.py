@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from .ansible_module import Arguments
+from .cpuset import CPUSet
 from .kubelet.settings import (
     CPU_MANAGER_POLICIES,
     MEMORY_MANAGER_POLICIES,
@@ -67,6 +68,12 @@ SETTINGS_ARGUMENTS = Arguments(
     mutually_exclusive=[("reserved_system_cpus", "reservation")],
 )
 
+# Of these, those that say which CPUs are reserved.
+RESERVED_ARGUMENTS = Arguments(
+    {name: SETTINGS_ARGUMENTS.options[name] for name in ("reserved_system_cpus", "reservation")},
+    SETTINGS_ARGUMENTS.mutually_exclusive,
+)
+
 
 def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
     """The node that the arguments KUBELET describe, and HIDE_NAMES where the module takes it."""
@@ -108,6 +115,15 @@ def wanted_settings(node: Node, parameters: Mapping[str, Any], needs_kubelet: bo
 
         wanted["reserved_system_cpus"] = str(reserve(node.tree, node.topology, parameters["reservation"]).reserved)
     return wanted
+
+
+def wanted_reservation(node: Node, parameters: Mapping[str, Any]) -> CPUSet | None:
+    """The CPUs that RESERVED_ARGUMENTS name, or that are planned by them; None where there are none such.
+
+    Raises InputError.
+    """
+    wanted = wanted_settings(node, {**dict.fromkeys(SETTINGS), **parameters})
+    return CPUSet.parse(wanted.get("reserved_system_cpus", "")) or None
 
 
 def planned_config(node: Node, parameters: Mapping[str, Any]) -> CPUManagerConfig:

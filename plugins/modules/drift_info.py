@@ -306,7 +306,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
 
         starts = predicted_starts(node, wanted, configuration, only_refusals=True)
     result = report(node.topology, node.machine(), configuration, node.checkpoint(), wanted, observed, problem, starts)
-    remarks = noted([*result["notes"], *notes, *node.own_notes()])
+    remarks = noted([*result["notes"], *notes, *node.own_notes(), *node.owner_notes(configuration)])
     about = {"kernel": node.kernel(), "kubelet": node.kubelet(configuration), "elsewhere": node.elsewhere(wanted)}
     return Outcome({**result, **remarks, **about})
 

@@ -20,8 +20,9 @@ description:
   - M(kubenode.cpu_manager.fleet_report) makes the report of these files.
   - Takes every option of M(kubenode.cpu_manager.rollout_info), too, with the same meaning. Those of the group
     C(kubenode.cpu_manager.cpu_manager) can be given under C(module_defaults).
-  - With O(look_at), M(kubenode.cpu_manager.isolation_info) or M(kubenode.cpu_manager.throttling_info) run on the node,
-    too, one after the other. What they find is in the report like all else. One that fails is a note in the report.
+  - With O(look_at), M(kubenode.cpu_manager.isolation_info), M(kubenode.cpu_manager.throttling_info) or
+    M(kubenode.cpu_manager.housekeeping_info) run on the node, too, one after the other. What they find is in the report
+    like all else. One that fails is a note in the report.
   - The task fails for a node that cannot be reached or read, after the file is written. The file says so, too. To make
     the report of all hosts nevertheless, write it in the C(always) section of the block that has this task.
 extends_documentation_fragment:
@@ -96,15 +97,17 @@ options:
         it on a running node. The file has it without its C(cpus).
       - V(throttling) is which quotas containers have, and how often they were throttled, as
         M(kubenode.cpu_manager.throttling_info) reads it.
+      - V(housekeeping) is where the host's own work may run, as M(kubenode.cpu_manager.housekeeping_info) reads it. It
+        is compared with O(reserved_system_cpus) or O(reservation), or else with what the kubelet reserves.
       - A host without a kubelet is not looked at.
     type: list
     elements: str
-    choices: [isolation, throttling]
+    choices: [isolation, throttling, housekeeping]
     default: []
   look_seconds:
     description:
-      - For how long each of O(look_at) looks, from 1 to 3600 seconds. With V(0), which V(throttling) alone can take,
-        what the kernel has counted since each cgroup was made.
+      - For how long each of O(look_at) looks, from 1 to 3600 seconds. With V(0), which V(isolation) cannot take,
+        what the kernel has counted since each cgroup was made. V(housekeeping) takes no time.
     type: int
     default: 5
   node_name:
@@ -121,6 +124,7 @@ seealso:
   - module: kubenode.cpu_manager.rollout_info
   - module: kubenode.cpu_manager.isolation_info
   - module: kubenode.cpu_manager.throttling_info
+  - module: kubenode.cpu_manager.housekeeping_info
 """
 
 EXAMPLES = r"""

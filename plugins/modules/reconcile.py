@@ -24,6 +24,8 @@ description:
     first. What is above the kubelet's cgroups is never touched.
   - The failure of one container does not stop the others, and does not fail the module, see RV(counts). The next pass
     does what this one could not.
+  - It refuses a node where somebody else writes the cpusets of containers, such as the DRA CPU driver or an NRI policy,
+    unless O(allow_owners) has it.
   - With O(containers), it is the CPU manager of a node that has no kubelet, and gives out the CPUs itself by the static
     policy. If there are not enough for all of them, it fails and writes nothing.
 extends_documentation_fragment:
@@ -82,6 +84,13 @@ options:
       - With O(containers), the options of the static policy, such as C(full-pcpus-only), as the kubelet names them.
     type: dict
     default: {}
+  allow_owners:
+    description:
+      - Those who may manage CPUs on the node beside this module, by their ids, such as V(crio-shared-cpus), which
+        docs/owners.md lists.
+    type: list
+    elements: str
+    default: []
 seealso:
   - module: kubenode.cpu_manager.checkpoint
   - module: kubenode.cpu_manager.cpuset
@@ -199,7 +208,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     if parameters["containers"] is None:
         endpoint = parameters["runtime_endpoint"] or node.runtime_endpoint(node.configuration())
         runtime = find_crictl(tree, endpoint) if parameters["use_runtime"] else None
-        answer = reconcile_pods(node, runtime, not check_mode)
+        answer = reconcile_pods(node, runtime, not check_mode, parameters["allow_owners"])
     else:
         answer = reconcile_given(node, parameters, not check_mode)
     # A kubelet's own checkpoint stays as it is.
@@ -217,7 +226,8 @@ def reconcile_given(node: Node, parameters: Mapping[str, Any], act: bool) -> Ans
         reserved = CPUSet.parse(parameters["reserved_system_cpus"])
     except InputError as error:
         raise error.within(option("reserved_system_cpus")) from error
-    return reconcile_listed(node, listed, options_of(node, parameters["cpu_manager_policy_options"]), reserved, act)
+    options = options_of(node, parameters["cpu_manager_policy_options"])
+    return reconcile_listed(node, listed, options, reserved, act, parameters["allow_owners"])
 
 
 def options_of(node: Node, given: Mapping[str, Any]) -> StaticOptions:
@@ -247,6 +257,7 @@ def main() -> None:
                 "containers": {"type": "list", "elements": "dict", "options": listed},
                 "reserved_system_cpus": {"type": "str", "default": ""},
                 "cpu_manager_policy_options": {"type": "dict", "default": {}},
+                "allow_owners": {"type": "list", "elements": "str", "default": []},
             },
         ),
     )

@@ -17,7 +17,9 @@ description:
   - Writes the code of M(kubenode.cpu_manager.reconcile) to the node as one zipapp file, which Python runs without
     Ansible and without any other package. The role P(kubenode.cpu_manager.reconcile#role) runs it from a timer.
   - The file is given the settings in a JSON file, C(root), C(config_path), C(kubelet_root), C(use_runtime),
-    C(runtime_endpoint) and C(textfile), whose name is its one argument.
+    C(runtime_endpoint), C(allow_owners) and C(textfile), whose name is its one argument.
+  - Nothing is written where somebody else writes the cpusets of containers, such as the DRA CPU driver or an NRI
+    policy, unless O(allow_owners) has it.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.attributes
@@ -44,6 +46,21 @@ options:
       - What else the service has to see, such as the file of its settings.
     type: list
     elements: path
+    default: []
+  config_path:
+    description:
+      - The kubelet's configuration file, if it is not where it usually is.
+    type: path
+  kubelet_root:
+    description:
+      - The kubelet's root directory, if it is not where it usually is.
+    type: path
+  allow_owners:
+    description:
+      - Those who may manage CPUs on the node beside this program, by their ids, such as V(crio-shared-cpus), which
+        docs/owners.md lists.
+    type: list
+    elements: str
     default: []
   state:
     description:
@@ -85,26 +102,24 @@ interpreter:
 """
 
 import hashlib
-import json
 import os
 import sys
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping
 
 from ..module_utils.ansible_module import Arguments, Outcome, difference, run
-from ..module_utils.command import run_command
-from ..module_utils.errors import InputError, NodeError, RefusedError, option
+from ..module_utils.errors import NodeError
 from ..module_utils.files import remove_file, replace_file
+from ..module_utils.host.hidden import check_visible
+from ..module_utils.node.node import Node
 
 # Imported, so that Ansible brings it.
 from ..module_utils.node.reconcile import program
+from ..module_utils.node.reconcile.run import check_owners
 from ..module_utils.tree import Tree
 from ..module_utils.zipapp import build
 
 PROGRAM = program.__name__.partition(".module_utils.")[2]
 MODE = 0o755
-
-# Where a Python is: the program, and the directories that it reads its own modules from.
-PLACES = "import json, os, sys; print(json.dumps([sys.prefix, sys.base_prefix, os.path.dirname(os.__file__)]))"
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
@@ -114,7 +129,9 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     interpreter = parameters["interpreter"] or sys.executable
     new = None
     if parameters["state"] == "present":
-        check_visible(path, interpreter, parameters["hidden"], parameters["needed"])
+        check_visible(interpreter, [path, *parameters["needed"]], parameters["hidden"])
+        node = Node(tree, parameters["config_path"], parameters["kubelet_root"])
+        check_owners(node, parameters["allow_owners"])
         new = build(PROGRAM, interpreter)
     if old != new and not check_mode:
         if new is not None:
@@ -124,39 +141,6 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
             remove_file(place, old, backup=False)
     result = {"file": place, "sha256": _sum(new), "interpreter": interpreter}
     return Outcome(result, old != new, [difference(place, _text(old), _text(new))])
-
-
-def check_visible(path: str, interpreter: str, hidden: Sequence[str], needed: Sequence[str]) -> None:
-    """Raise RefusedError where a service that does not see the hidden directories could not run the program."""
-    if not os.path.isabs(interpreter):
-        raise InputError("%r is not an absolute path" % interpreter, where=option("interpreter"))
-    if not hidden:
-        return
-    for file in (path, *needed):
-        for directory in _above(file, hidden):
-            raise RefusedError(
-                "the service does not see what is in %s; nothing was written" % directory,
-                where=file,
-                remedy="take a path elsewhere",
-                kind="hidden",
-            )
-    places = [interpreter, os.path.realpath(interpreter), *json.loads(run_command([interpreter, "-I", "-c", PLACES]))]
-    for place in (*places, *map(os.path.realpath, places)):
-        for directory in _above(place, hidden):
-            raise RefusedError(
-                "the service does not see what is in %s, where this Python is%s; nothing was written"
-                % (directory, "" if place == interpreter else " (%s)" % place),
-                where=interpreter,
-                remedy="name a Python elsewhere in %s, such as /usr/bin/python3" % option("interpreter"),
-                kind="hidden",
-            )
-
-
-def _above(path: str, directories: Sequence[str]) -> list[str]:
-    """Those of the directories that a path is below."""
-    return [
-        directory for directory in directories if (os.path.normpath(path) + "/").startswith(directory.rstrip("/") + "/")
-    ]
 
 
 def make_directory(directory: str) -> None:
@@ -184,6 +168,9 @@ def main() -> None:
                 "interpreter": {"type": "path"},
                 "hidden": {"type": "list", "elements": "path", "default": []},
                 "needed": {"type": "list", "elements": "path", "default": []},
+                "config_path": {"type": "path"},
+                "kubelet_root": {"type": "path"},
+                "allow_owners": {"type": "list", "elements": "str", "default": []},
                 "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             },
         ),

@@ -57,6 +57,25 @@ options:
         checkpoint, and a change of it is refused.
     type: bool
     default: true
+  allow_owners:
+    description:
+      - Those who may manage CPUs on the node beside the kubelet's static policy, by their ids, such as V(nri-balloons),
+        which docs/owners.md lists. Without it, a change to the static policy is refused where one is found that writes
+        the cpusets of containers, too.
+    type: list
+    elements: str
+    default: []
+  runtime_config:
+    description:
+      - What is wanted of the container runtime's configuration, as M(kubenode.cpu_manager.runtime_config) has it in its
+        O(kubenode.cpu_manager.runtime_config#module:state). By default it is not looked at.
+      - With V(rollout) in O(change).
+    type: str
+    choices: [present, absent]
+  runtime_version:
+    description:
+      - As O(kubenode.cpu_manager.runtime_config#module:runtime_version).
+    type: str
   upgrade_to:
     description:
       - A version of Kubernetes, such as V(1.37). RV(upgrade) then says whether the node's kubelet could become one of
@@ -146,8 +165,8 @@ refusals:
     kind:
       description:
         - What kind of reason it is, such as C(configuration), which cannot be read; C(no_kubelet); C(would_not_start);
-          C(assignments), which running containers would lose; C(kubelet_runs), and nobody stops it; C(refused) where
-          the node is managed by other means.
+          C(assignments), which running containers would lose; C(kubelet_runs), and nobody stops it; C(other_owner),
+          who gives containers their CPUs; C(refused) where the node is managed by other means.
       type: str
       sample: assignments
     where:
@@ -233,6 +252,13 @@ findings:
   type: list
   elements: dict
   sample: []
+runtime:
+  description:
+    - The container runtime, with C(kind), C(version), C(service), C(files) and C(found) as
+      M(kubenode.cpu_manager.runtime_config) returns them. None where its configuration stays as it is.
+  returned: success
+  type: dict
+  sample: {"kind": "containerd", "version": "1.7", "service": "containerd", "files": ["/etc/containerd/config.toml"]}
 upgrade:
   description:
     - Whether the kubelet of the version O(upgrade_to) would start with the node's files as they are, and what is lost.
@@ -311,6 +337,7 @@ from typing import Any, Mapping
 from ..module_utils.ansible_module import Arguments, Outcome, run
 from ..module_utils.kubelet_module import HIDE_NAMES, KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
 from ..module_utils.node.change.plan import ROLLBACK, ROLLOUT, Terms, rollout_report
+from ..module_utils.node.node import Node
 from ..module_utils.tree import Tree
 from ..module_utils.versions import minor_version
 
@@ -324,8 +351,9 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         parameters["drain"],
         parameters["discard_assignments"],
         parameters["manage_service"],
+        tuple(parameters["allow_owners"]),
     )
-    report = rollout_report(node, wanted, terms)
+    report = with_runtime_of(node, rollout_report(node, wanted, terms), parameters)
     if parameters["upgrade_to"]:
         # Imported here: every import costs time on every node.
         from ..module_utils.node.change.upgrade import upgrade_report
@@ -333,6 +361,21 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         minor = minor_version(parameters["upgrade_to"], "upgrade_to")
         report["upgrade"] = upgrade_report(node, minor) if node.installation is not None else None
     return Outcome(report)
+
+
+def with_runtime_of(node: Node, report: dict[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The plan, with the container runtime's part in it. Imported here: hardly any plan has it."""
+    if parameters["change"] == ROLLBACK and report["last"] is not None and "runtime" in report["last"]["facts"]:
+        from ..module_utils.node.change.runtime import with_last_runtime
+
+        return with_last_runtime(report, node, parameters["drain"])
+    if parameters["change"] == ROLLOUT and parameters["runtime_config"]:
+        from ..module_utils.node.change.runtime import with_runtime
+        from ..module_utils.node.runtime import Wanted
+
+        wanted = Wanted(parameters["runtime_config"], version=parameters["runtime_version"])
+        return with_runtime(report, node, wanted, parameters["drain"])
+    return {**report, "runtime": None}
 
 
 def main() -> None:
@@ -348,6 +391,9 @@ def main() -> None:
                 "drain": {"type": "bool", "default": True},
                 "discard_assignments": {"type": "bool", "default": False},
                 "manage_service": {"type": "bool", "default": True},
+                "allow_owners": {"type": "list", "elements": "str", "default": []},
+                "runtime_config": {"type": "str", "choices": ["present", "absent"]},
+                "runtime_version": {"type": "str"},
                 "upgrade_to": {"type": "str"},
             }
         ),

@@ -34,6 +34,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.j
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import LAST, OPEN
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.report import housekeeping
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.isolation import isolation_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.throttling import throttling
@@ -116,6 +117,21 @@ def _throttling(check: str, **files: CPUFiles) -> Trouble:
     return Trouble([check], SOUND._replace(quotas=quotas), COUNTED, looks=look, looks_without=look)
 
 
+# The host's services keep to the reserved CPUs, also after the next boot.
+KEPT = SOUND.having({"/etc/systemd/system/system.slice.d/50-cpus.conf": "[Slice]\nAllowedCPUs=0,4\n"})
+IRQ = "/proc/irq/24/smp_affinity_list"
+INTERRUPT = {"/proc/irq/24/effective_affinity_list": "2\n", IRQ: "2-3\n"}
+HOUSE = {"housekeeping": None}
+
+
+def _line(booted: str) -> Saved:
+    """A node that was booted with this argument, and will be with that of its configuration."""
+    made = "### BEGIN /etc/grub.d/10_linux ###\nmenuentry 'Linux' {\n\tlinux /vmlinuz rcu_nocbs=1-3,5-7\n}\n"
+    return KEPT.having(
+        {"/proc/cmdline": booted + "\n", "/boot/grub/grub.cfg": made, "/usr/sbin/grub-mkconfig": "default/grub.d"}
+    )
+
+
 MEMORY_STATIC = (
     "memoryManagerPolicy: Static\nsystemReserved: {memory: 924Mi}\n"
     "reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]\n"
@@ -126,6 +142,8 @@ MEMORY_WANTED = {
     "reserved_memory": [{"numaNode": 0, "limits": {"memory": "1Gi"}}],
 }
 NO_STATIC = SOUND.configured("").having({CHECKPOINT: state("none", "")})._replace(cgroups=cgroups("", ""))
+DRA_DRIVER = {"/var/lib/kubelet/plugins_registry/dra.cpu-reg.sock": ""}
+NRI_POLICY = {"/var/lib/nri-resource-policy/cache": '{"PolicyName": "topology-aware"}'}
 FLAG = {"/etc/default/kubelet": "KUBELET_EXTRA_ARGS=--cpu-manager-reconcile-period=1s\n"}
 KUBESPRAY = EMPTY._replace(files={}).having(
     {
@@ -379,6 +397,20 @@ TROUBLES: dict[str, Trouble] = {
         {"cpu_manager_reconcile_period": "5s"},
         ["reconcile-period-differs"],
     ),
+    # --- who else manages CPUs ------------------------------------------------------------------------
+    "DRA CPU driver beside the static policy": Trouble(["two-owners"], SOUND.having(DRA_DRIVER)),
+    "NRI policy beside the static policy": Trouble(["two-owners"], EMPTY.having(NRI_POLICY), EMPTY),
+    "two who give containers their CPUs, and one has moved a container": Trouble(
+        ["two-owners", "cpuset-differs", "change-refused"],
+        SOUND._replace(cgroups=cgroups(own="1-2,5")).having(DRA_DRIVER),
+    ),
+    "DRA CPU driver where the static policy is wanted": Trouble(
+        ["policy-differs", "reservation-differs", "checkpoint-outdated", "change-refused"],
+        NO_STATIC.having(DRA_DRIVER),
+        NO_STATIC,
+        {**POLICY, **RESERVED},
+        ["policy-differs", "reservation-differs", "checkpoint-outdated"],
+    ),
     # --- not of files ---------------------------------------------------------------------------------
     "kubelet that runs with another period": Trouble(
         ["running-kubelet-differs"],
@@ -425,6 +457,36 @@ TROUBLES: dict[str, Trouble] = {
     ),
     "weights of pods by the old formula": _throttling(
         "weights-by-two-formulas", own_pod=CPUFiles(weight=79), shared_pod=CPUFiles(weight=10)
+    ),
+    "interrupt on a CPU that is not reserved": Trouble(
+        ["host-on-exclusive-cpus"], KEPT.having(INTERRUPT), KEPT, looks=HOUSE, looks_without=HOUSE
+    ),
+    "interrupt that only the kernel moves": Trouble(
+        ["interrupts-not-movable"],
+        KEPT.having(INTERRUPT)._replace(fixed=(IRQ,)),
+        KEPT.having({**INTERRUPT, "/proc/irq/24/effective_affinity_list": "4\n"})._replace(fixed=(IRQ,)),
+        looks=HOUSE,
+        looks_without=HOUSE,
+    ),
+    "slice that no file of systemd keeps on its CPUs": Trouble(
+        ["housekeeping-not-lasting"], SOUND, KEPT, looks=HOUSE, looks_without=HOUSE
+    ),
+    "argument of the kernel that waits for a boot": Trouble(
+        ["kernel-line-not-booted"], _line("quiet"), _line("rcu_nocbs=1-3,5-7"), looks=HOUSE, looks_without=HOUSE
+    ),
+    "argument of the kernel with a reserved CPU": Trouble(
+        ["kernel-line-odd"],
+        KEPT.having({"/proc/cmdline": "rcu_nocbs=0-3\n"}),
+        KEPT.having({"/proc/cmdline": "rcu_nocbs=1-3\n"}),
+        looks=HOUSE,
+        looks_without=HOUSE,
+    ),
+    "damaged mask of a workqueue": Trouble(
+        ["housekeeping-unmeasured"],
+        KEPT.having({"/sys/devices/virtual/workqueue/cpumask": "?\n"}),
+        KEPT.having({"/sys/devices/virtual/workqueue/cpumask": "11\n"}),
+        looks=HOUSE,
+        looks_without=HOUSE,
     ),
     "no cpu controller": Trouble(
         ["throttling-unmeasured"], SOUND, COUNTED, looks={"throttling": None}, looks_without={"throttling": None}
@@ -502,6 +564,8 @@ def _seen(look: str, node: Node) -> dict[str, Any]:
     """What the module of a look returns."""
     if look == "isolation":
         return isolation_report(node, 1, 1.0)
+    if look == "housekeeping":
+        return housekeeping(node, None)
     result = throttling(node, 0, 25)
     return {**result, **noted(result["notes"])}
 

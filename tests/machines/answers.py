@@ -127,6 +127,54 @@ LOOKS: dict[str, Any] = {
         "notes": [],
         "note_checks": [],
     },
+    "housekeeping": {
+        "reserved": "0-1",
+        "reserved_source": "options",
+        "online": "0-7",
+        "layers": [
+            {
+                "layer": "slices",
+                "name": "system.slice",
+                "path": "/sys/fs/cgroup/system.slice/cpuset.cpus",
+                "wanted": "0-1",
+                "found": None,
+                "effective": "0-7",
+                "problem": "",
+            },
+        ],
+        "interrupts": [
+            {
+                "layer": "interrupts",
+                "name": "24 eth0-0",
+                "path": "/proc/irq/24/smp_affinity_list",
+                "wanted": "0-1",
+                "found": "0-7",
+                "effective": "3",
+                "problem": "",
+            },
+            {
+                "layer": "interrupts",
+                "name": "25 nvme0q1",
+                "path": "/proc/irq/25/smp_affinity_list",
+                "wanted": None,
+                "found": "3",
+                "effective": "3",
+                "problem": "fixed",
+            },
+        ],
+        "interrupts_left_out": 0,
+        "findings": [
+            {
+                "check": "host-on-exclusive-cpus",
+                "subject": "slices",
+                "wanted": "host's processes run on the reserved CPUs 0-1 only",
+                "found": "1 of 1 may run elsewhere: system.slice (no limit)",
+                "remedy": "run the role housekeeping",
+            }
+        ],
+        "notes": [],
+        "note_checks": [],
+    },
 }
 CLEAN_ANSWER: dict[str, Any] = {"status": "clean", "topology": TOPOLOGY, "found": {"cpu_manager_policy": "static"}}
 

@@ -64,7 +64,7 @@ HOSTILE = (
 )
 
 
-# What a node was looked at for: two containers of each look.
+# What a node was looked at for: two containers, or two layers, of each look.
 LOOKS: dict[str, Any] = {
     "isolation": {
         "is_measured": True,
@@ -113,6 +113,20 @@ LOOKS: dict[str, Any] = {
             },
         ],
         "left_out": 3,
+    },
+    "housekeeping": {
+        "is_measured": True,
+        "reserved": "0-1",
+        "layers": [
+            {
+                "layer": "interrupts",
+                "settings": 40,
+                "to_change": 31,
+                "fixed": 8,
+                "examples": ["new interrupts: 0-47", "24 eth0-0: 0-47", "25 eth0-1: 3"],
+            },
+            {"layer": "slices", "settings": 4, "to_change": 0, "fixed": 0, "examples": []},
+        ],
     },
 }
 

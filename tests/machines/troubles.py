@@ -117,6 +117,8 @@ class Saved(NamedTuple):
     changed: tuple[str, ...] = ()
     # By the path of the cgroup. None: the node shows no cpu controller.
     quotas: Mapping[str, CPUFiles] | None = None
+    # The files that the kernel lets nobody write.
+    fixed: tuple[str, ...] = ()
 
     def having(self, files: Mapping[str, str | bytes | None]) -> Saved:
         """The same node with these files too; None for one that is not there."""
@@ -160,6 +162,8 @@ def write_saved(saved: Saved, root: Path) -> Tree:
     for path in (path for path, content in saved.files.items() if content is not None):
         moment = STARTED + 5 if path in saved.changed else BOOT
         os.utime(root / path.lstrip("/"), (moment, moment))
+    for path in saved.fixed:
+        (root / path.lstrip("/")).chmod(0o444)
     tree = Tree(str(root))
     if saved.journal is not None:
         write_journal(tree, saved.journal)

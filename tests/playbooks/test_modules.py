@@ -40,6 +40,7 @@ MODULES: dict[str, dict[str, Any]] = {
     "throttling_info": {},
     # On a saved node it samples nothing.
     "isolation_info": {"seconds": 1},
+    "housekeeping_info": {},
     "rollout_journal": {"state": "changing", "files": ["/etc/hostname", "/var/lib/kubelet/cpu_manager_state"]},
     "start_check": WANTED,
     "allocation_plan": {**WANTED, "pods": [{"metadata": {"name": "app"}, "spec": {"containers": [{"name": "app"}]}}]},
@@ -47,15 +48,19 @@ MODULES: dict[str, dict[str, Any]] = {
 
 # Most of the demo's nodes have no cgroups; test_cpuset.py asks it the same. The program is tested with its role. No
 # kubelet runs on them, to wait for; test_service.py and tests/cluster have some. Saving is for test_save.py, and
-# reports are for test_report.py, as benchmarks are for test_isolation_benchmark.py.
+# reports are for test_report.py, benchmarks for test_isolation_benchmark.py, the module housekeeping for
+# test_housekeeping.py, the DRA driver and the runtime for test_dra.py.
 ELSEWHERE = {
     "cpuset",
+    "dra_info",
     "fleet_report",
+    "housekeeping",
     "isolation_benchmark",
     "isolation_benchmark_report",
     "node_report",
     "node_save",
     "reconcile_program",
+    "runtime_config",
     "wait_for_kubelet",
 }
 

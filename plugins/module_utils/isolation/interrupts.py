@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Mapping, NamedTuple
 
-from .tasks import shown
+from ..host.names import shown
 
 # The columns of a CPU in /proc/stat; those of guests are in user and nice, too.
 _COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")

@@ -16,6 +16,8 @@ import time
 from contextlib import suppress
 from typing import AbstractSet, Iterable, Mapping, NamedTuple
 
+from ..host.names import shown
+
 _PROC = "/proc"
 _READ = os.O_RDONLY | os.O_CLOEXEC
 # Of the field flags in stat. Source: include/linux/sched.h.
@@ -69,12 +71,6 @@ def parse_cgroup(content: bytes, controller: str) -> str:
         if controller.encode() in controllers.split(b",") if controller else (number == b"0" and not controllers):
             return os.fsdecode(path.strip(b"/"))
     return ""
-
-
-def shown(name: bytes) -> str:
-    """A task's name as text on one line: bytes that are no text, and what controls a terminal, are escaped."""
-    text = name.decode("utf-8", "backslashreplace")
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 class TaskTime(NamedTuple):

@@ -26,6 +26,8 @@ from .redaction import UnsafeError
 # None of the files that are read is as long; a hostile node may have one that is.
 _LONGEST = 16 << 20
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+# The kernel's own files.
+_OF_KERNEL = ("/proc/", "/sys/")
 # A path that leads to nothing, and is no loss.
 _NOTHING = (errno.ENOENT, errno.ENOTDIR)
 # What a link to nothing leads to: no file is called so.
@@ -36,11 +38,15 @@ Change = Callable[[bytes], "bytes | None"]
 
 
 class Member(NamedTuple):
-    """A file of these bytes, or a link, or else a directory; `changed` is its time, in seconds since the epoch."""
+    """A file of these bytes, or a link, or else a directory; `changed` is its time, in seconds since the epoch.
+
+    is_fixed: whether its owner may not write it.
+    """
 
     changed: float
     content: bytes | None = None
     target: str | None = None
+    is_fixed: bool = False
 
 
 class Collector:
@@ -89,7 +95,9 @@ class Collector:
         if content is None:
             self.left_out[path] = "it is no regular file, or longer than %d MB" % (_LONGEST >> 20)
             return None
-        self._save(path, place, Member(status.st_mtime, content), change)
+        # Of other files, whether a copy can be written says nothing.
+        is_fixed = place.startswith(_OF_KERNEL) and not status.st_mode & stat.S_IWUSR
+        self._save(path, place, Member(status.st_mtime, content, is_fixed=is_fixed), change)
         return content
 
     def _save(self, path: str, place: str, member: Member, change: Change | None) -> None:
@@ -222,9 +230,9 @@ def _content(descriptor: int) -> bytes | None:
 def _blocks(members: Iterable[tuple[str, Member]]) -> Iterable[bytes]:
     for path, member in members:
         info = tarfile.TarInfo(path.lstrip("/"))
-        info.mode = 0o600
+        info.mode = 0o400 if member.is_fixed else 0o600
         # A file of the kernel's has no time that means anything.
-        info.mtime = _time(0 if path.startswith(("/proc/", "/sys/")) else member.changed)
+        info.mtime = _time(0 if path.startswith(_OF_KERNEL) else member.changed)
         if member.target is not None:
             info.type, info.linkname = tarfile.SYMTYPE, member.target
         elif member.content is None:

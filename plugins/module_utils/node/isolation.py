@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..cgroup.kubepods import container_id
 from ..cpuset import CPUSet
 from ..errors import InputError, Note, noted, option
+from ..host.names import shown
 from ..isolation.accounts import CGROUP, CONTAINER, OBSERVER, Account, Owner, accounts
 from ..isolation.sample import Sample, take
-from ..isolation.tasks import shown
 from ..isolation.verdict import Exclusive, percent, rows
 from ..state.verdict import readable
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from ..errors import PERMISSION, NodeError, Note, option
+from ..errors import PERMISSION, CPUManagerError, NodeError, Note, option
 from ..kubelet.file.configuration import Configuration, KubeletConfiguration
 from ..kubelet.installed.distributions import (
     CHECKPOINT_NAME,
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from ..kubelet.start.finding import Host
     from .observation import Observed
 
+# What those keep on a node who may give containers their CPUs beside the kubelet: NRI policies, and the DRA driver at
+# the kubelet. host/owners.py looks closer.
+_POLICIES = ("/var/lib/nri-resource-policy/cache", "/opt/nri/plugins")
+_REGISTRY, _DRIVER = "plugins_registry", "dra.cpu-"
 # Of both drivers, in both versions of cgroups, where these usually are.
 _KUBEPODS = tuple(
     "/sys/fs/cgroup%s/kubepods%s" % (place, end) for place in ("", "/cpuset", "/unified") for end in (".slice", "")
@@ -225,6 +229,24 @@ class Node:
         """Whether there is a cgroup of all pods. A quick look, for the many nodes and moments without."""
         # With a root of its own, it takes the hierarchy to find it.
         return bool(cgroup_root) or any(self.tree.exists(path) for path in _KUBEPODS)
+
+    def may_have_owners(self) -> bool:
+        """Whether others may give containers their CPUs. A quick look, for the many nodes with the kubelet alone."""
+        registry = "%s/%s" % (self.checkpoint_path.rpartition("/")[0], _REGISTRY)
+        try:
+            is_registered = any(name.startswith(_DRIVER) for name in self.tree.names(registry))
+            return is_registered or any(self.tree.exists(path) for path in _POLICIES)
+        except CPUManagerError:
+            return False
+
+    def owner_notes(self, configuration: Configuration | None) -> list[str]:
+        """Notes on those who manage CPUs here and contradict each other."""
+        if not self.may_have_owners():
+            return []
+        # Imported here: hardly any node has others.
+        from .owners import contradiction_notes
+
+        return contradiction_notes(self, configuration)
 
     def observed(self, configuration: Configuration | None) -> tuple[Observed | None, list[str]]:
         """The containers of a kubelet and their cgroups; None, and why where that is strange, where it has none."""

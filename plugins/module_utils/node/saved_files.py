@@ -29,6 +29,7 @@ from .node import Node, cgroup_root_of
 from .observation import names_of
 from .pod_names import hashed
 from .saved_kubelet import save_kubelet
+from .saved_layers import save_layers
 from .saved_node import FORMAT, KIND, said_of
 from .throttling import watched_containers
 
@@ -81,6 +82,7 @@ def save_node(node: Node, name: str, redact: bool = False, now: float | None = N
     names = save_names(collector, node, redact)
     save_cgroups(collector, node, set(names))
     save_bandwidth(collector, node)
+    save_layers(collector)
     save_kubelet(collector, node, redact)
     if collector.file("/etc/hostname") is None:
         collector.add(collector.new_place("/etc/hostname"), name.encode("utf-8", "surrogateescape") + b"\n")

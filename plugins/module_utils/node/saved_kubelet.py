@@ -13,6 +13,7 @@ from functools import partial
 from typing import Callable, Container, Sequence
 
 from ..errors import CPUManagerError
+from ..host.units import settings_in
 from ..kubelet.installed.distributions import (
     CONTAINERD,
     DISTRIBUTIONS,
@@ -27,7 +28,7 @@ from ..kubelet.installed.distributions import (
     service_of,
 )
 from ..kubelet.installed.installation import Installation
-from ..kubelet.installed.unit import assignments_of, resolved, settings_in, settings_of
+from ..kubelet.installed.unit import SECTION, assignments_of, resolved, settings_of
 from .change.places import LAST, OPEN
 from .collector import Change, Collector
 from .node import Node
@@ -150,7 +151,7 @@ def _save_units(collector: Collector, distribution: Distribution) -> None:
 
 
 def _unit_redacted(text: str, service: str, needed: Container[str]) -> str:
-    return unit_redacted(list(settings_in(text)), lambda value: assignments_of(value, service), needed)
+    return unit_redacted(list(settings_in(text, SECTION)), lambda value: assignments_of(value, service), needed)
 
 
 def _save_process(collector: Collector, installation: Installation) -> None:

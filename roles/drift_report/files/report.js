@@ -245,6 +245,12 @@
         row.throttled_percent === null ? "–" : row.throttled_percent + " % of the periods"],
       isOdd: (row) => Boolean(row.exclusive) && row.limit_cpus !== null,
     },
+    housekeeping: {
+      title: "Where the host's own work may run",
+      columns: ["settings", "to change", "fixed by the kernel", "such as"],
+      cells: (row) => [String(row.settings), String(row.to_change), String(row.fixed), row.examples.join("; ")],
+      isOdd: (row) => row.to_change > 0,
+    },
   };
 
   function limitOf(row) {
@@ -258,19 +264,22 @@
     return Object.keys(looks).filter((name) => Object.hasOwn(LOOKS, name)).flatMap((name) => {
       const { title, columns, cells, isOdd } = LOOKS[name];
       const look = looks[name];
-      const over = !look.is_measured ? "not measured" : look.seconds === null ? "since each cgroup was made"
-        : "in " + look.seconds + " s";
+      const isOfHost = name === "housekeeping";
+      const over = !look.is_measured ? "not measured" : isOfHost ? "reserved CPUs " + look.reserved
+        : look.seconds === null ? "since each cgroup was made" : "in " + look.seconds + " s";
       const head = make("h4", "", title + " (" + over + ")");
-      if (!look.containers.length) {
-        const none = name === "isolation" ? "No container has exclusive CPUs." : "No container has a quota.";
+      const rows = isOfHost ? look.layers : look.containers;
+      if (!rows.length) {
+        const none = isOfHost ? "No layer was found." : name === "isolation" ? "No container has exclusive CPUs."
+          : "No container has a quota.";
         return look.is_measured ? [head, make("p", "dim", none)] : [head];
       }
       const table = make("table", "looks");
-      table.append(make("thead", "", make("tr", "", ...["container", ...columns].map((text) => header("col", text)))));
+      table.append(make("thead", "", make("tr", "", ...[isOfHost ? "layer" : "container", ...columns].map((text) => header("col", text)))));
       const body = table.appendChild(make("tbody", ""));
-      for (const row of look.containers) {
+      for (const row of rows) {
         const odd = isOdd(row) ? "odd" : "";
-        body.append(make("tr", odd, header("row", row.container), ...cells(row).map((text) => make("td", "", text))));
+        body.append(make("tr", odd, header("row", row.container || row.layer), ...cells(row).map((text) => make("td", "", text))));
       }
       const more = look.left_out ? make("p", "dim", "And " + look.left_out + " more.") : "";
       return [head, wide(table, title), ...(more ? [more] : [])];

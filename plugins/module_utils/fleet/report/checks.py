@@ -195,6 +195,13 @@ _ALL = (
         "Something that the message names would make the change harmful or without effect.",
         "Do what the message says.",
     ),
+    Check(
+        "two-owners",
+        WARNING,
+        "Two managers of CPUs on the node contradict each other",
+        "Each undoes what the other does, or gives out CPUs that the other has given out: the finding says how.",
+        "Keep one of them; the finding says how. See docs/owners.md.",
+    ),
     *WARNINGS,
     # --- notes ----------------------------------------------------------------------------------------
     Check(

@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The checks of what a node is looked at for only where that is wanted: isolation and throttling. Pure."""
+"""The checks of what a node is looked at for only where that is wanted, as LOOKS in check.py has it. Pure."""
 
 from __future__ import annotations
 
-from .check import ISOLATION, NOTE, THROTTLING, WARNING, Check
+from .check import HOUSEKEEPING, ISOLATION, NOTE, THROTTLING, WARNING, Check
 
 WARNINGS = (
     Check(
@@ -35,6 +35,23 @@ WARNINGS = (
         "Take the quota away, or raise it to the number of these CPUs. See docs/throttling.md.",
         look=THROTTLING,
     ),
+    Check(
+        "host-on-exclusive-cpus",
+        WARNING,
+        "The host's own work may run on CPUs that are not reserved for it",
+        "The kubelet keeps pods off the CPUs of others. Services, interrupts and the kernel's own work run wherever"
+        " their settings let them, on exclusive CPUs too.",
+        "Do what the finding says; it depends on the layer. See docs/housekeeping.md.",
+        look=HOUSEKEEPING,
+    ),
+    Check(
+        "kernel-line-not-booted",
+        WARNING,
+        "The kernel's command line is configured otherwise than it was booted",
+        "The kernel reads its command line when it starts, so what is configured does not count yet.",
+        "Drain the node and boot it. See docs/housekeeping.md.",
+        look=HOUSEKEEPING,
+    ),
 )
 
 NOTES = (
@@ -45,6 +62,31 @@ NOTES = (
         "It used up its quota in many periods, and stood still until the next one began.",
         "Raise the limit, or let the container run fewer threads at once. See docs/throttling.md.",
         look=THROTTLING,
+    ),
+    Check(
+        "interrupts-not-movable",
+        NOTE,
+        "The kernel handles interrupts on CPUs that are not reserved, and lets nobody move them",
+        "A driver that has a queue for each CPU, as of NVMe, leaves the interrupts of these queues to the kernel. Those"
+        " of a queue come when somebody on its CPUs uses the device.",
+        "Boot with isolcpus=managed_irq, or give the device fewer queues. See docs/housekeeping.md.",
+        look=HOUSEKEEPING,
+    ),
+    Check(
+        "housekeeping-not-lasting",
+        NOTE,
+        "Slices are on the reserved CPUs, and no file of systemd keeps them there",
+        "When systemd starts a slice anew, at the latest when the node is booted, it may run everywhere.",
+        "Set AllowedCPUs= of these slices in a drop-in file. See docs/housekeeping.md.",
+        look=HOUSEKEEPING,
+    ),
+    Check(
+        "kernel-line-odd",
+        NOTE,
+        "The kernel's command line does not go with the reserved CPUs",
+        "An argument for some CPUs names others, or cannot be read, and then the kernel takes none of it.",
+        "Correct the argument, then drain the node and boot it. See docs/housekeeping.md.",
+        look=HOUSEKEEPING,
     ),
     Check(
         "weights-by-two-formulas",
@@ -70,5 +112,13 @@ NOTES = (
         "Whether containers are throttled is not known.",
         "Do what the message says, or take throttling out of drift_report_look_at.",
         look=THROTTLING,
+    ),
+    Check(
+        "housekeeping-unmeasured",
+        NOTE,
+        "Where the host's own work may run could not be read, or not all of it",
+        "Whether the host keeps to its reserved CPUs is not known.",
+        "Do what the message says, or take housekeeping out of drift_report_look_at.",
+        look=HOUSEKEEPING,
     ),
 )

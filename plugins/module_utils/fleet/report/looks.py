@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a node is looked at for where that is wanted: isolation and throttling. Pure.
+"""What a node is looked at for where that is wanted: isolation, throttling and housekeeping. Pure.
 
-LOOKS in check.py has their names. An answer is that of the module isolation_info or throttling_info; a report has what
-shown_looks() makes of it.
+LOOKS in check.py has their names. An answer is that of the module isolation_info, throttling_info or
+housekeeping_info; a report has what shown_looks() makes of it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ import json
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ...errors import InputError
-from .check import ISOLATION, LOOKS, THROTTLING
+from .check import HOUSEKEEPING, ISOLATION, LOOKS, THROTTLING
 from .results import OF_ANSIBLE
 from .texts import WRONG, items, line, mapping
 
 # Seconds. Without a time, a counter that the kernel has kept since the boot is read; who runs where has none.
-_LEAST = {ISOLATION: 1, THROTTLING: 0}
+_LEAST = {ISOLATION: 1, THROTTLING: 0, HOUSEKEEPING: 0}
 MOST_SECONDS = 3600
 # Of one answer, in bytes; those of real nodes have a hundredth.
 _LARGEST = 4 << 20
 # What of an answer goes into no file: it is much, and the report has the verdicts that follow from it.
 _LEFT_OUT = {ISOLATION: ("cpus",)}
+# What of the wanted settings says which CPUs are reserved.
+_RESERVED = ("reserved_system_cpus", "reservation")
 # Rows of one table of a node, and disturbers in one of them.
 MOST_ROWS = 20
 _MOST_DISTURBERS = 3
@@ -44,6 +46,14 @@ def check_seconds(looks: Iterable[str], seconds: int, option: str) -> None:
         if not _LEAST[look] <= seconds <= MOST_SECONDS:
             remedy = "give %d to %d" % (_LEAST[look], MOST_SECONDS)
             raise InputError("%d seconds are no time for %s" % (seconds, look), option, remedy)
+
+
+def arguments_of(look: str, wanted: Mapping[str, Any], seconds: int, hide_names: bool) -> dict[str, Any]:
+    """What the module of a look is given beside the places of the node's files. wanted: the wanted settings."""
+    if look == HOUSEKEEPING:
+        # It takes no time, and has no names of pods.
+        return {name: wanted[name] for name in _RESERVED if name in wanted}
+    return {"seconds": seconds, "hide_names": hide_names}
 
 
 def kept(look: str, answer: Any) -> dict[str, Any]:
@@ -69,10 +79,11 @@ def shown_looks(looks: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """{look: {"is_measured", "seconds", "containers", "left_out"}} as a report has it; it raises nothing.
 
     seconds: how long was looked; None for what was counted since the boot. containers: the worst first; how many more
-    there are is `left_out`. is_measured: whether the checks of the look say anything about this node.
+    there are is `left_out`. is_measured: whether the checks of the look say anything about this node. Housekeeping has
+    {"is_measured", "reserved", "layers"}: how many settings there are of each layer, and how many are to change.
     """
     makers: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]]
-    makers = {ISOLATION: _isolation, THROTTLING: _throttling}
+    makers = {ISOLATION: _isolation, THROTTLING: _throttling, HOUSEKEEPING: _housekeeping}
     return {look: makers[look](mapping(looks[look])) for look in LOOKS if look in looks}
 
 
@@ -119,6 +130,33 @@ def _throttling(answer: Mapping[str, Any]) -> dict[str, Any]:
             rows.append(shown)
     rows.sort(key=lambda row: (-(row["throttled_percent"] or 0), not row["exclusive"], row["container"]))
     return _shown(answer, bool(answer.get("hierarchy")), _number(answer.get("seconds")), rows)
+
+
+def _housekeeping(answer: Mapping[str, Any]) -> dict[str, Any]:
+    rows = [*map(mapping, items(answer.get("interrupts"))), *map(mapping, items(answer.get("layers")))]
+    by_layer: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_layer.setdefault(line(row.get("layer", "")), []).append(row)
+    reserved = line(answer.get("reserved", ""))
+    return {
+        "is_measured": bool(reserved) and not answer.get("failed"),
+        "reserved": reserved,
+        "layers": [
+            {
+                "layer": layer,
+                "settings": len(of_layer),
+                "to_change": sum(row.get("wanted") is not None for row in of_layer),
+                "fixed": sum(row.get("problem") == "fixed" for row in of_layer),
+                "examples": [_setting(row) for row in of_layer if row.get("wanted") is not None][:_MOST_DISTURBERS],
+            }
+            for layer, of_layer in list(by_layer.items())[:MOST_ROWS]
+        ],
+    }
+
+
+def _setting(row: Mapping[str, Any]) -> str:
+    found = row.get("found")
+    return "%s: %s" % (line(row.get("name", "")), "no limit" if found is None else line(found))
 
 
 def _shown(

@@ -13,6 +13,7 @@ import re
 from typing import Iterator, Mapping
 
 from ...errors import NodeError, RefusedError
+from ...host.units import settings_in
 from ...tree import Tree
 from .distributions import UNIT_DIRECTORIES
 from .flag_file import read_environment, split_words, words_of
@@ -21,7 +22,8 @@ from .flag_file import read_environment, split_words, words_of
 _PROGRAM_SIGNS, _MAY_BE_MISSING = "@-:+!|", "-"
 _VARIABLE = re.compile(r"\$(?:(\$)|\{([^}]*)\})")
 _ASSIGNMENT = re.compile("([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
-_COMMENT = ("#", ";")
+# What is read of a unit.
+SECTION = "[Service]"
 
 # A backslash and one of these, which may be followed by digits of this base.
 _SIGNS = dict(zip("abfnrtvs\\\"'", "\a\b\f\n\r\t\v \\\"'"))
@@ -121,34 +123,7 @@ def resolved(word: str, service: str) -> str:
 def settings_of(tree: Tree, service: str) -> Iterator[tuple[str, str]]:
     """What the section of the service says, in order."""
     for text in _texts(tree, service + ".service"):
-        yield from settings_in(text)
-
-
-def settings_in(text: str) -> Iterator[tuple[str, str]]:
-    """What one file says in its section of the service, in order."""
-    section = ""
-    for line in _lines(text):
-        name, equals, value = line.partition("=")
-        if line.startswith("["):
-            section = line
-        elif equals and section == "[Service]":
-            yield name.rstrip(), value.strip()
-
-
-def _lines(text: str) -> Iterator[str]:
-    """The lines of a unit, each with those in which it goes on. A comment may stand between them."""
-    begun = ""
-    for line in text.replace("\r\n", "\n").split("\n"):
-        if line.lstrip().startswith(_COMMENT):
-            continue
-        begun += line.lstrip()
-        # The last backslash may be the second of two.
-        if (len(begun) - len(begun.rstrip("\\"))) % 2:
-            begun = begun[:-1] + " "
-            continue
-        yield begun.strip()
-        begun = ""
-    yield begun.strip()
+        yield from settings_in(text, SECTION)
 
 
 def _texts(tree: Tree, unit: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ import posixpath
 from typing import Any, Iterable, Mapping, NamedTuple
 
 from ...cpuset import CPUSet
-from ...errors import CPUManagerError, NodeError, RefusedError, noted, option
+from ...errors import CPUManagerError, NodeError, RefusedError, noted
 from ...kubelet.file.configuration import Configuration
 from ...kubelet.installed.distributions import CHECKPOINT_NAME, MEMORY_STATE_NAME
 from ...kubelet.settings import SETTINGS, differences, found_settings, needed_config, plan_settings
@@ -28,6 +28,7 @@ from ..drift import (
     CONFIGURATION,
     DRIFT,
     NO_KUBELET,
+    RECONCILE,
     RESET_CHECKPOINT,
     RESET_MEMORY_STATE,
     START,
@@ -67,6 +68,8 @@ class Terms(NamedTuple):
     discard: bool = False
     # Whether the kubelet is stopped before its files are changed.
     manage_service: bool = True
+    # The ids of those who may manage CPUs beside the kubelet.
+    allow_owners: tuple[str, ...] = ()
 
 
 def rollout_report(node: Node, wanted: Mapping[str, object], terms: Terms) -> dict[str, Any]:
@@ -96,8 +99,12 @@ def rollout_report(node: Node, wanted: Mapping[str, object], terms: Terms) -> di
         from ...writable import unwritable
 
         refusals += unwritable(node.tree, [*plan["files"], OPEN])
-    if not terms.manage_service and _resets(plan["actions"]):
-        refusals += _running_kubelet(node)
+    if restarts or RECONCILE in plan["actions"]:
+        from .others import other_owners, running_kubelet
+
+        refusals += other_owners(node, plan["actions"], plan["drift"], terms.allow_owners)
+        if not terms.manage_service and _resets(plan["actions"]):
+            refusals += running_kubelet(node)
     if journal is not None and plan["found_refusal"] and not restarts and not refusals:
         refusals.append(_stays_open(node, plan["found_refusal"]))
     return {
@@ -195,7 +202,7 @@ def _rollout_plan(
                 refusals.append(error)
     return {
         **answer,
-        "notes": [*answer["notes"], *notes],
+        "notes": [*answer["notes"], *notes, *node.owner_notes(configuration)],
         "starts": answer["found"] is not None and not any(finding.fatal for finding in findings),
         "findings": [finding.to_dict() for finding in findings],
         "unknown": [doubt.to_dict() for doubt in unknown],
@@ -263,7 +270,7 @@ def _rollback_plan(
     files = _files_to_restore(last, rollback_of)
     plan: dict[str, Any] = {
         **now,
-        "notes": [*now["notes"], *notes],
+        "notes": [*now["notes"], *notes, *node.owner_notes(before)],
         "actions": [],
         "starts": not now["found_refusal"],
         "findings": [],
@@ -370,19 +377,6 @@ def _both_losses(
         memory_loss_error(node.tree.path(node.memory_state_path), memory),
     ]
     return [error for error in errors if error is not None]
-
-
-def _running_kubelet(node: Node) -> list[CPUManagerError]:
-    """Why its files cannot be changed while nobody stops it."""
-    if node.installation is None or node.installation.pid is None:
-        return []
-    return [
-        RefusedError(
-            "the kubelet runs (process %d) and would overwrite its checkpoint" % node.installation.pid,
-            remedy="stop it first, or set %s: true" % option("manage_service"),
-            kind="kubelet_runs",
-        )
-    ]
 
 
 def needs_drain(actions: Iterable[str], drift: Iterable[Mapping[str, object]]) -> bool:

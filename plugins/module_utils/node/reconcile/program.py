@@ -80,7 +80,7 @@ def _one_pass(tree: Tree, settings: Mapping[str, Any]) -> Answer:
     node = Node(tree, settings.get("config_path"), settings.get("kubelet_root"))
     endpoint = settings.get("runtime_endpoint") or node.runtime_endpoint(node.configuration())
     runtime = find_crictl(tree, endpoint) if settings.get("use_runtime", True) else None
-    return reconcile_pods(node, runtime, act=True)
+    return reconcile_pods(node, runtime, True, settings.get("allow_owners") or ())
 
 
 def _lines(answer: Answer) -> list[str]:

@@ -29,6 +29,9 @@ from ..observation import find_hierarchy, names_of, read_running
 from .decide import ABSENT, ENDED, FAILED, KEPT, SKIPPED, WRITE, WRITTEN, Row, Running, decide
 from .plan import Listed, Rules, after_writes, allocate, plan_container
 
+# Where there are shared CPUs, if anywhere.
+CRIO_FILES = "/etc/crio"
+
 
 class Answer(NamedTuple):
     """What a pass did, or in check mode would do."""
@@ -76,11 +79,14 @@ def _name(row: Row) -> str:
     return "%s/%s" % (row.pod or row.pod_uid, row.container) if row.id and row.container else row.cgroup
 
 
-def reconcile_pods(node: Node, runtime: Crictl | None, act: bool) -> Answer:
-    """One pass over the containers of a kubelet. Raises RefusedError when its checkpoint is damaged.
+def reconcile_pods(node: Node, runtime: Crictl | None, act: bool, allow_owners: Sequence[str] = ()) -> Answer:
+    """One pass over the containers of a kubelet. Raises RefusedError when its checkpoint is damaged, and where somebody
+    else gives the containers their CPUs.
 
-    runtime: who writes the cpusets of its containers; without it they are written to the cgroups.
+    runtime: who writes the cpusets of its containers; without it they are written to the cgroups. allow_owners: the ids
+    of those who may manage CPUs beside this.
     """
+    check_owners(node, allow_owners)
     hierarchy, notes = find_hierarchy(node.tree)
     if hierarchy is None:
         return Answer(notes=notes)
@@ -107,13 +113,20 @@ def reconcile_pods(node: Node, runtime: Crictl | None, act: bool) -> Answer:
 
 
 def reconcile_listed(
-    node: Node, listed: Sequence[Listed], options: StaticOptions, reserved: CPUSet, act: bool
+    node: Node,
+    listed: Sequence[Listed],
+    options: StaticOptions,
+    reserved: CPUSet,
+    act: bool,
+    allow_owners: Sequence[str] = (),
 ) -> Answer:
     """Give the listed containers their CPUs on a node without a kubelet: first in its checkpoint, then in the cgroups.
 
-    Raises RefusedError when a kubelet runs, or there are not enough CPUs, and nothing is written.
+    Raises RefusedError when a kubelet runs, somebody else gives containers their CPUs, or there are not enough of them,
+    and nothing is written.
     """
     _check_no_kubelet(node)
+    check_owners(node, allow_owners)
     hierarchy, notes = find_hierarchy(node.tree)
     if hierarchy is None:
         return Answer(notes=notes)
@@ -148,6 +161,21 @@ def reconcile_listed(
     pass_ = _Pass(hierarchy, online, None, lambda: node.checkpoint() == new, act)
     before = state if new == old else readable(old).state
     return Answer(pass_.settle(running, rows), pass_.widened, [*notes, *losses], before, state)
+
+
+def check_owners(node: Node, allow_owners: Sequence[str]) -> None:
+    """Raise RefusedError where somebody writes the cpusets of containers whose account is not the checkpoint.
+
+    Before each pass: others may come later than this program.
+    """
+    if not (node.may_have_owners() or node.tree.exists(CRIO_FILES)):
+        return
+    # Imported here: on most nodes there is the kubelet alone.
+    from ...host.owner.conflicts import refuse
+    from ...host.owner.owners import RECONCILE
+    from ..owners import owners_of
+
+    refuse(owners_of(node), RECONCILE, allow_owners)
 
 
 def _check_no_kubelet(node: Node) -> None:

@@ -92,6 +92,14 @@ def test_files_directories_and_links(tmp_path: Path, form: Literal[0, 1, 2]) -> 
     opened.remove()
 
 
+@pytest.mark.parametrize(("mode", "kept"), [(0o644, 0o600), (0o200, 0o600), (0o444, 0o400), (0o066, 0o400)])
+def test_whether_a_file_may_be_written_is_kept(tmp_path: Path, mode: int, kept: int) -> None:
+    opened = unpacked(put(tmp_path, packed(member("file", b"x", mode=mode), member("d/", kind=tarfile.DIRTYPE))))
+    assert os.stat(opened.directory + "/file").st_mode & 0o777 == kept
+    assert os.stat(opened.directory + "/d").st_mode & 0o777 == 0o700
+    opened.remove()
+
+
 REFUSED: dict[str, list[bytes]] = {
     "absolute": [member("/etc/passwd", b"x")],
     "up": [member("../x", b"x")],

@@ -804,7 +804,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(
             if name not in inner:
                 inner.append(name)
                 replace_file(str(second), NEW, 0o600, second.read_bytes() if second.exists() else None, backup=False)
-                files._remove_strays(str(path), None)  # as a second run for this very file would
+                files.remove_strays(str(path), None)  # as a second run for this very file would
             return function(*arguments)
 
         return call

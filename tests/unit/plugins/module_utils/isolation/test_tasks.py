@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.names import shown
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation import tasks
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.tasks import (
     Stat,
@@ -20,7 +21,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.tas
     parse_cgroup,
     parse_run_time,
     parse_stat,
-    shown,
 )
 
 CPUS = frozenset(range(os.cpu_count() or 1))
@@ -99,13 +99,22 @@ def test_who_burns_is_found(monkeypatch: pytest.MonkeyPatch, descriptors: int) -
 def test_a_thread_that_began_meanwhile_counts() -> None:
     watch = Watch(CPUS)
     watch.begin(0)
-    begun = time.monotonic()
-    thread = threading.Thread(target=burn, args=(0.3,))
+    begun, before = time.monotonic(), time.process_time()
+    is_seen = threading.Event()
+
+    def burn_until_seen() -> None:
+        while not is_seen.is_set():
+            burn(0.01)
+
+    thread = threading.Thread(target=burn_until_seen)
     thread.start()
-    time.sleep(0.2)
-    watch.look()
-    thread.join(0.05)
-    watch.look(last=True)
+    for is_last in (False, True):
+        # However busy the machine is, it has run for so long by then.
+        while time.process_time() < before + 0.1:
+            time.sleep(0.01)
+        before = time.process_time()
+        watch.look(last=is_last)
+    is_seen.set()
     thread.join()
     share = of_this_process(watch)
     assert share * (time.monotonic() - begun) > 0.05

@@ -28,6 +28,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import S
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import STYLES, read_listed, write_containers
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
+from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write_layers, write_slices
 from ansible_collections.kubenode.cpu_manager.tests.machines.throttled import write_node as write_throttled
 from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 
@@ -68,6 +69,8 @@ MODULES: list[tuple[str, dict[str, Any]]] = [
     ("cpuset", {"path": "kubepods.slice", "cpus": "0-1"}),
     ("cpuset", {"path": "kubepods", "cpus": "0-1"}),
     ("wait_for_kubelet", {}),
+    ("housekeeping_info", {}),
+    ("housekeeping_info", {"reserved_system_cpus": "0-1"}),
 ]
 # What shows the most.
 FEW = [one for one in MODULES if one[0] in ("rollout_info", "kubelet_config")]
@@ -219,10 +222,33 @@ def make_throttled(style: str) -> Callable[[Path], None]:
     return make
 
 
+def make_layered(root: Path) -> None:
+    """A host that keeps to its CPUs in parts only, with secrets beside what is read of it."""
+    write_machine(["1s4c2t", str(root)])
+    write(root, "/etc/hostname", "layered\n")
+    write_kubelet(root, KUBELETS["kubeadm"])
+    write_layers(root, "0-7", "0-3")
+    write(root, "/sys/devices/virtual/workqueue/cpumask_requested", "ff\n")
+    write(root, "/sys/devices/system/cpu/possible", "0-15\n")
+    write_slices(root, "0-7", {"system.slice": "0-1", "user.slice": "", "init.scope": None, "kubepods.slice": ""})
+    write(root, "/sys/fs/cgroup/system.slice/irqbalance.service/cgroup.procs", "9\n")
+    unit = "# hunter2\n[Slice]\nDescription=hunter2\nAllowedCPUs=0 \\\n 1\n"
+    write(root, "/etc/systemd/system/system.slice.d/50.conf", unit)
+    write(root, "/usr/lib/systemd/system/init.scope", "[Unit]\nDescription=hunter2\n")
+    write(root, "/etc/systemd/system.conf", "[Manager]\nCPUAffinity=0-3\nDefaultEnvironment=A=hunter2\n")
+    write(root, "/usr/sbin/irqbalance", b"\x7fELF hunter2 IRQBALANCE_BANNED_CPULIST")
+    service = "[Service]\nEnvironment=A=hunter2\nEnvironmentFile=-/etc/irqbalance.env\n"
+    write(root, "/usr/lib/systemd/system/irqbalance.service", service)
+    write(root, "/etc/irqbalance.env", "IRQBALANCE_ARGS=hunter2\nIRQBALANCE_BANNED_CPULIST='4-7'\n")
+    write(root, "/proc/cmdline", "password=hunter2 rcu_nocbs=1-7 quiet\n")
+    write(root, "/proc/1/status", "Name:\thunter2\nCpus_allowed_list:\t0-3\n")
+
+
 MACHINES: dict[str, Callable[[Path], None]] = {
     "busy": make_busy,
     "stopped": make_stopped,
     "old": make_old,
+    "layered": make_layered,
     **{"throttled-" + style: make_throttled(style) for style in ("v2", "hybrid-v2")},
     **{name: make_demo(name) for name in ("xeon", "epyc", "edge")},
     **{name: make_distribution(name) for name in KUBELETS},
@@ -371,7 +397,7 @@ def test_what_is_saved_is_what_is_read(
     assert unread == set()
 
 
-@pytest.mark.parametrize("name", ["busy", "old"])
+@pytest.mark.parametrize("name", ["busy", "old", "layered"])
 @pytest.mark.parametrize("redact", [False, True])
 def test_no_secret_is_saved(tmp_path: Path, name: str, redact: bool) -> None:
     root, archive = tmp_path / "node", tmp_path / "node.tar.gz"

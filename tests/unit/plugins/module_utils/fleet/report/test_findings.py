@@ -327,12 +327,19 @@ def of_look(answer: Any, look: str = "isolation") -> list[tuple[str, str, str]]:
 
 
 def test_what_further_looks_find_are_findings_like_the_others() -> None:
-    disturbed, *notes = found(CLEAN_ANSWER, looks=LOOKS)
+    disturbed, elsewhere, *notes = found(CLEAN_ANSWER, looks=LOOKS)
     assert disturbed == {
         **dict.fromkeys(KEYS, ""),
         **LOOKS["isolation"]["findings"][0],
         "severity": "warning",
         "source": "isolation_info",
+        "waived": None,
+    }
+    assert elsewhere == {
+        **dict.fromkeys(KEYS, ""),
+        **LOOKS["housekeeping"]["findings"][0],
+        "severity": "warning",
+        "source": "housekeeping_info",
         "waived": None,
     }
     assert [(note["check"], note["severity"], note["subject"]) for note in notes] == [
@@ -359,7 +366,7 @@ def test_a_note_that_was_read_before_is_not_told_again() -> None:
         (["x"], "the node gave no reason"),
     ],
 )
-@pytest.mark.parametrize("look", ["isolation", "throttling"])
+@pytest.mark.parametrize("look", ["isolation", "throttling", "housekeeping"])
 def test_a_look_that_failed_is_a_note(look: str, answer: Any, text: str) -> None:
     assert of_look(answer, look) == [(look + "-unmeasured", "", text)]
 

@@ -17,6 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.checks import CHECKS, NOTE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.looks import (
     MOST_ROWS,
+    arguments_of,
     check_seconds,
     kept,
     module_of,
@@ -58,6 +59,8 @@ def test_each_look_has_a_module_and_a_note_for_what_was_not_measured(look: str) 
         (["throttling"], 3601, "3601 seconds are no time for throttling; give 0 to 3600"),
         (["isolation"], 1, ""),
         (["throttling"], 0, ""),
+        (["housekeeping"], 0, ""),
+        (["housekeeping"], -1, "-1 seconds are no time for housekeeping; give 0 to 3600"),
         (["throttling", "isolation"], 3600, ""),
         # Nobody looks.
         ([], -1, ""),
@@ -70,6 +73,14 @@ def test_how_long_a_look_may_be(looks: list[str], seconds: int, said: str) -> No
     with pytest.raises(InputError) as error:
         check_seconds(looks, seconds, "look_seconds")
     assert str(error.value) == "look_seconds: " + said
+
+
+def test_what_the_module_of_a_look_is_given() -> None:
+    wanted = {"reserved_system_cpus": "0-1", "cpu_manager_policy": "static", "root": "/"}
+    assert arguments_of("isolation", wanted, 5, True) == {"seconds": 5, "hide_names": True}
+    assert arguments_of("throttling", wanted, 0, False) == {"seconds": 0, "hide_names": False}
+    assert arguments_of("housekeeping", wanted, 5, True) == {"reserved_system_cpus": "0-1"}
+    assert arguments_of("housekeeping", {"reservation": {"count": 2}}, 5, True) == {"reservation": {"count": 2}}
 
 
 # --- what a file has ----------------------------------------------------------------------------------
@@ -163,6 +174,29 @@ def test_what_a_report_shows_of_throttling() -> None:
     ]
 
 
+def test_what_a_report_shows_of_housekeeping() -> None:
+    assert shown_looks(LOOKS)["housekeeping"] == {
+        "is_measured": True,
+        "reserved": "0-1",
+        "layers": [
+            {
+                "layer": "interrupts",
+                "settings": 2,
+                "to_change": 1,
+                "fixed": 1,
+                "examples": ["24 eth0-0: 0-7"],
+            },
+            {
+                "layer": "slices",
+                "settings": 1,
+                "to_change": 1,
+                "fixed": 0,
+                "examples": ["system.slice: no limit"],
+            },
+        ],
+    }
+
+
 @pytest.mark.parametrize(
     ("look", "parts", "is_measured"),
     [
@@ -175,6 +209,9 @@ def test_what_a_report_shows_of_throttling() -> None:
         ("throttling", {"seconds": 0.0}, True),
         ("throttling", {"hierarchy": None}, False),
         ("throttling", {"failed": True}, False),
+        ("housekeeping", {}, True),
+        ("housekeeping", {"reserved": ""}, False),
+        ("housekeeping", {"failed": True}, False),
     ],
     ids=str,
 )
@@ -196,7 +233,7 @@ def test_a_report_has_looks_only_where_there_were_some() -> None:
     report = report_of(LOOKS)
     check_report(report)
     (node,) = report["nodes"]
-    assert list(node["looks"]) == ["isolation", "throttling"]
+    assert list(node["looks"]) == ["isolation", "throttling", "housekeeping"]
     assert (node["state"], report["summary"]["exit_status"]) == ("drift", 2)
 
 

@@ -1,0 +1,163 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What systemd is configured to, as far as its files say: settings of units and of the manager itself.
+
+Source: systemd.unit(5), systemd.syntax(7), systemd-system.conf(5).
+"""
+
+from __future__ import annotations
+
+from typing import Iterator, NamedTuple
+
+from ..cpuset import CPUSet
+from ..errors import InputError, NodeError, RefusedError
+from ..tree import Tree
+
+# Where the files of units are, the first one of a name counts.
+_UNIT_PLACES = (
+    "/etc/systemd/system.control",
+    "/run/systemd/system.control",
+    "/run/systemd/transient",
+    "/run/systemd/generator.early",
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/run/systemd/generator",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+    "/run/systemd/generator.late",
+)
+_MANAGER_PLACES = ("/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd", "/lib/systemd")
+MANAGER_SECTION = "[Manager]"
+_END = ".conf"
+_COMMENT = ("#", ";")
+
+
+class Configured(NamedTuple):
+    """CPUs that files name, and the last file that does. cpus: None where that is no list of CPUs, such as "numa"."""
+
+    cpus: CPUSet | None
+    path: str
+
+
+def unit_settings(tree: Tree, unit: str, name: str) -> list[tuple[str, str]]:
+    """What each of the files of a unit gives a setting of its own section, in order: (path, value)."""
+    return _values(tree, unit_paths(tree, unit), section_of(unit), name)
+
+
+def section_of(unit: str) -> str:
+    """The section of a unit that is named after its kind."""
+    return "[%s]" % unit.rpartition(".")[2].capitalize()
+
+
+def unit_paths(tree: Tree, unit: str) -> list[str]:
+    """The files of a unit, in the order in which they count."""
+    kind = unit.rpartition(".")[2]
+    paths = [path for path in ("%s/%s" % (place, unit) for place in _UNIT_PLACES) if _is_there(tree, path)][:1]
+    beside = [place + "/" + directory for place in _UNIT_PLACES for directory in _drop_in_directories(unit)]
+    beside += ["%s/%s.d" % (place, kind) for place in _UNIT_PLACES]
+    return [*paths, *_drop_ins(tree, beside)]
+
+
+def manager_settings(tree: Tree, name: str) -> list[tuple[str, str]]:
+    """The same of the manager of the system."""
+    return _values(tree, manager_paths(tree), MANAGER_SECTION, name)
+
+
+def manager_paths(tree: Tree) -> list[str]:
+    """The files of the manager of the system, in the order in which they count."""
+    paths = [path for path in (place + "/system.conf" for place in _MANAGER_PLACES) if _is_there(tree, path)][:1]
+    beside = [place + "/system.conf.d" for place in _MANAGER_PLACES]
+    return [*paths, *_drop_ins(tree, beside)]
+
+
+def merged_cpus(values: list[tuple[str, str]]) -> Configured | None:
+    """What lists of CPUs in several places are together; None for none. An empty one takes back all before it."""
+    found: Configured | None = None
+    for path, value in values:
+        words = value.replace(",", " ").replace('"', " ").replace("'", " ").split()
+        if not words:
+            found = None
+            continue
+        if words == ["numa"]:
+            found = Configured(None, path)
+            continue
+        try:
+            cpus = CPUSet.parse_plain(",".join(words))
+        except InputError:
+            # systemd leaves such a line out.
+            continue
+        before = CPUSet() if found is None or found.cpus is None else found.cpus
+        found = Configured(before | cpus, path)
+    return found
+
+
+def _drop_in_directories(unit: str) -> Iterator[str]:
+    """Of a-b.slice: a-b.slice.d and a-.slice.d."""
+    yield unit + ".d"
+    stem, _dot, kind = unit.rpartition(".")
+    while "-" in stem[:-1].strip("-"):
+        stem = stem[:-1].rpartition("-")[0] + "-"
+        yield "%s.%s.d" % (stem, kind)
+
+
+def _drop_ins(tree: Tree, directories: list[str]) -> list[str]:
+    """The drop-in files of all directories by their names; of one name that in the first directory."""
+    found: dict[str, str] = {}
+    for directory in directories:
+        try:
+            names = tree.names(directory)
+        except (NodeError, RefusedError):
+            continue
+        for name in names:
+            if name.endswith(_END):
+                found.setdefault(name, "%s/%s" % (directory, name))
+    return [path for _name, path in sorted(found.items())]
+
+
+def _is_there(tree: Tree, path: str) -> bool:
+    try:
+        return tree.exists(path)
+    except (NodeError, RefusedError):
+        return False
+
+
+def _values(tree: Tree, paths: list[str], section: str, name: str) -> list[tuple[str, str]]:
+    return [(path, value) for path in paths for key, value in settings_in(_text(tree, path), section) if key == name]
+
+
+def _text(tree: Tree, path: str) -> str:
+    """One that is masked is a link to a device, and says nothing."""
+    try:
+        return tree.read_bytes(path).decode("utf-8", "surrogateescape")
+    except (NodeError, RefusedError):
+        return ""
+
+
+def settings_in(text: str, section: str) -> Iterator[tuple[str, str]]:
+    """What one file says in a section, such as "[Service]", in order."""
+    found = ""
+    for line in _lines(text):
+        name, equals, value = line.partition("=")
+        if line.startswith("["):
+            found = line
+        elif equals and found == section:
+            yield name.rstrip(), value.strip()
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines of a unit, each with those in which it goes on. A comment may stand between them."""
+    begun = ""
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if line.lstrip().startswith(_COMMENT):
+            continue
+        begun += line.lstrip()
+        # The last backslash may be the second of two.
+        if (len(begun) - len(begun.rstrip("\\"))) % 2:
+            begun = begun[:-1] + " "
+            continue
+        yield begun.strip()
+        begun = ""
+    yield begun.strip()

@@ -1,0 +1,159 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What of a host may run on CPUs that are not reserved. Pure.
+
+A finding is {"check", "subject", "wanted", "found", "remedy"}, all texts.
+"""
+
+from __future__ import annotations
+
+from typing import Iterable, Mapping, NamedTuple, Sequence
+
+from ...cpuset import CPUSet
+from ...host.irqbalance import Irqbalance
+from ...host.layers import (
+    FIXED,
+    INTERRUPTS,
+    IRQBALANCE,
+    MANAGER,
+    RPS,
+    SLICES,
+    UNREADABLE,
+    WATCHDOG,
+    WORKQUEUES,
+    Setting,
+    wanted_cpus,
+)
+from ...host.units import Configured
+
+ELSEWHERE = "host-on-exclusive-cpus"
+NOT_MOVABLE = "interrupts-not-movable"
+NOT_LASTING = "housekeeping-not-lasting"
+# Of many, how many are named.
+_MOST_SHOWN = 5
+_ROLE = "run the role housekeeping"
+_REMEDIES = {
+    SLICES: "%s, which sets AllowedCPUs= of these units" % _ROLE,
+    INTERRUPTS: "%s, which writes their CPUs into /proc/irq" % _ROLE,
+    WORKQUEUES: "%s, which writes the CPUs of all unbound workqueues" % _ROLE,
+    RPS: "%s, which takes the other CPUs out of the masks" % _ROLE,
+}
+_WORK = {
+    SLICES: "host's processes run",
+    INTERRUPTS: "interrupts are handled",
+    WORKQUEUES: "workqueues run",
+    RPS: "received packets are worked on",
+}
+
+
+class Reserved(NamedTuple):
+    """The reserved CPUs that are online, and all that are."""
+
+    kept: CPUSet
+    online: CPUSet
+
+    def wanted(self, setting: Setting) -> CPUSet | None:
+        """Which CPUs a setting is to have; None where it may stay as it is, or cannot be judged."""
+        # By default it may look for lockups everywhere.
+        if setting.layer == WATCHDOG or setting.problem == UNREADABLE:
+            return None
+        return wanted_cpus(setting, self.kept, self.online)
+
+    def is_elsewhere(self, setting: Setting) -> bool:
+        """Whether the work of a setting may be done on other CPUs."""
+        if self.wanted(setting) is None:
+            return False
+        # What the kernel makes of it counts where nobody but itself can change that.
+        if setting.effective is not None and (setting.layer == WORKQUEUES or setting.problem == FIXED):
+            return bool(setting.effective & self.online - self.kept)
+        return True
+
+
+def layer_findings(settings: Sequence[Setting], reserved: Reserved) -> list[dict[str, str]]:
+    """For each layer a finding on the settings that may be changed, and one on interrupts that may not."""
+    found = []
+    for layer, work in _WORK.items():
+        of_layer = [setting for setting in settings if setting.layer == layer]
+        elsewhere = [setting for setting in of_layer if reserved.is_elsewhere(setting)]
+        movable = [setting for setting in elsewhere if not setting.problem]
+        if movable:
+            what = "%d of %d may run elsewhere: %s" % (len(movable), len(of_layer), _shown(movable))
+            wanted = "%s on the reserved CPUs %s only" % (work, reserved.kept)
+            found.append(_finding(ELSEWHERE, layer, wanted, what, _REMEDIES[layer]))
+        fixed = [setting for setting in elsewhere if setting.problem == FIXED]
+        if fixed and layer == INTERRUPTS:
+            what = "the kernel manages %d of %d itself, on others too: %s" % (len(fixed), len(of_layer), _shown(fixed))
+            remedy = (
+                "boot with isolcpus=managed_irq and the CPUs that are not reserved, which holds where a queue has a"
+                " reserved CPU too, or give the device fewer queues"
+            )
+            wanted = "interrupts are handled on the reserved CPUs %s only" % reserved.kept
+            found.append(_finding(NOT_MOVABLE, layer, wanted, what, remedy))
+    return found
+
+
+def manager_findings(affinity: CPUSet | None, reserved: Reserved) -> list[dict[str, str]]:
+    """Where the cgroups of services have no CPUs of their own. affinity: that of the first process."""
+    if affinity is None or not affinity & reserved.online - reserved.kept:
+        return []
+    wanted = "services run on the reserved CPUs %s only" % reserved.kept
+    remedy = (
+        "%s, which sets CPUAffinity= of systemd, and boot again; or use version 2 of cgroups, where slices have CPUs"
+        " of their own" % _ROLE
+    )
+    return [_finding(ELSEWHERE, MANAGER, wanted, "systemd and what it starts may use CPUs %s" % affinity, remedy)]
+
+
+def irqbalance_findings(irqbalance: Irqbalance | None, isolated: CPUSet, reserved: Reserved) -> list[dict[str, str]]:
+    """isolated: the CPUs that it leaves alone where nothing is configured."""
+    if irqbalance is None or not irqbalance.is_running or irqbalance.problem:
+        return []
+    banned = isolated if irqbalance.banned is None else irqbalance.banned
+    wanted = reserved.online - reserved.kept
+    if wanted <= banned:
+        return []
+    return [
+        _finding(
+            ELSEWHERE,
+            IRQBALANCE,
+            "it puts no interrupt on CPUs %s" % wanted,
+            "it runs, and may put interrupts on CPUs %s" % (wanted - banned),
+            "%s, which writes %s into %s" % (_ROLE, irqbalance.key, irqbalance.file),
+        )
+    ]
+
+
+def lasting_findings(
+    settings: Iterable[Setting], configured: Mapping[str, Configured | None], reserved: Reserved
+) -> list[dict[str, str]]:
+    """Slices that have their CPUs until systemd makes them anew. configured: by the names of units."""
+    lost = []
+    for setting in settings:
+        if setting.layer != SLICES or setting.problem or setting.name not in configured or setting.cpus is None:
+            continue
+        if reserved.wanted(setting) is None and reserved.kept != reserved.online:
+            allowed = configured[setting.name]
+            if allowed is None or allowed.cpus is None or not allowed.cpus & reserved.online <= reserved.kept:
+                lost.append(setting)
+    if not lost:
+        return []
+    wanted = "AllowedCPUs=%s in a file of systemd" % reserved.kept
+    found = "no file of systemd keeps them there: %s" % _shown(lost)
+    return [_finding(NOT_LASTING, SLICES, wanted, found, _REMEDIES[SLICES])]
+
+
+def _finding(check: str, subject: str, wanted: str, found: str, remedy: str) -> dict[str, str]:
+    return {"check": check, "subject": subject, "wanted": wanted, "found": found, "remedy": remedy}
+
+
+def _shown(settings: Sequence[Setting]) -> str:
+    texts = ["%s (%s)" % (setting.name, _cpus(setting)) for setting in settings[:_MOST_SHOWN]]
+    more = len(settings) - len(texts)
+    return ", ".join(texts) + (" and %d more" % more if more else "")
+
+
+def _cpus(setting: Setting) -> str:
+    cpus = setting.effective if setting.problem == FIXED and setting.effective is not None else setting.cpus
+    return "no limit" if cpus is None else "CPUs %s" % cpus if cpus else "no CPUs"

@@ -1,0 +1,228 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a node was before its housekeeping, on the node itself, so that all of it can be taken back.
+
+One file, replaced as a whole before anything else is written and again when all is done. Of the kernel's values it has
+those of one boot, as no others come back; of cgroups those of the first, as systemd sets them again at each boot.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import os
+from contextlib import suppress
+from typing import Any, Iterable, Mapping, NamedTuple
+
+from ...cpuset import CPUSet
+from ...errors import InputError, NodeError
+from ...files import remedy_for, remove_file, remove_strays, replace_file
+from ...host.layers import LIVE_LAYERS
+from ...tree import Tree
+from ..change.journal import SavedFile
+from ..change.places import DIRECTORY
+
+PATH = DIRECTORY + "/housekeeping.json"
+FORMAT = 1
+
+_MODE = 0o600
+_DIRECTORY_MODE = 0o700
+
+
+class Wish(NamedTuple):
+    """What the node is to be, as far as the program needs it that brings it there after a boot."""
+
+    reserved: CPUSet
+    layers: tuple[str, ...]
+    exclude_slices: tuple[str, ...] = ()
+    # Below which the kubelet keeps the cgroups of pods; empty for the topmost.
+    cgroup_root: str = ""
+
+
+class SavedValue(NamedTuple):
+    """A file of the kernel as it was; is_ours: whether it was written since, or was about to be."""
+
+    layer: str
+    name: str
+    form: str
+    before: str
+    is_ours: bool
+
+
+class KeptFile(NamedTuple):
+    """A file as it was, and what it became.
+
+    ours: the checksums of what was written there, more than one while a change is under way. last: the newest of
+    these contents, of a file that was there before and so is not ours alone.
+    """
+
+    layer: str
+    before: SavedFile
+    ours: tuple[str, ...]
+    last: bytes | None = None
+
+
+class Journal(NamedTuple):
+    """What a node was, what it is to be, and what the kernel has refused.
+
+    within: the CPUs of all that was written; more than the reserved ones while these change. links: {path: target} of
+    the symbolic links that were made. directories: those that were made, each before those in it. pending: commands
+    that are still to be run. refused: {path: the name of the error}. is_done: whether the last run came to its end.
+    """
+
+    wish: Wish
+    within: CPUSet
+    boot_id: str
+    values: Mapping[str, SavedValue]
+    files: Mapping[str, KeptFile]
+    links: Mapping[str, str]
+    directories: tuple[str, ...]
+    pending: tuple[tuple[str, ...], ...]
+    refused: Mapping[str, str]
+    is_done: bool = False
+
+
+def checksum(content: bytes) -> str:
+    """By which a content is known again."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_journal(tree: Tree) -> Journal | None:
+    """The journal of a node; None where there is none. Raises NodeError for a damaged one."""
+    if not tree.exists(PATH, follow=False):
+        return None
+    try:
+        data = json.loads(tree.read_bytes(PATH).decode("utf-8"))
+        if data["format"] != FORMAT:
+            raise ValueError("it is of another format")
+        return Journal(
+            Wish(
+                CPUSet.parse(data["reserved"]),
+                _texts(data["layers"]),
+                _texts(data["exclude_slices"]),
+                str(data["cgroup_root"]),
+            ),
+            CPUSet.parse(data["within"]),
+            str(data["boot_id"]),
+            {_path(path): _value(value) for path, value in data["kernel"].items()},
+            {_path(path): _file(file) for path, file in data["files"].items()},
+            {_path(path): str(target) for path, target in data["links"].items()},
+            tuple(map(_path, data["directories"])),
+            tuple(map(_texts, data["pending"])),
+            {_path(path): str(name) for path, name in data["refused"].items()},
+            bool(data["is_done"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise NodeError(
+            "cannot be read as the journal of the housekeeping: %s" % error,
+            where=tree.path(PATH),
+            remedy="put it back from a backup; without it, nothing of what was there before can be put back",
+        ) from error
+
+
+def write_journal(tree: Tree, journal: Journal) -> None:
+    """Put the journal on the node, on its disk. Raises NodeError."""
+    directory = tree.path(DIRECTORY)
+    try:
+        os.makedirs(directory, _DIRECTORY_MODE, exist_ok=True)
+    except OSError as error:
+        raise NodeError("cannot be made: %s" % error.strerror, where=directory, remedy=remedy_for(error)) from error
+    content = text_of(journal).encode("utf-8")
+    replace_file(tree.path(PATH), content, _MODE, tree.content(PATH), backup=False, keep_mode=False)
+
+
+def remove_journal(tree: Tree) -> None:
+    """Take it away, and its directory, where nothing is left in that. Raises NodeError."""
+    content = tree.content(PATH)
+    if content is not None:
+        remove_file(tree.path(PATH), content, backup=False)
+    clean_up(tree, [PATH])
+    with suppress(OSError):
+        os.rmdir(tree.path(DIRECTORY))
+
+
+def clean_up(tree: Tree, paths: Iterable[str]) -> None:
+    """Remove what a killed run left beside these files."""
+    for path in paths:
+        here = os.path.realpath(tree.path(path))
+        with suppress(OSError):
+            remove_strays(here, os.lstat(here) if os.path.lexists(here) else None)
+
+
+def text_of(journal: Journal) -> str:
+    """The journal as it is written."""
+    wish = journal.wish
+    data = {
+        "format": FORMAT,
+        "reserved": str(wish.reserved),
+        "layers": wish.layers,
+        "exclude_slices": wish.exclude_slices,
+        "cgroup_root": wish.cgroup_root,
+        "within": str(journal.within),
+        "boot_id": journal.boot_id,
+        "kernel": {path: value._asdict() for path, value in journal.values.items()},
+        "files": {path: _file_data(file) for path, file in journal.files.items()},
+        "links": dict(journal.links),
+        "directories": journal.directories,
+        "pending": journal.pending,
+        "refused": dict(journal.refused),
+        "is_done": journal.is_done,
+    }
+    return json.dumps(data, indent=1, sort_keys=True) + "\n"
+
+
+def _file_data(file: KeptFile) -> dict[str, Any]:
+    before = None
+    if file.before.content is not None:
+        before = {**file.before._asdict(), "content": _encoded(file.before.content)}
+    last = None if file.last is None else _encoded(file.last)
+    return {"layer": file.layer, "before": before, "ours": file.ours, "last": last}
+
+
+def _encoded(content: bytes) -> str:
+    return base64.b64encode(content).decode("ascii")
+
+
+def _decoded(text: Any) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from error
+
+
+def _texts(data: Any) -> tuple[str, ...]:
+    if not isinstance(data, list) or not all(isinstance(text, str) for text in data):
+        raise ValueError("%r is no list of texts" % (data,))
+    return tuple(data)
+
+
+def _path(text: str) -> str:
+    if not isinstance(text, str) or not os.path.isabs(text) or os.path.normpath(text) != text or "\0" in text:
+        raise InputError("%r is no path on the node" % (text,))
+    return text
+
+
+def _value(data: Mapping[str, Any]) -> SavedValue:
+    layer, name, form, before = (str(data[key]) for key in ("layer", "name", "form", "before"))
+    if layer not in LIVE_LAYERS:
+        raise ValueError("there is no layer %r" % layer)
+    return SavedValue(layer, name, form, before, bool(data["is_ours"]))
+
+
+def _file(data: Mapping[str, Any]) -> KeptFile:
+    saved = data["before"]
+    before = SavedFile(None)
+    if saved is not None:
+        before = SavedFile(_decoded(saved["content"]), int(saved["mode"]), int(saved["uid"]), int(saved["gid"]))
+    last = None if data["last"] is None else _decoded(data["last"])
+    return KeptFile(str(data["layer"]), before, _texts(data["ours"]), last)
+
+
+def with_progress(journal: Journal, refused: Mapping[str, str]) -> Journal:
+    """The journal when all is done: only what was written last is remembered as ours."""
+    files = {path: file._replace(ours=file.ours[-1:]) for path, file in journal.files.items()}
+    return journal._replace(within=journal.wish.reserved, files=files, pending=(), refused=dict(refused), is_done=True)

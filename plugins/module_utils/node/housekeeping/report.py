@@ -1,0 +1,248 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Where the host's own work may run, against the CPUs that are reserved for it. It only reads."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Sequence
+
+from ...cgroup.hierarchy import Hierarchy
+from ...cgroup.kubepods import Kubepods
+from ...cpuset import CPUSet
+from ...errors import CPUManagerError, InputError, NodeError, Note, RefusedError, noted
+from ...host.interrupts import read_interrupts
+from ...host.irqbalance import Irqbalance, read_irqbalance
+from ...host.kernel_masks import read_rps, read_watchdog, read_workqueues
+from ...host.layers import FIXED, RPS, UNREADABLE, Setting
+from ...host.reading import parsed, read_cpus
+from ...host.slices import UNITS, allowed_cpus, manager_affinity, read_slices
+from ..node import cgroup_root_of
+from ..owners import owners_of
+from .booted import read_boot
+from .findings import Reserved, irqbalance_findings, lasting_findings, layer_findings, manager_findings
+from .reserved import Reservation, kubelet_reservation
+
+if TYPE_CHECKING:
+    from ...host.owner.conflicts import Contradiction
+    from ...host.owner.owners import Owner
+    from ...host.units import Configured
+    from ...kubelet.file.configuration import Configuration
+    from ...tree import Tree
+    from ..node import Node
+
+UNMEASURED = "housekeeping-unmeasured"
+_CPU = "/sys/devices/system/cpu/"
+_FIRST_PROCESS = "/proc/1/status"
+# Interrupts of one node; those that may be handled elsewhere come first.
+MOST_INTERRUPTS = 256
+# Settings that cannot be read, in one note.
+_MOST_SHOWN = 5
+
+
+def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
+    """What each layer of the host has, and is to have; see the module housekeeping_info for the shape.
+
+    reserved: the CPUs for the host; None for those that the kubelet is configured to reserve. Raises NodeError where
+    reading takes more rights.
+    """
+    tree = node.tree
+    notes: list[str] = []
+    online = read_cpus(tree, _CPU + "online") or node.topology.online
+    configuration, problem = node.found()
+    reservation = Reservation(CPUSet() if reserved is None else reserved, "options")
+    if reserved is None:
+        reservation = _reservation(node, configuration, problem, notes)
+    chosen = Reserved(reservation.cpus & online, online) if reservation.cpus & online else None
+    if chosen is None:
+        why = "CPUs %s are not online" % reservation.cpus if reservation.cpus else "no CPUs are reserved"
+        notes.append(Note(UNMEASURED, "%s: what the host may use cannot be compared with them" % why))
+    hierarchy = _hierarchy(node, notes)
+    slices = [] if hierarchy is None else _slices(hierarchy, cgroup_root_of(configuration), notes)
+    interrupts = read_interrupts(tree)
+    others = [*read_workqueues(tree), *read_rps(tree), *read_watchdog(tree), *slices]
+    notes += _unreadable([*interrupts, *others])
+    irqbalance = read_irqbalance(tree)
+    if irqbalance is not None and irqbalance.problem:
+        notes.append(Note(UNMEASURED, "%s: %s" % (tree.path(irqbalance.file), irqbalance.problem)))
+    configured = {
+        setting.name: allowed_cpus(tree, setting.name)
+        for setting in slices
+        if setting.problem != FIXED and setting.name.endswith(UNITS)
+    }
+    affinity, isolated = _affinity(tree), _isolated(tree)
+    findings: list[dict[str, str]] = []
+    if chosen is not None:
+        findings = layer_findings([*interrupts, *others], chosen)
+        if hierarchy is None or hierarchy.version == 1:
+            findings += manager_findings(affinity, chosen)
+        findings += irqbalance_findings(irqbalance, isolated["isolated"] | isolated["nohz_full"], chosen)
+        findings += lasting_findings(slices, configured, chosen)
+    boot = read_boot(
+        tree, reservation.cpus, read_cpus(tree, _CPU + "possible") or online, configuration is not None, UNMEASURED
+    )
+    owners = owners_of(node, configuration)
+    disputes = _disputes(owners)
+    notes += [*boot.notes, *(Note("two-owners", "%s; %s" % (found.text(), found.remedy)) for found in disputes)]
+    rows = [_row(setting, chosen) for setting in interrupts]
+    rows.sort(key=lambda row: (row["wanted"] is None, not row["problem"]))
+    return {
+        "reserved": str(reservation.cpus),
+        "reserved_source": reservation.source,
+        "online": str(online),
+        "layers": [_row(setting, chosen) for setting in others if _is_shown(setting)],
+        "interrupts": rows[:MOST_INTERRUPTS],
+        "interrupts_left_out": len(rows[MOST_INTERRUPTS:]),
+        "systemd": _systemd(tree, configured, affinity),
+        "partitions": None if hierarchy is None else _partitions(hierarchy),
+        "irqbalance": None if irqbalance is None else _irqbalance(irqbalance, chosen),
+        "kernel": {**boot.shown, **{name: str(cpus) for name, cpus in isolated.items()}},
+        "owners": [owner.to_dict() for owner in owners],
+        "contradictions": [found.to_dict() for found in disputes],
+        "findings": [*findings, *boot.findings],
+        **noted(notes),
+    }
+
+
+def _disputes(owners: Sequence[Owner]) -> Sequence[Contradiction]:
+    if len(owners) < 2:
+        return ()
+    # Imported here: most nodes have one owner.
+    from ...host.owner.conflicts import contradictions
+
+    return contradictions(owners)
+
+
+# --- what is reserved --------------------------------------------------------------------------------------
+
+
+def _reservation(
+    node: Node, configuration: Configuration | None, problem: NodeError | None, notes: list[str]
+) -> Reservation:
+    """What the kubelet is configured to reserve."""
+    if problem is not None:
+        notes.append(Note(UNMEASURED, "what the kubelet reserves is not known: %s" % problem))
+    try:
+        return Reservation(CPUSet(), "") if configuration is None else kubelet_reservation(node, configuration)
+    except CPUManagerError as error:
+        notes.append(Note(UNMEASURED, "what the kubelet reserves is not known: %s" % error))
+        return Reservation(CPUSet(), "")
+
+
+# --- what is there -----------------------------------------------------------------------------------------
+
+
+def _hierarchy(node: Node, notes: list[str]) -> Hierarchy | None:
+    try:
+        return Hierarchy(node.tree)
+    except NodeError as error:
+        # Of a saved node without cgroups there is nothing to say.
+        if node.tree.live or node.tree.exists("/sys/fs/cgroup"):
+            notes.append(Note(UNMEASURED, "on which CPUs services may run is not known: %s" % error))
+        return None
+
+
+def _slices(hierarchy: Hierarchy, cgroup_root: str, notes: list[str]) -> list[Setting]:
+    try:
+        pods = Kubepods(hierarchy, cgroup_root).roots
+    except InputError as error:
+        notes.append(Note(UNMEASURED, "the cgroup of all pods is not known: %s" % error))
+        pods = Kubepods(hierarchy).roots
+    return read_slices(hierarchy.tree, hierarchy, pods)
+
+
+def _partitions(hierarchy: Hierarchy) -> dict[str, Any] | None:
+    """The partitions of the node; None where the kernel does not show them."""
+    isolated = read_cpus(hierarchy.tree, "%s/cpuset.cpus.isolated" % hierarchy.mount)
+    if isolated is None:
+        return None
+    found: list[dict[str, str]] = []
+    if isolated:
+        # Imported here: hardly any node has one.
+        from ...host.partitions import read_partitions
+
+        with suppress(NodeError, RefusedError):
+            found = [
+                {
+                    "cgroup": part.path,
+                    "kind": part.kind,
+                    "cpus": str(part.effective or CPUSet()),
+                    "problem": part.problem,
+                }
+                for part in read_partitions(hierarchy).found
+            ]
+    return {"isolated": str(isolated), "cgroups": found}
+
+
+def _affinity(tree: Tree) -> CPUSet | None:
+    """The CPUs that the first process may use; None where that is not known."""
+    try:
+        for line in (tree.content(_FIRST_PROCESS) or b"").decode("ascii", "replace").splitlines():
+            if line.startswith("Cpus_allowed_list:"):
+                return parsed(line.partition(":")[2].strip())
+    except CPUManagerError:
+        pass
+    return None
+
+
+def _isolated(tree: Tree) -> dict[str, CPUSet]:
+    """The CPUs that the running kernel was booted to isolate."""
+    # A kernel that could and does not says "(null)".
+    return {name: read_cpus(tree, _CPU + name) or CPUSet() for name in ("isolated", "nohz_full")}
+
+
+def _unreadable(settings: Sequence[Setting]) -> list[str]:
+    paths = [setting.path for setting in settings if setting.problem == UNREADABLE]
+    if not paths:
+        return []
+    shown = ", ".join(paths[:_MOST_SHOWN])
+    more = " and %d more" % (len(paths) - _MOST_SHOWN) if len(paths) > _MOST_SHOWN else ""
+    return [Note(UNMEASURED, "cannot be read as CPUs: %s%s" % (shown, more))]
+
+
+# --- the answer --------------------------------------------------------------------------------------------
+
+
+def _is_shown(setting: Setting) -> bool:
+    """Not the many queues of devices whose packets stay where they are."""
+    return setting.layer != RPS or bool(setting.cpus) or bool(setting.problem)
+
+
+def _row(setting: Setting, reserved: Reserved | None) -> dict[str, Any]:
+    wanted = None if reserved is None or setting.problem == FIXED else reserved.wanted(setting)
+    return {
+        "layer": setting.layer,
+        "name": setting.name,
+        "path": setting.path,
+        "wanted": None if wanted is None else str(wanted),
+        "found": None if setting.cpus is None else str(setting.cpus),
+        "effective": None if setting.effective is None else str(setting.effective),
+        "problem": setting.problem,
+    }
+
+
+def _systemd(tree: Tree, units: dict[str, Configured | None], affinity: CPUSet | None) -> dict[str, Any]:
+    return {
+        "affinity": None if affinity is None else str(affinity),
+        "manager": _configured(manager_affinity(tree)),
+        "units": {unit: _configured(found) for unit, found in units.items()},
+    }
+
+
+def _configured(found: Configured | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {"cpus": None if found.cpus is None else str(found.cpus), "path": found.path}
+
+
+def _irqbalance(irqbalance: Irqbalance, reserved: Reserved | None) -> dict[str, Any]:
+    return {
+        "file": irqbalance.file,
+        "variable": irqbalance.key,
+        "banned": None if irqbalance.banned is None else str(irqbalance.banned),
+        "wanted": None if reserved is None else str(reserved.online - reserved.kept),
+        "installed": irqbalance.is_installed,
+        "running": irqbalance.is_running,
+    }

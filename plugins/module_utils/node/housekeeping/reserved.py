@@ -1,0 +1,42 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The CPUs for the host where nobody names them: those that the kubelet is configured to reserve."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...cpuset import CPUSet
+from ...host.reading import parsed
+
+if TYPE_CHECKING:
+    from ...kubelet.file.configuration import Configuration
+    from ..node import Node
+
+_RESERVED = ("reservedSystemCPUs",)
+
+
+class Reservation(NamedTuple):
+    """The CPUs for the host, and who says so: "options", or a file of the kubelet's; empty where nobody does."""
+
+    cpus: CPUSet
+    source: str
+
+
+def kubelet_reservation(node: Node, configuration: Configuration) -> Reservation:
+    """The CPUs by name, else those that the static policy takes for the number that is reserved.
+
+    Raises InputError, NodeError, RefusedError for a reservation that cannot be read, or with which no kubelet starts.
+    """
+    text = configuration.values.get(_RESERVED[0])
+    if isinstance(text, str) and text:
+        return Reservation(parsed(text), configuration.origin(_RESERVED) or "")
+    if configuration.values.get("cpuManagerPolicy") != "static":
+        return Reservation(CPUSet(), "")
+    # Imported here: it is much, and a list of CPUs needs none of it.
+    from ..prediction import certain_config, predicted_starts
+
+    config = certain_config(predicted_starts(node, {}, configuration).found)
+    return Reservation(config.reserved, configuration.source)

@@ -1,0 +1,316 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Reads what a plan of the housekeeping is made of, carries a plan out, and does both after a boot."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+
+from ...cgroup.hierarchy import Hierarchy
+from ...cgroup.kubepods import Kubepods
+from ...command import Run, run_command
+from ...cpuset import CPUSet
+from ...errors import PERMISSION, CPUManagerError, InputError, NodeError, Note, RefusedError, noted
+from ...files import remedy_for, remove_file, replace_file
+from ...host.interrupts import read_interrupts
+from ...host.kernel_masks import read_rps, read_watchdog, read_workqueues
+from ...host.layers import INTERRUPTS, RPS, SLICES, WATCHDOG, WORKQUEUES, Setting
+from ...host.slices import read_slices
+from ...tree import Tree
+from ...writable import why_not_writable
+from ..change.journal import SavedFile
+from ..change.saving import save_files
+from .journal import PATH, Journal, Wish, clean_up, read_journal, remove_journal, text_of, write_journal
+from .plan import plan_values
+from .steps import REFUSED_NOTE, Command, File, Found, Link, Plan, Step, Value, Wanted, change_of, cpus_in
+
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+_ONLINE = "/sys/devices/system/cpu/online"
+_DIRECTORY_MODE = 0o755
+
+_GONE = (errno.ENOENT, errno.ENODEV, errno.ENOTDIR)
+# With these the kernel refuses a value, as that of an interrupt which it manages itself; all else can still be done.
+_REFUSALS = (
+    *(errno.EIO, errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSPC, errno.EBUSY),
+    *(errno.EOPNOTSUPP, errno.ERANGE, errno.E2BIG),
+)
+_NOT_TAKEN = "not taken"
+
+
+class Answer(NamedTuple):
+    """What was done, or in check mode would be. steps: those that changed something. needs: what is left to others."""
+
+    steps: Sequence[Step]
+    changed: bool
+    notes: Sequence[str]
+    needs: Sequence[tuple[str, ...]]
+    commands: Sequence[tuple[str, ...]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as the module returns it."""
+        changes = [change_of(step) for step in self.steps]
+        return {
+            "changes": [change for change in changes if change is not None],
+            "commands": [list(words) for words in self.commands],
+            **noted(self.notes),
+        }
+
+
+def after_boot(tree: Tree) -> Answer | None:
+    """Bring the kernel's values back to what the journal wishes; None where there is none. Raises NodeError."""
+    journal = read_journal(tree)
+    if journal is None:
+        return None
+    plan = plan_values(read(tree, journal.wish, journal), journal)
+    return carry_out(tree, plan, runs=False, act=True, run=run_command)
+
+
+# --- reading --------------------------------------------------------------------------------------------------
+
+
+def read_settings(tree: Tree, layers: Iterable[str], cgroup_root: str = "") -> list[Setting]:
+    """The settings of these layers."""
+    chosen = set(layers)
+    found: list[Setting] = []
+    for layer, read in (
+        (INTERRUPTS, read_interrupts),
+        (WORKQUEUES, read_workqueues),
+        (RPS, read_rps),
+        (WATCHDOG, read_watchdog),
+    ):
+        if layer in chosen:
+            found += read(tree)
+    if SLICES in chosen:
+        with suppress(NodeError):  # no cgroups with cpusets
+            hierarchy = Hierarchy(tree)
+            found += read_slices(tree, hierarchy, Kubepods(hierarchy, cgroup_root).roots)
+    return found
+
+
+def online_cpus(tree: Tree) -> CPUSet:
+    """The CPUs of a node that are online. Raises NodeError."""
+    try:
+        text = tree.read_value(_ONLINE)
+        online = CPUSet.parse(text or "")
+    except InputError as error:
+        raise tree.damaged(_ONLINE, str(error)) from error
+    if not online:
+        raise NodeError("does not say which CPUs are online", where=tree.path(_ONLINE))
+    return online
+
+
+def read(tree: Tree, wish: Wish, journal: Journal | None) -> Found:
+    """What a plan is made of, without the files that may be written. Raises NodeError."""
+    values = {} if journal is None else journal.values
+    layers = {*wish.layers, *(saved.layer for saved in values.values())}
+    settings = read_settings(tree, layers, wish.cgroup_root)
+    texts: dict[str, str | None] = {setting.path: setting.text for setting in settings if not setting.problem}
+    for path in values:
+        if path not in texts:
+            texts[path] = _text(tree, path)
+    no_file = frozenset(
+        setting.path
+        for setting in settings
+        if setting.layer == SLICES and not setting.text and not tree.exists(setting.path)
+    )
+    for path in no_file:
+        texts[path] = None
+    boot_id = tree.read_value(_BOOT_ID) or ""
+    return Found(settings, online_cpus(tree), boot_id, texts, {}, {}, (), no_file)
+
+
+def _text(tree: Tree, path: str) -> str | None:
+    try:
+        return tree.read_value(path)
+    except (NodeError, RefusedError):
+        return None
+
+
+def with_files(tree: Tree, found: Found, wanted: Wanted, journal: Journal | None) -> Found:
+    """The same with these. Raises NodeError for one that cannot be read."""
+    kept = {} if journal is None else journal.files
+    links = {} if journal is None else journal.links
+    paths = dict.fromkeys([*(file.path for file in wanted.files), *kept])
+    files: dict[str, SavedFile] = save_files(tree, list(paths))
+    targets = {path: _target(tree, path) for path in dict.fromkeys([*wanted.links, *links])}
+    missing: list[str] = []
+    for path in [*(file.path for file in wanted.files), *wanted.links]:
+        above = []
+        directory = os.path.dirname(path)
+        while directory != "/" and not tree.exists(directory):
+            above.append(directory)
+            directory = os.path.dirname(directory)
+        missing += reversed(above)
+    return found._replace(files=files, links=targets, missing=list(dict.fromkeys(missing)))
+
+
+def _target(tree: Tree, path: str) -> str | None:
+    """Where a link leads to; empty for what is no link."""
+    here = os.path.join(tree.path(os.path.dirname(path)), os.path.basename(path))
+    try:
+        return os.readlink(here)
+    except OSError as error:
+        return None if error.errno in _GONE else ""
+
+
+# --- acting ---------------------------------------------------------------------------------------------------
+
+
+def carry_out(tree: Tree, plan: Plan, runs: bool, act: bool, run: Run) -> Answer:
+    """Carry a plan out, where it is to be, and say what came of it."""
+    needs = () if runs else plan.commands
+    done = [step for step in plan.steps if not (isinstance(step, Value) and step.was_refused)]
+    if plan.changed:
+        _check_writable(tree, plan)
+    if not act:
+        return Answer(done, plan.changed, plan.notes, needs, plan.commands)
+    clean_up(tree, [PATH])
+    if plan.journal is not None:
+        before = read_journal(tree)
+        if before is not None and not before.is_done:
+            clean_up(tree, before.files)
+        write_journal(tree, plan.journal)
+    refused = {} if plan.journal is None else dict(plan.journal.refused)
+    now_refused: dict[str, list[str]] = {}
+    done = []
+    for step in plan.steps:
+        if isinstance(step, Value):
+            problem = _set_value(tree, step)
+            if problem:
+                refused[step.path] = problem
+                now_refused.setdefault(problem, []).append(step.name)
+            elif problem is None:
+                refused.pop(step.path, None)
+                done.append(step)
+        else:
+            _do(tree, step, run)
+            done.append(step)
+    for directory in reversed(plan.directories):
+        with suppress(OSError):
+            os.rmdir(tree.path(directory))
+    if plan.changed or done:
+        _end(tree, plan.final, refused)
+    notes = [*plan.notes, *_refused_notes(now_refused, plan.final is None)]
+    return Answer(done, bool(done) or (plan.changed and not now_refused), notes, needs, plan.commands)
+
+
+def _do(tree: Tree, step: File | Link | Command, run: Run) -> None:
+    if isinstance(step, File):
+        _write_file(tree, step)
+    elif isinstance(step, Link):
+        _write_link(tree, step)
+    else:
+        run(step.words)
+
+
+def _end(tree: Tree, final: Journal | None, refused: Mapping[str, str]) -> None:
+    if final is None:
+        remove_journal(tree)
+    else:
+        write_journal(tree, final._replace(refused=dict(refused)))
+
+
+def _refused_notes(names: Mapping[str, Sequence[str]], is_end: bool) -> list[str]:
+    what = "the kernel refuses to put back %s (%s), which stays so until the next boot"
+    if not is_end:
+        what = "the kernel refuses to move %s (%s); it is tried again at each run"
+    return [Note(REFUSED_NOTE, what % (", ".join(of), name)) for name, of in names.items()]
+
+
+def _check_writable(tree: Tree, plan: Plan) -> None:
+    """Raises what would keep the plan from being carried out, before anything is written."""
+    sizes = [len(text_of(journal)) for journal in (plan.journal, plan.final) if journal is not None]
+    errors = [why_not_writable(tree.path(PATH), sizes)]
+    for step in plan.steps:
+        if isinstance(step, File):
+            contents = [step.before if step.backup else None, step.after]
+            lengths = [len(content) for content in contents if content is not None]
+            errors.append(why_not_writable(tree.path(step.path), lengths))
+        elif isinstance(step, Link):
+            errors.append(why_not_writable(os.path.join(_directory_of(tree, step.path), "kubenode")))
+        elif isinstance(step, Value):
+            errors.append(_why_not_value(tree, step))
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def _why_not_value(tree: Tree, step: Value) -> CPUManagerError | None:
+    here = tree.path(step.path)
+    if not os.path.exists(here) or os.access(here, os.W_OK):
+        return None
+    if os.geteuid():
+        return NodeError("cannot be written", where=here, remedy="write it as root (become: true)", kind=PERMISSION)
+    return NodeError("cannot be written: it is mounted read-only; nothing was written", where=here)
+
+
+def _set_value(tree: Tree, step: Value) -> str | None:
+    """Write a file of the kernel; give None when it has taken it, why not, or "" where it is gone. Raises NodeError."""
+    here = tree.path(step.path)
+    try:
+        descriptor = os.open(here, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno in _GONE:
+            return ""
+        return _refusal(here, error)
+    try:
+        # The kernel does not see a write of nothing.
+        length = os.write(descriptor, b"%s\n" % step.after.encode("ascii"))
+        if not tree.live:
+            os.ftruncate(descriptor, length)
+    except OSError as error:
+        return "" if error.errno in _GONE else _refusal(here, error)
+    finally:
+        os.close(descriptor)
+    now = _text(tree, step.path)
+    if now is None or now == step.after:
+        return None
+    # It may leave CPUs out, or write them in another way.
+    has, wanted = cpus_in(now, step.form), cpus_in(step.after, step.form)
+    return None if has == wanted or (has and wanted and has <= wanted) else _NOT_TAKEN
+
+
+def _refusal(here: str, error: OSError) -> str:
+    if error.errno in _REFUSALS:
+        return errno.errorcode[error.errno or 0]
+    raise NodeError("cannot be written: %s" % error.strerror, where=here, remedy=remedy_for(error)) from error
+
+
+def _directory_of(tree: Tree, path: str) -> str:
+    return tree.path(os.path.dirname(path))
+
+
+def _write_file(tree: Tree, step: File) -> None:
+    here = tree.path(step.path)
+    if step.after is None:
+        if step.before is not None:
+            remove_file(here, step.before, backup=False)
+        return
+    _make_directory(os.path.dirname(here))
+    replace_file(here, step.after, step.mode, step.before, step.backup, step.keep_mode, step.owner)
+
+
+def _make_directory(directory: str) -> None:
+    try:
+        os.makedirs(directory, _DIRECTORY_MODE, exist_ok=True)
+    except OSError as error:
+        raise NodeError("cannot be made: %s" % error.strerror, where=directory, remedy=remedy_for(error)) from error
+
+
+def _write_link(tree: Tree, step: Link) -> None:
+    directory = _directory_of(tree, step.path)
+    here = os.path.join(directory, os.path.basename(step.path))
+    try:
+        if step.is_made:
+            _make_directory(directory)
+            os.symlink(step.target, here)
+        else:
+            os.unlink(here)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.ENOENT):
+            raise NodeError("cannot be written: %s" % error.strerror, where=here, remedy=remedy_for(error)) from error

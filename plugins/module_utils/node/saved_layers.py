@@ -1,0 +1,121 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Saves the layers of a host: what housekeeping_info reads of them, and no more.
+
+Not what starts the kernel, nor what container runtimes are configured to: those files may hold secrets.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Callable, Sequence
+
+from ..cgroup.hierarchy import ROOT, Hierarchy
+from ..errors import CPUManagerError
+from ..host.environment import parse_lines
+from ..host.interrupts import read_interrupts
+from ..host.irqbalance import BANNED_LIST, BANNED_MASK, MARKS, PROGRAMS, SERVICE, variable_files
+from ..host.kernel_line import NAMES, parse_line
+from ..host.kernel_masks import read_rps, read_watchdog, read_workqueues
+from ..host.slices import UNITS
+from ..host.units import MANAGER_SECTION, manager_paths, section_of, settings_in, unit_paths
+from .collector import Collector
+
+_EFFECTIVE = "/effective_affinity_list"
+_REQUESTED = "/sys/devices/virtual/workqueue/cpumask_requested"
+
+
+def save_layers(collector: Collector) -> None:
+    """Save the settings of the running kernel, and what systemd and irqbalance are configured to."""
+    tree = collector.tree
+    for setting in (*read_interrupts(tree), *read_workqueues(tree), *read_rps(tree), *read_watchdog(tree)):
+        collector.file(setting.path)
+        if setting.path.startswith("/proc/irq/"):
+            collector.file(setting.path.rpartition("/")[0] + _EFFECTIVE)
+    collector.file(_REQUESTED)
+    collector.file("/sys/devices/system/cpu/possible")
+    _reduced(collector, "/proc/interrupts", _names_of_interrupts)
+    _reduced(collector, "/proc/cmdline", _arguments_about_cpus)
+    _reduced(collector, "/proc/1/status", _affinity)
+    _save_systemd(collector)
+    _save_irqbalance(collector)
+
+
+def _save_systemd(collector: Collector) -> None:
+    for path in manager_paths(collector.tree):
+        _reduced(collector, path, _settings(MANAGER_SECTION, ("CPUAffinity",)))
+    units: Sequence[str] = ()
+    with suppress(CPUManagerError):
+        hierarchy = Hierarchy(collector.tree)
+        units = hierarchy.children(ROOT) if hierarchy.version == 2 else ()
+        collector.file("%s/cpuset.cpus.isolated" % hierarchy.mount)
+    for unit in units:
+        if unit.endswith(UNITS):
+            for path in unit_paths(collector.tree, unit):
+                _reduced(collector, path, _settings(section_of(unit), ("AllowedCPUs",)))
+
+
+def _save_irqbalance(collector: Collector) -> None:
+    for path in PROGRAMS:
+        _reduced(collector, path, _variables_of_program)
+    for path in unit_paths(collector.tree, SERVICE):
+        _reduced(collector, path, _settings(section_of(SERVICE), ("EnvironmentFile",)))
+    for path in variable_files(collector.tree):
+        _reduced(collector, path, _banned)
+    for path in MARKS:
+        collector.mark(path)
+
+
+def _reduced(collector: Collector, path: str, change: Callable[[bytes], bytes]) -> None:
+    """Save what is read of a file. What is left out of it is no secret that anybody would miss."""
+    collector.file(path, change)
+    collector.redacted.discard(path)
+
+
+def _names_of_interrupts(content: bytes) -> bytes:
+    """The numbers and handlers, without the counts."""
+    first, *lines = content.splitlines() or [b""]
+    found = [first.split(None, 1)[0] if first.split() else b""]
+    for line in lines:
+        number, _colon, rest = line.partition(b":")
+        if number.strip().isdigit():
+            found.append(number + b":  " + rest.rpartition(b"  ")[2])
+    return b"\n".join(found) + b"\n"
+
+
+def _arguments_about_cpus(content: bytes) -> bytes:
+    words = [word for word in parse_line(content.decode("utf-8", "replace")) if word.key in NAMES]
+    text = " ".join(word.name if word.value is None else "%s=%s" % word for word in words)
+    return text.encode("utf-8") + b"\n"
+
+
+def _affinity(content: bytes) -> bytes:
+    return b"".join(line for line in content.splitlines(True) if line.startswith(b"Cpus_allowed_list:"))
+
+
+def _settings(section: str, names: Sequence[str]) -> Callable[[bytes], bytes]:
+    def change(content: bytes) -> bytes:
+        text = content.decode("utf-8", "surrogateescape")
+        lines = ["%s=%s" % (name, value) for name, value in settings_in(text, section) if name in names]
+        return "\n".join([section, *lines, ""]).encode("utf-8", "surrogateescape") if lines else b""
+
+    return change
+
+
+def _variables_of_program(content: bytes) -> bytes:
+    names = (name.encode("ascii") for name in (BANNED_LIST, BANNED_MASK))
+    return b"\n".join(name for name in names if name in content)
+
+
+def _banned(content: bytes) -> bytes:
+    found = parse_lines(content.decode("latin-1")).assignments
+    lines = [
+        '%s="%s"\n' % (line.name, _quoted(line.value)) for line in found if line.name in (BANNED_LIST, BANNED_MASK)
+    ]
+    return "".join(lines).encode("latin-1")
+
+
+def _quoted(value: str) -> str:
+    return "".join("\\" + sign if sign in '"\\`$' else sign for sign in value)

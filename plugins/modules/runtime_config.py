@@ -1,0 +1,176 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: runtime_config
+short_description: Turn NRI and CDI on in the container runtime's configuration
+version_added: 0.1.0
+author:
+  - the kubenode.cpu_manager developers (@kubenode)
+description:
+  - A DRA driver for CPUs marks the containers with a claim through CDI, and gives containers their CPUs through NRI.
+    Both are on in containerd from 2.0 and in CRI-O from 1.30, unless the configuration says otherwise.
+  - Where one is off, the smallest file of its own turns it on, C(99-kubenode-cpu-manager), in C(/etc/crio/crio.conf.d)
+    or in a directory that containerd's file imports; for k3s and RKE2 it is a template. Where that would not count, as
+    containerd 1.x replaces a table by that of an imported file, a marked block is written into the file that has the
+    table. Whether that helps is determined before anything is written. Where nothing does, the module fails with the
+    lines to add by hand.
+  - Nothing is restarted.
+extends_documentation_fragment:
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.attributes.change
+options:
+  state:
+    description:
+      - V(present) turns on what is wanted.
+      - V(absent) takes away what this module has written. Each file is then as it was before, to the byte.
+    type: str
+    choices: [present, absent]
+    default: present
+  nri:
+    description:
+      - Whether NRI is wanted, also for plugins that connect from outside, as the driver does.
+    type: bool
+    default: true
+  cdi:
+    description:
+      - Whether CDI is wanted.
+    type: bool
+    default: true
+  runtime_version:
+    description:
+      - The version of the container runtime, such as V(1.7.22), by which it is judged what is on by default.
+      - By default what its program says on a live node. Where it is not known, only what the configuration says counts.
+    type: str
+seealso:
+  - module: kubenode.cpu_manager.dra_info
+"""
+
+EXAMPLES = r"""
+- name: Turn on NRI and CDI
+  kubenode.cpu_manager.runtime_config:
+  register: runtime
+
+- name: Restart the container runtime
+  ansible.builtin.service:
+    name: "{{ runtime.service }}"
+    state: restarted
+  when: runtime.restart and runtime.service
+"""
+
+RETURN = r"""
+node:
+  description: The name of the node, from C(/etc/hostname).
+  returned: always
+  type: str
+  sample: worker-3
+kind:
+  description: C(containerd) or C(CRI-O).
+  returned: success
+  type: str
+  sample: containerd
+version:
+  description: Its version. Empty where it is not known.
+  returned: success
+  type: str
+  sample: "1.7"
+service:
+  description: The service that runs it. Empty where that is the one that runs the kubelet.
+  returned: success
+  type: str
+  sample: containerd
+files:
+  description: The files that were changed, made or removed, as paths on the node.
+  returned: success
+  type: list
+  elements: str
+  sample: [/etc/containerd/conf.d/99-kubenode-cpu-manager.toml]
+restart:
+  description: Whether the runtime has to be restarted for it.
+  returned: success
+  type: bool
+  sample: true
+found:
+  description: What the configuration said before.
+  returned: success
+  type: dict
+  contains:
+    nri:
+      description: Whether NRI is on.
+      type: bool
+      sample: false
+    nri_source:
+      description: The file that says so. Empty where it is the default.
+      type: str
+      sample: /etc/containerd/config.toml
+    cdi:
+      description: Whether CDI is on.
+      type: bool
+      sample: false
+    cdi_source:
+      description: The file that says so. Empty where it is the default.
+      type: str
+      sample: ""
+    nri_socket:
+      description: Where NRI plugins connect.
+      type: str
+      sample: /var/run/nri/nri.sock
+    cdi_spec_dirs:
+      description: Where CDI looks for files.
+      type: list
+      elements: str
+      sample: [/etc/cdi, /var/run/cdi]
+"""
+
+from typing import Any, Mapping
+
+from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.file_changes import FileChange, check_changes, make_changes
+from ..module_utils.kubelet_module import KUBELET, node_of
+from ..module_utils.node.runtime import ABSENT, PRESENT, Wanted, plan_runtime
+from ..module_utils.tree import Tree
+
+MODE = 0o644
+
+
+def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+    wanted = Wanted(parameters["state"], parameters["nri"], parameters["cdi"], parameters["runtime_version"])
+    plan = plan_runtime(node_of(tree, parameters), wanted)
+    changes = [FileChange(tree.path(path), tree.content(path), new, MODE) for path, new in plan.contents.items()]
+    # No backups: CRI-O reads every file of its directory, and the blocks say what was there.
+    check_changes(changes, backup=False, keep=0)
+    if not check_mode:
+        make_changes(changes, backup=False, keep=0)
+    diff = [difference(change.path, _text(change.before), _text(change.after)) for change in changes]
+    return Outcome({**plan.to_dict(), "restart": bool(changes)}, bool(changes), diff)
+
+
+def _text(content: bytes | None) -> str:
+    return (content or b"").decode("utf-8", "replace")
+
+
+def main() -> None:
+    run(
+        work,
+        KUBELET,
+        Arguments(
+            {
+                "state": {"type": "str", "choices": [PRESENT, ABSENT], "default": PRESENT},
+                "nri": {"type": "bool", "default": True},
+                "cdi": {"type": "bool", "default": True},
+                "runtime_version": {"type": "str"},
+            }
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A housekeeping is killed before each of its writes: the next run finishes it, or takes it back to the byte."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.kernel_line import wanted_arguments
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import bring
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.at_boot import AtBoot
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import PATH, Wish
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.housekept import write_node
+
+from .child import Child
+from .counting import Count
+
+# What leaves its mark on a disk or in the kernel, which takes a write of a file of its own as a whole.
+WRITES = ("link", "mkdir", "rename", "rmdir", "symlink", "unlink", "write", "replace")
+LAYERS = ("interrupts", "workqueues", "rps", "slices", "irqbalance", "watchdog", "manager", "kernel_line")
+MANY = 1000
+
+Work = Callable[[Path], Any]
+
+
+def bring_it(root: Path, reserved: str = "0-1", layers: tuple[str, ...] = LAYERS) -> Any:
+    cpus = CPUSet.parse(reserved)
+    arguments = wanted_arguments(cpus, CPUSet.parse("0-15")) if "kernel_line" in layers else None
+    extras = Extras(arguments, AtBoot(b"program of " + reserved.encode(), "/usr/bin/python3"))
+    return bring.present(Tree(str(root)), Wish(cpus, layers), extras, act=True)
+
+
+def take_back(root: Path) -> Any:
+    return bring.absent(Tree(str(root)), act=True)
+
+
+def contents(root: Path, with_journal: bool = True) -> dict[str, tuple[int, bytes]]:
+    """Every path with its mode and content. What is there of a journal that was never needed is left out."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        name = str(path.relative_to(root))
+        content = os.readlink(path).encode() if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+        found[name] = (path.lstat().st_mode, content)
+    return {name: entry for name, entry in found.items() if with_journal or name != PATH[1:]}
+
+
+def deadly(work: Work, root: Path, number: int) -> None:
+    """Do the work, and die before the write of this number."""
+    left = number
+
+    def killing(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*arguments, **options)
+
+        return call
+
+    # The process ends with the work.
+    for name in WRITES:
+        setattr(os, name, killing(getattr(os, name)))
+    work(root)
+
+
+def killed_at_each_write(start: Path, work: Work, rest: Callable[[Path, int], None]) -> int:
+    """How often it was killed; after each time, `rest` is done with what was left."""
+    root = start.parent / "killed"
+    for number in range(1, MANY):
+        shutil.rmtree(root, ignore_errors=True)
+        shutil.copytree(start, root, symlinks=True)
+        child = Child(partial(deadly, work, root, number))
+        if not child.wait():
+            child.answer()
+            return number - 1
+        rest(root, number)
+    raise AssertionError("it does not end")
+
+
+@pytest.fixture
+def untouched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    # Nobody takes the power away, and a disk takes its time.
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+    return write_node(tmp_path / "untouched")
+
+
+def copied(root: Path, name: str) -> Path:
+    target = root.parent / name
+    shutil.copytree(root, target, symlinks=True)
+    return target
+
+
+def test_killed_while_it_is_brought(untouched: Path, count: Count) -> None:
+    before = contents(untouched)
+    whole = copied(untouched, "whole")
+    assert bring_it(whole).changed
+    wanted = contents(whole)
+
+    def rest(root: Path, number: int) -> None:
+        back = copied(root, "back")
+        take_back(back)
+        assert contents(back) == before, number
+        shutil.rmtree(back)
+        bring_it(root)
+        assert contents(root) == wanted, number
+        assert not bring_it(root).changed
+        take_back(root)
+        assert contents(root) == before, number
+
+    kills = killed_at_each_write(untouched, bring_it, rest)
+    assert kills > 40
+    count("kills", kills)
+
+
+def test_killed_while_it_is_taken_back(untouched: Path, count: Count) -> None:
+    before = contents(untouched)
+    whole = copied(untouched, "whole")
+    bring_it(whole)
+    wanted = contents(whole)
+
+    def rest(root: Path, number: int) -> None:
+        again = copied(root, "again")
+        take_back(root)
+        assert contents(root) == before, number
+        assert not take_back(root).changed
+        bring_it(again)
+        assert contents(again) == wanted, number
+        take_back(again)
+        assert contents(again) == before, number
+        shutil.rmtree(again)
+
+    kills = killed_at_each_write(whole, take_back, rest)
+    assert kills > 25
+    count("kills", kills)
+
+
+def test_killed_while_the_wish_changes(untouched: Path, count: Count) -> None:
+    """Other CPUs, and fewer layers."""
+    before = contents(untouched)
+    whole = copied(untouched, "whole")
+    bring_it(whole)
+    changed = copied(whole, "changed")
+    change = partial(bring_it, reserved="0,2-3", layers=("interrupts", "rps", "slices", "irqbalance"))
+    change(changed)
+    wanted = contents(changed)
+
+    def rest(root: Path, number: int) -> None:
+        back = copied(root, "back")
+        take_back(back)
+        assert contents(back) == before, number
+        shutil.rmtree(back)
+        change(root)
+        assert contents(root) == wanted, number
+
+    kills = killed_at_each_write(whole, change, rest)
+    assert kills > 40
+    count("kills", kills)

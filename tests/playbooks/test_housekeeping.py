@@ -1,0 +1,149 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The role and the playbook housekeeping on saved nodes: brought, again, and taken back to the byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.kubenode.cpu_manager.tests.machines import housekept
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
+
+from .conftest import Run, ansible_playbook, fingerprint, play, task
+
+PLAYBOOK = "kubenode.cpu_manager.housekeeping"
+# One that the service sees, which the tests' own need not be.
+PYTHON = "/usr/bin/python3"
+CONFIGURATION = """\
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cpuManagerPolicy: static
+reservedSystemCPUs: "0-1"
+"""
+
+
+def node(root: Path) -> Path:
+    write_machine(root, "1s4c2t")
+    housekept.write_node(root)
+    (root / "etc/hostname").write_text("worker\n")
+    (root / "var/lib/kubelet").mkdir(parents=True)
+    (root / "var/lib/kubelet/config.yaml").write_text(CONFIGURATION)
+    return root
+
+
+def variables(root: Path, **more: Any) -> dict[str, Any]:
+    return {"housekeeping_node_root": str(root), "housekeeping_interpreter": PYTHON, **more}
+
+
+def answer(run: Run, host: str) -> Any:
+    """What the module answered."""
+    (found,) = (result for result in run.results[host] if "changes" in result)
+    return found
+
+
+def held(root: Path, path: str) -> str:
+    return (root / path).read_text().strip()
+
+
+def test_the_playbook(tmp_path: Path) -> None:
+    nodes = tmp_path / "nodes"
+    roots = {name: node(nodes / name) for name in ("kubelet", "given", "planned")}
+    hosts = {
+        "kubelet": variables(roots["kubelet"], housekeeping_kernel_arguments=True),
+        "given": variables(roots["given"], housekeeping_reserved_system_cpus="0,4", kubelet_reserved_system_cpus="2"),
+        "planned": variables(
+            roots["planned"],
+            kubelet_reservation={"count": 2},
+            housekeeping_layers=["interrupts", "watchdog"],
+            housekeeping_persistent=False,
+        ),
+    }
+    before = fingerprint(nodes)
+    check = ansible_playbook(tmp_path / "check", PLAYBOOK, hosts, "--check", "--diff")
+    assert check.status == 0, check.account()
+    assert fingerprint(nodes) == before
+    assert "+AllowedCPUs=0-1" in check.output
+    assert "+24 eth0-0: 0-1" in check.output
+
+    run = ansible_playbook(tmp_path / "run", PLAYBOOK, hosts, "--diff")
+    assert run.status == 0, run.account()
+    after = fingerprint(nodes)
+    for name in hosts:
+        assert answer(run, name)["changes"] == answer(check, name)["changes"]
+        assert answer(run, name)["changed"]
+    wanted = {"kubelet": "0-1", "given": "0,4", "planned": "0-1"}
+    assert {name: answer(run, name)["reserved"] for name in hosts} == {**wanted, "planned": "0,4"}
+    kubelet, planned = roots["kubelet"], roots["planned"]
+    assert held(kubelet, "proc/irq/24/smp_affinity_list") == "0-1"
+    assert held(kubelet, "sys/fs/cgroup/system.slice/cpuset.cpus") == "0-1"
+    assert held(kubelet, "sys/fs/cgroup/kubepods.slice/cpuset.cpus") == ""
+    assert held(kubelet, "etc/default/irqbalance").endswith("IRQBALANCE_BANNED_CPULIST=2-15")
+    assert "rcu_nocbs=2-15" in "".join(path.read_text() for path in (kubelet / "etc/default").rglob("*grub*/*.cfg"))
+    assert held(planned, "proc/sys/kernel/watchdog_cpumask") == "0,4"
+    assert held(planned, "sys/devices/virtual/workqueue/cpumask") == "ff"
+    needs = answer(run, "kubelet")["needs"]
+    assert needs["daemon_reload"]
+    assert needs["restart_irqbalance"]
+    assert len(needs["update_loader"]) == 1
+    assert "rcu_nocbs=2-15 counts from the next boot on" in needs["reboot"]
+    assert answer(run, "given")["needs"]["reboot"] == []
+    assert any("eth0-1" in note for note in answer(run, "given")["notes"])
+
+    # A node that needs nothing takes one call of a module.
+    again = ansible_playbook(tmp_path / "again", PLAYBOOK, hosts)
+    assert again.status == 0, again.account()
+    assert fingerprint(nodes) == after
+    assert "changed=0" in again.output
+    assert "changed=1" not in again.output
+    for name in hosts:
+        names = [result["task"].partition(" : ")[2] for result in again.results[name]]
+        assert [name for name in names if not name.startswith("Validating")] == [
+            "Bring the host's own work to its CPUs",
+            "Tell what is left to do",
+        ]
+
+    back = ansible_playbook(
+        tmp_path / "back", PLAYBOOK, {name: {**given, "housekeeping_state": "absent"} for name, given in hosts.items()}
+    )
+    assert back.status == 0, back.account()
+    assert fingerprint(nodes) == before
+    gone = ansible_playbook(
+        tmp_path / "gone", PLAYBOOK, {name: {**given, "housekeeping_state": "absent"} for name, given in hosts.items()}
+    )
+    assert "changed=1" not in gone.output, gone.account()
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    root = node(tmp_path / "node")
+    wrong: dict[str, dict[str, Any]] = {
+        "leave none for pods": {"reserved_system_cpus": "0-7"},
+        "none is online": {"reserved_system_cpus": "9"},
+        "isolcpus=domain": {"kernel_isolation": ["domain"]},
+        "the service does not see what is in /tmp": {"interpreter": "/tmp/python"},
+        "there is no owner me": {"allow_owners": ["me"]},
+    }
+    before = fingerprint(root)
+    tasks = [
+        {**task("housekeeping", root="{{ root }}", **{"interpreter": PYTHON, **given}), "ignore_errors": True}
+        for given in wrong.values()
+    ]
+    run = ansible_playbook(tmp_path / "run", play(*tasks), {"node": {"root": str(root)}})
+    assert len(run.results["node"]) == len(wrong)
+    for message, result in zip(wrong, run.results["node"]):
+        assert message in result["msg"]
+    assert fingerprint(root) == before
+
+
+def test_without_a_reservation(tmp_path: Path) -> None:
+    root = node(tmp_path / "node")
+    file = root / "var/lib/kubelet/config.yaml"
+    file.write_text(CONFIGURATION.replace('reservedSystemCPUs: "0-1"\n', "").replace("static", "none"))
+    before = fingerprint(root)
+    run = ansible_playbook(tmp_path / "run", PLAYBOOK, {"node": variables(root)})
+    assert run.status != 0
+    assert "reserves no CPUs" in run.last("node")["msg"]
+    assert "housekeeping_reserved_system_cpus" in run.last("node")["msg"]
+    assert fingerprint(root) == before

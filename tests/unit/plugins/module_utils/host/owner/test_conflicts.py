@@ -1,0 +1,143 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tests of plugins/module_utils/host/conflicts.py."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.conflicts import (
+    OTHER_OWNER,
+    PAIRS,
+    Pair,
+    contradictions,
+    refusals,
+    refuse,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.owners import (
+    BALLOONS,
+    CRIO_INTERRUPTS,
+    CRIO_SHARED,
+    DRA_CPU,
+    HOUSEKEEPING,
+    IRQBALANCE,
+    KUBELET_STATIC,
+    NAMES,
+    RECONCILE,
+    TOPOLOGY_AWARE,
+    TUNED,
+    Owner,
+)
+
+OWNERS = {id_: Owner(id_, name, ("/evidence/of/" + id_,), True) for id_, name in NAMES.items()}
+
+# What works together by design.
+FRIENDS = [
+    (KUBELET_STATIC, RECONCILE),
+    (KUBELET_STATIC, HOUSEKEEPING),
+    (KUBELET_STATIC, TUNED),
+    (KUBELET_STATIC, CRIO_INTERRUPTS),
+    (KUBELET_STATIC, CRIO_SHARED),
+    (KUBELET_STATIC, IRQBALANCE),
+    (HOUSEKEEPING, IRQBALANCE),
+    (HOUSEKEEPING, RECONCILE),
+    (HOUSEKEEPING, DRA_CPU),
+    (CRIO_INTERRUPTS, IRQBALANCE),
+    (TUNED, IRQBALANCE),
+]
+
+
+def ids_of(pair: Pair) -> str:
+    return "%s-%s" % (pair.first, pair.second)
+
+
+def test_each_pair_is_there_once() -> None:
+    sets = [frozenset((pair.first, pair.second)) for pair in PAIRS]
+    assert len(sets) == len(set(sets)) == 24
+    assert all(len(pair) == 2 and pair <= set(NAMES) for pair in sets)
+    assert not set(map(frozenset, FRIENDS)) & set(sets)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=ids_of)
+def test_a_pair_is_found(pair: Pair) -> None:
+    (found,) = contradictions([OWNERS[pair.first], OWNERS[pair.second]])
+    assert (found.first.id, found.second.id) == (pair.first, pair.second)
+    for part in (NAMES[pair.first], NAMES[pair.second], "/evidence/of/" + pair.first, "/evidence/of/" + pair.second):
+        assert part in found.text()
+    assert found.to_dict() == {
+        "first": pair.first,
+        "second": pair.second,
+        "reason": pair.reason,
+        "remedy": pair.remedy,
+    }
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=ids_of)
+def test_a_pair_is_refused_by_name(pair: Pair) -> None:
+    for wanted, found in permutations((pair.first, pair.second)):
+        with pytest.raises(RefusedError) as refused:
+            refuse([OWNERS[found]], wanted)
+        message = str(refused.value)
+        assert refused.value.kind == OTHER_OWNER
+        for part in (NAMES[wanted], NAMES[found], "/evidence/of/" + found, pair.reason, pair.remedy, "allow_owners"):
+            assert part in message
+
+
+@pytest.mark.parametrize(("first", "second"), FRIENDS)
+def test_friends(first: str, second: str) -> None:
+    assert contradictions([OWNERS[first], OWNERS[second]]) == []
+    refuse([OWNERS[first]], second)
+    refuse([OWNERS[second]], first)
+
+
+@given(st.lists(st.sampled_from(sorted(NAMES)), unique=True), st.sampled_from(sorted(NAMES)))
+def test_refusals_and_contradictions_agree(found: list[str], wanted: str) -> None:
+    owners = [OWNERS[id_] for id_ in found if id_ != wanted]
+    with_wanted = [
+        contradiction
+        for contradiction in contradictions([*owners, OWNERS[wanted]])
+        if wanted in (contradiction.first.id, contradiction.second.id)
+    ]
+    assert len(refusals(owners, wanted)) == len(with_wanted)
+    assert refusals(owners, wanted, found) == []
+
+
+@given(st.lists(st.sampled_from(sorted(NAMES)), unique=True))
+def test_the_order_of_owners_says_nothing(found: list[str]) -> None:
+    def pairs(owners: list[str]) -> set[frozenset[str]]:
+        return {frozenset((row.first.id, row.second.id)) for row in contradictions([OWNERS[id_] for id_ in owners])}
+
+    assert pairs(found) == pairs(found[::-1])
+    table = {frozenset((pair.first, pair.second)) for pair in PAIRS}
+    assert pairs(found) == {frozenset(pair) for pair in combinations(found, 2)} & table
+
+
+def test_what_is_left_over_is_not_in_the_way() -> None:
+    left = OWNERS[BALLOONS]._replace(is_active=False)
+    assert contradictions([OWNERS[KUBELET_STATIC], left]) == []
+    refuse([left], KUBELET_STATIC)
+
+
+def test_all_that_is_in_the_way_is_said() -> None:
+    owners = [OWNERS[DRA_CPU], OWNERS[BALLOONS], OWNERS[TUNED]]
+    with pytest.raises(RefusedError) as refused:
+        refuse(owners, KUBELET_STATIC)
+    assert NAMES[DRA_CPU] in str(refused.value)
+    assert NAMES[BALLOONS] in str(refused.value)
+    assert NAMES[TUNED] not in str(refused.value)
+    with pytest.raises(RefusedError, match=NAMES[BALLOONS]):
+        refuse(owners, KUBELET_STATIC, [DRA_CPU])
+    refuse(owners, KUBELET_STATIC, [DRA_CPU, BALLOONS])
+
+
+@pytest.mark.parametrize("owners", [[], [OWNERS[TOPOLOGY_AWARE]]])
+def test_an_id_that_there_is_not(owners: list[Owner]) -> None:
+    with pytest.raises(InputError, match="there is no owner tunde; these are: kubelet-static, dra-driver-cpu"):
+        refuse(owners, KUBELET_STATIC, ["tunde"])

@@ -1,0 +1,432 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A saved node with every layer is brought in line, again, with other wishes, and back to the byte."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Sequence
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.kernel_line import wanted_arguments
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import bring, program, run
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.at_boot import AtBoot
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import (
+    PATH,
+    Wish,
+    read_journal,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.shown import differences, needs_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.steps import (
+    RESTART_IRQBALANCE,
+    Command,
+    File,
+    Value,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines import housekept
+from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
+
+LAYERS = ("interrupts", "workqueues", "rps", "slices", "irqbalance", "watchdog", "manager")
+DROP_IN = "etc/systemd/system/%s.d/50-kubenode-housekeeping.conf"
+IRQ = "proc/irq/24/smp_affinity_list"
+SLICE = "sys/fs/cgroup/system.slice/cpuset.cpus"
+
+
+class Node:
+    """A saved node, and what is done with it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = housekept.write_node(root)
+        self.tree = Tree(str(root))
+        self.before = self.contents()
+        self.commands: list[Sequence[str]] = []
+
+    def bring(self, reserved: str = "0-1", layers: Sequence[str] = LAYERS, act: bool = True, **more: Any) -> run.Answer:
+        cpus = CPUSet.parse(reserved)
+        arguments = wanted_arguments(cpus, CPUSet.parse("0-15")) if "kernel_line" in layers else None
+        at_boot = AtBoot(b"\x00program", "/usr/bin/python3") if more.pop("persistent", True) else None
+        extras = Extras(arguments, at_boot, more.pop("runs", False))
+        return bring.present(self.tree, Wish(cpus, tuple(layers), **more), extras, act, self.run)
+
+    def back(self, act: bool = True) -> run.Answer:
+        return bring.absent(self.tree, act, run=self.run)
+
+    def run(self, words: Sequence[str]) -> str:
+        self.commands.append(words)
+        return ""
+
+    def contents(self) -> dict[str, tuple[int, bytes]]:
+        return {
+            str(path.relative_to(self.root)): (
+                path.lstat().st_mode,
+                os.readlink(path).encode() if path.is_symlink() else path.read_bytes() if path.is_file() else b"",
+            )
+            for path in sorted(self.root.rglob("*"))
+        }
+
+    def held(self, path: str) -> str:
+        return (self.root / path).read_text().rstrip("\n")
+
+    def put(self, path: str, text: str) -> None:
+        (self.root / path).write_text(text)
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    return Node(tmp_path / "node")
+
+
+def paths(answer: run.Answer) -> list[str]:
+    return [change["path"] for change in answer.to_dict()["changes"]]
+
+
+def test_brought_again_and_back(node: Node) -> None:
+    check = node.bring(act=False)
+    assert node.contents() == node.before
+    first = node.bring()
+    assert (first.changed, check.changed) == (True, True)
+    assert first.to_dict() == check.to_dict()
+    assert node.held("proc/irq/default_smp_affinity") == "3"
+    assert node.held(IRQ) == "0-1"
+    assert node.held("proc/irq/25/smp_affinity_list") == "0-7"
+    assert node.held("proc/irq/5/smp_affinity_list") == "0-7"
+    assert node.held("sys/devices/virtual/workqueue/cpumask") == "3"
+    assert node.held("sys/class/net/eth0/queues/rx-0/rps_cpus") == "3"
+    assert node.held("sys/class/net/eth0/queues/rx-1/rps_cpus") == "0"
+    assert node.held("proc/sys/net/core/rps_default_mask") == "3"
+    assert node.held("proc/sys/kernel/watchdog_cpumask") == "0-1"
+    for unit in (*housekept.UNITS, "foreign"):
+        assert node.held("sys/fs/cgroup/%s/cpuset.cpus" % unit) == "0-1"
+    assert node.held("sys/fs/cgroup/kubepods.slice/cpuset.cpus") == ""
+    for unit, section in (("system.slice", "Slice"), ("init.scope", "Scope")):
+        assert node.held(DROP_IN % unit).splitlines()[1:] == ["[%s]" % section, "AllowedCPUs=", "AllowedCPUs=0-1"]
+    assert not (node.root / "etc/systemd/system/foreign.d").exists()
+    assert node.held("etc/systemd/system.conf.d/50-kubenode-housekeeping.conf").endswith("CPUAffinity=0-1")
+    assert node.held(housekept.IRQBALANCE).endswith("IRQBALANCE_BANNED_CPULIST=2-15")
+    assert (node.root / housekept.IRQBALANCE).stat().st_mode & 0o777 == 0o640
+    assert [note for note in first.notes if "25 eth0-1" in note]
+    assert node.commands == []
+    assert needs_of(first.needs) == {"daemon_reload": True, "restart_irqbalance": True, "update_loader": []}
+
+    written = node.contents()
+    again = node.bring()
+    assert (again.changed, again.to_dict()["changes"], again.needs) == (False, [], [])
+    assert node.contents() == written
+
+    would = node.back(act=False)
+    assert node.contents() == written
+    back = node.back()
+    assert back.changed
+    assert back.to_dict() == would.to_dict()
+    assert node.contents() == node.before
+    assert not node.back().changed
+
+
+def test_the_order(node: Node) -> None:
+    """What new work starts with, what is there, systemd's files before the cgroups, and what others read."""
+    layers = [getattr(step, "layer", "run") for step in node.bring(layers=(*LAYERS, "kernel_line"), runs=True).steps]
+    order = list(dict.fromkeys(layers))
+    assert order == [
+        *("interrupts", "workqueues", "rps", "watchdog", "slices", "manager", "boot", "run", "irqbalance"),
+        "kernel_line",
+    ]
+    assert node.commands[:2] == [("systemctl", "daemon-reload"), ("systemctl", "try-restart", "irqbalance.service")]
+    assert len(node.commands) == 3
+    steps = list(node.back().steps)
+    slices = [
+        step for step in steps if getattr(step, "path", "").endswith(("system.slice/cpuset.cpus", "system.slice.d"))
+    ]
+    assert [(step.before, step.after) for step in slices if isinstance(step, Value)] == [("0-1", "0-7"), ("0-7", "")]
+    removed = next(at for at, step in enumerate(steps) if isinstance(step, File) and "system.slice" in step.path)
+    assert steps.index(slices[0]) < removed < steps.index(slices[1])
+    assert node.contents() == node.before
+
+
+def test_commands_that_a_run_did_not_come_to(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(words: Sequence[str]) -> str:
+        raise NodeError("no answer", where=words[0])
+
+    monkeypatch.setattr(node, "run", fail)
+    with pytest.raises(NodeError, match="no answer"):
+        node.bring(runs=True)
+    monkeypatch.undo()
+    again = node.bring(runs=True)
+    assert again.changed
+    assert [step.words[1] for step in again.steps if isinstance(step, Command)] == ["daemon-reload", "try-restart"]
+    assert not node.bring(runs=True).changed
+    assert len(node.commands) == 2
+
+
+def test_irqbalance_that_does_not_run(node: Node) -> None:
+    node.bring(runs=True)
+    assert node.commands.count(RESTART_IRQBALANCE) == 1
+    (node.root / "run/irqbalance.pid").unlink()
+    node.bring("0", runs=True)
+    assert node.commands.count(RESTART_IRQBALANCE) == 1
+
+
+def test_other_cpus(node: Node) -> None:
+    node.bring()
+    assert node.bring("0-3").changed
+    # Also what is within both, since it was written for the first.
+    assert node.held(IRQ) == "0-3"
+    assert node.held(SLICE) == "0-3"
+    assert node.held(DROP_IN % "user.slice").endswith("AllowedCPUs=0-3")
+    assert node.held(housekept.IRQBALANCE).endswith("=4-15")
+    assert not node.bring("0-3").changed
+    node.bring("6")
+    node.back()
+    assert node.contents() == node.before
+
+
+def test_fewer_layers_and_slices(node: Node) -> None:
+    node.bring()
+    answer = node.bring(layers=("interrupts", "slices"), exclude_slices=("machine.slice",), persistent=False)
+    assert answer.changed
+    changed = {path for path, entry in node.contents().items() if node.before.get(path) != entry}
+    assert not [path for path in changed if "workqueue" in path or "irqbalance" in path or "machine.slice" in path]
+    assert not [path for path in changed if "pyz" in path or "kubenode-housekeeping.service" in path]
+    assert node.held(IRQ) == "0-1"
+    assert node.held("sys/fs/cgroup/machine.slice/cpuset.cpus") == ""
+    assert not node.bring(layers=("interrupts", "slices"), exclude_slices=("machine.slice",), persistent=False).changed
+    node.back()
+    assert node.contents() == node.before
+
+
+def test_what_is_so_already_is_not_touched(tmp_path: Path) -> None:
+    node = Node(tmp_path / "node")
+    node.put(IRQ, "1\n")
+    node.put("sys/fs/cgroup/machine.slice/cpuset.cpus", "0\n")
+    node.put(housekept.IRQBALANCE, "IRQBALANCE_BANNED_CPULIST=2-7\n")
+    before = node.contents()
+    touched = paths(node.bring())
+    for path in (IRQ, "sys/fs/cgroup/machine.slice/cpuset.cpus", housekept.IRQBALANCE, DROP_IN % "machine.slice"):
+        assert "/" + path not in touched
+    node.back()
+    assert node.contents() == before
+
+
+def test_a_node_that_needs_nothing_has_no_journal(node: Node) -> None:
+    for path in ("default_smp_affinity", "24/smp_affinity_list", "26/smp_affinity_list"):
+        node.put("proc/irq/" + path, "1\n")
+    answer = node.bring(layers=("interrupts",), persistent=False)
+    assert not answer.changed
+    assert not (node.root / PATH[1:]).exists()
+
+
+# --- boots ----------------------------------------------------------------------------------------------------
+
+
+def test_after_a_boot(node: Node, capsys: pytest.CaptureFixture[str]) -> None:
+    """What this boot began with goes back; of a cgroup, what the first one had."""
+    node.bring()
+    housekept.boot(node.root)
+    node.put("proc/irq/26/smp_affinity_list", "0-3\n")
+    assert program.main([str(node.root)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert "interrupts: 24 eth0-0: 0-7 to 0-1" in told
+    assert "interrupts: 26 eth0-2: 0-3 to 0-1" in told
+    assert not [line for line in told if "slice" in line]
+    assert program.main([str(node.root)]) == 0
+    assert not [line for line in capsys.readouterr().out.splitlines() if not line.startswith("note: ")]
+    assert not node.bring().changed
+    node.back()
+    assert node.held("proc/irq/26/smp_affinity_list") == "0-3"
+    assert node.held(IRQ) == "0-7"
+    assert node.held(SLICE) == ""
+
+
+def test_back_after_a_boot_without_the_service(node: Node) -> None:
+    node.bring(persistent=False)
+    housekept.boot(node.root)
+    node.put(IRQ, "0-1\n")  # somebody else's, as this boot has not seen ours
+    node.back()
+    assert node.held(IRQ) == "0-1"
+    node.put(IRQ, "0-7\n")
+    assert node.contents().keys() == node.before.keys()
+    assert node.held(SLICE) == ""
+
+
+def test_the_program_without_a_wish(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.main([str(tmp_path)]) == 2
+    assert PATH in capsys.readouterr().out
+    assert program.main(["no/such"]) == 1
+
+
+def test_the_program_leaves_what_is_unfinished(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(words: Sequence[str]) -> str:
+        raise NodeError("no answer", where=words[0])
+
+    monkeypatch.setattr(node, "run", fail)
+    with pytest.raises(NodeError):
+        node.bring(runs=True)
+    housekept.boot(node.root)
+    assert program.main([str(node.root)]) == 0
+    journal = read_journal(node.tree)
+    assert journal is not None
+    assert not journal.is_done
+    assert len(journal.pending) == 2
+
+
+# --- what others do -------------------------------------------------------------------------------------------
+
+
+def test_a_file_of_ours_that_others_changed(node: Node) -> None:
+    """It is brought again, and what it held is kept beside it; unless it is to go, where it stays."""
+    node.bring()
+    path = node.root / (DROP_IN % "system.slice")
+    path.write_text("[Slice]\nAllowedCPUs=0-2\n")
+    answer = node.bring()
+    assert [note for note in answer.notes if str(path.relative_to(node.root)) in note]
+    (backup,) = path.parent.glob("*~")
+    assert backup.read_text() == "[Slice]\nAllowedCPUs=0-2\n"
+    assert node.held(DROP_IN % "system.slice").endswith("=0-1")
+    backup.unlink()
+    path.write_text("[Slice]\nAllowedCPUs=0-2\n")
+    back = node.back()
+    assert [note for note in back.notes if "stays so" in note]
+    assert path.read_text() == "[Slice]\nAllowedCPUs=0-2\n"
+    path.unlink()
+    path.parent.rmdir()
+    assert node.contents() == node.before
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_lines_that_others_add(node: Node, again: bool) -> None:
+    node.bring()
+    file = node.root / housekept.IRQBALANCE
+    file.write_text("# theirs\n" + file.read_text())
+    if again:
+        assert not node.bring().changed
+        node.bring("0-2")
+    node.back()
+    assert file.read_text() == "# theirs\n" + housekept.VARIABLES
+
+
+def test_values_that_others_set(node: Node) -> None:
+    node.bring()
+    node.put(IRQ, "4\n")
+    node.put("proc/irq/26/smp_affinity_list", "1\n")
+    answer = node.back()
+    assert node.held(IRQ) == "4"
+    assert node.held("proc/irq/26/smp_affinity_list") == "0-7"
+    assert [note for note in answer.notes if "somebody else has set it to 4" in note]
+
+
+def test_what_appears_later(node: Node) -> None:
+    """An interrupt that begins with our default gets what it would have had; one that goes is no error."""
+    node.bring()
+    (node.root / "proc/interrupts").write_text(
+        (node.root / "proc/interrupts").read_text().replace("  26:", "  30:").replace("eth0-2", "nvme0q1")
+    )
+    os.rename(node.root / "proc/irq/26", node.root / "proc/irq/30")
+    assert not node.bring().changed
+    node.back()
+    assert node.held("proc/irq/30/smp_affinity_list") == "0-7"
+
+
+def test_a_slice_that_is_not_there_now(node: Node) -> None:
+    """That of machines is there only while one runs; its file follows all the same, and goes."""
+    node.bring()
+    slice_of_machines = node.root / "sys/fs/cgroup/machine.slice"
+    away = node.root.parent / "away"
+    slice_of_machines.rename(away)
+    assert not node.bring().changed
+    node.bring("0-2")
+    assert node.held(DROP_IN % "machine.slice").endswith("AllowedCPUs=0-2")
+    node.back()
+    away.rename(slice_of_machines)
+    assert not (node.root / (DROP_IN % "machine.slice")).parent.exists()
+    assert node.contents().keys() == node.before.keys()
+
+
+def test_a_later_file_gives_other_cpus(node: Node) -> None:
+    write(node.root, "/etc/systemd/system/user.slice.d/99-own.conf", "[Slice]\nAllowedCPUs=0-5\n")
+    assert [note for note in node.bring().notes if "99-own.conf" in note]
+
+
+# --- what cannot be -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("reserved", "message"), [("0-7", "leave none"), ("9", "none is online"), ("", "none is")])
+def test_reserved_cpus_that_cannot_be(node: Node, reserved: str, message: str) -> None:
+    with pytest.raises(RefusedError, match=message):
+        node.bring(reserved)
+    assert node.contents() == node.before
+
+
+def test_a_file_that_cannot_be_written(node: Node) -> None:
+    (node.root / (DROP_IN % "user.slice")).mkdir(parents=True)
+    before = node.contents()
+    with pytest.raises((NodeError, RefusedError)):
+        node.bring()
+    assert node.contents() == before
+
+
+def test_the_kernel_refuses(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(tree: Tree, step: Value) -> str | None:
+        return "ENOSPC" if "/irq/24/" in step.path else honest(tree, step)
+
+    honest = run._set_value
+    monkeypatch.setattr(run, "_set_value", refuse)
+    first = node.bring()
+    assert first.changed
+    assert "/" + IRQ not in paths(first)
+    assert [note for note in first.notes if "24 eth0-0 (ENOSPC); it is tried again" in note]
+    again = node.bring()
+    assert not again.changed
+    assert [note for note in again.notes if "24 eth0-0" in note]
+    monkeypatch.undo()
+    third = node.bring()
+    assert (third.changed, paths(third)) == (True, ["/" + IRQ])
+    assert not node.bring().changed
+    node.back()
+    assert node.contents() == node.before
+
+
+def test_cgroups_without_the_controller(tmp_path: Path) -> None:
+    """systemd switches it on when it reads its files; until then there is nothing to write."""
+    node = Node(tmp_path / "node")
+    for path in (tmp_path / "node/sys/fs/cgroup").glob("*/cpuset.*"):
+        path.unlink()
+    before = node.contents()
+    answer = node.bring()
+    assert (node.root / (DROP_IN % "system.slice")).exists()
+    assert not [path for path in paths(answer) if path.endswith("cpuset.cpus")]
+    assert not node.bring().changed
+    for unit in housekept.UNITS:
+        node.put("sys/fs/cgroup/%s/cpuset.cpus" % unit, "0-1\n")
+    back = node.back()
+    assert node.held(SLICE) == ""
+    assert [step.after for step in back.steps if isinstance(step, Value) and step.path == "/" + SLICE] == ["0-7", ""]
+    for unit in housekept.UNITS:
+        (node.root / "sys/fs/cgroup" / unit / "cpuset.cpus").unlink()
+    assert node.contents() == before
+
+
+def test_the_kernel_line_goes_back(node: Node) -> None:
+    first = node.bring(layers=("kernel_line",), persistent=False)
+    assert first.changed
+    assert len(needs_of(first.needs)["update_loader"]) == 1
+    dropped = node.bring(layers=("interrupts",), persistent=False)
+    assert [path for path in paths(dropped) if "grub" in path]
+    node.back()
+    assert node.contents() == node.before
+
+
+def test_what_diff_shows(node: Node) -> None:
+    node.bring()
+    shown = {name: (before, after) for name, before, after in differences(node.back())}
+    assert "system.slice: 0-1\n" in shown["CPUs of slices"][0]
+    assert "system.slice: \n" in shown["CPUs of slices"][1]
+    assert "0-7" not in shown["CPUs of slices"][1]
+    assert shown["/usr/local/lib/kubenode/cpu-manager-housekeeping.pyz"] == ("\x00program", "")
+    assert shown["/etc/systemd/system/multi-user.target.wants/kubenode-housekeeping.service"][1] == ""

@@ -1,0 +1,277 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.report import (
+    MOST_INTERRUPTS,
+    housekeeping,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
+from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
+from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write, write_layers, write_slices
+
+CONFIG = "/var/lib/kubelet/config.yaml"
+KEYS = [
+    "reserved",
+    "reserved_source",
+    "online",
+    "layers",
+    "interrupts",
+    "interrupts_left_out",
+    "systemd",
+    "partitions",
+    "irqbalance",
+    "kernel",
+    "owners",
+    "contradictions",
+    "findings",
+    "notes",
+    "note_checks",
+]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A node whose host may run everywhere, and keeps CPUs 0 and 4 for itself."""
+    write_machine(["1s4c2t", str(tmp_path)])
+    write_layers(tmp_path, "0-7")
+    write_slices(tmp_path, "0-7", {"system.slice": "", "user.slice": "", "kubepods.slice": ""})
+    write(tmp_path, CONFIG, HEADER + "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n")
+    return tmp_path
+
+
+def make_fenced(root: Path) -> None:
+    """The host keeps to its CPUs."""
+    write_layers(root, "0-7", "0,4", interrupts=1)
+    write_slices(root, "0-7", {"system.slice": "0,4", "user.slice": "0,4", "kubepods.slice": ""})
+    for unit in ("system", "user"):
+        write(root, "/etc/systemd/system/%s.slice.d/50.conf" % unit, "[Slice]\nAllowedCPUs=0,4\n")
+
+
+def answer(root: Path, reserved: str | None = None) -> dict[str, Any]:
+    node = Node(Tree(str(root)))
+    found = housekeeping(node, None if reserved is None else CPUSet.parse(reserved))
+    assert list(found) == KEYS
+    assert json.loads(json.dumps(found)) == found
+    return found
+
+
+def findings(found: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(one["check"], one["subject"]) for one in found["findings"]]
+
+
+def test_a_host_that_may_run_everywhere(root: Path) -> None:
+    found = answer(root)
+    assert (found["reserved"], found["reserved_source"], found["online"]) == ("0,4", str(root) + CONFIG, "0-7")
+    assert findings(found) == [
+        ("host-on-exclusive-cpus", "slices"),
+        ("host-on-exclusive-cpus", "interrupts"),
+        ("interrupts-not-movable", "interrupts"),
+        ("host-on-exclusive-cpus", "workqueues"),
+        ("host-on-exclusive-cpus", "rps"),
+    ]
+    assert (found["notes"], found["note_checks"]) == ([], [])
+    rows = {row["name"]: row for row in found["layers"]}
+    assert list(rows) == [
+        "all unbound workqueues",
+        "queue000",
+        # Not eth0 rx-1 and new queues, which nobody has given CPUs.
+        "eth0 rx-0",
+        "watchdog",
+        "system.slice",
+        "user.slice",
+    ]
+    assert rows["system.slice"] == {
+        "layer": "slices",
+        "name": "system.slice",
+        "path": "/sys/fs/cgroup/system.slice/cpuset.cpus",
+        "wanted": "0,4",
+        "found": None,
+        "effective": "0-7",
+        "problem": "",
+    }
+    assert rows["watchdog"]["wanted"] is None
+    assert [(row["name"], row["wanted"], row["effective"], row["problem"]) for row in found["interrupts"]] == [
+        ("new interrupts", "0,4", None, ""),
+        ("24 eth0-0", "0,4", "7", ""),
+        ("26 eth0-2", "0,4", "7", ""),
+        ("25 eth0-1", None, "7", "fixed"),
+    ]
+    assert found["systemd"] == {
+        "affinity": None,
+        "manager": None,
+        "units": {"system.slice": None, "user.slice": None},
+    }
+    assert [owner["id"] for owner in found["owners"]] == ["kubelet-static"]
+
+
+def test_a_host_that_keeps_to_its_cpus(root: Path) -> None:
+    make_fenced(root)
+    found = answer(root)
+    assert findings(found) == []
+    assert [row["name"] for row in (*found["layers"], *found["interrupts"]) if row["wanted"] is not None] == []
+    assert found["systemd"]["units"]["user.slice"] == {
+        "cpus": "0,4",
+        "path": "/etc/systemd/system/user.slice.d/50.conf",
+    }
+
+
+def test_slices_that_lose_their_cpus(root: Path) -> None:
+    make_fenced(root)
+    (root / "etc/systemd/system/user.slice.d/50.conf").unlink()
+    assert findings(answer(root)) == [("housekeeping-not-lasting", "slices")]
+
+
+def test_other_cpus_are_asked_for(root: Path) -> None:
+    make_fenced(root)
+    found = answer(root, "0-7")
+    assert (findings(found), found["reserved_source"]) == ([], "options")
+    assert {subject for _check, subject in findings(answer(root, "1"))} == {
+        "interrupts",
+        "workqueues",
+        "rps",
+        "slices",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "reserved", "source", "note"),
+    [
+        ("cpuManagerPolicy: none\n", "", "", "no CPUs are reserved"),
+        # What the kubelet takes of a count, it takes by cores from the first on.
+        ("cpuManagerPolicy: static\nkubeReserved: {cpu: 1500m}\n", "0,4", CONFIG, ""),
+        ("reservedSystemCPUs: 2,99\n", "2,99", CONFIG, ""),
+        ("reservedSystemCPUs: '99'\n", "99", CONFIG, "CPUs 99 are not online"),
+        ("reservedSystemCPUs: x\n", "", "", "what the kubelet reserves is not known"),
+        ("reservedSystemCPUs: [\n", "", "", "what the kubelet reserves is not known"),
+    ],
+)
+def test_what_the_kubelet_reserves(root: Path, text: str, reserved: str, source: str, note: str) -> None:
+    write(root, CONFIG, HEADER + text)
+    found = answer(root)
+    assert (found["reserved"], found["reserved_source"]) == (reserved, source and str(root) + source)
+    assert [text for text in found["notes"] if note and note in text] == found["notes"][:1]
+    if note:
+        assert found["findings"] == []
+        assert set(found["note_checks"]) == {"housekeeping-unmeasured"}
+        assert {row["wanted"] for row in found["layers"]} == {None}
+
+
+def test_no_kubelet_and_no_layers(tmp_path: Path) -> None:
+    write_machine(["1s2c", str(tmp_path)])
+    found = answer(tmp_path)
+    assert found["note_checks"] == ["housekeeping-unmeasured"]
+    assert (found["layers"], found["interrupts"], found["irqbalance"], found["owners"]) == ([], [], None, [])
+    assert findings(answer(tmp_path, "0")) == []
+
+
+def test_cgroups_of_version_1_leave_systemds_affinity(root: Path) -> None:
+    make_fenced(root)
+    mount = root / "sys/fs/cgroup"
+    mount.rename(root / "sys/fs/old")
+    write(root, "/sys/fs/cgroup/cpuset/cpuset.cpus", "0-7\n")
+    write(root, "/sys/fs/cgroup/cpuset/system.slice/cpuset.cpus", "0-7\n")
+    assert findings(answer(root)) == []
+    write(root, "/proc/1/status", "Name:\tsystemd\nCpus_allowed:\tff\nCpus_allowed_list:\t0-7\n")
+    found = answer(root)
+    assert (findings(found), found["systemd"]["affinity"]) == ([("host-on-exclusive-cpus", "manager")], "0-7")
+    assert [row["problem"] for row in found["layers"] if row["layer"] == "slices"] == ["fixed"]
+    write(root, "/proc/1/status", "Cpus_allowed_list:\t0,4\n")
+    assert findings(answer(root)) == []
+
+
+def test_cgroups_that_cannot_be_read(root: Path) -> None:
+    write(root, "/sys/fs/cgroup/cgroup.controllers", "memory\n")
+    found = answer(root)
+    assert found["note_checks"] == ["housekeeping-unmeasured"]
+    assert "no cpuset controller" in found["notes"][0]
+
+
+def test_a_cgroup_root_that_leads_out(root: Path) -> None:
+    write(root, CONFIG, HEADER + "reservedSystemCPUs: 0,4\ncgroupRoot: /../x\n")
+    found = answer(root)
+    assert found["note_checks"] == ["housekeeping-unmeasured"]
+    assert "kubepods.slice" not in found["systemd"]["units"]
+
+
+def test_partitions(root: Path) -> None:
+    make_fenced(root)
+    assert answer(root)["partitions"] is None
+    write(root, "/sys/fs/cgroup/cpuset.cpus.isolated", "\n")
+    assert answer(root)["partitions"] == {"isolated": "", "cgroups": []}
+    write(root, "/sys/fs/cgroup/cpuset.cpus.isolated", "3\n")
+    write_slices(root, "0-7", {"own": "3"})
+    for name, text in {"partition": "isolated", "exclusive": "3", "exclusive.effective": "3"}.items():
+        write(root, "/sys/fs/cgroup/own/cpuset.cpus." + name, text + "\n")
+    found = answer(root)
+    assert found["partitions"] == {
+        "isolated": "3",
+        "cgroups": [{"cgroup": "own", "kind": "isolated", "cpus": "3", "problem": ""}],
+    }
+    assert findings(found) == []
+
+
+def test_irqbalance(root: Path) -> None:
+    make_fenced(root)
+    write(root, "/usr/sbin/irqbalance", "IRQBALANCE_BANNED_CPULIST IRQBALANCE_BANNED_CPUS")
+    write(root, "/etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=1-3\n")
+    write(root, "/sys/fs/cgroup/system.slice/irqbalance.service/cgroup.procs", "7\n")
+    found = answer(root)
+    assert findings(found) == [("host-on-exclusive-cpus", "irqbalance")]
+    assert found["irqbalance"] == {
+        "file": "/etc/default/irqbalance",
+        "variable": "IRQBALANCE_BANNED_CPULIST",
+        "banned": "1-3",
+        "wanted": "1-3,5-7",
+        "installed": True,
+        "running": True,
+    }
+    write(root, "/etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=none\n")
+    found = answer(root)
+    assert (findings(found), found["note_checks"]) == ([], ["housekeeping-unmeasured"])
+
+
+def test_the_kernels_line(root: Path) -> None:
+    make_fenced(root)
+    write(root, "/proc/cmdline", "root=/dev/vda1 password=hunter2 irqaffinity=0,4 nohz_full=1-4\n")
+    found = answer(root)
+    assert found["kernel"]["arguments"] == [
+        {"name": "irqaffinity", "booted": "0,4", "configured": None},
+        {"name": "nohz_full", "booted": "1-4", "configured": None},
+    ]
+    assert "hunter2" not in json.dumps(found)
+    assert found["note_checks"] == ["kernel-line-odd"]
+    # What is not known is not compared.
+    assert findings(found) == []
+
+
+def test_many_interrupts_are_cut_off(root: Path) -> None:
+    write_layers(root, "0-7", "0,4", interrupts=MOST_INTERRUPTS + 10)
+    write(root, "/proc/irq/280/smp_affinity_list", "3\n")
+    found = answer(root)
+    assert (len(found["interrupts"]), found["interrupts_left_out"]) == (MOST_INTERRUPTS, 11)
+    assert found["interrupts"][0]["name"] == "280 eth0-256"
+    assert found["interrupts"][1]["name"] == "25 eth0-1"
+
+
+def test_what_is_damaged_is_a_note(root: Path) -> None:
+    make_fenced(root)
+    for number in range(7):
+        write(root, "/sys/class/net/eth%d/queues/rx-0/rps_cpus" % number, "?\n")
+    found = answer(root)
+    assert findings(found) == []
+    assert found["notes"] == [
+        "cannot be read as CPUs: %s and 2 more"
+        % ", ".join("/sys/class/net/eth%d/queues/rx-0/rps_cpus" % number for number in range(5))
+    ]

@@ -1,0 +1,116 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is wished of a node, and the files that follow from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.at_boot import (
+    AtBoot,
+    boot_files,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import possible_cpus
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wished import (
+    booted_arguments,
+    kernel_line,
+    reserved_cpus,
+    waits_for_boot,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
+from ansible_collections.kubenode.cpu_manager.tests.machines.loaders import grub
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
+
+KUBELET = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+RESERVED, POSSIBLE = CPUSet.parse("0-1"), CPUSet.parse("0-7")
+
+
+@pytest.mark.parametrize(
+    ("configuration", "reserved"),
+    [
+        ('cpuManagerPolicy: static\nreservedSystemCPUs: "0,4"\n', "0,4"),
+        ('reservedSystemCPUs: "0,4"\n', "0,4"),
+        ('cpuManagerPolicy: static\nkubeReserved: {cpu: "2"}\n', "0,4"),
+    ],
+)
+def test_what_the_kubelet_reserves(tmp_path: Path, configuration: str, reserved: str) -> None:
+    write_machine(tmp_path, "1s4c2t")
+    write(tmp_path, "/var/lib/kubelet/config.yaml", KUBELET + configuration)
+    node = Node(Tree(str(tmp_path)))
+    assert reserved_cpus(node, None) == CPUSet.parse(reserved)
+    assert reserved_cpus(node, CPUSet.parse("7")) == CPUSet.parse("7")
+
+
+def test_nobody_reserves(tmp_path: Path) -> None:
+    write_machine(tmp_path, "1s4c2t")
+    with pytest.raises(NodeError, match="no kubelet"):
+        reserved_cpus(Node(Tree(str(tmp_path))), None)
+    write(tmp_path, "/var/lib/kubelet/config.yaml", KUBELET)
+    with pytest.raises(RefusedError, match="reserves no CPUs"):
+        reserved_cpus(Node(Tree(str(tmp_path))), None)
+
+
+def test_the_kernel_line(tmp_path: Path) -> None:
+    tree = grub(tmp_path, directory={})
+    write(tmp_path, "/proc/cmdline", "root=/dev/vda irqaffinity=0-1\n")
+    line = kernel_line(tree, RESERVED, POSSIBLE, ["irqaffinity", "rcu_nocbs"], True, is_written=True)
+    assert [(row["name"], row["booted"], row["wanted"]) for row in line.rows] == [
+        ("irqaffinity", "0-1", "0-1"),
+        ("rcu_nocbs", None, "2-7"),
+    ]
+    assert all(row["reason"] for row in line.rows)
+    assert line.reboot == ["rcu_nocbs=2-7 counts from the next boot on"]
+    assert kernel_line(tree, RESERVED, POSSIBLE, ["rcu_nocbs"], True, is_written=False).reboot == []
+    assert booted_arguments(tree) == ["irqaffinity"]
+    with pytest.raises(RefusedError, match="isolcpus=domain"):
+        kernel_line(tree, RESERVED, POSSIBLE, ["domain"], True, is_written=False)
+
+
+def test_a_node_without_a_loader(tmp_path: Path) -> None:
+    tree = Tree(str(tmp_path))
+    assert kernel_line(tree, RESERVED, POSSIBLE, None, True, is_written=False).rows
+    with pytest.raises(RefusedError, match="cannot be written") as caught:
+        kernel_line(tree, RESERVED, POSSIBLE, ["rcu_nocbs"], True, is_written=True)
+    assert "rcu_nocbs=2-7" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("status", "waits"),
+    [
+        ("Name:\tsystemd\nCpus_allowed_list:\t0-7\n", True),
+        ("Cpus_allowed_list:\t0\n", False),
+        ("Cpus_allowed_list:\trubbish\n", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_waits_for_boot(tmp_path: Path, status: str | None, waits: bool) -> None:
+    if status is not None:
+        write(tmp_path, "/proc/1/status", status)
+    assert bool(waits_for_boot(Tree(str(tmp_path)), RESERVED)) is waits
+
+
+@pytest.mark.parametrize(("text", "cpus"), [("0-15\n", "0-15"), ("rubbish", "0-7"), (None, "0-7"), ("0-3", "0-7")])
+def test_possible_cpus(tmp_path: Path, text: str | None, cpus: str) -> None:
+    if text is not None:
+        write(tmp_path, "/sys/devices/system/cpu/possible", text)
+    assert possible_cpus(Tree(str(tmp_path)), POSSIBLE) == CPUSet.parse(cpus)
+
+
+def test_the_service() -> None:
+    (program, unit), links = boot_files(AtBoot(b"zip", "/usr/bin/python3"))
+    assert (program.content, program.mode) == (b"zip", 0o755)
+    lines = unit.content.decode().splitlines()
+    assert "ExecStart=/usr/bin/python3 -I " + program.path in lines
+    assert "Before=kubelet.service irqbalance.service" in lines
+    # rps_cpus of the host's own devices.
+    assert not [line for line in lines if line.startswith("PrivateNetwork")]
+    assert links == {"/etc/systemd/system/multi-user.target.wants/kubenode-housekeeping.service": unit.path}
