@@ -171,7 +171,7 @@ def _partitions(hierarchy: Hierarchy) -> dict[str, Any] | None:
                     "cpus": str(part.effective or CPUSet()),
                     "problem": part.problem,
                 }
-                for part in read_partitions(hierarchy).found
+                for part in read_partitions(hierarchy)
             ]
     return {"isolated": str(isolated), "cgroups": found}
 
