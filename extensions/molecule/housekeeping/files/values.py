@@ -24,13 +24,16 @@ KERNEL = (
     "/sys/fs/cgroup/*/cpuset.cpus",
     "/sys/fs/cgroup/*/cpuset.cpus.partition",
 )
+ALL = "0-%d" % ((os.cpu_count() or 1) - 1)
 TREES = ("/etc/default", "/etc/systemd", "/etc/kernel", "/usr/local/lib", "/var/lib/kubenode-cpu-manager")
 
 
 def main() -> None:
     for pattern in KERNEL:
         for path in sorted(glob.glob(pattern)):
-            print(path, content(path).decode("ascii", "backslashreplace").strip())
+            text = content(path).decode("ascii", "backslashreplace").strip()
+            # The kernel lets no cpuset be emptied that has processes. Without any CPUs of its own it has all.
+            print(path, "" if text == ALL and path.endswith("/cpuset.cpus") else text)
     for top in TREES:
         for directory, _names, files in sorted(os.walk(top)):
             status = os.lstat(directory)
