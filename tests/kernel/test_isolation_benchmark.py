@@ -43,9 +43,13 @@ def start(tmp_path: Path) -> Iterator[Start]:
         given = {"runs": 1, "units": 10, "seed": 1, "allow_pods": True, "_ansible_check_mode": check, **arguments}
         file = tmp_path / ("arguments-%d.json" % len(started))
         file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": given}), encoding="utf-8")
+        # Who runs the tests in the background of a shell has SIGINT ignored, and so would it.
+        around = ["env", "--default-signal=INT"]
+        if affinity:
+            around += ["taskset", "-c", str(affinity)]
         started.append(
             subprocess.Popen(
-                [*(("taskset", "-c", str(affinity)) if affinity else ()), sys.executable, "-m", MODULE, str(file)],
+                [*around, sys.executable, "-m", MODULE, str(file)],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
