@@ -7,11 +7,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import ssl
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -88,7 +91,7 @@ class Processes:
         self._stopping.set()
         self._thread.join()
         for process in self.started.values():
-            process.kill()
+            _end(process)
             process.wait()
             if process.stdout is not None:
                 process.stdout.close()
@@ -120,12 +123,13 @@ class Processes:
         process = self.started.get(name)
         if "deletionTimestamp" in pod["metadata"]:
             if process is not None:
-                process.kill()
+                _end(process)
             self.api.delete(_path(pod), {"gracePeriodSeconds": 0})
         elif process is None:
             (container,) = pod["spec"]["containers"]
             command = [sys.executable, *container["command"][1:]]
-            self.started[name] = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            # As a container, it ends with all that it has started.
+            self.started[name] = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
             self.seen.append((container["name"], pod["status"]["qosClass"]))
             self._tell(pod, {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]})
         elif pod["status"]["phase"] == "Running" and process.poll() is not None:
@@ -134,6 +138,13 @@ class Processes:
 
     def _tell(self, pod: Object, status: dict[str, Any]) -> None:
         self.api.patch(_path(pod) + "/status", {"status": status})
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a pod's processes; the first one may have ended, and is not waited for yet."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _path(pod: Object) -> str:
