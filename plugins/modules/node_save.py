@@ -26,8 +26,11 @@ description:
     the journals of this collection."
   - "Of what runs: the cpusets of cgroups, one process id of each, the CPUs that the first process of each container may
     use, and the names of containers as those of their log files. What is in logs is not saved."
-  - "Beside these files: the version of the running kubelet, the size of the file system with its directory, and what
-    was strange about the processes that look like a kubelet."
+  - "Of the host: where services, interrupts and workqueues may run, what shows who manages CPUs, and NRI and CDI in the
+    configuration of the container runtime. Not the configuration of the boot loader, nor what an owner of CPUs has left
+    behind that is not active."
+  - "Beside these files: the versions of the running kubelet and of the container runtime, the size of the file system
+    with the kubelet's directory, and what was strange about the processes that look like a kubelet."
   - The archive appears at once when it is whole, and only its owner, mostly root, can read it. The same files give the
     same archive but for the time that is written down in it.
   - Links are saved where they lead to something on the node. What cannot be read, and what is a link out of a saved

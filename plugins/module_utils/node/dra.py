@@ -166,8 +166,7 @@ def _runtime(node: Node, version: str | None) -> tuple[dict[str, Any], list[Find
     if set(_CDI_DIRECTORIES).isdisjoint(state.spec_dirs):
         text = "cdi_spec_dirs has no %s, where the driver writes its files" % _CDI_DIRECTORIES[0]
         findings.append(Finding("cdi-directories", runtime.config, text, "add it"))
-    about = {"kind": runtime.kind, "version": "" if runtime.version is None else "%d.%d" % runtime.version}
-    return {**about, **state.to_dict()}, findings
+    return {"kind": runtime.kind, "version": runtime.version_text(), **state.to_dict()}, findings
 
 
 def _owners(owners: Iterable[Owner], allowed: Iterable[str]) -> list[Finding]:

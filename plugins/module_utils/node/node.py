@@ -66,6 +66,8 @@ class Node:
         # None where it is not known.
         self.version = self._running_version() if minor is None else "1.%d" % minor
         self.minor = NEWEST_MINOR if self.version is None else minor_version(self.version)
+        # Of the container runtime, where it was saved with the node: its program says it on a live one.
+        self.runtime_version: str | None = None
         # Whether pods and containers have hashes in place of names: hidden_names.py.
         self.hides_names = False
         self._topology: Topology | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..errors import NodeError
+from ..errors import CPUManagerError, NodeError
 from ..host.runtime.plan import plan, plan_absent
 from ..host.runtime.runtimes import Runtime, find_runtime, with_version
 from ..host.runtime.state import KIND, read_state
@@ -36,10 +36,9 @@ class RuntimeChange(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as modules return it."""
-        version = self.runtime.version
         return {
             "kind": self.runtime.kind,
-            "version": "" if version is None else "%d.%d" % version,
+            "version": self.runtime.version_text(),
             "service": self.runtime.service,
             "files": sorted(self.contents),
             "found": self.found,
@@ -50,7 +49,15 @@ def runtime_of(node: Node, version: str | None = None) -> Runtime:
     """The runtime that the node's kubelet is configured to use. Raises RefusedError and InputError."""
     endpoint = node.runtime_endpoint(node.found()[0])
     distribution = "" if node.installation is None else node.installation.distribution.name
-    return with_version(node.tree, find_runtime(node.tree, endpoint, distribution, version))
+    return with_version(node.tree, find_runtime(node.tree, endpoint, distribution, version or node.runtime_version))
+
+
+def version_of(node: Node) -> str:
+    """The version of the node's runtime, as "2.1"; empty where it is not known."""
+    try:
+        return runtime_of(node).version_text()
+    except CPUManagerError:
+        return ""
 
 
 def plan_runtime(node: Node, wanted: Wanted) -> RuntimeChange:

@@ -31,6 +31,7 @@ from .pod_names import hashed
 from .saved_kubelet import save_kubelet
 from .saved_layers import save_layers
 from .saved_node import FORMAT, KIND, said_of
+from .saved_owners import save_owners
 from .throttling import watched_containers
 
 # The version of this collection, which is in no file of a node.
@@ -83,6 +84,7 @@ def save_node(node: Node, name: str, redact: bool = False, now: float | None = N
     save_cgroups(collector, node, set(names))
     save_bandwidth(collector, node)
     save_layers(collector)
+    save_owners(collector, node)
     save_kubelet(collector, node, redact)
     if collector.file("/etc/hostname") is None:
         collector.add(collector.new_place("/etc/hostname"), name.encode("utf-8", "surrogateescape") + b"\n")

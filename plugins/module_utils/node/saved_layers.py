@@ -4,7 +4,7 @@
 
 """Saves the layers of a host: what housekeeping_info reads of them, and no more.
 
-Not what starts the kernel, nor what container runtimes are configured to: those files may hold secrets.
+Not what starts the kernel: those files may hold passwords. Who manages CPUs is in saved_owners.py.
 """
 
 from __future__ import annotations

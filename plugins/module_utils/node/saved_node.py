@@ -22,6 +22,7 @@ KIND = "kubenode.cpu_manager/saved-node"
 FORMAT = 1
 
 _VERSION = re.compile(r"1\.[0-9]{1,3}(?:\.[0-9]{1,5})?")
+_RUNTIME_VERSION = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
 _CHECK = re.compile("[a-z-]{0,60}")
 _MOST_NOTES, _LONGEST_NOTE = 20, 1000
 
@@ -35,22 +36,27 @@ class Said(NamedTuple):
     notes: Sequence[str] = ()
     # The bytes of the file system with the kubelet's directory; None where it is not known.
     storage: int | None = None
+    # Of the container runtime; empty where it is not known.
+    runtime: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as an archive has it."""
         notes = [{"check": getattr(note, "check", ""), "text": str(note)} for note in self.notes]
-        return {"version": self.version, "notes": notes, "storage": self.storage}
+        return {"version": self.version, "notes": notes, "storage": self.storage, "runtime": self.runtime}
 
 
 def said_of(node: Node) -> Said:
     """What is to be saved of a node beside its files."""
+    # Imported here: who reads a saved node needs no container runtime.
+    from .runtime import version_of
+
     installation = node.installation
     try:
         storage = node.machine().storage
     except CPUManagerError:  # such as of a machine that shows no CPU
         storage = None
     running = installation is not None and installation.pid is not None
-    return Said((node.version or "") if running else "", node.kubelet_notes(), storage)
+    return Said((node.version or "") if running else "", node.kubelet_notes(), storage, version_of(node))
 
 
 def read_said(tree: Tree) -> Said:
@@ -61,12 +67,17 @@ def read_said(tree: Tree) -> Said:
             raise ValueError("it is of another kind or format")
         said = data["said"]
         version, storage, notes = said["version"], said["storage"], said["notes"]
+        # Not in archives of before it was saved.
+        runtime = said.get("runtime", "")
         if version and not _VERSION.fullmatch(version):
             raise ValueError("it gives no version of a kubelet")
+        if runtime and not _RUNTIME_VERSION.fullmatch(runtime):
+            raise ValueError("it gives no version of a container runtime")
         if storage is not None and (not isinstance(storage, int) or not 0 <= storage < 1 << 63):
             raise ValueError("it gives no size of a file system")
-        return Said(version, [_note(note["check"], note["text"]) for note in notes[:_MOST_NOTES]], storage)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        notes = [_note(note["check"], note["text"]) for note in notes[:_MOST_NOTES]]
+        return Said(version, notes, storage, runtime)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise tree.damaged(SAID, "is not what node_save writes: %s" % error) from error
 
 
@@ -84,6 +95,7 @@ class SavedNode(Node):
         """given: what Node() takes after the tree."""
         self._said = read_said(tree)
         super().__init__(tree, *given)
+        self.runtime_version = self._said.runtime or None
         notes = tuple(self._said.notes)
         self._search = Search(self._search.kubelet, notes)
         if self.installation is not None:

@@ -19,9 +19,9 @@ from ..runtime.toml_lines import parse
 _FILE, _DROP_INS = "/etc/crio/crio.conf", "/etc/crio/crio.conf.d"
 _ANNOTATION = "irq-load-balancing.crio.io"
 # Of what annotations are allowed: crio.runtime.runtimes.NAME, crio.runtime.workloads.NAME.
-_TABLES = (("crio", "runtime", "runtimes"), ("crio", "runtime", "workloads"))
-_ALLOWED = "allowed_annotations"
-_SHARED = ("crio", "runtime", "shared_cpuset")
+WITH_ANNOTATIONS = (("crio", "runtime", "runtimes"), ("crio", "runtime", "workloads"))
+ALLOWED = "allowed_annotations"
+SHARED = ("crio", "runtime", "shared_cpuset")
 
 
 class CrioSettings(NamedTuple):
@@ -43,10 +43,10 @@ def read_crio(tree: Tree) -> CrioSettings:
         except ValueError:
             continue  # CRI-O does not start with it either
         for key, entry in entries.items():
-            if key[:3] in _TABLES and key[-1] == _ALLOWED:
+            if key[:3] in WITH_ANNOTATIONS and key[-1] == ALLOWED:
                 is_allowed = isinstance(entry.value, (list, tuple)) and _ANNOTATION in entry.value
                 allowed[key] = path if is_allowed else ""
-            elif key == _SHARED:
+            elif key == SHARED:
                 shared_cpus, shared = str(entry.value), path
     interrupts = tuple(dict.fromkeys(path for path in allowed.values() if path))
     return CrioSettings(interrupts, shared_cpus, shared if shared_cpus else "")

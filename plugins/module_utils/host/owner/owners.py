@@ -58,7 +58,7 @@ _REGISTRY, _REGISTERED = "%s/plugins_registry", "-reg.sock"
 _CDI = ("/run/cdi", "/var/run/cdi", "/etc/cdi")
 CLAIM = "DRA_CPUSET_"
 _PLUGINS, _PLUGIN_SETTINGS = "/opt/nri/plugins", "/etc/nri/conf.d"
-_POLICY_CACHE = "/var/lib/nri-resource-policy/cache"
+POLICY_CACHE = "/var/lib/nri-resource-policy/cache"
 
 _IRQBALANCE_FILES = ("/etc/sysconfig/irqbalance", "/etc/default/irqbalance")
 _TIMER = "kubenode-cpu-manager-reconcile.timer"
@@ -169,10 +169,10 @@ def claims_of(tree: Tree) -> frozenset[str]:
 
 def _nri_policies(tree: Tree, facts: Facts) -> Iterator[Owner]:
     # Of the policy that ran last.
-    cached = members_at(tree, _POLICY_CACHE).get("PolicyName")
+    cached = members_at(tree, POLICY_CACHE).get("PolicyName")
     for owner, policy in POLICIES.items():
         pids = facts.processes.get(POLICY_PROGRAM + policy, ())
-        evidence = [*_plugins(tree, policy), *([_POLICY_CACHE] if cached == policy else [])]
+        evidence = [*_plugins(tree, policy), *([POLICY_CACHE] if cached == policy else [])]
         yield from _made(owner, evidence, pids, bool(pids) or not tree.live)
 
 

@@ -23,6 +23,9 @@ _PROFILES = ("/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/u
 _PROFILE = "%s/%s/tuned.conf"
 # Options by which a profile moves what is not its CPUs' work off them: (section, option).
 _ISOLATING = (("scheduler", "isolated_cores"), ("systemd", "cpu_affinity"), ("irqbalance", "banned_cpus"))
+_CORES = "isolated_cores"
+# A file of variables has no sections.
+_VARIABLES = "[variables]\n"
 # Where a profile's own file cannot be read, the beginning of its name says it.
 _KNOWN = ("cpu-partitioning", "realtime", "openshift-node-performance")
 # A profile includes others, and each of these others.
@@ -70,6 +73,16 @@ def read_tuned(tree: Tree) -> Tuned | None:
     )
 
 
+def essence(text: str) -> str:
+    """What is read here of a profile's file, or of a file of variables, as a file of its own."""
+    read = {("main", "include"), ("variables", "include"), ("variables", _CORES), *_ISOLATING}
+    lines = []
+    for section, options in _parse(_VARIABLES + text).items():
+        found = ["%s=%s\n" % (name, value) for name, value in options.items() if (section, name) in read]
+        lines += ["[%s]\n" % section, *found] if found else []
+    return "".join(lines)
+
+
 def _chain(tree: Tree, profiles: Sequence[str], files: list[str]) -> Iterator[_Sections]:
     """The sections of these profiles and of all that they include; those that count first come first."""
     waiting = list(reversed(profiles))
@@ -98,14 +111,14 @@ def _path_of(tree: Tree, name: str) -> str:
 def _isolated(tree: Tree, chain: Sequence[_Sections]) -> tuple[str, str]:
     """The isolated CPUs as they are written, and the file of variables that has them."""
     for sections in chain:
-        text = sections.get("variables", {}).get("isolated_cores", "")
+        text = sections.get("variables", {}).get(_CORES, "")
         # "isolated_cores = ${isolated_cores}" passes on what somebody else sets.
         if text and "${isolated_cores}" not in text:
             return text, ""
     for sections in chain:
         path = sections.get("variables", {}).get("include", "")
         if path.startswith("/"):
-            text = _parse("[variables]\n" + text_at(tree, path)).get("variables", {}).get("isolated_cores", "")
+            text = _parse(_VARIABLES + text_at(tree, path)).get("variables", {}).get(_CORES, "")
             return text, path
     return "", ""
 

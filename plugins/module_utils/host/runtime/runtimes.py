@@ -36,6 +36,10 @@ class Runtime(NamedTuple):
     template: str = ""
     programs: tuple[str, ...] = ()
 
+    def version_text(self) -> str:
+        """The version as "1.7"; empty where it is not known."""
+        return "" if self.version is None else "%d.%d" % self.version
+
 
 def find_runtime(tree: Tree, endpoint: str | None, distribution: str = "", version: str | None = None) -> Runtime:
     """The runtime behind a kubelet's endpoint; None is the kubelet's default. distribution: by its name.

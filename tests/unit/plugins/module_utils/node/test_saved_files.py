@@ -71,6 +71,7 @@ MODULES: list[tuple[str, dict[str, Any]]] = [
     ("wait_for_kubelet", {}),
     ("housekeeping_info", {}),
     ("housekeeping_info", {"reserved_system_cpus": "0-1"}),
+    ("dra_info", {}),
 ]
 # What shows the most.
 FEW = [one for one in MODULES if one[0] in ("rollout_info", "kubelet_config")]
@@ -244,11 +245,45 @@ def make_layered(root: Path) -> None:
     write(root, "/proc/1/status", "Name:\thunter2\nCpus_allowed_list:\t0-3\n")
 
 
+def make_owned(root: Path) -> None:
+    """A node on which many manage CPUs, with secrets beside what is read of it."""
+    write_machine(["1s4c2t", str(root)])
+    write(root, "/etc/hostname", "owned\n")
+    write_kubelet(root, KUBELETS["kubeadm"])
+    write(root, "/var/lib/kubelet/plugins_registry/dra.cpu-reg.sock", "")
+    write(root, "/var/run/cdi/dra.cpu.json", '{"devices": [{"containerEdits": {"env": ["PASSWORD=hunter2"]}}]}')
+    write(root, "/var/lib/nri-resource-policy/cache", '{"PolicyName": "balloons", "PolicyJSON": "hunter2"}')
+    write(root, "/opt/nri/plugins/10-nri-resource-policy-topology-aware", b"\x7fELF hunter2")
+    write(root, "/proc/33/cmdline", "/usr/bin/python3\0-Es\0/usr/sbin/tuned\0--password=hunter2\0")
+    write(root, "/etc/tuned/active_profile", "ours\n")
+    write(root, "/etc/tuned/profile_mode", "manual\n")
+    write(root, "/etc/tuned/ours/tuned.conf", "[main]\ninclude=cpu-partitioning\nsummary=hunter2\n")
+    profile = "# hunter2\n[variables]\ninclude=/etc/tuned/ours.env\n[scheduler]\nisolated_cores=${isolated_cores}\n"
+    write(root, "/usr/lib/tuned/cpu-partitioning/tuned.conf", profile)
+    write(root, "/etc/tuned/ours.env", "password=hunter2\nisolated_cores=4-7\n")
+    containerd = """version = 2
+imports = ["/etc/containerd/conf.d/*.toml"]
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "hunter2"
+  [plugins."io.containerd.grpc.v1.cri".registry.configs."example.org".auth]
+    password = "hunter2"
+[plugins]
+  "io.containerd.nri.v1.nri" = {disable = true, plugin_config = "hunter2"}
+"""
+    write(root, "/etc/containerd/config.toml", containerd)
+    write(
+        root, "/etc/containerd/conf.d/nri.toml", "version = 2\n[plugins.'io.containerd.nri.v1.nri']\ndisable = false\n"
+    )
+    shared = '[crio.runtime]\nshared_cpuset = "2-3"\ndefault_env = ["A=hunter2"]\n[crio.runtime.runtimes.high]\n'
+    write(root, "/etc/crio/crio.conf.d/99.conf", shared + 'allowed_annotations = ["irq-load-balancing.crio.io"]\n')
+
+
 MACHINES: dict[str, Callable[[Path], None]] = {
     "busy": make_busy,
     "stopped": make_stopped,
     "old": make_old,
     "layered": make_layered,
+    "owned": make_owned,
     **{"throttled-" + style: make_throttled(style) for style in ("v2", "hybrid-v2")},
     **{name: make_demo(name) for name in ("xeon", "epyc", "edge")},
     **{name: make_distribution(name) for name in KUBELETS},
@@ -397,7 +432,7 @@ def test_what_is_saved_is_what_is_read(
     assert unread == set()
 
 
-@pytest.mark.parametrize("name", ["busy", "old", "layered"])
+@pytest.mark.parametrize("name", ["busy", "old", "layered", "owned"])
 @pytest.mark.parametrize("redact", [False, True])
 def test_no_secret_is_saved(tmp_path: Path, name: str, redact: bool) -> None:
     root, archive = tmp_path / "node", tmp_path / "node.tar.gz"

@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, Note
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet_module import KUBELET, node_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.runtime import version_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.saved_node import (
     FORMAT,
     KIND,
@@ -28,7 +29,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
 NOTES = (Note("kubelet-ambiguous", "2 kubelets run"), "another")
-SAVED = Said("1.34.2", NOTES, 5 << 30)
+SAVED = Said("1.34.2", NOTES, 5 << 30, "1.7")
 NOTHING: dict[str, Any] = dict.fromkeys(KUBELET.options)
 
 
@@ -67,6 +68,14 @@ def test_it_is_the_same_with_other_files(root: Path) -> None:
     assert node.machine().storage is None
 
 
+def test_the_version_of_its_runtime_is_as_it_was(root: Path) -> None:
+    assert version_of(node_of(Tree(str(root)), NOTHING)) == "1.7"
+    said = SAVED.to_dict()
+    del said["runtime"]  # as it was before it was saved
+    write_said(root, said)
+    assert version_of(node_of(Tree(str(root)), NOTHING)) == ""
+
+
 def test_what_is_given_counts_first(root: Path) -> None:
     assert node_of(Tree(str(root)), {**NOTHING, "kubelet_version": "1.35.1"}).version == "1.35"
 
@@ -92,6 +101,8 @@ def test_a_saved_node_without_it_is_as_it_always_was(root: Path) -> None:
         {**SAVED.to_dict(), "version": "1.34; rm"},
         {**SAVED.to_dict(), "version": 5},
         {**SAVED.to_dict(), "storage": -1},
+        {**SAVED.to_dict(), "runtime": "1.7; rm"},
+        {**SAVED.to_dict(), "runtime": 5},
         {**SAVED.to_dict(), "storage": "5"},
         {**SAVED.to_dict(), "notes": 5},
         {**SAVED.to_dict(), "notes": [{"check": "<b>", "text": "x"}]},
