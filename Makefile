@@ -13,10 +13,14 @@ PAIRS ?= 200
 SEED ?= 17
 # Of hostile: how many nodes with damaged files.
 HOSTILE ?= 100000
+# Of lives: how many random lives of a node.
+LIVES ?= 10000
 # Of answers: how many random settings.
 ANSWERS ?= 10000
 # Of bench-fleet: how many local hosts.
 HOSTS ?= 1000
+# For `make matrix`: quick, or full with tests/playbooks and ansible-test sanity.
+MATRIX ?= quick
 # After how many minutes the tests are to have ended: scenarios take part as long as there is time.
 MINUTES ?= 45
 # 1: a test that lacks a tool, Kubernetes or time fails; tool,kubernetes: one that lacks one of these. Else it is skipped.
@@ -32,6 +36,7 @@ TESTING := $(VENV)/.testing
 LINK := build/collections/ansible_collections/kubenode/cpu_manager
 KUBERNETES_CORE := build/collections/ansible_collections/kubernetes/core
 RESULTS := build/results
+SITE ?= build/docs
 END_BY := $(shell expr $$(date +%s) + $(MINUTES) '*' 60)
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -66,10 +71,12 @@ tools: $(TESTING) ## Install the programs that tests use, as root on Debian
 	@python tests/lacking.py
 
 .PHONY: lint
-lint: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the linters: ruff, mypy, ansible-lint, documentation and changelog
+lint: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the linters: ruff, mypy, ansible-lint, documentation, licences and changelog
 	$(call heading,ruff)
 	@ruff check
 	@ruff format --check
+	$(call heading,reuse)
+	@reuse lint --lines && echo 'Each file has a licence.'
 	$(call heading,antsibull-changelog)
 	@antsibull-changelog lint && echo 'The changelog is valid.'
 	$(call heading,mypy)
@@ -82,14 +89,14 @@ lint: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the linters: ruff, mypy, ansi
 
 .PHONY: unit
 unit: $(TESTING) ## Run the unit, property, conformance, fault and kernel tests; STRICT=1 with a floor of coverage
-	$(call heading,pytest: unit and conformance)
+	$(call heading,pytest: unit)
 	@rm -rf $(RESULTS)
-	@$(if $(STRICT),coverage erase && coverage run -m )pytest -n $(JOBS) --junit-xml=$(RESULTS)/unit.xml tests/unit tests/conformance
+	@$(if $(STRICT),coverage erase && coverage run -m )pytest -n $(JOBS) --junit-xml=$(RESULTS)/unit.xml tests/unit
 ifneq ($(STRICT),)
 	@coverage combine --quiet && coverage report
 endif
-	$(call heading,pytest: faults and kernel)
-	@pytest -n $(JOBS) --junit-xml=$(RESULTS)/faults.xml tests/faults tests/kernel
+	$(call heading,pytest: conformance, faults and kernel)
+	@pytest -n $(JOBS) --junit-xml=$(RESULTS)/conformance.xml tests/conformance tests/faults tests/kernel
 
 .PHONY: search
 search: $(TESTING) ## Let hypothesis look for examples that no run has seen
@@ -102,10 +109,10 @@ sanity: $(TESTING) ## Run ansible-test sanity, on each Python that is installed
 	@python tests/ansible_test sanity --local --color no
 
 .PHONY: integration
-integration: $(TESTING) $(LINK) ## Run the playbooks against saved machines
+integration: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the playbooks against saved machines, make and install a release, check the documentation
 ifneq ($(wildcard tests/playbooks),)
 	$(call heading,pytest: playbooks)
-	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks tests/browser
+	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks tests/browser tests/release tests/docs tests/matrix
 endif
 
 .PHONY: cluster
@@ -123,7 +130,12 @@ bad-days: $(TESTING) $(LINK) ## Kill commands at random tasks on damaged nodes; 
 .PHONY: hostile
 hostile: $(TESTING) ## Read damaged checkpoints, and predict the start of kubelets with damaged files and flags; HOSTILE=100000 SEED=1 says how many and which
 	@HOSTILE=$(HOSTILE) SEED=$(SEED) pytest --timeout 0 -rP tests/conformance/test_hostile_starts.py \
-		tests/unit/plugins/module_utils/state/test_hostile_files.py
+		tests/conformance/test_hostile_checkpoints.py
+
+.PHONY: lives
+lives: $(TESTING) ## Hold the laws of the policy dynamic against random lives of nodes; LIVES=10000 says how many
+	@LIVES=$(LIVES) pytest --hypothesis-profile=search --timeout 0 -rP tests/unit/plugins/module_utils/policy/test_dynamic.py \
+		-k lives_keep
 
 .PHONY: answers
 answers: $(TESTING) ## Compare what all modules predict of random settings; ANSWERS=10000 says how many
@@ -140,10 +152,10 @@ vm-test: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the scenarios on virtual m
 	@MACHINES=$(MACHINES) pytest --timeout 0 --capture=no $(SCENARIO:%=-k %) tests/scenarios
 
 .PHONY: coverage
-coverage: $(TESTING) ## Say which lines and branches the unit and conformance tests do not reach, and whether too many
+coverage: $(TESTING) ## Say which lines and branches the unit tests do not reach, and whether too many
 	$(call heading,coverage)
 	@coverage erase
-	@coverage run -m pytest -q -n $(JOBS) tests/unit tests/conformance
+	@coverage run -m pytest -q -n $(JOBS) tests/unit
 	@coverage combine --quiet && coverage report
 
 .PHONY: mutants
@@ -159,20 +171,31 @@ bench: $(MAIN) $(LINK) ## Measure the speed
 bench-fleet: $(MAIN) $(LINK) ## Measure the report of a large fleet; HOSTS=1000 says how many local hosts
 	@HOSTS=$(HOSTS) python tests/bench/run fleet
 
+.PHONY: matrix
+matrix: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Try each supported ansible-core and Python, and write the table of them; MATRIX=full with all playbooks
+	@nice python tests/matrix $(MATRIX)
+
 .PHONY: docs
 docs: $(TESTING) $(LINK) ## Make the documentation site, build/docs/build/html
 	$(call heading,documentation)
-	@rm -rf build/docs && mkdir -p build/docs
-	@antsibull-docs sphinx-init --use-current --squash-hierarchy --lenient --sphinx-theme furo \
-		--project kubenode.cpu_manager --title kubenode.cpu_manager --copyright 'the kubenode.cpu_manager developers' \
-		--dest-dir build/docs kubenode.cpu_manager
-	@# Links to other sites stay what they are: the build asks no network.
-	@printf '%s\n' 'intersphinx_mapping = {}' 'suppress_warnings = ["ref.ref"]' >> build/docs/conf.py
-	@build/docs/build.sh
+	@rm -rf $(SITE) && mkdir -p $(SITE) && mkdir -m 755 $(SITE)/rst
+	@antsibull-docs --config-file docs/site/antsibull-docs.cfg collection --use-current --squash-hierarchy --no-indexes \
+		--fail-on-error --dest-dir $(SITE)/rst kubenode.cpu_manager
+	@sphinx-build --quiet --jobs $(JOBS) --fail-on-warning --conf-dir docs/site $(SITE)/rst $(SITE)/build/html
+	@echo '$(SITE)/build/html/index.html'
 
 .PHONY: build
 build: $(MAIN) ## Make the collection's archive, build/kubenode-cpu_manager-*.tar.gz
-	@ansible-galaxy collection build --force --output-path build .
+	@python tests/release build
+
+.PHONY: release
+release: $(TESTING) ## Make a release: changelog, commit, tag and archive; VERSION=0.2.0 says which
+	@python tests/release release '$(VERSION)'
+
+.PHONY: import-check
+import-check: $(TESTING) ## Have the importer of the servers of collections check the archive
+	$(call heading,galaxy-importer)
+	@python tests/release import-check
 
 .PHONY: clean
 clean: ## Remove everything that make made

@@ -3,7 +3,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Draws the table of floors in architecture.md as architecture.svg: python docs/draw_floors.py"""
+"""Draws the table of floors in architecture.rst as architecture.svg: python docs/draw_floors.py"""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ import re
 from html import escape
 from pathlib import Path
 
-PAGE = Path(__file__).with_name("architecture.md")
-PICTURE = Path(__file__).with_name("architecture.svg")
+PAGES = Path(__file__).resolve().parent / "docsite" / "rst"
+PAGE = PAGES / "architecture.rst"
+PICTURE = PAGES / "images" / "architecture.svg"
 
-ROW = re.compile(r"^\| ([^|]+) \| (`[^|]+`) \|$", re.MULTILINE)
-WIDTH, LABEL, HEIGHT, GAP = 1120, 300, 46, 10
+HEADING = "   * - floor\n     - rooms\n"
+# The cells of a row of a list-table; they may have several lines.
+ROW = re.compile(r"^   \* - (.+(?:\n {7}.+)*)\n     - (.+(?:\n {7}.+)*)$", re.MULTILINE)
+WIDTH, LABEL, HEIGHT, GAP = 1160, 340, 46, 10
 COLORS = ("#e8eef7", "#f3f6fb")
 
 
 def floors(page: str) -> list[tuple[str, list[str]]]:
     """(what the floor is, its rooms) of each row of the first table, from the top."""
-    table = page.partition("| floor | rooms |")[2].partition("\n\n")[0]
-    return [(title.strip(), re.findall("`([^`]+)`", rooms)) for title, rooms in ROW.findall(table)]
+    table = page.partition(HEADING)[2].partition("\n\n")[0]
+    return [(" ".join(title.split()), re.findall("``([^`]+)``", rooms)) for title, rooms in ROW.findall(table)]
 
 
 def draw(page: str) -> str:

@@ -3,11 +3,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Writes a page for each check of the drift report below docs/checks, from fleet/report/checks.py of the core."""
+"""Writes the page of checks and one for each check of the drift report, from fleet/report/checks.py of the core."""
 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,20 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 # The checks import nothing from outside of this directory.
 SOURCE = HERE.parent / "plugins/module_utils/fleet/report"
-PAGES = HERE / "checks"
+PAGES = HERE / "docsite" / "rst"
+
+HEAD = """\
+..
+  Copyright (c) 2026, the kubenode.cpu_manager developers
+  GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+  SPDX-License-Identifier: GPL-3.0-or-later
+
+.. docs/write_checks.py writes this page.
+"""
+# What antsibull-docs wants before the names of all anchors.
+PREFIX = "ansible_collections.kubenode.cpu_manager.docsite."
+# How the texts of checks name a page of these guides.
+NAMED = re.compile(r"docs/docsite/rst/(\w+)\.rst")
 
 HEADINGS = {
     "danger": "Danger: a kubelet does not start, or will not start again",
@@ -33,73 +47,88 @@ def read_checks() -> dict[str, Any]:
         sys.path.pop(0)
 
 
+def titled(title: str, line: str) -> list[str]:
+    return [title, line * len(title), ""]
+
+
+def escaped(text: str) -> str:
+    """A text of a check as RST; the pages that it names are links."""
+    text = re.sub(r"([*`|\\]|_(?!\w))", r"\\\1", text)
+    return NAMED.sub(lambda page: ":ref:`%s%s`" % (PREFIX, page[1]), text)
+
+
 def page_of(check: Any) -> str:
-    """The page of one check, as Markdown."""
-    subjects = ", ".join("`%s`" % subject.strip() for subject in check.subjects)
+    """The page of one check, as RST."""
+    subjects = ", ".join("``%s``" % subject.strip() for subject in check.subjects)
     lines = [
-        "# %s" % check.id,
+        ".. _%schecks.%s:" % (PREFIX, check.id),
         "",
-        "%s." % check.title,
+        *titled(check.id, "="),
+        "%s." % escaped(check.title),
         "",
-        "| | |",
-        "|---|---|",
-        "| Severity | %s |" % check.severity,
-        *(["| Subjects | %s |" % subjects] if subjects else []),
-        *(["| Looked for | with `%s` in `drift_report_look_at` |" % check.look] if check.look else []),
+        ":Severity: %s" % check.severity,
+        *([":Subjects: %s" % subjects] if subjects else []),
+        *([":Looked for: with ``%s`` in ``drift_report_look_at``" % check.look] if check.look else []),
         "",
-        "## What it means",
+        *titled("What it means", "-"),
+        escaped(check.why),
         "",
-        check.why,
+        *titled("What to do", "-"),
+        escaped(check.remedy_for()),
         "",
-        "## What to do",
+        *titled("To accept it for now", "-"),
+        ".. code-block:: yaml",
         "",
-        check.remedy_for(),
+        "   drift_report_waivers:",
+        "     - check: %s" % check.id,
+        '       reason: "why, and who decided it"',
+        '       until: "2027-01-31"',
         "",
-        "## To accept it for now",
-        "",
-        "```yaml",
-        "drift_report_waivers:",
-        "  - check: %s" % check.id,
-        '    reason: "why, and who decided it"',
-        '    until: "2027-01-31"',
-        "```",
-        "",
-        "[All checks](README.md)",
+        ":ref:`All checks <%schecks>`" % PREFIX,
         "",
     ]
-    return "\n".join(lines)
+    return "\n".join([HEAD, *lines])
 
 
 def index_of(checks: dict[str, Any]) -> str:
-    """The list of all checks, as Markdown."""
+    """The list of all checks, as RST."""
     lines = [
-        "# Checks of the drift report",
+        ".. _%schecks:" % PREFIX,
         "",
+        *titled("Checks of the drift report", "="),
+        "Every finding of the :ansplugin:`drift report <kubenode.cpu_manager.drift_report#role>` belongs to a check.",
         "The ids stay what they are: waivers, dashboards and tickets can name them.",
-        "`docs/write_checks.py` writes these pages.",
+        "",
+        ".. toctree::",
+        "   :hidden:",
+        "",
+        *("   checks/%s" % name for name in checks),
     ]
     for severity, heading in HEADINGS.items():
-        lines += ["", "## %s" % heading, "", "| check | finding |", "|---|---|"]
-        lines += [
-            "| [%s](%s.md) | %s |" % (check.id, check.id, check.title)
-            for check in checks.values()
-            if check.severity == severity
-        ]
-    return "\n".join([*lines, ""])
+        lines += ["", *titled(heading, "-"), ".. list-table::", "   :header-rows: 1", ""]
+        lines += ["   * - check", "     - finding"]
+        for check in checks.values():
+            if check.severity == severity:
+                link = ":ref:`%s <%schecks.%s>`" % (check.id, PREFIX, check.id)
+                lines += ["   * - %s" % link, "     - %s" % escaped(check.title)]
+    return "\n".join([HEAD, *lines, ""])
 
 
 def pages() -> dict[str, str]:
-    """{name of the file: its text}"""
+    """{path below docs/docsite/rst: text}"""
     checks = read_checks()
-    return {"README.md": index_of(checks), **{"%s.md" % name: page_of(check) for name, check in checks.items()}}
+    return {
+        "checks.rst": index_of(checks),
+        **{"checks/%s.rst" % name: page_of(check) for name, check in checks.items()},
+    }
 
 
 def main() -> None:
     """Write all pages, and remove those of checks that are gone."""
     texts = pages()
-    PAGES.mkdir(exist_ok=True)
-    for old in PAGES.glob("*.md"):
-        if old.name not in texts:
+    (PAGES / "checks").mkdir(exist_ok=True)
+    for old in (PAGES / "checks").iterdir():
+        if "checks/%s" % old.name not in texts:
             old.unlink()
     for name, text in texts.items():
         (PAGES / name).write_text(text, encoding="utf-8")

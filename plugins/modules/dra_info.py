@@ -34,7 +34,8 @@ options:
     type: str
   allow_owners:
     description:
-      - Those who may manage CPUs on the node beside the driver, by their ids, which docs/owners.md lists.
+      - Those who may manage CPUs on the node beside the driver, by their ids, which
+        R(One owner for every CPU, ansible_collections.kubenode.cpu_manager.docsite.owners) lists.
     type: list
     elements: str
     default: []
@@ -50,7 +51,7 @@ EXAMPLES = r"""
 - name: Stop where the driver would not work
   ansible.builtin.assert:
     that: dra.ready
-    fail_msg: "{{ dra.findings }}"
+    fail_msg: "{{ dra.findings | map(attribute='text') | join('; ') }}"
 """
 
 RETURN = r"""

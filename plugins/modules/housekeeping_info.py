@@ -41,7 +41,7 @@ EXAMPLES = r"""
 - name: Stop where services may run on exclusive CPUs
   ansible.builtin.assert:
     that: housekeeping.findings | selectattr('check', 'eq', 'host-on-exclusive-cpus') | length == 0
-    fail_msg: "{{ housekeeping.findings }}"
+    fail_msg: "{{ housekeeping.findings | map(attribute='found') | join('; ') }}"
 
 - name: Read what would be to do for another reservation
   kubenode.cpu_manager.housekeeping_info:

@@ -21,7 +21,8 @@ description:
     containers with another cpuset off them, which is what this module shows.
   - It only reads. Its process leaves the exclusive CPUs for the time of the sample, where it may use others, and is in
     no verdict; RV(observer) has what it took.
-  - The page C(docs/isolation.md) says what is counted and what is sampled.
+  - R(Who ran on the exclusive CPUs, ansible_collections.kubenode.cpu_manager.docsite.isolation)
+    says what is counted and what is sampled.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet

@@ -58,7 +58,7 @@ options:
   allow_owners:
     description:
       - Those who may manage CPUs on the node beside this program, by their ids, such as V(crio-shared-cpus), which
-        docs/owners.md lists.
+        R(One owner for every CPU, ansible_collections.kubenode.cpu_manager.docsite.owners) lists.
     type: list
     elements: str
     default: []

@@ -60,8 +60,9 @@ options:
   allow_owners:
     description:
       - Those who may manage CPUs on the node beside the kubelet's static policy, by their ids, such as V(nri-balloons),
-        which docs/owners.md lists. Without it, a change to the static policy is refused where one is found that writes
-        the cpusets of containers, too.
+        which R(One owner for every CPU, ansible_collections.kubenode.cpu_manager.docsite.owners) lists.
+        Without it, a change to the static policy is refused where one is found that writes the cpusets of containers,
+        too.
     type: list
     elements: str
     default: []
@@ -98,7 +99,7 @@ EXAMPLES = r"""
 - name: Stop where the kubelet would not start
   ansible.builtin.assert:
     that: plan.starts
-    fail_msg: "{{ plan.findings }}"
+    fail_msg: "{{ plan.findings | map(attribute='text') | join('; ') }}"
 
 - name: Read whether the nodes can go to Kubernetes 1.37 and come back
   kubenode.cpu_manager.rollout_info:
@@ -108,7 +109,7 @@ EXAMPLES = r"""
 - name: Stop where one cannot
   ansible.builtin.assert:
     that: plan.upgrade.starts is true and plan.upgrade.back.starts is true
-    fail_msg: "{{ plan.upgrade }}"
+    fail_msg: "{{ (plan.upgrade.findings + plan.upgrade.back.findings) | map(attribute='text') | join('; ') }}"
 """
 
 RETURN = r"""

@@ -63,7 +63,7 @@ EXAMPLES = r"""
   ansible.builtin.service:
     name: "{{ runtime.service }}"
     state: restarted
-  when: runtime.restart and runtime.service
+  when: runtime.restart and runtime.service != ''
 """
 
 RETURN = r"""

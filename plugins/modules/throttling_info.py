@@ -54,7 +54,7 @@ EXAMPLES = r"""
 - name: Stop where exclusive CPUs have a quota
   ansible.builtin.assert:
     that: throttling.findings | selectattr('check', 'eq', 'exclusive-cpus-with-quota') | length == 0
-    fail_msg: "{{ throttling.findings }}"
+    fail_msg: "{{ throttling.findings | map(attribute='found') | join('; ') }}"
 
 - name: Read what is throttled now
   kubenode.cpu_manager.throttling_info:

@@ -4,7 +4,7 @@
 
 """How well the model of CPU limits predicts what this kernel does: bursts of work in real cgroups, after random pauses.
 
-tests/bench/run throttling --write    # also puts the table into docs/throttling.md
+tests/bench/run throttling --write    # also puts the table into docs/docsite/rst/throttling.rst
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ FLOOR_SHARE = 0.05
 # How far the measured minimum and maximum may be outside the predicted ones.
 OUTSIDE_MS = 5.0
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "throttling.md"
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "docsite" / "rst" / "throttling.rst"
+BEGIN, END = ".. measured: begin\n", ".. measured: end\n"
 
 # quota, period, work in ms, threads, CPUs
 SETTINGS = [
@@ -120,7 +120,7 @@ class Row(NamedTuple):
     def line(self) -> str:
         """A row of the table."""
         setting, latencies, predicted = self.setting, self.measured.latencies, self.predicted
-        return "| %d / %d | %.1f | %d on %d | %.0f / %.0f / %.0f | %.0f / %.0f / %.0f | %.2f | %.2f | %s |" % (
+        return "   %d / %d | %.1f | %d on %d | %.0f / %.0f / %.0f | %.0f / %.0f / %.0f | %.2f | %.2f | %s" % (
             setting.quota,
             setting.period,
             self.measured.work,
@@ -139,8 +139,11 @@ class Row(NamedTuple):
 
 
 HEAD = """\
-| quota / period | work | threads, CPUs | measured min / median / max | predicted | share measured | predicted | right |
-|---|---|---|---|---|---|---|---|"""
+.. csv-table::
+   :header-rows: 1
+   :delim: |
+
+   quota / period | work | threads, CPUs | measured min / median / max | predicted | share measured | predicted | right"""  # noqa: E501
 
 
 def predicted(setting: Setting, measured: Measured) -> Prediction:
@@ -194,7 +197,7 @@ def measure(arguments: Sequence[str] = ()) -> bool:
     if "--write" in arguments:
         text = PAGE.read_text("utf-8")
         head, rest = text.split(BEGIN)
-        PAGE.write_text("%s%s\n%s\n%s%s" % (head, BEGIN, "\n".join(lines), END, rest.split(END)[1]), "utf-8")
+        PAGE.write_text("%s%s\n%s\n\n%s%s" % (head, BEGIN, "\n".join(lines), END, rest.split(END)[1]), "utf-8")
     return right >= LEAST_RIGHT
 
 

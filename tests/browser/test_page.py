@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import time
 import tracemalloc
@@ -23,15 +22,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.page import page
-from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking
 
+from .chromium import CHROMIUM, node_modules
 from .fleet_report import CLOSING, IMAGE, SCRIPT, Report, fleet_report, with_markup
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ROLE = ROOT / "roles" / "drift_report"
-MODULES = ROOT / "build" / "browser"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 pytestmark = pytest.mark.needs(CHROMIUM or "chromium", "node", "npm")
 
@@ -48,7 +45,6 @@ LARGE: dict[str, dict[str, Any]] = {
     "large": {"nodes": 10_000},
     "worst": {"nodes": 10_000, "shapes": 1, "drift": 1.0},
 }
-OLDEST_NODE = 20
 MARKUP = {"script": SCRIPT, "image": IMAGE, "closing": CLOSING}
 SEARCHES = ("worker", "fra1", "drift", "policy-differs", "worker-fra1-0176", "static 128", "no such node", "")
 
@@ -67,25 +63,6 @@ class Seen(NamedTuple):
         result = self.results[scenario]
         assert "error" not in result, result["error"]
         return result
-
-
-def node_modules() -> Path:
-    """The folder of the packages of package.json; they are installed where they are not, or are others."""
-    version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    if int(version.lstrip("v").partition(".")[0]) < OLDEST_NODE:
-        lacking(TOOL, "node is %s, and playwright-core takes version %d" % (version, OLDEST_NODE))
-    lock = (HERE / "package-lock.json").read_bytes()
-    installed = MODULES / "installed.json"
-    if not installed.is_file() or installed.read_bytes() != lock:
-        MODULES.mkdir(parents=True, exist_ok=True)
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / name, MODULES / name)
-        npm = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
-        done = subprocess.run(npm, cwd=MODULES, capture_output=True, text=True, check=False, timeout=300)
-        if done.returncode:
-            lacking(TOOL, "no playwright-core and axe-core: npm ci failed with %d" % done.returncode)
-        installed.write_bytes(lock)
-    return MODULES / "node_modules"
 
 
 def build(report: Report) -> tuple[str, dict[str, float]]:

@@ -18,7 +18,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
+from ansible_collections.kubenode.cpu_manager.tests.machines.demo import write_demo_fleet
 
 # Fixtures are used by their names.
 # pylint: disable=unused-import
@@ -131,11 +131,7 @@ def fingerprint(root: Path) -> dict[str, str]:
 def pristine_fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's fleet, once for all tests; not to be changed."""
     fleet = tmp_path_factory.mktemp("pristine") / "fleet"
-    shutil.copytree(DEMO_FLEET, fleet)
-    for line in (DEMO_FLEET.parent / "machines").read_text(encoding="utf-8").splitlines():
-        node, name = line.split()
-        containers = DEMO_FLEET.parent / "containers" / node
-        write_machine([name, str(fleet / node), *(["--containers", str(containers)] if containers.exists() else [])])
+    write_demo_fleet(fleet)
     return fleet
 
 

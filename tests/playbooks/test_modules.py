@@ -49,7 +49,8 @@ MODULES: dict[str, dict[str, Any]] = {
 # Most of the demo's nodes have no cgroups; test_cpuset.py asks it the same. The program is tested with its role. No
 # kubelet runs on them, to wait for; test_service.py and tests/cluster have some. Saving is for test_save.py, and
 # reports are for test_report.py, benchmarks for test_isolation_benchmark.py, the module housekeeping for
-# test_housekeeping.py, the DRA driver and the runtime for test_dra.py.
+# test_housekeeping.py, the DRA driver and the runtime for test_dra.py, kubernetes.core for test_kubernetes_core.py,
+# proposals for test_propose.py, simulations for test_simulate.py.
 ELSEWHERE = {
     "cpuset",
     "dra_info",
@@ -57,10 +58,13 @@ ELSEWHERE = {
     "housekeeping",
     "isolation_benchmark",
     "isolation_benchmark_report",
+    "kubernetes_core_check",
     "node_report",
     "node_save",
+    "policy_simulation",
     "reconcile_program",
     "runtime_config",
+    "settings_proposal",
     "wait_for_kubelet",
 }
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The rules of docs/architecture.md that a program can check: floors, circles, what is imported, sizes, first lines."""
+"""The rules of the architecture that a program can check: floors, circles, what is imported, sizes, first lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ import pytest
 
 CHECKOUT = Path(__file__).parents[2]
 CORE = CHECKOUT / "plugins" / "module_utils"
-PAGE = CHECKOUT / "docs" / "architecture.md"
+DOCS = CHECKOUT / "docs"
+PAGES = DOCS / "docsite" / "rst"
+PAGE = PAGES / "architecture.rst"
 
 # From the ground up: what stands on a floor imports from it and from those below.
 FLOORS = (
@@ -135,8 +137,8 @@ def test_a_small_module_brings_little(module: str, most: int) -> None:
 
 def test_what_is_promised_is_there() -> None:
     """The page names the files whose functions stay as they are between major versions; all others are private."""
-    listed = PAGE.read_text("utf-8").partition("## Public and private")[2].partition("\n## ")[0]
-    promised = re.findall(r"^- `([\w/]+\.py)`", listed, re.MULTILINE)
+    listed = PAGE.read_text("utf-8").partition("\nPublic and private\n---")[2].partition("\n---")[0]
+    promised = re.findall(r"^- ``([\w/]+\.py)``", listed, re.MULTILINE)
     assert len(promised) >= 5
     assert [name for name in promised if not (CORE / name).is_file()] == []
 
@@ -144,25 +146,25 @@ def test_what_is_promised_is_there() -> None:
 def test_the_page_names_every_room() -> None:
     text = PAGE.read_text("utf-8")
     rooms = {path.relative_to(CORE).parent for path in FILES} - {Path()}
-    assert [str(room) for room in sorted(rooms) if "`%s/`" % room not in text] == []
+    assert [str(room) for room in sorted(rooms) if "``%s/``" % room not in text] == []
 
 
 def test_the_picture_is_that_of_the_page() -> None:
     drawn = subprocess.run(
         [sys.executable, "-c", "import draw_floors as d; print(d.draw(d.PAGE.read_text('utf-8')), end='')"],
-        cwd=PAGE.parent,
+        cwd=DOCS,
         check=True,
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
     )
-    assert drawn.stdout == PAGE.with_name("architecture.svg").read_text("utf-8")
+    assert drawn.stdout == (PAGES / "images" / "architecture.svg").read_text("utf-8")
 
 
 def test_the_floors_are_those_of_the_page() -> None:
     """The two upper rows of its table are no part of the core."""
-    table = PAGE.read_text("utf-8").partition("| floor | rooms |")[2].partition("\n\n")[0]
-    rows = [re.findall("`([^`]+)`", row) for row in table.splitlines() if "`" in row][2:]
+    table = PAGE.read_text("utf-8").partition("   * - floor\n     - rooms\n")[2].partition("\n\n")[0]
+    rows = [re.findall("``([^`]+)``", row) for row in table.split("   * - ")[1:]][2:]
     assert [sorted(name.partition(".")[0].rstrip("/") for name in row) for row in reversed(rows)] == [
         sorted(names) for names in FLOORS
     ]
@@ -171,11 +173,12 @@ def test_the_floors_are_those_of_the_page() -> None:
 def test_each_check_has_its_page() -> None:
     written = subprocess.run(
         [sys.executable, "-c", "import json, write_checks; print(json.dumps(write_checks.pages()))"],
-        cwd=PAGE.parent,
+        cwd=DOCS,
         check=True,
         stdout=subprocess.PIPE,
     )
-    pages = {path.name: path.read_text("utf-8") for path in (PAGE.parent / "checks").iterdir()}
+    paths = [PAGES / "checks.rst", *(PAGES / "checks").iterdir()]
+    pages = {str(path.relative_to(PAGES)): path.read_text("utf-8") for path in paths}
     assert pages == json.loads(written.stdout)
 
 

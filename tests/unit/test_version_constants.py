@@ -15,8 +15,8 @@ import pytest
 
 CHECKOUT = Path(__file__).parents[2]
 CORE = CHECKOUT / "plugins" / "module_utils"
-PAGE = CHECKOUT / "docs" / "new-kubernetes-release.md"
-HEADING = "## Constants that name a version"
+PAGE = CHECKOUT / "docs" / "docsite" / "rst" / "new_kubernetes_release.rst"
+HEADING = "Constants that name a version"
 
 NAME = re.compile(r"(?:.*_)?(?:SINCE|UNTIL|MINORS?|NEWEST|OLDEST)(?:_.*)?")
 # A name such as DROP_IN is only one with a number.
@@ -92,6 +92,8 @@ def tables(tree: ast.Module) -> set[str]:
         if isinstance(node, ast.ClassDef)
         for member in node.body
         if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name) and member.target.id in MEMBERS
+        # A time is a float.
+        if "float" not in ast.unparse(member.annotation)
     }
 
 
@@ -116,10 +118,10 @@ def trees() -> dict[str, ast.Module]:
 
 def listed(page: str) -> dict[str, set[str]]:
     """{file: constants} of the page."""
-    _before, _heading, rest = page.partition(HEADING + "\n")
-    section = rest.partition("\n## ")[0]
-    rows = [line.split("|")[1:3] for line in section.splitlines() if line.startswith("| `")]
-    return {file.strip(" `"): set(re.findall("`([^`]+)`", names)) for file, names in rows}
+    _before, _heading, rest = page.partition(HEADING + "\n---")
+    section = rest.partition("\n---")[0]
+    rows = re.findall(r"^   \* - ``(.+)``\n     - (.+(?:\n {7}.+)*)$", section, re.MULTILINE)
+    return {file: set(re.findall("``([^`]+)``", names)) for file, names in rows}
 
 
 def test_the_page_has_them_all() -> None:

@@ -10,7 +10,7 @@ mount -t devtmpfs dev /dev
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 while read -r module; do
-	insmod "/modules/$module"
+  insmod "/modules/$module"
 done < /modules/order
 
 # QEMU's own network has the same addresses in each guest. Up before systemd, so that no network daemon is needed.
@@ -20,7 +20,7 @@ ip addr add 10.0.2.15/24 dev eth0
 ip route add default via 10.0.2.2
 
 until mount -t ext4 -o noatime /dev/vda /root; do
-	usleep 100000
+  usleep 100000
 done
 mount --move /dev /root/dev
 umount /proc /sys

@@ -211,7 +211,7 @@ def _throttled(
             hit[0].label,
             "throttled in at most %d %% of the periods" % percent,
             _effect(path, sample) + by + more,
-            "raise the limit, or let the container run fewer threads at once; see docs/throttling.md",
+            "raise the limit, or let the container run fewer threads at once; see docs/docsite/rst/throttling.rst",
         )
 
 

@@ -100,7 +100,7 @@ def fails(report: Mapping[str, Any], gate: str) -> bool:
 
 def _described(check_id: str) -> dict[str, str]:
     check = CHECKS[check_id]
-    page = "docs/checks/%s.md" % check.id
+    page = "docs/docsite/rst/checks/%s.rst" % check.id
     return {
         "severity": check.severity,
         "title": check.title,

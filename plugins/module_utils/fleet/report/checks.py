@@ -4,8 +4,8 @@
 
 """The checks of a report: their ids, and for people what each means. Pure.
 
-This is the only list: reports, waivers, the pages below docs/checks and the tests are made from it. An id stays what it
-is once it was released.
+This is the only list: reports, waivers, the pages below docs/docsite/rst/checks and the tests are made from it. An id
+stays what it is once it was released.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ _ALL = (
         WARNING,
         "Two managers of CPUs on the node contradict each other",
         "Each undoes what the other does, or gives out CPUs that the other has given out: the finding says how.",
-        "Keep one of them; the finding says how. See docs/owners.md.",
+        "Keep one of them; the finding says how. See docs/docsite/rst/owners.rst.",
     ),
     *WARNINGS,
     # --- notes ----------------------------------------------------------------------------------------

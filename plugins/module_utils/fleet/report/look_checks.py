@@ -15,7 +15,7 @@ WARNINGS = (
         "A container did not have its exclusive CPUs to itself",
         "While the node was looked at, others ran on these CPUs: another container, a service, a kernel thread, or"
         " interrupts. A cpuset keeps a container on its CPUs. It does not keep others off them.",
-        "Do what the finding says; it depends on who ran there. See docs/isolation.md.",
+        "Do what the finding says; it depends on who ran there. See docs/docsite/rst/isolation.rst.",
         look=ISOLATION,
     ),
     Check(
@@ -24,7 +24,7 @@ WARNINGS = (
         "Exclusive CPUs have a quota",
         "The kernel can throttle the container on CPUs that nobody else uses, as quotas are filled up and used up in"
         " slices. From Kubernetes 1.33 on, the kubelet sets no quota there.",
-        "Do what the finding says; it depends on the version of the kubelet. See docs/throttling.md.",
+        "Do what the finding says; it depends on the version of the kubelet. See docs/docsite/rst/throttling.rst.",
         look=THROTTLING,
     ),
     Check(
@@ -32,7 +32,7 @@ WARNINGS = (
         WARNING,
         "A quota is less than the exclusive CPUs below it",
         "The container cannot use all of the CPUs that it has for itself: it stands still for a part of each period.",
-        "Take the quota away, or raise it to the number of these CPUs. See docs/throttling.md.",
+        "Take the quota away, or raise it to the number of these CPUs. See docs/docsite/rst/throttling.rst.",
         look=THROTTLING,
     ),
     Check(
@@ -41,7 +41,7 @@ WARNINGS = (
         "The host's own work may run on CPUs that are not reserved for it",
         "The kubelet keeps pods off the CPUs of others. Services, interrupts and the kernel's own work run wherever"
         " their settings let them, on exclusive CPUs too.",
-        "Do what the finding says; it depends on the layer. See docs/housekeeping.md.",
+        "Do what the finding says; it depends on the layer. See docs/docsite/rst/housekeeping.rst.",
         look=HOUSEKEEPING,
     ),
     Check(
@@ -49,7 +49,7 @@ WARNINGS = (
         WARNING,
         "The kernel's command line is configured otherwise than it was booted",
         "The kernel reads its command line when it starts, so what is configured does not count yet.",
-        "Drain the node and boot it. See docs/housekeeping.md.",
+        "Drain the node and boot it. See docs/docsite/rst/housekeeping.rst.",
         look=HOUSEKEEPING,
     ),
 )
@@ -60,7 +60,7 @@ NOTES = (
         NOTE,
         "A container was throttled often",
         "It used up its quota in many periods, and stood still until the next one began.",
-        "Raise the limit, or let the container run fewer threads at once. See docs/throttling.md.",
+        "Raise the limit, or let the container run fewer threads at once. See docs/docsite/rst/throttling.rst.",
         look=THROTTLING,
     ),
     Check(
@@ -69,7 +69,7 @@ NOTES = (
         "The kernel handles interrupts on CPUs that are not reserved, and lets nobody move them",
         "A driver that has a queue for each CPU, as of NVMe, leaves the interrupts of these queues to the kernel. Those"
         " of a queue come when somebody on its CPUs uses the device.",
-        "Boot with isolcpus=managed_irq, or give the device fewer queues. See docs/housekeeping.md.",
+        "Boot with isolcpus=managed_irq, or give the device fewer queues. See docs/docsite/rst/housekeeping.rst.",
         look=HOUSEKEEPING,
     ),
     Check(
@@ -77,7 +77,7 @@ NOTES = (
         NOTE,
         "Slices are on the reserved CPUs, and no file of systemd keeps them there",
         "When systemd starts a slice anew, at the latest when the node is booted, it may run everywhere.",
-        "Set AllowedCPUs= of these slices in a drop-in file. See docs/housekeeping.md.",
+        "Set AllowedCPUs= of these slices in a drop-in file. See docs/docsite/rst/housekeeping.rst.",
         look=HOUSEKEEPING,
     ),
     Check(
@@ -85,7 +85,7 @@ NOTES = (
         NOTE,
         "The kernel's command line does not go with the reserved CPUs",
         "An argument for some CPUs names others, or cannot be read, and then the kernel takes none of it.",
-        "Correct the argument, then drain the node and boot it. See docs/housekeeping.md.",
+        "Correct the argument, then drain the node and boot it. See docs/docsite/rst/housekeeping.rst.",
         look=HOUSEKEEPING,
     ),
     Check(

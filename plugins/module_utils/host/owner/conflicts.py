@@ -4,7 +4,7 @@
 
 """Which two managers of CPUs contradict each other on one node, why, and the way out. Pure.
 
-Sources: what the documentation of each says of the others, see docs/owners.md.
+Sources: what the documentation of each says of the others, see docs/docsite/rst/owners.rst.
 """
 
 from __future__ import annotations

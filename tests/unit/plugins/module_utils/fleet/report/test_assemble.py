@@ -141,7 +141,7 @@ def test_a_report() -> None:
         "title": "The CPU manager's policy is not the wanted one",
         "why": CHECKS["policy-differs"].why,
         "remedy": CHECKS["policy-differs"].remedy_for(),
-        "page": "docs/checks/policy-differs.md",
+        "page": "docs/docsite/rst/checks/policy-differs.rst",
     }
 
 

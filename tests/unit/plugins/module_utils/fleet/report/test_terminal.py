@@ -119,17 +119,17 @@ def test_what_is_below_the_table() -> None:
     assert text[text.index("\n\n") : text.index("\n13 nodes: ")] == (
         """
 
-checkpoint-refused (danger): The kubelet would refuse the checkpoint; see docs/checks/checkpoint-refused.md
+checkpoint-refused (danger): The kubelet would refuse the checkpoint; see docs/docsite/rst/checks/checkpoint-refused.rst
   set kubelet_cpu_manager_policy
 own-check (danger)
   set kubelet_cpu_manager_policy
-policy-differs (warning): The CPU manager's policy is not the wanted one; see docs/checks/policy-differs.md
+policy-differs (warning): The CPU manager's policy is not the wanted one; see docs/docsite/rst/checks/policy-differs.rst
   set kubelet_cpu_manager_policy
-cpuset-differs (warning): A container has other CPUs than the checkpoint gives it; see docs/checks/cpuset-differs.md
+cpuset-differs (warning): A container has other CPUs than the checkpoint gives it; see docs/docsite/rst/checks/cpuset-differs.rst
   Run the playbook rollout.
-change-refused (warning): A rollout would refuse to change the node; see docs/checks/change-refused.md
+change-refused (warning): A rollout would refuse to change the node; see docs/docsite/rst/checks/change-refused.rst
   Run the playbook rollout.
-field-differs (warning): A field that goes with a setting is not as it has to be; see docs/checks/field-differs.md
+field-differs (warning): A field that goes with a setting is not as it has to be; see docs/docsite/rst/checks/field-differs.rst
   set kubelet_cpu_manager_policy
 
 worker-[2-4]: field-differs waived until 2026-12-31: until the | move
@@ -137,7 +137,7 @@ worker-12: field-differs waived: wanted so
 worker-[1-4]: note: reservation-splits-cores: the reservation 0-1 splits cores
 No kubelet: bastion
 not used: slices/a/nodes/x.json: is cut off at byte 812; copy the file again
-"""
+"""  # noqa: E501
     )
 
 

@@ -712,7 +712,7 @@ def test_changes_change_what_they_say_and_nothing_else(text: str, changes: Chang
     # Line endings are the file's.
     assert ("\r\n" in text) == ("\r\n" in result.text)
     assert len(re.findall("\r\n|\n", result.text)) == result.text.count("\r\n" if "\r\n" in text else "\n")
-    if re.search("(?m)^﻿?apiVersion:", text):
+    if re.search("(?m)^\ufeff?apiVersion:", text):
         assert lines_of_others(result.text, changes) == lines_of_others(text, changes)
 
 

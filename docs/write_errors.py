@@ -1,0 +1,467 @@
+#!/usr/bin/env python
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Writes the page of errors: each refusal of the kubelet that is known, with its cause and remedy, to be searched.
+
+Texts, causes and remedies are read from the core, where they are predicted; the examples are what kubelets said in
+tests/conformance/vectors, with the cause and the remedy that are predicted for them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Iterable, Iterator, NamedTuple, Sequence
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE / "docsite" / "rst" / "errors.rst"
+sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+from read_refusals import Refusal, becomes, is_in, refusals, shown, words
+
+import collection_path
+
+collection_path.register()
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.checks import (
+    image_fields,
+    other_fields,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.checks.invalid import NO_END, Range
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import predict_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.tests.conformance.start_case import StartCase
+from ansible_collections.kubenode.cpu_manager.tests.conformance.test_vectors import rows
+
+# Of these all have the same cause and remedy: the whole file is refused.
+_ALIKE = ("StateError", "CheckpointError", "MemoryStateError", "MemoryJudgement")
+
+_INSIDE = 1000
+
+# How much of a line a reader is thought to search for.
+SEARCHED = 40
+_LONGEST_EXAMPLE = 400
+
+STARTS = ("start-1.36", "start-1.33")
+CHECKPOINTS = ("checkpoint-1.36", "checkpoint-1.35", "checkpoint-1.33")
+POLICIES = ("policy-1.34-1.36", "policy-1.33")
+
+HEAD = """\
+..
+  Copyright (c) 2026, the kubenode.cpu_manager developers
+  GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+  SPDX-License-Identifier: GPL-3.0-or-later
+
+.. docs/write_errors.py writes this page.
+
+.. _ansible_collections.kubenode.cpu_manager.docsite.errors:
+
+Errors of the kubelet
+=====================
+
+Each text with which a kubelet refuses to start or to admit a pod, as far as this collection predicts it; what causes
+it, and what to do. Beside the fields that decide about CPUs, memory, NUMA nodes and cgroups, these are all others that
+keep a kubelet of Kubernetes 1.33 to 1.36 from starting.
+
+To find an error, copy a part of the line in the kubelet's journal, for example the first 40 characters behind
+``err="``, and search this page for it with your browser. The journal writes a backslash before each quotation mark;
+leave these backslashes out. ``<name>`` stands for what differs from node to node. The boxes show examples.
+
+.. code-block:: shell
+
+   journalctl -u kubelet -p err -n 20 --no-pager
+
+:ansplugin:`kubenode.cpu_manager.start_check#module` says before a start which of these texts a kubelet would print, for
+the node, its files and its flags as they are.
+
+"""
+
+
+class Section(NamedTuple):
+    """A part of the page, and which refusals belong to it: by the files that word them, or by what they are."""
+
+    title: str
+    about: str
+    files: str
+    made: str = ""
+
+
+SECTIONS = (
+    Section(
+        "Pods that are not admitted",
+        "The kubelet runs, and refuses a pod. The reason stands in the pod's status, the text in its message.",
+        "policy/(manager|static|packed|distributed).py",
+        "Admission|SMTAlignmentError|AllocationError|TakeError",
+    ),
+    Section(
+        "CPU manager: policy and options",
+        "What the CPU manager refuses of its policy, its options and the reservation that it needs.",
+        "kubelet/start/checks/configuration.py|policy/(options|kubelet_reservation|static|packed|distributed).py",
+    ),
+    Section(
+        "CPU manager: checkpoint",
+        "The file cpu_manager_state does not go with the configuration or the node's CPUs, or is damaged. What removes"
+        " it without need takes the exclusive CPUs from running pods: "
+        ":ansplugin:`kubenode.cpu_manager.checkpoint#module` repairs it instead.",
+        "state/(acceptance|decoding|formats|pod_formats|checkpoint).py|node/start_report.py",
+    ),
+    Section(
+        "Topology manager",
+        "What the topology manager refuses of its policy, its options and the machine.",
+        "kubelet/start/checks/topology_manager.py|policy/hints.py",
+    ),
+    Section(
+        "Memory manager",
+        "What the memory manager refuses of its policy and of reservedMemory.",
+        "kubelet/start/checks/memory_manager.py",
+    ),
+    Section(
+        "Memory manager: state",
+        "The file memory_manager_state does not go with the configuration or the node's memory, or is damaged. Drain"
+        " the node, stop the kubelet and take the file out of the way before it starts again.",
+        "state/memory_.*.py",
+    ),
+    Section(
+        "Reserved CPUs and memory, eviction",
+        "What is reserved for the system, and whether the node has so much.",
+        "kubelet/start/checks/(reservations|eviction|creation).py",
+    ),
+    Section(
+        "Cgroups, kernel and swap",
+        "What the node has to have beside its configuration.",
+        "kubelet/start/checks/surroundings.py",
+    ),
+    Section(
+        "Feature gates",
+        "Gates that a version of Kubernetes does not have, or does not let be switched.",
+        "kubelet/start/checks/gates.py",
+    ),
+    Section(
+        "Fields of the configuration",
+        'Behind "failed to validate kubelet configuration, error:". Several refusals stand in one line.',
+        "kubelet/start/checks/(validation|other_fields|image_fields|invalid|logging|serving|field_values|.*syntax).py",
+    ),
+    Section(
+        "Files of the configuration",
+        "The --config file, or a drop-in of --config-dir, cannot be read or decoded.",
+        "kubelet/start/loading/.*.py",
+    ),
+    Section("Flags", "The command line.", "kubelet/start/flags/(command|refusals).py"),
+    Section(
+        "Single values",
+        "What Go says of a value that it cannot read. It stands behind one of the texts above, which names the field,"
+        " the flag or the file. Correct the value.",
+        "(?!.*/eviction).*",
+        "GoError|FaultError",
+    ),
+)
+
+# The code predicts the refusals of pods, and has no remedies for them: nothing is wrong with the node.
+ADMISSIONS = {
+    "SMTAlignmentError": (
+        "the policy has full-pcpus-only, and the pod does not fit into whole cores that are free",
+        "request CPUs in multiples of the threads of a core, free cores, or drop full-pcpus-only",
+    ),
+    "TopologyAffinityError": (
+        "no NUMA nodes serve all of the pod's resources as the topology manager's policy wants it",
+        "request less than one NUMA node has, or take the policy best-effort, or another node",
+    ),
+    "UnexpectedAdmissionError": (
+        "the node has not so many CPUs left that no other container has for itself",
+        "free CPUs, reserve fewer, or take another node: allocation_plan predicts how many are left",
+    ),
+}
+# What the code words without a cause, as nobody has met it or as other refusals come first, by the first words.
+EXPLAINED = {
+    "Allocate failed due to": ADMISSIONS["UnexpectedAdmissionError"],
+    "accounting error": (
+        "the kubelet miscounts when it distributes CPUs over NUMA nodes",
+        "request another number of CPUs, or drop distribute-cpus-across-numa",
+    ),
+    "failed to allocate cpus": (
+        "the kubelet finds no way to take so many CPUs from those that are free",
+        "request another number of CPUs, or free some",
+    ),
+    "the kubelet would never return": (
+        "with these options the kubelet distributes the rest of the CPUs in an endless loop, and says nothing",
+        "request another number of CPUs, or drop distribute-cpus-across-numa",
+    ),
+    "[cpumanager] unable to build the reserved physical CPUs": (
+        "a reserved CPU is not among those of the node",
+        "take others",
+    ),
+    "unknown scope": ("there is no such scope of the topology manager", "write container or pod"),
+    "cannot discover NUMA topology": (
+        "the node's files do not give the distances of its NUMA nodes",
+        "drop prefer-closest-numa-nodes",
+    ),
+}
+
+# Configurations of which no kubelet was asked, for the cause and the remedy of what it would say.
+PROBES = (
+    'evictionHard: {memory.available: "0"}',
+    "evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: -1s}",
+    'evictionMinimumReclaim: {memory.available: "-1Gi"}',
+    "evictionMinimumReclaim: {memory.available: 0%}",
+    "evictionHard: {memory.available: 1e99%}",
+    "evictionSoft: {memory.available: 5%}",
+    'topologyManagerPolicy: restricted\ntopologyManagerPolicyOptions: {no-such-option: "true"}',
+    'cpuManagerPolicy: static\nreservedSystemCPUs: "0"\ncpuManagerPolicyOptions: {full-pcpus-only: maybe}',
+    'cpuManagerPolicy: static\nreservedSystemCPUs: "0"\ncpuManagerPolicyOptions: {no-such-option: "true"}',
+)
+_PROBED = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+_PROBED_ON = "2s2n4c2t"
+# With a checkpoint of fewer CPUs than the machine has.
+_STATIC = 'cpuManagerPolicy: static\nreservedSystemCPUs: "0"'
+_OUTDATED = write_checkpoint("static", State(CPUSet.parse("0-1"), {})).decode("ascii")
+
+
+class Said(NamedTuple):
+    """What a kubelet said, and what is predicted of it; empty where nothing is."""
+
+    error: str
+    text: str = ""
+    cause: str = ""
+    remedy: str = ""
+
+
+class Entry:
+    """One entry of the page."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        self.file = refusal.file
+        self.made = refusal.made
+        self.texts = list(refusal.texts)
+        self.causes = list(refusal.causes)
+        self.remedies = list(refusal.remedies)
+        self.examples: list[Said] = []
+
+    @property
+    def section(self) -> Section:
+        """Where on the page it stands."""
+        return next(
+            section
+            for section in (*(section for section in SECTIONS if section.made), *SECTIONS)
+            if re.fullmatch(section.files, self.file) and re.fullmatch(section.made or ".*", self.made)
+        )
+
+    def match(self, said: Said) -> int:
+        """How many letters of this entry's text are in what was said; 0 where it is another's."""
+        text = folded(said.text or said.error)
+        found = max((words(template) for template in self.texts if is_in(template, text)), default=0)
+        if self.made in _ALIKE:
+            # It stands inside of a longer text, which has the cause.
+            manager = "memory" if "/memory" in self.file else "cpu"
+            return found + _INSIDE if found and said.error.startswith("start %s manager" % manager) else 0
+        if not found or not self.causes or not said.cause:
+            # Where the cause is known elsewhere, the text alone decides.
+            return found if found and not (self.causes and not said.text) else found // 2
+        return found * _is_any(self.causes, said.cause) * _is_any(self.remedies, said.remedy)
+
+
+def _is_any(templates: Iterable[str], text: str) -> bool:
+    templates = list(templates)
+    return not templates or any(becomes(template, folded(text)) for template in templates)
+
+
+def folded(text: str) -> str:
+    """A text with single spaces."""
+    return " ".join(text.split())
+
+
+# --- the entries -----------------------------------------------------------------------------------------------
+
+
+def entries() -> list[Entry]:
+    """All entries, those of the same text and cause as one, without examples."""
+    found: dict[Any, Entry] = {}
+    for refusal in [*refusals(), *_ranges()]:
+        if not any(words(text) > 3 for text in refusal.texts) or _is_of_ranges(refusal):
+            continue
+        entry = Entry(refusal)
+        # The same error of two managers has its cause where it is caught.
+        is_caught = entry.made == "KubeletError"
+        where = "" if is_caught else (entry.section, refusal.causes, refusal.remedies)
+        key = (entry.made, entry.texts[0], where)
+        if key in found:
+            found[key].texts += [text for text in entry.texts if text not in found[key].texts]
+            found[key].remedies += [text for text in entry.remedies if text not in found[key].remedies]
+        else:
+            found[key] = entry
+    explained = {text for entry in found.values() if entry.causes for text in entry.texts}
+    return [
+        entry
+        for entry in found.values()
+        if entry.made != "KubeletError" or entry.causes or not explained.issuperset(entry.texts)
+    ]
+
+
+def _is_of_ranges(refusal: Refusal) -> bool:
+    return refusal.file.endswith("invalid.py") and refusal.made == "invalid"
+
+
+def _ranges() -> Iterator[Refusal]:
+    """A refusal for each number that has to be in a range."""
+    for module in (other_fields, image_fields):
+        for value in vars(module).values():
+            for limits in value if isinstance(value, tuple) else ():
+                if isinstance(limits, Range):
+                    text = "invalid configuration: %s (--%s) \ue000number\ue001 %s"
+                    text %= (limits.field, limits.flag, limits.text)
+                    end = "or more" if limits.most == NO_END else "to %d" % limits.most
+                    remedy = "write %d %s" % (limits.least, end)
+                    file = "kubelet/start/checks/%s.py" % module.__name__.rpartition(".")[2]
+                    yield Refusal(file, 0, "refused", (text,), ("the number is out of range",), (remedy,))
+
+
+@lru_cache(maxsize=None)
+def said_by_starts() -> tuple[Said, ...]:
+    """What kubelets said that did not start."""
+    return tuple(
+        _said(row["error"], predict_start(StartCase(row["case"], name.partition("-")[2]).node).refusal)
+        for name in STARTS
+        for row in rows(name)
+        if row["outcome"] != "ok"
+    )
+
+
+def _said(error: str, refusal: Finding | None) -> Said:
+    if refusal is None or folded(refusal.text) not in folded(error):
+        return Said(error)
+    return Said(error, refusal.text, refusal.cause, refusal.remedy)
+
+
+def said_by_managers() -> Iterator[Said]:
+    """What the CPU manager said of checkpoints, of its options and of pods."""
+    for name in CHECKPOINTS:
+        for row in rows(name):
+            if "error" in row["expect"]:
+                yield Said("start cpu manager error: " + row["expect"]["error"])
+    for name in POLICIES:
+        for row in rows(name):
+            if "error" in row["expect"]:
+                text = row["expect"]["error"]
+                is_early = text.startswith(("new ", "["))
+                yield Said(("failed to run Kubelet: " if is_early else "start cpu manager error: ") + text)
+            yield from _answers(row["expect"])
+
+
+def predicted() -> Iterator[Said]:
+    """What a kubelet is predicted to say of the probes."""
+    for number, probe in enumerate((_STATIC, *PROBES)):
+        case = {"config": _PROBED + probe, "machine": _PROBED_ON, **({} if number else {"ckpt": _OUTDATED})}
+        for finding in predict_start(StartCase(case, "1.36").node).findings:
+            if finding.fatal:
+                yield Said(finding.context + finding.text, finding.text, finding.cause, finding.remedy)
+
+
+def _answers(expected: Any) -> Iterator[Said]:
+    if isinstance(expected, list):
+        for item in expected:
+            yield from _answers(item)
+    elif isinstance(expected, dict):
+        if "message" in expected:
+            yield Said(expected["message"], expected["message"], *ADMISSIONS[expected["reason"]])
+        for value in expected.values():
+            yield from _answers(value)
+
+
+def best_entry(found: Iterable[Entry], said: Said) -> Entry | None:
+    """The entry of what was said; None where there is none."""
+    best = max(found, key=lambda entry: entry.match(said), default=None)
+    return best if best is not None and best.match(said) else None
+
+
+def with_examples() -> list[Entry]:
+    """All entries, each with so many examples that everything that was said is found by its first characters."""
+    found = entries()
+    searched: set[str] = set()
+    # Those of which a cause is predicted come first.
+    for said in sorted(said_by_starts(), key=lambda said: not said.cause):
+        heads = {folded(text)[:SEARCHED] for text in (said.error, said.text) if text}
+        entry = best_entry(found, said)
+        if entry is not None and (not entry.examples or not heads <= searched):
+            searched |= heads
+            entry.examples.append(said)
+    for said in dict.fromkeys([*predicted(), *said_by_managers()]):
+        entry = best_entry(found, said)
+        if entry is not None and not any(example.cause or not said.cause for example in entry.examples):
+            entry.examples.append(said)
+    _explain(found)
+    return found
+
+
+def _explain(found: Sequence[Entry]) -> None:
+    """Give causes and remedies to entries without: those of their examples, else of others of their kind."""
+    for entry in found:
+        known = [said for said in entry.examples if said.cause]
+        known += [Said("", "", *EXPLAINED[start]) for start in EXPLAINED if entry.texts[0].startswith(start)]
+        if not known and entry.made in _ALIKE:
+            known = [
+                said
+                for other in found
+                if (other.made, other.section) == (entry.made, entry.section)
+                for said in other.examples
+                if said.cause
+            ]
+        entry.causes = entry.causes or [said.cause for said in known[:1]]
+        entry.remedies = entry.remedies or [said.remedy for said in known[:1]]
+
+
+# --- the page --------------------------------------------------------------------------------------------------
+
+
+def page(found: Sequence[Entry]) -> str:
+    """The page of these entries, as RST."""
+    parts = [HEAD]
+    for section in SECTIONS:
+        parts.append("%s\n%s\n\n%s\n" % (section.title, "-" * len(section.title), section.about))
+        own = [entry for entry in found if entry.section == section]
+        parts += [_of_entry(entry) for entry in sorted(own, key=lambda entry: shown(entry.texts[0]).lower())]
+    return "\n".join(parts)
+
+
+def _of_entry(entry: Entry) -> str:
+    first, *others = [folded(shown(text)) for text in entry.texts]
+    lines = [literal(first)]
+    lines += ["   | " + literal(text) for text in others] + [""] * bool(others)
+    for name, texts in (("Cause", entry.causes), ("Remedy", entry.remedies)):
+        if any(words(text) for text in texts):
+            lines.append("   :%s: %s." % (name, "; or ".join(escaped(shown(text)) for text in texts)))
+    lines.append("")
+    if entry.examples:
+        lines += ["   .. code-block:: text", ""]
+        lines += ["      " + _cut(folded(said.error)) for said in entry.examples]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_EXAMPLE else text[:_LONGEST_EXAMPLE] + " ..."
+
+
+def literal(text: str) -> str:
+    """A text in which every character counts."""
+    return "``%s``" % text
+
+
+def escaped(text: str) -> str:
+    """Prose in which no character has a meaning for RST."""
+    return re.sub(r"([\\*`|_<>])", r"\\\1", text)
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(with_examples()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Replays traces on a machine under policies, on the controller. The module of this name documents it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any, Mapping, Sequence
+
+from ansible.utils.display import Display
+
+from ..module_utils.cpuset import CPUSet
+from ..module_utils.errors import InputError, option
+from ..module_utils.fleet.report.output import put_file
+from ..module_utils.fleet.simulation.generator import TRACES, make_trace
+from ..module_utils.fleet.simulation.nodes import POLICIES
+from ..module_utils.fleet.simulation.picture import draw
+from ..module_utils.fleet.simulation.replay import Replay, replay
+from ..module_utils.fleet.simulation.result import compare, summary, table
+from ..module_utils.fleet.simulation.trace import Trace, read_trace
+from ..module_utils.policy.dynamic import DYNAMIC
+from ..module_utils.policy.dynamic_rules import Rules
+from ..module_utils.policy.isolated import static_with_isolated
+from ..module_utils.policy.options import parse_static_options, texts_of_options
+from ..module_utils.policy.reservation import plan_reservation
+from ..module_utils.state.config import STATIC
+from ..module_utils.topology.description import describe_machine
+from ..module_utils.topology.kubelet_view import kubelet_view
+from ..module_utils.topology.model import Topology
+from ..module_utils.versions import NEWEST_MINOR
+from ..plugin_utils.controller_action import ControllerAction
+
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "directory": {"type": "path", "required": True},
+    "host": {"type": "str", "required": True},
+    "topology": {"type": "dict"},
+    "machine": {"type": "str"},
+    "traces": {"type": "list", "elements": "raw", "default": [*TRACES]},
+    "seed": {"type": "int", "default": 1},
+    "policies": {"type": "list", "elements": "str", "choices": [*POLICIES], "default": [*POLICIES]},
+    "policy_options": {"type": "dict", "default": {}},
+    "reserved_system_cpus": {"type": "str"},
+    "shared_minimum": {"type": "int", "default": 0},
+    "settle": {"type": "float", "default": 30.0},
+    "delay": {"type": "float", "default": 5.0},
+    "period": {"type": "float", "default": 10.0},
+}
+_LEAST_PERIOD, _MOST_PERIOD = 1, 3600
+
+
+class ActionModule(ControllerAction):
+    """Replays, compares, and writes what came of it."""
+
+    ARGUMENTS = _ARGUMENTS
+
+    def made(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The result of the task: figures, and the files."""
+        topology = _topology(given)
+        rules = _rules(given, topology)
+        if not _LEAST_PERIOD <= given["period"] <= _MOST_PERIOD:
+            raise InputError(
+                "%s is not from %d to %d seconds" % (given["period"], _LEAST_PERIOD, _MOST_PERIOD), option("period")
+            )
+        traces = [_trace(wanted, given["seed"], rules) for wanted in given["traces"]]
+        results, files = [], []
+        for trace in traces:
+            replays = [replay(trace, policy, rules, given["period"]) for policy in given["policies"]]
+            result = _result(trace, replays)
+            files += _written(given, trace, replays, rules, result)
+            _show(given["host"], result)
+            results.append(result)
+        isolated = static_with_isolated(
+            rules.topology, rules.reserved, topology.isolated, rules.options.strict_cpu_reservation
+        )
+        return {
+            "changed": False,
+            "files": files,
+            "reserved": str(rules.reserved),
+            "traces": results,
+            "isolated": {**isolated.to_dict(), "harmless": isolated.is_harmless()},
+        }
+
+
+def _topology(given: Mapping[str, Any]) -> Topology:
+    if (given["topology"] is None) == (given["machine"] is None):
+        raise InputError("give one of %s and %s" % (option("topology"), option("machine")))
+    if given["machine"] is not None:
+        return describe_machine(given["machine"])
+    try:
+        return Topology.from_dict(given["topology"])
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(
+            "is not what cpu_topology_info returns (%s: %s)" % (type(error).__name__, error), where=option("topology")
+        ) from error
+
+
+def _rules(given: Mapping[str, Any], topology: Topology) -> Rules:
+    # All gates: this is about what would be.
+    options = parse_static_options(texts_of_options(given["policy_options"]), NEWEST_MINOR, True, True)
+    reserved = CPUSet.parse(given["reserved_system_cpus"] or "")
+    if not reserved:
+        reserved = plan_reservation(topology, 1, at_least=True).reserved
+    return Rules(
+        kubelet_view(topology),
+        reserved,
+        options,
+        given["shared_minimum"],
+        given["settle"],
+        given["delay"],
+        topology.numa_distances,
+    ).checked()
+
+
+def _trace(wanted: Any, seed: int, rules: Rules) -> Trace:
+    try:
+        if isinstance(wanted, str):
+            return make_trace(wanted, seed, rules.topology.num_cpus)
+        return read_trace(wanted)
+    except InputError as error:
+        raise error.within(option("traces")) from error
+
+
+def _result(trace: Trace, replays: Sequence[Replay]) -> dict[str, Any]:
+    by_policy = {found.policy: found for found in replays}
+    compared = None
+    if DYNAMIC in by_policy and STATIC in by_policy:
+        compared = compare(by_policy[DYNAMIC], by_policy[STATIC]).to_dict()
+    return {
+        "trace": trace.name,
+        "description": trace.description,
+        "pods": len(trace.pods),
+        "seconds": trace.duration,
+        "policies": [summary(found) for found in replays],
+        "dynamic_beside_static": compared,
+    }
+
+
+def _written(
+    given: Mapping[str, Any], trace: Trace, replays: Sequence[Replay], rules: Rules, result: Mapping[str, Any]
+) -> list[str]:
+    stem = "simulation-" + re.sub(r"[^A-Za-z0-9_.-]", "_", "%s-%s" % (given["host"], trace.name))[:200]
+    stem = os.path.join(given["directory"], stem)
+    title = "%s: %s" % (given["host"], trace.description)
+    picture = draw(title, replays, rules, trace.duration)
+    put_file(stem + ".svg", [picture])
+    put_file(stem + ".json", [json.dumps(result, indent=1) + "\n"])
+    return [stem + ".svg", stem + ".json"]
+
+
+def _show(host: str, result: Mapping[str, Any]) -> None:
+    # As plain text: the result of a task is shown in the form that the user has chosen for results.
+    display = Display()
+    display.display("%s, trace %s" % (host, result["description"]))
+    display.display(table(result["policies"]))
+    if result["dynamic_beside_static"] is not None:
+        display.display(result["dynamic_beside_static"]["text"])

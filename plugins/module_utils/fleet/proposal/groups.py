@@ -1,0 +1,177 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The nodes of a fleet by what is proposed for them, and whether their kubelets would start with it. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+
+from ...errors import InputError
+from ...topology.model import Topology
+from ...versions import NEWEST_MINOR, minor_version
+from ..report.answers import FAILED, NO_KUBELET, UNREACHABLE, collected
+from ..report.texts import WRONG, items, line, mapping
+from .settings import PREFIX, Line, Wish, propose
+from .shape import Shape, shape_of, short_hash
+
+# What a host is called in an inventory as it is: other names would be ranges, ports or templates there.
+_NAME = re.compile(r"\w[\w.-]*")
+
+# The kinds of refusals that are about what is proposed; all others are about the node as it is today.
+_OF_PROPOSAL = frozenset(("would_not_start", "configuration", "no_kubelet"))
+
+
+class Node(NamedTuple):
+    """One node: its name in the inventory, its machine, the minor version of its kubelet, and what is wanted of it."""
+
+    host: str
+    topology: Topology
+    minor: int
+    # Whether the version is not known, and the newest that is known here was taken.
+    is_assumed: bool
+    wish: Wish
+
+
+class NodeGroup(NamedTuple):
+    """Nodes that get the same variables: the name of the group, what they have in common, and the variables."""
+
+    name: str
+    shape: Shape
+    workload: str
+    # In order, each once.
+    minors: tuple[int, ...]
+    is_assumed: bool
+    hosts: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+
+def read_nodes(plans: Mapping[str, Any], wishes: Mapping[str, Wish], skip_no_kubelet: bool) -> list[Node]:
+    """The nodes by their names, from their answers to rollout_info.
+
+    Raises InputError for a host that was not read, with the reasons of all such hosts.
+    """
+    nodes, reasons = [], []
+    for host in sorted(plans):
+        answer = collected(host, plans[host])
+        if answer["status"] == NO_KUBELET and skip_no_kubelet:
+            continue
+        try:
+            nodes.append(_node(host, answer, wishes))
+        except WRONG as error:
+            reasons.append("%s: %s" % (line(host), line(str(error))))
+    if reasons:
+        raise InputError("\n".join(reasons), remedy="correct that, or leave these hosts out with cpu_manager_hosts")
+    if not nodes:
+        raise InputError("there is no node to propose anything for")
+    return nodes
+
+
+def _node(host: str, answer: Mapping[str, Any], wishes: Mapping[str, Wish]) -> Node:
+    if not _NAME.fullmatch(host):
+        raise InputError("an inventory file cannot have this name of a host", remedy="rename it")
+    if answer["status"] in (FAILED, UNREACHABLE):
+        raise InputError(answer["message"])
+    if answer["status"] == NO_KUBELET:
+        raise InputError(
+            "there is no kubelet", remedy="set cpu_manager_skip_hosts_without_kubelet to leave out such hosts"
+        )
+    topology = Topology.from_dict(answer["topology"])
+    version = mapping(answer.get("kubelet")).get("version")
+    minor = minor_version(version) if version else NEWEST_MINOR
+    return Node(host, topology, minor, not version, wishes[host])
+
+
+def group_nodes(nodes: Iterable[Node]) -> list[NodeGroup]:
+    """The groups, by name. Raises InputError where a reservation cannot be had of a machine."""
+    members: dict[tuple[Shape, str], list[Node]] = {}
+    wishes: dict[str, dict[str, Wish]] = {}
+    for node in nodes:
+        shape, wish = shape_of(node.topology), plain(node.wish)
+        members.setdefault((shape, short_hash(wish)), []).append(node)
+        wishes.setdefault(_name(shape, node.wish), {})[short_hash(wish)] = node.wish
+    groups = []
+    for (shape, wish_hash), alike in members.items():
+        name = _name(shape, alike[0].wish)
+        # Nodes of one shape and workload of which other things are wanted.
+        if len(wishes[name]) > 1:
+            name = "%s_wish_%s" % (name, wish_hash)
+        groups.append(_group(name, shape, sorted(alike)))
+    return sorted(groups)
+
+
+def plain(wish: Wish) -> dict[str, Any]:
+    """A wish as plain data."""
+    return {**wish._asdict(), "reservation": dict(wish.reservation)}
+
+
+def _name(shape: Shape, wish: Wish) -> str:
+    return "%s_%s" % (wish.workload, shape.name)
+
+
+def _group(name: str, shape: Shape, nodes: Sequence[Node]) -> NodeGroup:
+    first = nodes[0]
+    minors = tuple(sorted({node.minor for node in nodes}))
+    try:
+        lines = propose(shape, first.topology, minors[0], first.wish)
+    except InputError as error:
+        raise error.within("%s (%s)" % (name, ", ".join(node.host for node in nodes))) from error
+    return NodeGroup(
+        name,
+        shape,
+        first.wish.workload,
+        minors,
+        any(node.is_assumed for node in nodes),
+        tuple(node.host for node in nodes),
+        tuple(lines),
+    )
+
+
+class Verdict(NamedTuple):
+    """What the nodes' plans with the proposal say: why it must not be written, and what is better known before."""
+
+    refusals: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def judge(groups: Iterable[NodeGroup], plans: Mapping[str, Any]) -> Verdict:
+    """Whether every kubelet would start with what is proposed. plans: the answers of rollout_info with it."""
+    refusals, notes = [], []
+    for host in sorted(host for group in groups for host in group.hosts):
+        answer = collected(host, plans.get(host))
+        if answer["status"] in (FAILED, UNREACHABLE, NO_KUBELET):
+            refusals.append("%s: %s" % (host, line(answer.get("message", "there is no kubelet"))))
+            continue
+        for refusal in map(mapping, items(answer.get("refusals"))):
+            parts = (line(refusal.get("where", "")), line(refusal.get("text", "")))
+            said = "; ".join(filter(None, (": ".join(filter(None, parts)), line(refusal.get("remedy", "")))))
+            if refusal.get("kind") in _OF_PROPOSAL:
+                refusals.append("%s: %s" % (host, said))
+            else:
+                notes.append("%s: today a rollout would refuse: %s" % (host, said))
+        if answer.get("starts") is not True and not any(reason.startswith(host + ": ") for reason in refusals):
+            refusals.append("%s: its kubelet would not start" % host)
+        notes += [
+            "%s: whether its kubelet starts depends on: %s" % (host, line(mapping(doubt).get("reason", "")))
+            for doubt in items(answer.get("unknown"))
+        ]
+    return Verdict(tuple(refusals), tuple(notes))
+
+
+def conflicts(groups: Iterable[NodeGroup], given: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Where the inventory has another value than the proposal. given: {host: {variable: value}}."""
+    found: dict[str, list[str]] = {}
+    for group in groups:
+        # Beside a reservation that is planned, CPUs that are named are refused.
+        proposed = {PREFIX + "reserved_system_cpus": None, **{row.variable: row.value for row in group.lines}}
+        for host in group.hosts:
+            for variable, value in mapping(given.get(host)).items():
+                if value is not None and variable in proposed and value != proposed[variable]:
+                    found.setdefault(variable, []).append(host)
+    return [
+        "%s has another value in the inventory of %s, and one of a deeper group or of a host wins: remove it there"
+        % (variable, ", ".join(sorted(hosts)))
+        for variable, hosts in sorted(found.items())
+    ]

@@ -1,0 +1,193 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which settings fit a shape and what runs there, each with its reason. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple
+
+from ...kubelet.settings import TOPOLOGY_MANAGER_POLICIES
+from ...policy.options import FULL_PCPUS_ONLY, MANAGER_SINCE, MAX_NUMA_NODES, PREFER_UNCORE, STRICT_RESERVATION
+from ...policy.reservation import Step, count_by_curve, plan_reservation
+from ...policy.strategies import PACKED, SPREAD
+from ...state.config import NONE, STATIC
+from ...topology.model import Topology
+from .shape import Shape
+
+LATENCY, BATCH, VIRTUAL_MACHINES = "latency", "batch", "virtual_machines"
+WORKLOADS = (LATENCY, BATCH, VIRTUAL_MACHINES)
+ALIGNMENTS = TOPOLOGY_MANAGER_POLICIES
+_BEST_EFFORT, _RESTRICTED, _SINGLE = ALIGNMENTS[1:]
+
+# What the roles call the settings of modules.
+PREFIX = "kubelet_"
+HOUSEKEEPING = "housekeeping_layers"
+_LAYERS = ("interrupts", "workqueues", "rps", "slices", "irqbalance")
+
+# What managed Kubernetes (GKE, EKS) reserves of a node's CPU time.
+CURVE: tuple[Mapping[str, Any], ...] = (
+    {"cpus": 1, "fraction": 0.06},
+    {"cpus": 1, "fraction": 0.01},
+    {"cpus": 2, "fraction": 0.005},
+    {"fraction": 0.0025},
+)
+
+# The kubelet's own limit for its topology manager, pkg/kubelet/cm/topologymanager.
+_MOST_NUMA_NODES = 8
+# From these minor versions on the options need no feature gate that is off by default.
+_STRICT_SINCE, _UNCORE_SINCE = 33, 34
+
+_ALIGNMENT = {LATENCY: _SINGLE, VIRTUAL_MACHINES: _RESTRICTED, BATCH: NONE}
+_STRATEGY = {LATENCY: SPREAD, VIRTUAL_MACHINES: PACKED, BATCH: PACKED}
+_WHY_STRATEGY = {
+    (LATENCY, SPREAD): "Spread over the NUMA nodes, as far as they go: what the system does for a pod is done near it.",
+    (VIRTUAL_MACHINES, PACKED): "Of the first NUMA nodes: the others stay whole for large machines.",
+    (BATCH, PACKED): "Of the first NUMA nodes: the others stay whole for large pods.",
+}
+_WHY_ALIGNMENT = {
+    NONE: "The workload does not ask for alignment.",
+    _BEST_EFFORT: "Pods are aligned to NUMA nodes where that is possible, and none is refused for it.",
+    _RESTRICTED: "A pod gets the fewest NUMA nodes that it fits on; one that cannot have these is refused.",
+    _SINGLE: "A pod gets CPUs and devices of one NUMA node; one that does not fit there is refused.",
+}
+
+
+class Wish(NamedTuple):
+    """What is wanted of a node, in the words of an operator; None: what fits the workload."""
+
+    workload: str
+    # How many CPUs for the system, with the keys of reserved_cpus; empty: by CURVE.
+    reservation: Mapping[str, Any]
+    # Whether two pods may run on the threads of one core.
+    share_cores: bool | None = None
+    # One of ALIGNMENTS.
+    numa_alignment: str | None = None
+    housekeeping: bool = False
+
+
+class Line(NamedTuple):
+    """One variable of a group: its name, its value as plain data, and why."""
+
+    variable: str
+    value: Any
+    reason: str
+
+
+def propose(shape: Shape, topology: Topology, minor: int, wish: Wish) -> list[Line]:
+    """The variables for nodes of a shape. topology: of one of them. minor: of their oldest kubelet, such as 33.
+
+    Raises InputError where the reservation cannot be had of these machines.
+    """
+    alignment = wish.numa_alignment or _ALIGNMENT[wish.workload]
+    is_static = wish.workload != BATCH or wish.share_cores is False or alignment != NONE
+    lines = [_policy(wish, is_static), _options(shape, minor, wish, is_static)]
+    lines += _alignment(shape, minor, wish, alignment)
+    lines.append(_reservation(topology, wish))
+    if wish.housekeeping:
+        why = "The playbook housekeeping keeps the host's own work on the reserved CPUs, with these layers."
+        lines.append(Line(HOUSEKEEPING, list(_LAYERS), why))
+    return lines
+
+
+def arguments(lines: list[Line]) -> dict[str, Any]:
+    """The same for the options of modules, which are about the kubelet alone."""
+    return {line.variable[len(PREFIX) :]: line.value for line in lines if line.variable.startswith(PREFIX)}
+
+
+def _policy(wish: Wish, is_static: bool) -> Line:
+    name = PREFIX + "cpu_manager_policy"
+    if not is_static:
+        return Line(name, NONE, "Batch work uses most CPU time where all pods share all CPUs.")
+    why = "Containers of Guaranteed pods that request whole CPUs get CPUs of their own."
+    if wish.workload == BATCH:
+        why += " What was asked for about cores or NUMA nodes takes this policy."
+    return Line(name, STATIC, why)
+
+
+def _options(shape: Shape, minor: int, wish: Wish, is_static: bool) -> Line:
+    """cpuManagerPolicyOptions, each with its reason, and why one that could be expected is not among them."""
+    options: dict[str, str] = {}
+    reasons = []
+    if not is_static:
+        return Line(PREFIX + "cpu_manager_policy_options", {}, "The policy none takes no option.")
+    may_share = wish.share_cores if wish.share_cores is not None else wish.workload == BATCH
+    if may_share:
+        reasons.append("Pods may share a core.")
+    elif shape.threads == 1:
+        reasons.append("Without %s: a core has one thread." % FULL_PCPUS_ONLY)
+    elif not shape.uniform_cores:
+        reasons.append(
+            "Without %s: some cores have fewer threads online, and the kubelet counts with an average."
+            % FULL_PCPUS_ONLY
+        )
+    else:
+        options[FULL_PCPUS_ONLY] = "true"
+        reasons.append("%s: no two pods share a core." % FULL_PCPUS_ONLY)
+    if wish.workload != BATCH:
+        if minor >= _STRICT_SINCE:
+            options[STRICT_RESERVATION] = "true"
+            reasons.append("%s: no pod at all runs on the reserved CPUs." % STRICT_RESERVATION)
+        else:
+            reasons.append("Without %s: it is off by default before 1.%d." % (STRICT_RESERVATION, _STRICT_SINCE))
+        if any(part.caches > 1 for part in shape.parts):
+            if minor >= _UNCORE_SINCE:
+                options[PREFER_UNCORE] = "true"
+                reasons.append("%s: a NUMA node has several L3 caches." % PREFER_UNCORE)
+            else:
+                reasons.append("Without %s: it is off by default before 1.%d." % (PREFER_UNCORE, _UNCORE_SINCE))
+    return Line(PREFIX + "cpu_manager_policy_options", options, " ".join(reasons))
+
+
+def _alignment(shape: Shape, minor: int, wish: Wish, alignment: str) -> list[Line]:
+    """The topology manager's settings."""
+    why = _WHY_ALIGNMENT[alignment]
+    extra: list[Line] = []
+    if alignment != NONE and shape.numa_nodes == 1:
+        alignment, why = NONE, "There is one NUMA node, and nothing to align."
+    elif alignment != NONE and shape.numa_nodes > _MOST_NUMA_NODES:
+        if minor >= MANAGER_SINCE[MAX_NUMA_NODES][1]:
+            value = {MAX_NUMA_NODES: str(shape.numa_nodes)}
+            reason = "The kubelet takes %d NUMA nodes otherwise; each more makes admission slower." % _MOST_NUMA_NODES
+            extra = [Line(PREFIX + "topology_manager_policy_options", value, reason)]
+        else:
+            alignment, why = NONE, "A kubelet 1.%d takes at most %d NUMA nodes." % (minor, _MOST_NUMA_NODES)
+    lines = [Line(PREFIX + "topology_manager_policy", alignment, why), *extra]
+    if alignment != NONE:
+        is_pod = wish.workload != BATCH
+        reason = "All containers of a pod are aligned together." if is_pod else "Each container is aligned by itself."
+        lines.append(Line(PREFIX + "topology_manager_scope", "pod" if is_pod else "container", reason))
+    return lines
+
+
+def _reservation(topology: Topology, wish: Wish) -> Line:
+    """A count of CPUs, which each node plans from its own topology."""
+    asked = {"strategy": _STRATEGY[wish.workload], **wish.reservation}
+    split = bool(asked.get("allow_split_core"))
+    count, is_least, how = _count(topology, asked)
+    planned = plan_reservation(topology, count, asked["strategy"], allow_split_core=split, at_least=is_least)
+    value: dict[str, Any] = {"count": len(planned.reserved), "strategy": asked["strategy"]}
+    if asked.get("near_device"):
+        # Each node finds it out: it decides where the CPUs are, and not how many.
+        value["near_device"] = asked["near_device"]
+    if split:
+        value["allow_split_core"] = True
+    why = "%d of %d CPUs for the system and Kubernetes: %s." % (len(planned.reserved), len(topology.online), how)
+    where = _WHY_STRATEGY.get((wish.workload, asked["strategy"]), "Laid out as was asked for.")
+    return Line(PREFIX + "reservation", value, "%s %s" % (why, where))
+
+
+def _count(topology: Topology, asked: Mapping[str, Any]) -> tuple[int, bool, str]:
+    """How many CPUs, whether these are the least that are to be reserved, and why so many."""
+    if asked.get("count") is not None:
+        return asked["count"], False, "the count that was asked for"
+    cpus = len(topology.online)
+    if asked.get("fraction") is not None:
+        fraction = asked["fraction"]
+        return count_by_curve(cpus, [Step(None, fraction)]), True, "%.6g of all, in whole cores" % fraction
+    how = "by the curve that was asked for, in whole cores"
+    if asked.get("curve") is None:
+        how = "by the curve of managed Kubernetes (6, 1, 0.5, 0.5, then 0.25 % of each CPU), in whole cores"
+    steps = [Step(step.get("cpus"), step["fraction"]) for step in asked.get("curve") or CURVE]
+    return count_by_curve(cpus, steps), True, how

@@ -1,0 +1,168 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: policy_simulation
+short_description: Replay traces of pods on a machine under the policies none, static and dynamic
+version_added: 0.1.0
+author:
+  - the kubenode.cpu_manager developers (@kubenode)
+description:
+  - Replays which pods come and go and how many of their threads want to run, on the CPUs of a machine, and counts how
+    many run and how many wait under each policy.
+  - Writes for each trace a picture of who had which CPU when, and the figures. Compares the policies dynamic and
+    static, pod by pod.
+  - Runs on the controller and changes no node. What the model leaves out is in the guide on the policy dynamic.
+extends_documentation_fragment:
+  - kubenode.cpu_manager.attributes
+attributes:
+  check_mode:
+    support: full
+    details:
+      - Does the same in check mode, as it changes no node.
+  diff_mode:
+    support: N/A
+    details:
+      - Changes no node.
+  idempotent:
+    support: full
+  action:
+    description: Runs on the controller alone.
+    support: full
+options:
+  directory:
+    description: Where the files go, on the controller.
+    type: path
+    required: true
+  host:
+    description: What the machine is called in titles and the names of files.
+    type: str
+    required: true
+  topology:
+    description:
+      - The machine, as RV(kubenode.cpu_manager.cpu_topology_info#module:topology) gives it.
+      - Exactly one of O(topology) and O(machine) is required.
+    type: dict
+  machine:
+    description: The machine, from the outside in, such as V(2 sockets x 12 cores x 2 threads).
+    type: str
+  traces:
+    description:
+      - V(services), V(batch) and V(crowded) are made for the machine; the guide on the policy dynamic says how.
+      - A mapping is a trace of your own, in the form that the same guide describes.
+    type: list
+    elements: raw
+    default: [services, batch, crowded]
+  seed:
+    description: The number that chance begins with. The same seed gives the same trace.
+    type: int
+    default: 1
+  policies:
+    description: The policies to replay under.
+    type: list
+    elements: str
+    choices: [none, static, dynamic]
+    default: [none, static, dynamic]
+  policy_options:
+    description: Options of the static policy, which the policy dynamic takes, too.
+    type: dict
+    default: {}
+  reserved_system_cpus:
+    description:
+      - The reserved CPUs.
+      - By default the first core.
+    type: str
+  shared_minimum:
+    description: How many CPUs the policy dynamic keeps in the shared pool beside the reserved ones.
+    type: int
+    default: 0
+  settle:
+    description: For how many seconds a CPU that changed hands does not do so again by growing or shrinking.
+    type: float
+    default: 30
+  delay:
+    description: How many seconds before it is done it is announced that a CPU leaves a container, V(0) to V(60).
+    type: float
+    default: 5
+  period:
+    description: How many seconds are between two passes of the policy dynamic, V(1) to V(3600).
+    type: float
+    default: 10
+seealso:
+  - module: kubenode.cpu_manager.allocation_plan
+"""
+
+EXAMPLES = r"""
+- name: Replay a day of services on a machine that is still to be bought
+  kubenode.cpu_manager.policy_simulation:
+    host: candidate
+    machine: 2 sockets x 24 cores x 2 threads
+    traces: [services]
+    directory: /srv/simulation
+"""
+
+RETURN = r"""
+files:
+  description: The files that were written, for each trace a picture and its figures.
+  returned: success
+  type: list
+  elements: str
+  sample: [/srv/simulation/simulation-worker-3-services.svg, /srv/simulation/simulation-worker-3-services.json]
+reserved:
+  description: The reserved CPUs.
+  returned: success
+  type: str
+  sample: 0,24
+traces:
+  description: What came of each trace.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    trace:
+      description: Its name.
+      type: str
+      sample: services
+    description:
+      description: Its description.
+      type: str
+      sample: services, seed 1, for 48 CPUs
+    pods:
+      description: How many pods it has.
+      type: int
+      sample: 17
+    seconds:
+      description: How long it is.
+      type: float
+      sample: 7200.0
+    policies:
+      description:
+        - The figures of each policy. C(utilisation) is the part of all CPUs that ran threads, C(waiting_part) the part
+          of the threads that waited, C(moves) how often a pass gave a container or the shared pool other CPUs.
+        - C(pods) has the same for each pod.
+      type: list
+      elements: dict
+      sample: [{"policy": "static", "utilisation": 0.391, "waiting_part": 0.309, "moves": 0, "refused": []}]
+    dynamic_beside_static:
+      description:
+        - Which pods wait longer (C(worse)) and shorter (C(better)) under dynamic than under static, and by how many
+          seconds of threads. C(never_worse) is whether none waits longer by more than a thousandth of one.
+        - Null unless O(policies) has both.
+      type: dict
+      sample: {"never_worse": true, "worse": [], "thread_seconds_saved": 39786.0, "part_saved": 0.9875}
+isolated:
+  description:
+    - What the static policy makes of the CPUs that the machine was booted to isolate. C(shared) are isolated CPUs that
+      containers share until one has them to itself, C(reserved) those that none ever has, C(not_isolated) CPUs that a
+      container may get though they are not isolated. C(reserve) is the reservation with which the last two are empty.
+    - C(strict) is whether the option strict-cpu-reservation leaves isolated CPUs alone to be shared.
+  returned: success
+  type: dict
+  sample: {"shared": "", "reserved": "", "not_isolated": "", "reserve": "", "strict": false, "harmless": true}
+"""

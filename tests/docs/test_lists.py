@@ -1,0 +1,39 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Lists of the documentation that have to be complete: those of playbooks, and of their variables."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.variables import KNOWN
+
+from .pages import CHECKOUT, GUIDES
+
+PLAYBOOKS = sorted(path.stem for path in (CHECKOUT / "playbooks").glob("*.yml"))
+FIRST_CELL = re.compile(r"^   \* - ``(\w+)``$", re.MULTILINE)
+
+
+def first_cells(heading: str = "") -> list[str]:
+    """The first cells of the table below a heading of the page of playbooks, or of the first table."""
+    text = (GUIDES / "playbooks.rst").read_text("utf-8").partition("\n" + heading)[2]
+    return FIRST_CELL.findall(text.partition(".. list-table::")[2].partition("\n\n.. _")[0].partition("\n---")[0])
+
+
+def test_the_page_has_all_playbooks() -> None:
+    assert sorted(first_cells()) == PLAYBOOKS
+
+
+def test_the_page_has_all_variables_of_playbooks() -> None:
+    assert first_cells("Variables of the playbooks") == sorted(
+        name for name in KNOWN if name.startswith("cpu_manager_")
+    )
+
+
+@pytest.mark.parametrize("playbook", PLAYBOOKS)
+def test_the_readme_names_the_playbook(playbook: str) -> None:
+    assert "`%s`" % playbook in (CHECKOUT / "README.md").read_text("utf-8")

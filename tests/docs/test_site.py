@@ -1,0 +1,216 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The documentation site, as `make docs` makes it: its links lead somewhere, it needs no network, and it can be read.
+
+It is made once, and opened in a browser as files. With PICTURES=folder, pictures of pages are left there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.tests.browser.chromium import CHROMIUM, node_modules
+
+from .pages import CHECKOUT, GUIDES
+
+HERE = Path(__file__).resolve().parent
+# Their addresses are loaded; those of all others are only offered.
+LOADED = {"script": "src", "img": "src", "source": "src", "iframe": "src", "object": "data"}
+OFFERED = ("canonical", "search", "index", "next", "prev", "author", "license")
+IN_STYLE = re.compile(r"""url\(\s*["']?([^"')]+)""")
+
+WIDTHS = (400, 1400)
+LEAST_TEXT = 12
+# The home page, guides with code and with tables, the longest page, the page of a module, a list.
+SHOWN = (
+    "index",
+    "docsite/getting_started",
+    "docsite/throttling",
+    "docsite/errors",
+    "drift_info_module",
+    "docsite/checks",
+)
+VIEWS = ["%s %d" % (name.rpartition("/")[2], width) for name in SHOWN for width in WIDTHS]
+SEARCHES = {
+    "full-pcpus-only": "docsite/concepts.html",
+    "strict-cpu-reservation": "docsite/concepts.html",
+    "checkpoint-refused": "docsite/checks/checkpoint-refused.html",
+}
+
+
+class Page(HTMLParser):
+    """What a page has: its anchors, where its links lead, and what it loads."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.anchors.update(given[name] for name in ("id", "name") if name in given)
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        if tag == "link" and "href" in given and given.get("rel") not in OFFERED:
+            self.loaded.append(given["href"])
+        if LOADED.get(tag, "") in given:
+            self.loaded.append(given[LOADED[tag]])
+        self.loaded += IN_STYLE.findall(given.get("style", ""))
+
+
+class Site(NamedTuple):
+    """The folder of a site, and its pages by their paths."""
+
+    root: Path
+    pages: dict[str, Page]
+
+    def target(self, page: str, address: str) -> tuple[str, str]:
+        """The path within the site that an address on a page leads to, and the anchor there."""
+        path, anchor = urlsplit(address).path, unquote(urlsplit(address).fragment)
+        file = (self.root / page).parent / unquote(path) if path else self.root / page
+        return os.path.relpath(file, self.root), anchor
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    directory = tmp_path_factory.mktemp("site")
+    # It is no part of a make that runs these tests.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(
+        ["make", "docs", "SITE=%s" % directory],
+        cwd=CHECKOUT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    root = directory / "build" / "html"
+    paths = [path for path in root.rglob("*.html") if "_static" not in path.parts]
+    return Site(root, {str(path.relative_to(root)): Page(path.read_text("utf-8")) for path in paths})
+
+
+def is_elsewhere(address: str) -> bool:
+    return bool(urlsplit(address).scheme or urlsplit(address).netloc)
+
+
+def test_each_guide_and_each_module_has_a_page(site: Site) -> None:
+    wanted = {"docsite/%s" % path.relative_to(GUIDES).with_suffix(".html") for path in GUIDES.rglob("*.rst")}
+    wanted |= {"%s_module.html" % path.stem for path in (CHECKOUT / "plugins" / "modules").glob("*.py")}
+    wanted |= {"%s_role.html" % path.name for path in (CHECKOUT / "roles").iterdir()}
+    assert wanted - set(site.pages) == set()
+
+
+def test_every_link_leads_somewhere(site: Site) -> None:
+    broken = []
+    count = 0
+    for name, page in site.pages.items():
+        for address in page.links:
+            if is_elsewhere(address):
+                continue
+            count += 1
+            path, anchor = site.target(name, address)
+            known = site.pages.get(path)
+            is_there = known is not None or (site.root / path).is_file()
+            if not is_there or (anchor and (known is None or anchor not in known.anchors)):
+                broken.append("%s: %s" % (name, address))
+    print("%d pages, %d links within the site" % (len(site.pages), count))
+    assert broken == []
+    assert count > 1000
+
+
+def test_no_page_loads_anything_from_elsewhere(site: Site) -> None:
+    for name, page in site.pages.items():
+        for address in page.loaded:
+            if not address.startswith("data:"):
+                assert not is_elsewhere(address), "%s: %s" % (name, address)
+                assert (site.root / site.target(name, address)[0]).is_file(), "%s: %s" % (name, address)
+    for style in site.root.rglob("*.css"):
+        for address in IN_STYLE.findall(style.read_text("utf-8")):
+            assert address.startswith(("data:", "#")) or not is_elsewhere(address), "%s: %s" % (style.name, address)
+
+
+def test_a_page_has_no_mark_up_of_its_source(site: Site) -> None:
+    """What docutils does not know is left as it is, such as a role that is spelled wrongly."""
+    for name in site.pages:
+        text = (site.root / name).read_text("utf-8")
+        assert not re.search(r":(?:ref|doc|ansplugin|ansopt|ansretval):`|\{\{ (?:page|section|version)\b", text), name
+        assert "system-message" not in text, name
+
+
+@pytest.fixture(scope="module")
+def seen(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    job = tmp_path_factory.mktemp("job") / "job.json"
+    pictures = os.environ.get("PICTURES")
+    given = {
+        "modules": str(node_modules()),
+        "chromium": CHROMIUM,
+        "pictures": os.path.abspath(pictures) if pictures else None,
+        "pages": {name.rpartition("/")[2]: (site.root / (name + ".html")).as_uri() for name in SHOWN},
+        "widths": WIDTHS,
+        "search": (site.root / "search.html").as_uri(),
+        "words": [*SEARCHES, "nosuchwordanywhere"],
+    }
+    job.write_text(json.dumps(given), encoding="utf-8")
+    done = subprocess.run(
+        ["node", str(HERE / "site.js"), str(job)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+in_browser = pytest.mark.needs(CHROMIUM or "chromium", "node", "npm")
+
+
+@in_browser
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_page_fits_the_window(seen: dict[str, Any], view: str) -> None:
+    assert seen["pages"][view]["width"] <= int(view.rpartition(" ")[2])
+    assert seen["pages"][view]["text"] >= LEAST_TEXT
+
+
+@in_browser
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_nothing_serious(seen: dict[str, Any], view: str) -> None:
+    found = seen["pages"][view]
+    assert {"color-contrast", "document-title", "html-has-lang"} <= set(found["passed"]) | {
+        rule["id"] for rule in found["violations"]
+    }
+    assert [rule for rule in found["violations"] if rule["impact"] in ("serious", "critical")] == []
+
+
+@in_browser
+def test_the_browser_loads_only_the_site(site: Site, seen: dict[str, Any]) -> None:
+    assert seen["complaints"] == []
+    assert {address for address in seen["requests"] if not address.startswith((site.root.as_uri(), "data:"))} == set()
+
+
+@in_browser
+@pytest.mark.parametrize(("words", "page"), SEARCHES.items())
+def test_the_search_finds_a_page(seen: dict[str, Any], words: str, page: str) -> None:
+    assert any(page in address for address in seen["searches"][words])
+
+
+@in_browser
+def test_the_search_finds_nothing_where_there_is_nothing(seen: dict[str, Any]) -> None:
+    assert seen["searches"]["nosuchwordanywhere"] == []

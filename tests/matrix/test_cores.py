@@ -1,0 +1,58 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Each ansible-core on one Python of the controller, with the oldest and the newest Python of the nodes.
+
+`make matrix` has all of them. The series of requirements.txt that all other tests run with is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from ansible.release import __version__
+
+from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking
+
+from .cores import Environment, core_of, lacking_pythons, python_of_core, supported
+from .trials import Trial, on_nodes
+
+HERE = __version__.rpartition(".")[0]
+
+
+def environment_of(series: str) -> Environment:
+    absent = lacking_pythons()
+    if absent:
+        lacking(TOOL, "no Python %s" % ", ".join(absent))
+    environment = Environment(series, python_of_core(series))
+    environment.make()
+    return environment
+
+
+@pytest.mark.parametrize("series", [series for series in supported() if series != HERE])
+def test_the_main_job_passes_without_a_warning(series: str, tmp_path: Path) -> None:
+    environment = environment_of(series)
+    nodes = core_of(series).nodes
+    found = on_nodes(Trial(environment, tmp_path), (nodes[0], nodes[-1]), is_whole=False)
+    assert found == {nodes[0]: [], nodes[-1]: []}
+
+
+def test_warnings_and_failures_are_noticed(tmp_path: Path) -> None:
+    trial = Trial(environment_of(supported()[-1]), tmp_path)
+    # What is no name of a variable is to go, and there is no such group.
+    inventory = {"all": {"hosts": {"node": {"no-name": 1, "ansible_connection": "local"}}}}
+    (tmp_path / "inventory.json").write_text(json.dumps(inventory), encoding="utf-8")
+    command = ("ansible", "-i", "inventory.json", "all:nobody", "-m", "ansible.builtin.fail", "-a", "msg=no")
+    failed, *warned = trial.run("wrong", *command)
+    assert "ended with status 2" in failed
+    assert any("[DEPRECATION WARNING]: Accepting inventory variable" in problem for problem in warned)
+    assert any("[WARNING]: Could not match" in problem for problem in warned)
+
+
+def test_a_node_with_a_python_that_the_core_does_not_manage_is_noticed(tmp_path: Path) -> None:
+    trial = Trial(environment_of(supported()[-1]), tmp_path)
+    (problems,) = on_nodes(trial, ("3.8",), is_whole=False).values()
+    assert any("'after' has it as" in problem for problem in problems)

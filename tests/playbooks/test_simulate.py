@@ -1,0 +1,109 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The playbook simulate on a saved node, and its module with what is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from .conftest import CopyOf, ansible_playbook, fingerprint, play, task
+
+PLAYBOOK = "kubenode.cpu_manager.simulate"
+TRACE: dict[str, Any] = {
+    "version": 1,
+    "name": "mine/../../../etc",
+    "description": "one that is busy",
+    "duration": 300,
+    "pods": [
+        {"name": "db", "qosClass": "Guaranteed", "cpu": 2, "elastic": "2-6", "arrives": 0, "load": [[0, 6]]},
+        {"name": "web", "qosClass": "Burstable", "cpu": "500m", "arrives": 0, "load": [[0, 1]]},
+    ],
+}
+
+
+def test_the_documented_traces_on_a_saved_node(copy_of: CopyOf, tmp_path: Path) -> None:
+    root = copy_of("edge", "edge")
+    before = fingerprint(root)
+    run = ansible_playbook(tmp_path / "run", PLAYBOOK, {"edge": {"kubelet_node_root": str(root)}}, "--check")
+    assert run.status == 0, run.account()
+    assert fingerprint(root) == before
+    result = run.last("edge")
+    assert [row["trace"] for row in result["traces"]] == ["services", "batch", "crowded"]
+    for row in result["traces"]:
+        compared = row["dynamic_beside_static"]
+        assert compared["never_worse"]
+        assert compared["thread_seconds_saved"] > 0
+        assert compared["text"] in run.output
+    written = tmp_path / "run" / "simulation"
+    assert sorted(path.name for path in written.iterdir()) == [
+        "simulation-edge-%s.%s" % (trace, form)
+        for trace in ("batch", "crowded", "services")
+        for form in ("json", "svg")
+    ]
+    for path in written.glob("*.svg"):
+        ElementTree.parse(path)
+    assert json.loads((written / "simulation-edge-batch.json").read_text("utf-8")) == result["traces"][1]
+
+
+def test_a_trace_of_ones_own(copy_of: CopyOf, tmp_path: Path) -> None:
+    """Its name does not lead out of the directory."""
+    directory = tmp_path / "run"
+    directory.mkdir()
+    (directory / "trace.json").write_text(json.dumps(TRACE), "utf-8")
+    hosts = {
+        "node/1": {
+            "kubelet_node_root": str(copy_of("xeon", "xeon")),
+            "kubelet_reserved_system_cpus": "0,24",
+            "cpu_manager_simulation_trace": "trace.json",
+            "cpu_manager_simulation_period": 5,
+        }
+    }
+    run = ansible_playbook(directory, PLAYBOOK, hosts)
+    assert run.status == 0, run.account()
+    (row,) = run.last("node/1")["traces"]
+    # It has 3 CPUs from the first pass on, then 4, then 6.
+    saved = 1 * 5 + 2 * 5 + 4 * 285
+    assert row["dynamic_beside_static"]["better"] == [{"pod": "db", "thread_seconds": saved}]
+    assert len(list((directory / "simulation").iterdir())) == 2
+    assert all(Path(path).parent == directory / "simulation" for path in run.last("node/1")["files"])
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "traces: 'other' is no trace": {"traces": ["other"]},
+    "traces: trace: version 7 is not known": {"traces": [{"version": 7}]},
+    "topology: is not what cpu_topology_info returns": {"machine": None, "topology": {"online": "0-3"}},
+    "give one of topology and machine": {"topology": {"online": "0-3"}},
+    "delay: 90.0 is not from 0 to 60 seconds": {"delay": 90},
+    "period: 0.0 is not from 1 to 3600 seconds": {"period": 0},
+    "reserved: the machine has no CPUs 99 to reserve": {"reserved_system_cpus": "99"},
+    "unknown CPU Manager Policy option": {"policy_options": {"full-cpus": True}},
+}
+
+
+def test_what_is_wrong_is_said_and_nothing_is_written(tmp_path: Path) -> None:
+    plays = []
+    for message, wrong in WRONG.items():
+        options: dict[str, Any] = {
+            "host": "a",
+            "directory": str(tmp_path / "out"),
+            "machine": "1 socket x 8 cores",
+            **wrong,
+        }
+        plays += play(
+            {
+                **task("policy_simulation", **{name: value for name, value in options.items() if value is not None}),
+                "ignore_errors": True,
+                "name": message,
+            }
+        )
+    run = ansible_playbook(tmp_path / "run", plays, {"a": {}})
+    messages = [result["msg"] for result in run.results["a"]]
+    assert len(messages) == len(WRONG)
+    for expected, found in zip(WRONG, messages):
+        assert expected in found
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,97 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A release: the version, the changelog, a commit, its tag and the archive. All of it or nothing."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import yaml
+
+from . import archive
+
+# Source: semver.org, without its metadata of builds, by which nothing is ordered.
+_NUMBER = r"(0|[1-9][0-9]*)"
+_WORD = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
+_SEMANTIC = re.compile(r"%s\.%s\.%s(?:-(%s(?:\.%s)*))?" % (_NUMBER, _NUMBER, _NUMBER, _WORD, _WORD))
+_VERSION = re.compile(r"^version: .*$", re.MULTILINE)
+# What a release changes, and nothing else.
+_CHANGED = ("CHANGELOG.md", "changelogs", "galaxy.yml")
+
+
+class RefusedError(Exception):
+    """There is no such release. The message says why, and nothing was changed."""
+
+
+# Numbers are compared as numbers, and are lower than words; a release comes after its candidates.
+Key = tuple[tuple[int, ...], bool, tuple[tuple[bool, int, str], ...]]
+
+
+def key_of(version: str) -> Key:
+    """What orders versions. Raises RefusedError where it is no semantic version."""
+    found = _SEMANTIC.fullmatch(version)
+    if found is None:
+        raise RefusedError("%r is no semantic version such as 1.4.0 or 1.4.0-rc.1" % version)
+    major, minor, patch, candidate = found.groups()
+    words = tuple(
+        (not word.isdigit(), int(word) if word.isdigit() else 0, word) for word in (candidate or "").split(".") if word
+    )
+    return (int(major), int(minor), int(patch)), not words, words
+
+
+def release(checkout: Path, version: str, output: Path) -> Path:
+    """Release what is checked out, and return the archive. Raises RefusedError and CalledProcessError.
+
+    It is prepared in a place of its own. Until everything is there, the checkout, its branch and its tags stay as they
+    are.
+    """
+    _check(checkout, version)
+    with TemporaryDirectory() as temporary:
+        tree = Path(temporary) / "tree"
+        _git(checkout, "worktree", "add", "--quiet", "--detach", str(tree), "HEAD")
+        try:
+            _write(tree, version)
+            _git(tree, "add", "--all", *_CHANGED)
+            _git(tree, "commit", "--quiet", "--message", "Release %s" % version)
+            commit = _git(tree, "rev-parse", "HEAD")
+            # What the tools left there is in no commit.
+            _git(tree, "clean", "-dfx", "--quiet")
+            made = archive.build(tree, output)
+        finally:
+            _git(checkout, "worktree", "remove", "--force", str(tree))
+    _git(checkout, "merge", "--quiet", "--ff-only", commit)
+    _git(checkout, "tag", "--annotate", "--message", "kubenode.cpu_manager %s" % version, version, commit)
+    return made
+
+
+def _check(checkout: Path, version: str) -> None:
+    key = key_of(version)
+    changed = _git(checkout, "status", "--porcelain")
+    if changed:
+        raise RefusedError("there are changes that are not committed:\n%s" % changed)
+    tags = _git(checkout, "tag", "--list").splitlines()
+    if version in tags:
+        raise RefusedError("the tag %s is there already" % version)
+    log = yaml.safe_load((checkout / "changelogs" / "changelog.yaml").read_text("utf-8"))
+    done = {*(log.get("releases") or {}), *(tag for tag in tags if _SEMANTIC.fullmatch(tag))}
+    last = max(done, key=key_of, default="")
+    if last and key <= key_of(last):
+        raise RefusedError("%s is not above %s, the last release" % (version, last))
+    if not any((checkout / "changelogs" / "fragments").glob("*.y*ml")):
+        raise RefusedError("changelogs/fragments says of no change that this release brings")
+
+
+def _write(tree: Path, version: str) -> None:
+    galaxy = tree / "galaxy.yml"
+    galaxy.write_text(_VERSION.sub("version: " + version, galaxy.read_text("utf-8"), count=1), encoding="utf-8")
+    subprocess.run(["antsibull-changelog", "release", "--version", version], check=True, cwd=tree)
+
+
+def _git(directory: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", "-C", str(directory), *arguments], check=True, stdout=subprocess.PIPE, text=True)
+    return done.stdout.strip()

@@ -1,0 +1,226 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Releases: what is refused, what one makes, and the same archive to the byte from any clone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Mapping, Sequence
+
+import pytest
+import yaml
+
+from . import archive, publish
+from .conftest import copied
+
+AUTHOR = {
+    "GIT_AUTHOR_NAME": "Somebody",
+    "GIT_AUTHOR_EMAIL": "somebody@example.org",
+    "GIT_COMMITTER_NAME": "Somebody",
+    "GIT_COMMITTER_EMAIL": "somebody@example.org",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+}
+
+
+def git(directory: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(directory), *arguments]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **AUTHOR})
+    return done.stdout.strip()
+
+
+def python(checkout: Path, *arguments: str, umask: int = -1, prefix: Sequence[str] = (), **environment: str) -> str:
+    """What the command of a checkout prints, whatever its status is."""
+    done = subprocess.run(
+        [*prefix, sys.executable, "tests/release", *arguments],
+        cwd=checkout,
+        env={**os.environ, **AUTHOR, **environment},
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        umask=umask,
+    )
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with what is checked out here as its one commit."""
+    directory = tmp_path_factory.mktemp("origin") / "repository"
+    copied([], directory)
+    git(directory.parent, "init", "--quiet", "--initial-branch=main", str(directory))
+    git(directory, "add", "--all")
+    git(directory, "commit", "--quiet", "--message=All")
+    return directory
+
+
+@pytest.fixture
+def clone(origin: Path, tmp_path: Path) -> Path:
+    git(tmp_path, "clone", "--quiet", "--no-hardlinks", str(origin), "clone")
+    return tmp_path / "clone"
+
+
+def state(checkout: Path) -> tuple[str, str, str, str]:
+    """What a release may change: the branch, the tags, the files, the other places of the repository."""
+    return (
+        git(checkout, "rev-parse", "HEAD"),
+        git(checkout, "tag", "--list"),
+        git(checkout, "status", "--porcelain"),
+        git(checkout, "worktree", "list").split()[0],
+    )
+
+
+def name_of_archive(checkout: Path) -> str:
+    version = yaml.safe_load((checkout / "galaxy.yml").read_text("utf-8"))["version"]
+    return "kubenode-cpu_manager-%s.tar.gz" % version
+
+
+def test_a_release(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in AUTHOR.items():
+        monkeypatch.setenv(name, value)
+    fragments = {path.name for path in (clone / "changelogs" / "fragments").iterdir()}
+    assert fragments
+    before = git(clone, "rev-parse", "HEAD")
+    said = python(clone, "release", "0.2.0")
+    made = clone / "build" / "kubenode-cpu_manager-0.2.0.tar.gz"
+    assert archive.sha256(made) in said, said
+    # One commit on the branch that was checked out, with its tag, and a clean tree.
+    assert git(clone, "rev-parse", "HEAD^") == before
+    assert git(clone, "rev-parse", "0.2.0^{commit}") == git(clone, "rev-parse", "HEAD")
+    assert git(clone, "symbolic-ref", "--short", "HEAD") == "main"
+    assert git(clone, "status", "--porcelain") == ""
+    assert git(clone, "log", "-1", "--format=%s") == "Release 0.2.0"
+    assert archive.metadata_of(made)["version"] == "0.2.0"
+    assert yaml.safe_load((clone / "galaxy.yml").read_text("utf-8"))["version"] == "0.2.0"
+    # The fragments are in the changelog, and gone.
+    assert list((clone / "changelogs").glob("fragments/*")) == []
+    log = yaml.safe_load((clone / "changelogs" / "changelog.yaml").read_text("utf-8"))
+    assert set(log["releases"]["0.2.0"]["fragments"]) == fragments
+    page = (clone / "CHANGELOG.md").read_text("utf-8")
+    assert r"## v0\.2\.0" in page
+    assert git(clone, "diff", "--name-only", "--diff-filter=d", "HEAD^").split() == [
+        "CHANGELOG.md",
+        "changelogs/changelog.yaml",
+        "galaxy.yml",
+    ]
+    with tarfile.open(made) as tar:
+        assert tar.extractfile("CHANGELOG.md").read().decode("utf-8") == page  # type: ignore[union-attr]
+    # Whoever doubts it builds it again.
+    git(clone.parent, "clone", "--quiet", "--branch=0.2.0", str(clone), "again")
+    assert archive.sha256(made) in python(clone.parent / "again", "build")
+    # Only once, and only upwards.
+    again = state(clone)
+    assert "the tag 0.2.0 is there already" in python(clone, "release", "0.2.0")
+    assert "0.2.0-rc.1 is not above 0.2.0" in python(clone, "release", "0.2.0-rc.1")
+    assert "0.1.9 is not above 0.2.0" in python(clone, "release", "0.1.9")
+    assert "says of no change" in python(clone, "release", "0.3.0")
+    assert state(clone) == again
+
+
+def dirty(clone: Path) -> None:
+    (clone / "README.md").write_text("other\n", encoding="utf-8")
+
+
+def untracked(clone: Path) -> None:
+    (clone / "plugins" / "other.py").write_text("", encoding="utf-8")
+
+
+def tagged(clone: Path) -> None:
+    git(clone, "tag", "0.2.0")
+
+
+def tagged_above(clone: Path) -> None:
+    git(clone, "tag", "0.10.0")
+
+
+def unchanged(clone: Path) -> None:
+    pass
+
+
+def without_changelog(clone: Path) -> None:
+    """antsibull-changelog fails, after the first file was written."""
+    (clone / "changelogs" / "config.yaml").write_text("sections: no list\n", encoding="utf-8")
+    git(clone, "commit", "--quiet", "--all", "--message=Damage it")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "version", "message"),
+    [
+        (dirty, "0.2.0", "there are changes that are not committed:\nM README.md"),
+        (untracked, "0.2.0", "there are changes that are not committed:\n?? plugins/other.py"),
+        (tagged, "0.2.0", "the tag 0.2.0 is there already"),
+        (tagged_above, "0.2.0", "0.2.0 is not above 0.10.0, the last release"),
+        (tagged_above, "0.10.0-rc.1", "0.10.0-rc.1 is not above 0.10.0, the last release"),
+        (unchanged, "0.2", "'0.2' is no semantic version"),
+        (unchanged, "v0.2.0", "'v0.2.0' is no semantic version"),
+        (unchanged, "0.02.0", "'0.02.0' is no semantic version"),
+        (unchanged, "0.2.0-01", "'0.2.0-01' is no semantic version"),
+        (unchanged, "", "'' is no semantic version"),
+        (without_changelog, "0.2.0", "antsibull-changelog"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_what_is_refused_changes_nothing(clone: Path, prepare: object, version: str, message: str) -> None:
+    assert callable(prepare)
+    prepare(clone)
+    before = state(clone)
+    assert message in python(clone, "release", version)
+    assert state(clone) == before
+
+
+def test_versions_are_ordered_as_semver_says() -> None:
+    ordered = [
+        "0.9.0", "0.10.0", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2",
+        "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.0.1",
+    ]  # fmt: skip
+    backwards = ordered[::-1]
+    assert sorted(backwards, key=publish.key_of) == ordered
+
+
+@pytest.mark.needs("unshare")
+def test_the_same_archive_from_any_clone(origin: Path, tmp_path: Path) -> None:
+    """At other times, in other places, with another umask, language, time zone, and as another user."""
+    ways: dict[str, tuple[int, Sequence[str], Mapping[str, str]]] = {
+        "one": (0o022, (), {}),
+        "two": (0o077, (), {"TZ": "Asia/Kolkata", "LC_ALL": "C.UTF-8"}),
+        # All files are this user's, too.
+        "three": (0o002, ("unshare", "--user", "--map-user=1234", "--map-group=2345"), {"HOME": str(tmp_path)}),
+    }
+    checksums = {}
+    for number, (name, (umask, prefix, environment)) in enumerate(ways.items()):
+        checkout = tmp_path / name / ("deeper" * number) / "clone"
+        checkout.parent.mkdir(parents=True)
+        git(tmp_path, "clone", "--quiet", "--no-hardlinks", str(origin), str(checkout))
+        for path in [checkout, *checkout.rglob("*")]:
+            if number and ".git" not in path.parts:
+                os.utime(path, (1e9 * number, 1e9 * number), follow_symlinks=False)
+        # What work leaves behind is in no archive.
+        (checkout / "plugins" / "left-over").mkdir()
+        said = python(checkout, "build", umask=umask, prefix=prefix, **environment)
+        made = checkout / "build" / name_of_archive(checkout)
+        assert made.is_file(), said
+        checksums[name] = archive.sha256(made)
+        assert checksums[name] in said
+    assert len(set(checksums.values())) == 1, checksums
+    with tarfile.open(made) as tar:
+        members = tar.getmembers()
+    assert {(member.uid, member.gid, member.uname, member.gname) for member in members} == {(0, 0, "", "")}
+    assert {member.mode for member in members} <= {0o644, 0o755}
+    assert {int(member.mtime) for member in members} == {int(git(origin, "log", "-1", "--format=%ct"))}
+
+
+def test_a_user_gets_nothing_that_is_only_for_work_on_it(origin: Path, tmp_path: Path) -> None:
+    shutil.copytree(origin, tmp_path / "copy")
+    with tarfile.open(archive.build(tmp_path / "copy", tmp_path)) as tar:
+        names = tar.getnames()
+    tops = {name.partition("/")[0] for name in names}
+    assert {"plugins", "roles", "playbooks", "meta", "docs", "README.md", "LICENSE", "CHANGELOG.md"} <= tops
+    assert not tops & {"tests", "demo", "build", "Makefile", "pyproject.toml", "requirements.txt", ".git", ".venv"}
+    assert not [name for name in names if name.endswith((".pyc", "~", ".orig", ".swp"))]

@@ -1,0 +1,62 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From nothing but ansible-core to the first report, in two commands and without a checkout or a network."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.tests.machines.demo import write_demo_fleet
+from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import fingerprint
+
+from .conftest import Machine
+
+NODE = "xeon"
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    fleet = tmp_path_factory.mktemp("nodes") / "fleet"
+    write_demo_fleet(fleet)
+    return fleet / NODE
+
+
+def test_two_commands(machine: Machine, built: Path, node: Path) -> None:
+    before = fingerprint(node)
+    # Without a network, kubernetes.core cannot come with it; nothing is drained here.
+    machine.run("ansible-galaxy", "collection", "install", "--no-deps", str(built))
+    said = machine.run(
+        "ansible-playbook",
+        "kubenode.cpu_manager.drift_report",
+        "--inventory=worker-1,",
+        "--connection=local",
+        "--extra-vars=kubelet_node_root=%s" % node,
+        "--check",
+    )
+    report = machine.home / "drift-report"
+    assert (report / "drift.html").read_text("utf-8").startswith("<!doctype html>")
+    (shown,) = json.loads((report / "drift.json").read_text("utf-8"))["nodes"]
+    assert shown["host"] == "worker-1"
+    # What is wrong with it, as the demo shows, too.
+    assert "checkpoint-refused" in [finding["check"] for finding in shown["findings"]]
+    assert str(report / "drift.html") in said
+    assert "[WARNING]" not in said
+    assert "[DEPRECATION" not in said
+    assert fingerprint(node) == before
+
+
+def test_its_documentation_is_there(machine: Machine) -> None:
+    listed = json.loads(machine.run("ansible-doc", "--list", "--json", "kubenode.cpu_manager"))
+    assert "kubenode.cpu_manager.drift_info" in listed
+    assert "reserved_system_cpus" in machine.run("ansible-doc", "kubenode.cpu_manager.drift_info")
+
+
+def test_what_it_depends_on_is_refused_without_a_network(machine: Machine, built: Path) -> None:
+    """Rather than installed without what drains nodes: --no-deps says that this is wanted."""
+    command = ["ansible-galaxy", "collection", "install", "--force", "--offline", str(built)]
+    assert "kubernetes.core" in machine.run(*command, expect=1)
