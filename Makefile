@@ -121,7 +121,8 @@ cluster: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the tests with a real cont
 	@# Where it cannot be had, the tests that need it say so.
 	-@python tests/cluster build
 	$(call heading,pytest: cluster)
-	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/cluster.xml tests/cluster
+	@# Its tests wait for kubelets more than they work.
+	@pytest -n $$(($(JOBS) + 1)) --dist loadfile --junit-xml=$(RESULTS)/cluster.xml tests/cluster
 
 .PHONY: bad-days
 bad-days: $(TESTING) $(LINK) ## Kill commands at random tasks on damaged nodes; PAIRS=200 SEED=7 says how many and which
