@@ -257,5 +257,5 @@ def test_one_lowest_version_everywhere() -> None:
     python = (CHECKOUT / environment["dependencies"]["python"]).read_text("utf-8")
     assert re.findall("^kubernetes(.*)$", python, re.MULTILINE) == [">=" + LIBRARY_VERSION]
     module = (CHECKOUT / "plugins" / "modules" / "kubernetes_core_check.py").read_text("utf-8")
-    notes = " ".join(yaml.safe_load(module.split('r"""')[1])["notes"])
+    notes = " ".join(yaml.safe_load(module.split('"""')[1])["notes"])
     assert "C(kubernetes.core) %s and C(kubernetes) %s." % (COLLECTION_VERSION, LIBRARY_VERSION) in notes
