@@ -27,8 +27,8 @@ from ..module_utils.fleet.report.results import Result, write_result
 from ..module_utils.fleet.report.texts import text
 from ..module_utils.fleet.report.times import time_of
 from ..module_utils.fleet.report.waivers import checked_waivers
-from ..module_utils.fleet.variables import misspelled
 from ..module_utils.node.redaction import words_redacted
+from ..plugin_utils.variables import misspelled_failure
 
 _MODULE = "kubenode.cpu_manager.rollout_info"
 # Of the arguments, those that are not for the node.
@@ -99,11 +99,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
 
     def _answer(self, for_node: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """What the node differs in, or why that is not known, as a module's result."""
-        wrong = misspelled(str(name) for name in task_vars)
-        if wrong:
-            said = "%(name)s is no variable of this collection, and %(meant)s is: rename it"
-            return {"failed": True, "msg": "; ".join(said % pair for pair in wrong)}
-        answer = self._ran(_MODULE, for_node, task_vars)
+        answer = misspelled_failure(task_vars) or self._ran(_MODULE, for_node, task_vars)
         _hide_secrets(answer)
         return answer
 

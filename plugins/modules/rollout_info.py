@@ -82,6 +82,13 @@ options:
       - A version of Kubernetes, such as V(1.37). RV(upgrade) then says whether the node's kubelet could become one of
         that version with the node's files as they are now, and come back.
     type: str
+  check_variables:
+    description:
+      - Whether it fails, before it looks at the node, where the host has a variable whose name is nearly that of one of
+        this collection's, as the filter P(kubenode.cpu_manager.misspelled_variables#filter) finds them. Such a variable
+        would have no effect.
+    type: bool
+    default: false
 seealso:
   - module: kubenode.cpu_manager.drift_info
   - module: kubenode.cpu_manager.start_check
@@ -396,6 +403,8 @@ def main() -> None:
                 "runtime_config": {"type": "str", "choices": ["present", "absent"]},
                 "runtime_version": {"type": "str"},
                 "upgrade_to": {"type": "str"},
+                # The action plugin does so.
+                "check_variables": {"type": "bool", "default": False},
             }
         ),
     )

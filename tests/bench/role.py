@@ -15,7 +15,7 @@ from .tasks import PING, count_modules, ratio, time_tasks
 
 # How many rounds for so many hosts.
 ROUNDS = {20: 5, 100: 2}
-LIMIT = 2.5
+LIMIT = 1.5
 MODULES = 1
 
 
@@ -23,7 +23,8 @@ def role(root: Path) -> dict[str, Any]:
     """The role with the settings that the node has."""
     return {
         "name": "Bring the node to what is wanted",
-        "ansible.builtin.include_role": {"name": "kubenode.cpu_manager.kubelet"},
+        # The modules check what they are given; the playbooks spare this task, too.
+        "ansible.builtin.import_role": {"name": "kubenode.cpu_manager.kubelet", "rolespec_validate": False},
         "vars": {
             "kubelet_node_root": str(root),
             "kubelet_cpu_manager_policy": "static",
