@@ -29,8 +29,8 @@ _ALL = (
         "configuration-unreadable",
         DANGER,
         "The kubelet's configuration cannot be read",
-        "A kubelet that reads this file does not start. A running kubelet keeps the settings that it has read before, and"
-        " does not start again after its next restart.",
+        "A kubelet that reads this file does not start. A running kubelet keeps the settings that it has read before,"
+        " and does not start again after its next restart.",
         "Correct the file that is named as the source, restore it from a backup beside it, or run the playbook"
         " kubenode.cpu_manager.rollback.",
         ("configuration",),
@@ -39,8 +39,8 @@ _ALL = (
         "kubelet-would-not-start",
         DANGER,
         "The kubelet would not start again",
-        "The kubelet's own checks at its start refuse these files on this machine. A running kubelet does not start again"
-        " after its next restart, such as a reboot.",
+        "The kubelet's own checks at its start refuse these files on this machine. A running kubelet does not start"
+        " again after its next restart, such as a reboot.",
         "Correct what the message names, or run the playbook kubenode.cpu_manager.rollback.",
         ("start",),
     ),
@@ -66,16 +66,16 @@ _ALL = (
         "checkpoint-outdated",
         WARNING,
         "The CPU manager's checkpoint does not fit the wanted settings",
-        "With its present settings, the kubelet accepts the file. With the wanted settings it would refuse the file, so a"
-        " rollout repairs or resets it while the kubelet is stopped.",
+        "With its present settings, the kubelet accepts the file. With the wanted settings it would refuse the file, so"
+        " a rollout repairs or resets it while the kubelet is stopped.",
         "Run the playbook kubenode.cpu_manager.rollout on the node. Do not change the settings by hand.",
     ),
     Check(
         "memory-state-outdated",
         WARNING,
         "The memory manager's state does not fit the wanted settings",
-        "With its present settings, the kubelet accepts the file. With the wanted settings it would refuse the file, so a"
-        " rollout removes it while the kubelet is stopped.",
+        "With its present settings, the kubelet accepts the file. With the wanted settings it would refuse the file, so"
+        " a rollout removes it while the kubelet is stopped.",
         "Run the playbook kubenode.cpu_manager.rollout on the node. Do not change the settings by hand.",
     ),
     Check(

@@ -22,8 +22,8 @@ WARNINGS = (
         "exclusive-cpus-with-quota",
         WARNING,
         "Exclusive CPUs have a quota",
-        "The kernel can throttle the container although nothing else uses its CPUs, because quotas are filled up and used"
-        " up in slices. From Kubernetes 1.33 on, the kubelet sets no quota there.",
+        "The kernel can throttle the container although nothing else uses its CPUs, because quotas are filled up and"
+        " used up in slices. From Kubernetes 1.33 on, the kubelet sets no quota there.",
         "Do what the finding says; it depends on the version of the kubelet. See docs/docsite/rst/throttling.rst.",
         look=THROTTLING,
     ),
