@@ -29,7 +29,7 @@ _TEMPLATES = _ROLES / "isolation_benchmark" / "templates"
 _STYLES = ("drift_report/files/report.css", "isolation_benchmark/files/benchmark.css")
 FORMS = ("json", "html", "svg", "png", "table")
 
-_ARGUMENTS: dict[str, dict[str, Any]] = {
+_ARGUMENTS: dict[str, dict[str, object]] = {
     "directory": {"type": "path", "required": True},
     "results": {"type": "dict", "default": {}},
     "forms": {"type": "list", "elements": "str", "choices": [*FORMS], "default": ["json", "html", "svg", "table"]},

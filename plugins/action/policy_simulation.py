@@ -33,7 +33,7 @@ from ..module_utils.topology.model import Topology
 from ..module_utils.versions import NEWEST_MINOR
 from ..plugin_utils.controller_action import ControllerAction
 
-_ARGUMENTS: dict[str, dict[str, Any]] = {
+_ARGUMENTS: dict[str, dict[str, object]] = {
     "directory": {"type": "path", "required": True},
     "host": {"type": "str", "required": True},
     "topology": {"type": "dict"},
@@ -114,7 +114,7 @@ def _rules(given: Mapping[str, Any], topology: Topology) -> Rules:
     ).checked()
 
 
-def _trace(wanted: Any, seed: int, rules: Rules) -> Trace:
+def _trace(wanted: object, seed: int, rules: Rules) -> Trace:
     try:
         if isinstance(wanted, str):
             return make_trace(wanted, seed, rules.topology.num_cpus)
@@ -123,7 +123,7 @@ def _trace(wanted: Any, seed: int, rules: Rules) -> Trace:
         raise error.within(option("traces")) from error
 
 
-def _result(trace: Trace, replays: Sequence[Replay]) -> dict[str, Any]:
+def _result(trace: Trace, replays: Sequence[Replay]) -> dict[str, object]:
     by_policy = {found.policy: found for found in replays}
     compared = None
     if DYNAMIC in by_policy and STATIC in by_policy:

@@ -58,7 +58,7 @@ class ActionModule(ControllerAction):
         plans = given["plans"]
         wishes = _wishes(given["wishes"])
         groups = group_nodes(read_nodes(plans, wishes, given["skip_hosts_without_kubelet"]))
-        result: dict[str, Any] = {
+        result: dict[str, object] = {
             "changed": False,
             "groups": [_shown(group) for group in groups],
             "settings": {host: arguments(list(group.lines)) for group in groups for host in group.hosts},
@@ -81,7 +81,7 @@ class ActionModule(ControllerAction):
         result["objects"] = [member for members in made.values() for member in members]
         return {**result, "notes": list(verdict.notes), "warnings": warnings}
 
-    def _write(self, given: Mapping[str, Any], files: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
+    def _write(self, given: Mapping[str, Any], files: Mapping[str, str], warnings: list[str]) -> dict[str, object]:
         """Write what differs. Raises RefusedError for files that were edited, before any is written."""
         diffs, edited, changed = [], [], {}
         for name, text in files.items():
@@ -127,7 +127,7 @@ def _wishes(given: Mapping[str, Any]) -> dict[str, Wish]:
     return wishes
 
 
-def _without_nothing(reservation: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nothing(reservation: Mapping[str, Any]) -> dict[str, object]:
     """The options that were given: a step of a curve may have no cpus."""
     found = dict(reservation)
     if found.get("curve"):

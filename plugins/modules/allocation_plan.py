@@ -391,7 +391,7 @@ def configuration_of(node: Node, parameters: Mapping[str, Any]) -> Configuration
     return Configuration(values, configuration.source)
 
 
-def bursts_of(rows: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
+def bursts_of(rows: Sequence[Mapping[str, object]]) -> Sequence[Any]:
     """What the containers run."""
     if not rows:
         return ()

@@ -267,7 +267,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     return Outcome(result, changed, differences)
 
 
-def plan_memory(node: Node, parameters: Mapping[str, Any]) -> MemoryPlan:
+def plan_memory(node: Node, parameters: Mapping[str, object]) -> MemoryPlan:
     """What becomes of the memory manager's state."""
     if node.memory_state() is None:
         return MemoryPlan(None, "")
@@ -278,7 +278,7 @@ def plan_memory(node: Node, parameters: Mapping[str, Any]) -> MemoryPlan:
     return memory_plan(node, predict_configuration(node, wanted_settings(node, parameters)))
 
 
-def plan_change(node: Node, parameters: Mapping[str, Any]) -> tuple[Plan, dict[str, Any], list[str]]:
+def plan_change(node: Node, parameters: Mapping[str, Any]) -> tuple[Plan, dict[str, object], list[str]]:
     """What to do, the pods that the kubelet would refuse where their CPUs are planned, and notes on its version."""
     state = parameters["state"]
     old = node.checkpoint()
@@ -316,8 +316,8 @@ def live_pods(parameters: Mapping[str, Any], containers: Sequence[RuntimeContain
 
 
 def seeded(
-    node: Node, parameters: Mapping[str, Any], config: CPUManagerConfig, pods: Sequence[Pod]
-) -> tuple[Plan, dict[str, Any]]:
+    node: Node, parameters: Mapping[str, object], config: CPUManagerConfig, pods: Sequence[Pod]
+) -> tuple[Plan, dict[str, object]]:
     """The file that the kubelet itself would have written for these pods."""
     question = Question(
         node.topology, node.machine(), node.needed_configuration(), wanted_settings(node, parameters), None, pods
@@ -334,7 +334,7 @@ def check_losses(path: str, plan: Plan, memory_path: str, memory: MemoryPlan) ->
             raise error
 
 
-def check_stopped(tree: Tree, parameters: Mapping[str, Any]) -> None:
+def check_stopped(tree: Tree, parameters: Mapping[str, object]) -> None:
     """Refuse to write under a running kubelet, which would overwrite the file."""
     kubelet = None if parameters["allow_running_kubelet"] else find_kubelet(tree)
     if kubelet is not None:

@@ -111,7 +111,7 @@ from ..module_utils.state.verdict import judge
 from ..module_utils.tree import Tree
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     judgement = judge(node.checkpoint(), planned_config(node, parameters))
     says = restore_error(judgement.reason, node.checkpoint_path) if judgement.unread else judgement.reason

@@ -207,7 +207,7 @@ def read(tree: Tree, parameters: Mapping[str, Any]) -> Topology:
     return read_sysfs(tree)
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:
     topology = read(tree, parameters)
     return Outcome({"topology": topology.to_dict(), "kubelet_view": kubelet_view(topology).to_dict()})
 

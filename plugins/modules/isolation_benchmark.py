@@ -234,7 +234,7 @@ from ..module_utils.kubelet_module import KUBELET, node_of
 from ..module_utils.tree import Tree
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:
     return Outcome(node_benchmark(node_of(tree, parameters), parameters, check_mode))
 
 

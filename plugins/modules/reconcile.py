@@ -230,7 +230,7 @@ def reconcile_given(node: Node, parameters: Mapping[str, Any], act: bool) -> Ans
     return reconcile_listed(node, listed, options, reserved, act, parameters["allow_owners"])
 
 
-def options_of(node: Node, given: Mapping[str, Any]) -> StaticOptions:
+def options_of(node: Node, given: Mapping[str, object]) -> StaticOptions:
     """The policy's options; there is no kubelet whose feature gates would count. Raises InputError."""
     try:
         options = parse_static_options(texts_of_options(given), node.minor, alpha_enabled=True)

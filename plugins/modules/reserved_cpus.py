@@ -174,7 +174,7 @@ def predict(topology: Topology, parameters: Mapping[str, Any]) -> Reservation:
     return Reservation(reserved, topology.online - reserved, CPUSet(), CPUSet())
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:
     topology = read_sysfs(tree)
     if parameters["method"] == "kubelet":
         if any(parameters[way] is not None for way in ("count", "fraction", "curve")):

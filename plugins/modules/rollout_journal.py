@@ -178,7 +178,7 @@ def restored_difference(tree: Tree, path: str, saved: SavedFile) -> dict[str, st
     return difference(tree.path(path), before, after)
 
 
-def check_run(tree: Tree, journal: Journal | None, parameters: Mapping[str, Any], check_mode: bool) -> None:
+def check_run(tree: Tree, journal: Journal | None, parameters: Mapping[str, object], check_mode: bool) -> None:
     """Raises RefusedError where another run is at a change of this node, or has ended the one of this run."""
     state, source, run = parameters["state"], parameters["source"], parameters["run"]
     if state == "taken" or (state, source) == ("read", "last"):

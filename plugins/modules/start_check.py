@@ -146,7 +146,7 @@ from ..module_utils.node.start_report import start_report
 from ..module_utils.tree import Tree
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     return Outcome(start_report(node, wanted_settings(node, parameters)))
 

@@ -114,7 +114,7 @@ def _link(**filters: str) -> str:
 # --- the summary --------------------------------------------------------------------------------------
 
 
-def _tiles(states: Mapping[str, int]) -> list[dict[str, Any]]:
+def _tiles(states: Mapping[str, int]) -> list[dict[str, object]]:
     """One tile for each kind of states, with its states where it has several."""
     tiles = []
     for kind, name, always in TILES:
@@ -150,7 +150,7 @@ def _bar(states: Mapping[str, int]) -> list[dict[str, Any]]:
     return parts
 
 
-def _checks(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _checks(report: Mapping[str, Any]) -> list[dict[str, object]]:
     """The rows of the table of checks."""
     rows = []
     for counted in report["summary"]["checks"]:
@@ -176,12 +176,12 @@ def _severity(severity: str) -> str:
 # --- the rows -----------------------------------------------------------------------------------------
 
 
-def _sections(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _sections(report: Mapping[str, Any]) -> list[dict[str, object]]:
     """The groups with their rows: first those in which a node is not as wanted, otherwise in the report's order.
 
     Nodes of no group come before all groups, as something is wrong with most of them.
     """
-    members: dict[Any, list[Mapping[str, Any]]] = {}
+    members: dict[object, list[Mapping[str, object]]] = {}
     for node in report["nodes"]:
         members.setdefault(node["group"], []).append(node)
     usual = _usual(report["groups"])
@@ -193,7 +193,7 @@ def _sections(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     return sorted(sections, key=lambda section: not section["rows"])
 
 
-def _section(group: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]], usual: Mapping[str, str]) -> dict[str, Any]:
+def _section(group: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]], usual: Mapping[str, str]) -> dict[str, object]:
     states = Counter(node["state"] for node in nodes)
     name = "none" if group["id"] is None else str(group["id"])
     calm: list[dict[str, Any]] = []
@@ -228,7 +228,7 @@ def _is_shown(key: str, value: str, usual: Mapping[str, str]) -> bool:
     return bool(value) and key != "machine" and (key in _FACTS or usual.get(key) != value)
 
 
-def _fact(key: str, value: str, usual: Mapping[str, str]) -> dict[str, Any]:
+def _fact(key: str, value: str, usual: Mapping[str, str]) -> dict[str, object]:
     common = usual.get(key, "")
     return {
         "name": "" if key in _FACTS else key,
@@ -250,7 +250,7 @@ def _usual(groups: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {key: value for key, (value, number) in most.items() if 2 * number > total}
 
 
-def _row(node: Mapping[str, Any]) -> dict[str, Any]:
+def _row(node: Mapping[str, Any]) -> dict[str, object]:
     """What the row of a node shows without a script: its name, its state, and in short what is wrong."""
     counting = [finding for finding in node["findings"] if not finding["waived"]]
     checks = dict.fromkeys(finding["check"] for finding in counting)
@@ -325,8 +325,8 @@ def _data(report: Mapping[str, Any], sections: Sequence[Mapping[str, Any]]) -> s
     return text
 
 
-def _shared(node: Mapping[str, Any], position: int, values: _Values) -> dict[str, Any]:
-    shown: dict[str, Any] = {"host": node["host"], "state": node["state"], "group": position}
+def _shared(node: Mapping[str, Any], position: int, values: _Values) -> dict[str, object]:
+    shown: dict[str, object] = {"host": node["host"], "state": node["state"], "group": position}
     shown.update((key, node[key]) for key in ("looked_at", "message", "actions") if node[key])
     for key in ("findings", "ways"):
         if node[key]:
@@ -335,5 +335,5 @@ def _shared(node: Mapping[str, Any], position: int, values: _Values) -> dict[str
     return shown
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -70,7 +70,7 @@ def given_with(node: Node, wanted: Mapping[str, object]) -> Given:
 
 def planned_values(
     node: Node, wanted: Mapping[str, object], configuration: Configuration | None = None
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """The values of the configuration with what is wanted; None where it cannot be read.
 
     configuration: what the kubelet runs with, where it has been read already.

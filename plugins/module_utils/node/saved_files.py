@@ -72,7 +72,7 @@ _KERNEL_FLAGS = (
 )
 
 
-def save_node(node: Node, name: str, redact: bool = False, now: float | None = None) -> tuple[bytes, dict[str, Any]]:
+def save_node(node: Node, name: str, redact: bool = False, now: float | None = None) -> tuple[bytes, dict[str, object]]:
     """The archive of a node, and what was written down in it: when it was saved, and what was left out.
 
     name: of the node. redact: hash the names of pods and containers. now: the time, in seconds since the epoch.

@@ -44,7 +44,7 @@ _MOST_FINDINGS = 100
 
 
 def validation_findings(
-    values: Mapping[str, Any], gates: Gates, host: Host, emptied: frozenset[str] = frozenset()
+    values: Mapping[str, object], gates: Gates, host: Host, emptied: frozenset[str] = frozenset()
 ) -> list[Finding]:
     """What the kubelet refuses of decoded values before it looks at the machine; of the reserved CPUs nothing.
 
