@@ -18,7 +18,7 @@ import tempfile
 import zlib
 from contextlib import suppress
 from gzip import GzipFile
-from typing import IO, Any, Iterator, Mapping, NamedTuple
+from typing import IO, Iterator, Mapping, NamedTuple
 
 from .errors import InputError, NodeError, RefusedError, option
 

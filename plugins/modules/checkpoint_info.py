@@ -102,7 +102,7 @@ notes:
   sample: []
 """
 
-from typing import Any, Mapping
+from typing import Mapping
 
 from ..module_utils.ansible_module import Outcome, run
 from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, planned_config

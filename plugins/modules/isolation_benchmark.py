@@ -225,7 +225,7 @@ note_checks:
   sample: []
 """
 
-from typing import Any, Mapping
+from typing import Mapping
 
 from ..module_utils.ansible_module import Arguments, Outcome, run
 from ..module_utils.benchmark.node_benchmark import node_benchmark

@@ -138,7 +138,7 @@ notes:
   sample: ["the rules are not tested against a kubelet 1.30, only against 1.33 to 1.36: try one node first"]
 """
 
-from typing import Any, Mapping
+from typing import Mapping
 
 from ..module_utils.ansible_module import Outcome, run
 from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings

@@ -193,7 +193,9 @@ def _sections(report: Mapping[str, Any]) -> list[dict[str, object]]:
     return sorted(sections, key=lambda section: not section["rows"])
 
 
-def _section(group: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]], usual: Mapping[str, str]) -> dict[str, object]:
+def _section(
+    group: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]], usual: Mapping[str, str]
+) -> dict[str, object]:
     states = Counter(node["state"] for node in nodes)
     name = "none" if group["id"] is None else str(group["id"])
     calm: list[dict[str, Any]] = []

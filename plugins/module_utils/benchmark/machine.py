@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from ..node.node import Node
 from ..tree import Tree

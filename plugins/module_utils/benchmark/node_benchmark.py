@@ -95,7 +95,9 @@ def _check_ranges(given: Mapping[str, Any]) -> None:
             raise InputError("%s is not from %s to %s" % (given[name], least, most), where=option(name))
 
 
-def _settings(room: Room, terms: Terms, given: Mapping[str, object], workloads: Mapping[str, Workload]) -> dict[str, object]:
+def _settings(
+    room: Room, terms: Terms, given: Mapping[str, object], workloads: Mapping[str, Workload]
+) -> dict[str, object]:
     return {
         "runs": terms.runs,
         "units": terms.units,

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from ..cgroup.hierarchy import ROOT, lineage
 from ..cpuset import CPUSet
@@ -140,7 +140,9 @@ def _row(container: Watched, levels: Mapping[str, Level], sample: Sample) -> dic
     }
 
 
-def cgroup_rows(watched: Iterable[Watched], levels: Mapping[str, Level], sample: Sample) -> dict[str, dict[str, object]]:
+def cgroup_rows(
+    watched: Iterable[Watched], levels: Mapping[str, Level], sample: Sample
+) -> dict[str, dict[str, object]]:
     """{path: what a cgroup has}, of all cgroups that containers are in or below; "/" is the topmost."""
     kinds: dict[str, str] = {}
     for container in watched:

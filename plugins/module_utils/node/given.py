@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Mapping
 
 from ..errors import PERMISSION, NodeError, RefusedError
 from ..kubelet.installed.installation import may_give_flags

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any, Callable
+from typing import Callable
 
 from ..cgroup.hierarchy import Hierarchy
 from ..cgroup.kubepods import Kubepods

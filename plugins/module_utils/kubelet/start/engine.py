@@ -13,7 +13,7 @@ Source: cmd/kubelet/app/server.go.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Mapping
 
 from .accepted import plainly_accepted
 from .plain import plain_file, plain_values

@@ -9,7 +9,7 @@ Source: k8s.io/component-base/logs/api/v1 (options.go, registry.go).
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping
+from typing import Iterator, Mapping
 
 from ....errors import GoError
 from ....golang import quote

@@ -13,7 +13,7 @@ versions only what is in this file.
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any, Iterator, Mapping
+from typing import Iterator, Mapping
 
 from ....golang import quote
 from ....policy.hints import POLICIES, SCOPES
