@@ -20,7 +20,7 @@ from ..module_utils.fleet.proposal.settings import ALIGNMENTS, WORKLOADS, Wish, 
 from ..module_utils.fleet.report.output import put_file
 from ..module_utils.fleet.report.texts import line
 from ..module_utils.reservation_module import PLANNER
-from ..plugin_utils.controller_action import ControllerAction
+from ..plugin_utils.controller_action import ControllerAction, Given
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "plans": {"type": "dict", "required": True},
@@ -53,7 +53,7 @@ class ActionModule(ControllerAction):
 
     ARGUMENTS = _ARGUMENTS
 
-    def made(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def made(self, given: Given) -> dict[str, Any]:
         """The result of the task."""
         plans = given["plans"]
         wishes = _wishes(given["wishes"])
@@ -81,7 +81,7 @@ class ActionModule(ControllerAction):
         result["objects"] = [member for members in made.values() for member in members]
         return {**result, "notes": list(verdict.notes), "warnings": warnings}
 
-    def _write(self, given: Mapping[str, Any], files: Mapping[str, str], warnings: list[str]) -> dict[str, object]:
+    def _write(self, given: Given, files: Mapping[str, str], warnings: list[str]) -> dict[str, object]:
         """Write what differs. Raises RefusedError for files that were edited, before any is written."""
         diffs, edited, changed = [], [], {}
         for name, text in files.items():
@@ -108,7 +108,7 @@ class ActionModule(ControllerAction):
         return {"changed": bool(changed), "files": [*changed], "diff": diffs}
 
 
-def _wishes(given: Mapping[str, Any]) -> dict[str, Wish]:
+def _wishes(given: Given) -> dict[str, Wish]:
     """What is wanted of each host. Raises InputError that names the host."""
     validator = ArgumentSpecValidator(_WISH)
     wishes = {}

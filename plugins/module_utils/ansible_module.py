@@ -49,7 +49,9 @@ def difference(path: str, before: str, after: str) -> dict[str, str]:
     return {"before_header": path, "after_header": path, "before": before, "after": after}
 
 
-Work = Callable[[Tree, Mapping[str, Any], bool], Outcome]
+# What a module is given: Ansible has checked each value against the options.
+Parameters = Mapping[str, Any]
+Work = Callable[[Tree, Parameters, bool], Outcome]
 
 
 def run(work: Work, *arguments: Arguments) -> None:

@@ -355,7 +355,7 @@ differences:
 
 from typing import Any, Mapping, Sequence
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.errors import InputError, option
 from ..module_utils.kubelet.file.configuration import Configuration
 from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
@@ -367,7 +367,7 @@ from ..module_utils.tree import Tree
 from ..module_utils.workload.pods import pods_from_manifests
 
 
-def asked_node(tree: Tree, parameters: Mapping[str, Any]) -> Node:
+def asked_node(tree: Tree, parameters: Parameters) -> Node:
     """The node, with the machine that is asked about in its place."""
     node = node_of(tree, parameters)
     if parameters["machine"] is not None:
@@ -383,7 +383,7 @@ def asked_node(tree: Tree, parameters: Mapping[str, Any]) -> Node:
     return node
 
 
-def configuration_of(node: Node, parameters: Mapping[str, Any]) -> Configuration:
+def configuration_of(node: Node, parameters: Parameters) -> Configuration:
     """What the kubelet runs with, or the defaults where there is none, with the gates that were given beside it."""
     configuration = node.configuration() or default_configuration()
     values = dict(configuration.values)
@@ -401,7 +401,7 @@ def bursts_of(rows: Sequence[Mapping[str, object]]) -> Sequence[Any]:
     return read_bursts(rows)
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = asked_node(tree, parameters)
     is_this_node = parameters["machine"] is None and parameters["topology"] is None
     from_checkpoint = is_this_node if parameters["from_checkpoint"] is None else parameters["from_checkpoint"]

@@ -208,7 +208,7 @@ backup_file:
 
 from typing import Any, Mapping, Sequence
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.errors import InputError, RefusedError, option
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.installed.process import find_kubelet
@@ -236,7 +236,7 @@ from ..module_utils.workload.runtime import RuntimeContainer, container_ids, pod
 GIVEN = ("checkpoint", "source", "pods", "containers")
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     path = tree.path(node.checkpoint_path)
     plan, refused, notes = plan_change(node, parameters)
@@ -278,7 +278,7 @@ def plan_memory(node: Node, parameters: Mapping[str, object]) -> MemoryPlan:
     return memory_plan(node, predict_configuration(node, wanted_settings(node, parameters)))
 
 
-def plan_change(node: Node, parameters: Mapping[str, Any]) -> tuple[Plan, dict[str, object], list[str]]:
+def plan_change(node: Node, parameters: Parameters) -> tuple[Plan, dict[str, object], list[str]]:
     """What to do, the pods that the kubelet would refuse where their CPUs are planned, and notes on its version."""
     state = parameters["state"]
     old = node.checkpoint()
@@ -308,7 +308,7 @@ def plan_change(node: Node, parameters: Mapping[str, Any]) -> tuple[Plan, dict[s
     return plan_present(old, given_content(parameters["checkpoint"], config), config), {}, notes
 
 
-def live_pods(parameters: Mapping[str, Any], containers: Sequence[RuntimeContainer]) -> Sequence[Pod] | None:
+def live_pods(parameters: Parameters, containers: Sequence[RuntimeContainer]) -> Sequence[Pod] | None:
     """The pods that run on the node, as far as they are given."""
     if parameters["pods"] is not None:
         return running_pods(pods_from_manifests(parameters["pods"]))

@@ -171,9 +171,9 @@ kubelet_view:
       sample: 24
 """
 
-from typing import Any, Mapping
+from typing import Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.errors import InputError
 from ..module_utils.topology.kubelet_view import kubelet_view
 from ..module_utils.topology.model import Topology
@@ -181,7 +181,7 @@ from ..module_utils.topology.sysfs import read_sysfs
 from ..module_utils.tree import Tree
 
 
-def read(tree: Tree, parameters: Mapping[str, Any]) -> Topology:
+def read(tree: Tree, parameters: Parameters) -> Topology:
     """The topology from the source that was asked for. A reader is imported where it is used: most runs need none."""
     source, text = parameters["source"], parameters["text"]
     if source == "lscpu":

@@ -132,9 +132,8 @@ notes:
   sample: []
 """
 
-from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.cgroup.hierarchy import Hierarchy
 from ..module_utils.cgroup.plan import Wanted, plan_writes
 from ..module_utils.cgroup.writer import carry_out, systemd_of
@@ -143,7 +142,7 @@ from ..module_utils.errors import InputError
 from ..module_utils.tree import Tree
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     hierarchy = Hierarchy(tree)
     given = [parameters] if parameters["cgroups"] is None else parameters["cgroups"]
     wanted = [wanted_cgroup(hierarchy, entry) for entry in given]
@@ -160,7 +159,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     return Outcome(result, bool(plan.writes), [difference(hierarchy.place(""), plan.before(), plan.after())])
 
 
-def wanted_cgroup(hierarchy: Hierarchy, given: Mapping[str, Any]) -> Wanted:
+def wanted_cgroup(hierarchy: Hierarchy, given: Parameters) -> Wanted:
     """What is to become of one cgroup. Raises InputError."""
     path = hierarchy.relative(given["path"])
     if given["cpus"] is None and given["mems"] is None:

@@ -280,15 +280,14 @@ note_checks:
   sample: []
 """
 
-from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.kubelet_module import HIDE_NAMES, KUBELET, node_of
 from ..module_utils.node.isolation import isolation_report
 from ..module_utils.tree import Tree
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     return Outcome(isolation_report(node_of(tree, parameters), parameters["seconds"], parameters["threshold"]))
 
 

@@ -143,9 +143,9 @@ backup_files:
   sample: {"/var/lib/kubelet/config.yaml": "/var/lib/kubelet/config.yaml.20261121T101500Z~"}
 """
 
-from typing import Any, Mapping
+from typing import Any
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.placement import main_file, plan_files
 from ..module_utils.kubelet.settings import plan_settings
@@ -160,7 +160,7 @@ from ..module_utils.tree import Tree
 MODE = 0o644
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     configuration = node.needed_configuration()
     wanted = wanted_settings(node, parameters)

@@ -150,9 +150,8 @@ redacted:
 
 import hashlib
 import os
-from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.errors import InputError, RefusedError, option
 from ..module_utils.files import replace_file
 from ..module_utils.kubelet_module import KUBELET, node_of
@@ -163,7 +162,7 @@ MODE = 0o600
 ENDING = ".tar.gz"
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     dest = parameters["dest"]
     if not os.path.isabs(dest) or not dest.endswith(ENDING):
         what = "%r is no absolute path of an archive" % dest

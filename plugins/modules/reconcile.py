@@ -189,9 +189,9 @@ notes:
   sample: []
 """
 
-from typing import Any, Mapping
+from typing import Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.cpuset import CPUSet
 from ..module_utils.errors import InputError, option
 from ..module_utils.kubelet_module import KUBELET, node_of
@@ -203,7 +203,7 @@ from ..module_utils.tree import Tree
 from ..module_utils.workload.crictl import find_crictl
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     if parameters["containers"] is None:
         endpoint = parameters["runtime_endpoint"] or node.runtime_endpoint(node.configuration())
@@ -216,7 +216,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     return Outcome(answer.to_dict(), answer.changed, [difference(place, answer.before(), answer.after())])
 
 
-def reconcile_given(node: Node, parameters: Mapping[str, Any], act: bool) -> Answer:
+def reconcile_given(node: Node, parameters: Parameters, act: bool) -> Answer:
     """A pass over the containers that the option lists. Raises InputError."""
     listed = [
         Listed(container["pod"], container["name"], container["cgroup"], container["cpus"])

@@ -104,9 +104,8 @@ interpreter:
 import hashlib
 import os
 import sys
-from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.errors import NodeError
 from ..module_utils.files import remove_file, replace_file
 from ..module_utils.host.hidden import check_visible
@@ -122,7 +121,7 @@ PROGRAM = program.__name__.partition(".module_utils.")[2]
 MODE = 0o755
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     path = parameters["path"]
     place = tree.path(path)
     old = tree.content(path)

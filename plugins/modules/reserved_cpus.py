@@ -145,9 +145,9 @@ values:
       sample: 0,12,24,36
 """
 
-from typing import Any, Mapping
+from typing import Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.cpuset import CPUSet
 from ..module_utils.errors import InputError
 from ..module_utils.kubelet.settings import check_settings
@@ -164,7 +164,7 @@ from ..module_utils.tree import Tree
 from ..module_utils.versions import NEWEST_MINOR
 
 
-def predict(topology: Topology, parameters: Mapping[str, Any]) -> Reservation:
+def predict(topology: Topology, parameters: Parameters) -> Reservation:
     """What the kubelet reserves. Options of every maturity count: a prediction needs no feature gate."""
     options = parse_static_options(texts_of_options(parameters["cpu_manager_policy_options"]), NEWEST_MINOR, True)
     quantities = {name: parameters[name] for name in ("kube_reserved_cpu", "system_reserved_cpu")}

@@ -124,7 +124,7 @@ restored:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.errors import RefusedError
 from ..module_utils.node.change.journal import CHANGING, DRAINING, PHASES, STOPPING, Journal, SavedFile, read_journal
 from ..module_utils.node.change.places import LAST, OPEN
@@ -136,7 +136,7 @@ ENDS = ("done", "undone", "absent")
 ANOTHER_RUN = "another_run"
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     state, before = parameters["state"], read_journal(tree)
     result: dict[str, Any] = {}
     diff = []
@@ -205,7 +205,7 @@ def check_run(tree: Tree, journal: Journal | None, parameters: Mapping[str, obje
         )
 
 
-def end(tree: Tree, journal: Journal | None, parameters: Mapping[str, Any]) -> None:
+def end(tree: Tree, journal: Journal | None, parameters: Parameters) -> None:
     """Keep the journal of a change that came to its end, or forget it, and the one before it where that was undone."""
     if parameters["state"] == "done" and journal is not None:
         changed = changed_files(tree, journal)
@@ -217,7 +217,7 @@ def end(tree: Tree, journal: Journal | None, parameters: Mapping[str, Any]) -> N
         remove_journal(tree, LAST)
 
 
-def next_journal(tree: Tree, before: Journal | None, parameters: Mapping[str, Any]) -> Journal:
+def next_journal(tree: Tree, before: Journal | None, parameters: Parameters) -> Journal:
     """The journal of the next phase. Raises RefusedError where another change is under way."""
     phase, facts = parameters["state"], parameters["facts"]
     if phase == DRAINING:
@@ -240,7 +240,7 @@ def next_journal(tree: Tree, before: Journal | None, parameters: Mapping[str, An
     return Journal(phase, files, {**noted, **facts}, parameters["run"])
 
 
-def journal_to_restore(tree: Tree, before: Journal | None, parameters: Mapping[str, Any]) -> Journal | None:
+def journal_to_restore(tree: Tree, before: Journal | None, parameters: Parameters) -> Journal | None:
     """The journal whose files are to be put back. Raises RefusedError where the last one lacks some of them."""
     if parameters["source"] == "open":
         return before

@@ -130,9 +130,8 @@ found:
       sample: [/etc/cdi, /var/run/cdi]
 """
 
-from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet_module import KUBELET, node_of
 from ..module_utils.node.runtime import ABSENT, PRESENT, Wanted, plan_runtime
@@ -141,7 +140,7 @@ from ..module_utils.tree import Tree
 MODE = 0o644
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     wanted = Wanted(parameters["state"], parameters["nri"], parameters["cdi"], parameters["runtime_version"])
     plan = plan_runtime(node_of(tree, parameters), wanted)
     changes = [FileChange(tree.path(path), tree.content(path), new, MODE) for path, new in plan.contents.items()]

@@ -271,16 +271,15 @@ note_checks:
   sample: []
 """
 
-from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.errors import noted
 from ..module_utils.kubelet_module import HIDE_NAMES, KUBELET, node_of
 from ..module_utils.node.throttling import throttling
 from ..module_utils.tree import Tree
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     result = throttling(node_of(tree, parameters), parameters["seconds"], parameters["throttled_percent"])
     return Outcome({**result, **noted(result["notes"])})
 

@@ -99,16 +99,15 @@ waits_for:
       sample: static
 """
 
-from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.errors import InputError, NodeError, option
 from ..module_utils.kubelet_module import KUBELET, node_of
 from ..module_utils.node.change.health import Answer, Watch, find_life, last_words
 from ..module_utils.tree import Tree
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     seconds, timeout = parameters["seconds"], parameters["timeout"]
     if not 0 <= seconds <= timeout:
         raise InputError("%g is not between 0 and the timeout, %g" % (seconds, timeout), where=option("seconds"))

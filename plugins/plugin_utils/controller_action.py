@@ -13,6 +13,9 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.errors import CPUManagerError
 
+# What a task is given: Ansible has checked each value against the arguments.
+Given = Mapping[str, Any]
+
 
 class ControllerAction(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     """An action plugin that needs no connection. A plugin has its arguments and made()."""
@@ -32,6 +35,6 @@ class ControllerAction(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         except CPUManagerError as error:
             raise AnsibleActionFail(str(error)) from error
 
-    def made(self, given: Mapping[str, object]) -> dict[str, Any]:
+    def made(self, given: Given) -> dict[str, Any]:
         """Do what the task says, and return its result. Raises CPUManagerError."""
         raise NotImplementedError
