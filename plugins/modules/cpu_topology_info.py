@@ -113,7 +113,7 @@ topology:
       type: str
       sample: ""
     problems:
-      description: What the machine says of itself and cannot be true, or misleads the kubelet.
+      description: Errors in the machine's own description, and facts that mislead the kubelet.
       type: list
       elements: str
       sample: []
@@ -124,8 +124,8 @@ topology:
       elements: str
       sample: []
     l3_cache_ids:
-      description: Whether the kernel gives ids to the L3 caches, which firmware of ARM often does not. The kubelet sees
-        none of those without.
+      description: Whether the kernel gives ids to the L3 caches; with firmware of ARM it often does not. The kubelet
+        ignores caches without ids.
       type: bool
       sample: true
 kubelet_view:
@@ -134,7 +134,7 @@ kubelet_view:
   type: dict
   contains:
     cpus:
-      description: The CPUs that the kubelet sees.
+      description: The CPUs that the kubelet uses.
       type: str
       sample: 0-47
     num_cpus:

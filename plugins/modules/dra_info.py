@@ -15,8 +15,8 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Reads whether a node has what the documentation of kubernetes-sigs/dra-driver-cpu 0.2.0 requires, and which values
-    the driver's installation needs for this node. The cluster is not looked at.
-  - With settings, the reservation and the feature gates are judged as they will be with these.
+    the driver's installation needs for this node. The cluster is not read.
+  - If settings are given, the reservation and the feature gates are checked as they will be with these settings.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -61,12 +61,12 @@ node:
   type: str
   sample: worker-3
 ready:
-  description: Whether the node has all that the driver needs of it.
+  description: Whether the node has everything that the driver needs.
   returned: success
   type: bool
   sample: false
 findings:
-  description: What it has not.
+  description: What the node lacks.
   returned: success
   type: list
   elements: dict

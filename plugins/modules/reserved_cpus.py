@@ -15,9 +15,9 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Plans which CPUs of a node to reserve for the system and for Kubernetes, from the node's own topology.
-  - The plan has exactly the count asked for, of online CPUs, in whole cores, and never all CPUs.
+  - The plan has exactly the requested number of online CPUs, in whole cores, and never all CPUs.
   - Or predicts which CPUs the kubelet itself reserves for O(kube_reserved_cpu) and O(system_reserved_cpu).
-  - Changes nothing; the result holds ready values for the kubelet, the kernel's command line and systemd.
+  - Changes nothing; the result contains ready values for the kubelet, the kernel's command line and systemd.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.planner
