@@ -318,8 +318,8 @@ def _function(name: ast.expr, module: _Module) -> tuple[_Module, ast.FunctionDef
     file, there = module.imports.get(short, (None, ""))
     if file is None or not file.is_file():
         return None
-    other = _module(file)
-    return (other, other.functions[there]) if there in other.functions else None
+    imported = _module(file)
+    return (imported, imported.functions[there]) if there in imported.functions else None
 
 
 def _method(name: str, owner: str, module: _Module) -> tuple[_Module, ast.FunctionDef] | None:

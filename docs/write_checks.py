@@ -32,9 +32,9 @@ PREFIX = "ansible_collections.kubenode.cpu_manager.docsite."
 NAMED = re.compile(r"docs/docsite/rst/(\w+)\.rst")
 
 HEADINGS = {
-    "danger": "Danger: a kubelet does not start, or will not start again",
-    "warning": "Warnings: a node is not as wanted",
-    "note": "Notes: worth knowing, and no difference from what is wanted",
+    "danger": "Danger: a kubelet does not start, or would not start again",
+    "warning": "Warnings: a node differs from the wanted settings",
+    "note": "Notes: information that is no difference from the wanted settings",
 }
 
 
@@ -68,7 +68,7 @@ def page_of(check: Any) -> str:
         "",
         ":Severity: %s" % check.severity,
         *([":Subjects: %s" % subjects] if subjects else []),
-        *([":Looked for: with ``%s`` in ``drift_report_look_at``" % check.look] if check.look else []),
+        *([":Measured: with ``%s`` in ``drift_report_look_at``" % check.look] if check.look else []),
         "",
         *titled("What it means", "-"),
         escaped(check.why),
@@ -97,7 +97,7 @@ def index_of(checks: dict[str, Any]) -> str:
         "",
         *titled("Checks of the drift report", "="),
         "Every finding of the :ansplugin:`drift report <kubenode.cpu_manager.drift_report#role>` belongs to a check.",
-        "The ids stay what they are: waivers, dashboards and tickets can name them.",
+        "The ids are stable: waivers, dashboards and tickets can refer to them.",
         "",
         ".. toctree::",
         "   :hidden:",

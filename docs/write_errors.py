@@ -402,18 +402,18 @@ def with_examples() -> list[Entry]:
 def _explain(found: Sequence[Entry]) -> None:
     """Give causes and remedies to entries without: those of their examples, else of others of their kind."""
     for entry in found:
-        known = [said for said in entry.examples if said.cause]
-        known += [Said("", "", *EXPLAINED[start]) for start in EXPLAINED if entry.texts[0].startswith(start)]
-        if not known and entry.made in _ALIKE:
-            known = [
+        explained = [said for said in entry.examples if said.cause]
+        explained += [Said("", "", *EXPLAINED[start]) for start in EXPLAINED if entry.texts[0].startswith(start)]
+        if not explained and entry.made in _ALIKE:
+            explained = [
                 said
-                for other in found
-                if (other.made, other.section) == (entry.made, entry.section)
-                for said in other.examples
+                for alike in found
+                if (alike.made, alike.section) == (entry.made, entry.section)
+                for said in alike.examples
                 if said.cause
             ]
-        entry.causes = entry.causes or [said.cause for said in known[:1]]
-        entry.remedies = entry.remedies or [said.remedy for said in known[:1]]
+        entry.causes = entry.causes or [said.cause for said in explained[:1]]
+        entry.remedies = entry.remedies or [said.remedy for said in explained[:1]]
 
 
 # --- the page --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Callable, Iterable
 
 from ansible.utils.display import Display
 
@@ -26,21 +26,22 @@ from ..module_utils.fleet.report.metrics import fleet_metrics
 from ..module_utils.fleet.report.output import put_file
 from ..module_utils.fleet.report.progress import Progress
 from ..module_utils.fleet.report.results import find_files, read_results
+from ..module_utils.fleet.report.shapes import Report
 from ..module_utils.fleet.report.terminal import fleet_table
 from ..module_utils.fleet.report.times import duration_of
-from ..plugin_utils.controller_action import ControllerAction
+from ..plugin_utils.controller_action import ControllerAction, Given
 from ..plugin_utils.page import page
 
 _ROLE = Path(__file__).parent.parent.parent / "roles" / "drift_report"
 _PARTS = {"template": "templates/fleet.html.j2", "style": "files/report.css", "script": "files/report.js"}
 
 
-def _page(report: Mapping[str, Any]) -> Iterable[str]:
+def _page(report: Report) -> Iterable[str]:
     return [page(report, {name: (_ROLE / path).read_text("utf-8") for name, path in _PARTS.items()})]
 
 
 # The forms that are files: the name of each, and what makes it.
-FORMS: dict[str, tuple[str, Callable[[Mapping[str, Any]], Iterable[str]]]] = {
+FORMS: dict[str, tuple[str, Callable[[Report], Iterable[str]]]] = {
     "json": ("drift.json", json_form),
     "html": ("drift.html", _page),
     "junit": ("drift.xml", lambda report: junit(report, {name: check._asdict() for name, check in CHECKS.items()})),
@@ -50,7 +51,7 @@ FORMS: dict[str, tuple[str, Callable[[Mapping[str, Any]], Iterable[str]]]] = {
 TABLE = "table"
 GATES = ("danger", "drift", "never")
 
-_ARGUMENTS: dict[str, dict[str, Any]] = {
+_ARGUMENTS: dict[str, dict[str, object]] = {
     "directory": {"type": "path", "required": True},
     "sources": {"type": "list", "elements": "path", "default": []},
     "hosts": {"type": "list", "elements": "str"},
@@ -72,7 +73,7 @@ class ActionModule(ControllerAction):
 
     ARGUMENTS = _ARGUMENTS
 
-    def made(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def made(self, given: Given) -> dict[str, Any]:
         """The result of the task: the summary of the report, and where its files are."""
         terms = _terms(given)
         check_seconds(given["look_at"], given["look_seconds"], "look_seconds")
@@ -104,12 +105,12 @@ class ActionModule(ControllerAction):
         return result
 
 
-def _files(given: Mapping[str, Any]) -> list[str]:
+def _files(given: Given) -> list[str]:
     """The result files, each once."""
     return list(dict.fromkeys(find_files(given["sources"] or [given["directory"]])))
 
 
-def _terms(given: Mapping[str, Any]) -> Terms:
+def _terms(given: Given) -> Terms:
     try:
         max_age = duration_of(given["max_age"]) if given["max_age"] else None
     except InputError as error:

@@ -22,14 +22,14 @@ from ..module_utils.fleet.report.output import put_bytes, put_file
 from ..module_utils.fleet.report.times import time_of
 from ..plugin_utils.benchmark_page import has_png, page, png, svg
 from ..plugin_utils.benchmark_result import checked_result
-from ..plugin_utils.controller_action import ControllerAction
+from ..plugin_utils.controller_action import ControllerAction, Given
 
 _ROLES = Path(__file__).parent.parent.parent / "roles"
 _TEMPLATES = _ROLES / "isolation_benchmark" / "templates"
 _STYLES = ("drift_report/files/report.css", "isolation_benchmark/files/benchmark.css")
 FORMS = ("json", "html", "svg", "png", "table")
 
-_ARGUMENTS: dict[str, dict[str, Any]] = {
+_ARGUMENTS: dict[str, dict[str, object]] = {
     "directory": {"type": "path", "required": True},
     "results": {"type": "dict", "default": {}},
     "forms": {"type": "list", "elements": "str", "choices": [*FORMS], "default": ["json", "html", "svg", "table"]},
@@ -43,7 +43,7 @@ class ActionModule(ControllerAction):
 
     ARGUMENTS = _ARGUMENTS
 
-    def made(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def made(self, given: Given) -> dict[str, Any]:
         """The result of the task: the files."""
         _check(given)
         if given["validate_only"]:
@@ -63,7 +63,7 @@ class ActionModule(ControllerAction):
         }
 
 
-def _check(given: Mapping[str, Any]) -> None:
+def _check(given: Given) -> None:
     if "png" in given["forms"] and not has_png():
         raise InputError(
             "png takes the Python library matplotlib on the controller, and it is not installed",
@@ -72,7 +72,7 @@ def _check(given: Mapping[str, Any]) -> None:
         )
 
 
-def _written(given: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _written(given: Given, results: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Write all forms that are files; their paths."""
     report = {
         "schema_version": SCHEMA_VERSION,

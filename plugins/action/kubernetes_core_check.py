@@ -23,7 +23,7 @@ LIBRARY_VERSION = "24.2.0"
 # What a program decides by.
 KIND = "requirement"
 
-_ARGUMENTS: dict[str, dict[str, Any]] = {
+_ARGUMENTS: dict[str, dict[str, object]] = {
     "purpose": {"type": "str", "required": True},
     "alternative": {"type": "str", "default": ""},
 }

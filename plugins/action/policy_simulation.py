@@ -31,9 +31,9 @@ from ..module_utils.topology.description import describe_machine
 from ..module_utils.topology.kubelet_view import kubelet_view
 from ..module_utils.topology.model import Topology
 from ..module_utils.versions import NEWEST_MINOR
-from ..plugin_utils.controller_action import ControllerAction
+from ..plugin_utils.controller_action import ControllerAction, Given
 
-_ARGUMENTS: dict[str, dict[str, Any]] = {
+_ARGUMENTS: dict[str, dict[str, object]] = {
     "directory": {"type": "path", "required": True},
     "host": {"type": "str", "required": True},
     "topology": {"type": "dict"},
@@ -56,7 +56,7 @@ class ActionModule(ControllerAction):
 
     ARGUMENTS = _ARGUMENTS
 
-    def made(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def made(self, given: Given) -> dict[str, Any]:
         """The result of the task: figures, and the files."""
         topology = _topology(given)
         rules = _rules(given, topology)
@@ -84,7 +84,7 @@ class ActionModule(ControllerAction):
         }
 
 
-def _topology(given: Mapping[str, Any]) -> Topology:
+def _topology(given: Given) -> Topology:
     if (given["topology"] is None) == (given["machine"] is None):
         raise InputError("give one of %s and %s" % (option("topology"), option("machine")))
     if given["machine"] is not None:
@@ -97,7 +97,7 @@ def _topology(given: Mapping[str, Any]) -> Topology:
         ) from error
 
 
-def _rules(given: Mapping[str, Any], topology: Topology) -> Rules:
+def _rules(given: Given, topology: Topology) -> Rules:
     # All gates: this is about what would be.
     options = parse_static_options(texts_of_options(given["policy_options"]), NEWEST_MINOR, True, True)
     reserved = CPUSet.parse(given["reserved_system_cpus"] or "")
@@ -114,7 +114,7 @@ def _rules(given: Mapping[str, Any], topology: Topology) -> Rules:
     ).checked()
 
 
-def _trace(wanted: Any, seed: int, rules: Rules) -> Trace:
+def _trace(wanted: object, seed: int, rules: Rules) -> Trace:
     try:
         if isinstance(wanted, str):
             return make_trace(wanted, seed, rules.topology.num_cpus)
@@ -123,7 +123,7 @@ def _trace(wanted: Any, seed: int, rules: Rules) -> Trace:
         raise error.within(option("traces")) from error
 
 
-def _result(trace: Trace, replays: Sequence[Replay]) -> dict[str, Any]:
+def _result(trace: Trace, replays: Sequence[Replay]) -> dict[str, object]:
     by_policy = {found.policy: found for found in replays}
     compared = None
     if DYNAMIC in by_policy and STATIC in by_policy:
@@ -139,7 +139,7 @@ def _result(trace: Trace, replays: Sequence[Replay]) -> dict[str, Any]:
 
 
 def _written(
-    given: Mapping[str, Any], trace: Trace, replays: Sequence[Replay], rules: Rules, result: Mapping[str, Any]
+    given: Given, trace: Trace, replays: Sequence[Replay], rules: Rules, result: Mapping[str, Any]
 ) -> list[str]:
     stem = "simulation-" + re.sub(r"[^A-Za-z0-9_.-]", "_", "%s-%s" % (given["host"], trace.name))[:200]
     stem = os.path.join(given["directory"], stem)

@@ -20,7 +20,7 @@ from ..module_utils.fleet.proposal.settings import ALIGNMENTS, WORKLOADS, Wish, 
 from ..module_utils.fleet.report.output import put_file
 from ..module_utils.fleet.report.texts import line
 from ..module_utils.reservation_module import PLANNER
-from ..plugin_utils.controller_action import ControllerAction
+from ..plugin_utils.controller_action import ControllerAction, Given
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "plans": {"type": "dict", "required": True},
@@ -53,12 +53,12 @@ class ActionModule(ControllerAction):
 
     ARGUMENTS = _ARGUMENTS
 
-    def made(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def made(self, given: Given) -> dict[str, Any]:
         """The result of the task."""
         plans = given["plans"]
         wishes = _wishes(given["wishes"])
         groups = group_nodes(read_nodes(plans, wishes, given["skip_hosts_without_kubelet"]))
-        result: dict[str, Any] = {
+        result: dict[str, object] = {
             "changed": False,
             "groups": [_shown(group) for group in groups],
             "settings": {host: arguments(list(group.lines)) for group in groups for host in group.hosts},
@@ -81,7 +81,7 @@ class ActionModule(ControllerAction):
         result["objects"] = [member for members in made.values() for member in members]
         return {**result, "notes": list(verdict.notes), "warnings": warnings}
 
-    def _write(self, given: Mapping[str, Any], files: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
+    def _write(self, given: Given, files: Mapping[str, str], warnings: list[str]) -> dict[str, object]:
         """Write what differs. Raises RefusedError for files that were edited, before any is written."""
         diffs, edited, changed = [], [], {}
         for name, text in files.items():
@@ -108,7 +108,7 @@ class ActionModule(ControllerAction):
         return {"changed": bool(changed), "files": [*changed], "diff": diffs}
 
 
-def _wishes(given: Mapping[str, Any]) -> dict[str, Wish]:
+def _wishes(given: Given) -> dict[str, Wish]:
     """What is wanted of each host. Raises InputError that names the host."""
     validator = ArgumentSpecValidator(_WISH)
     wishes = {}
@@ -127,7 +127,7 @@ def _wishes(given: Mapping[str, Any]) -> dict[str, Wish]:
     return wishes
 
 
-def _without_nothing(reservation: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nothing(reservation: Mapping[str, Any]) -> dict[str, object]:
     """The options that were given: a step of a curve may have no cpus."""
     found = dict(reservation)
     if found.get("curve"):

@@ -25,18 +25,18 @@ def _wanted(given: Mapping[str, Any]) -> Wanted:
     return Wanted(given["node"]["metadata"]["name"], count, text=text, **options)
 
 
-def _calibration_pods(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _calibration_pods(given: Mapping[str, object]) -> list[dict[str, object]]:
     return calibrations(_wanted(given))
 
 
-def _pod_runs(logs: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, Any]:
+def _pod_runs(logs: Mapping[str, str], given: Mapping[str, object]) -> dict[str, object]:
     try:
         return pod_runs(_wanted(given), {kind: int(answer_of(log)["size"]) for kind, log in logs.items()})
     except (CPUManagerError, KeyError, ValueError) as error:
         raise AnsibleFilterError("the calibration of the benchmark failed: %s" % error) from error
 
 
-def _pod_result(logs: Sequence[str], plan: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _pod_result(logs: Sequence[str], plan: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, object]:
     about, count = given["node"]["status"]["nodeInfo"], int(given["node"]["status"]["capacity"]["cpu"])
     try:
         rows = rows_of(plan["runs"], logs)

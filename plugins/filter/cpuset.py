@@ -26,7 +26,7 @@ def _cpus(value: Any) -> CPUSet:
 
 
 def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
-    def filter_(*arguments: Any) -> Any:
+    def filter_(*arguments: object) -> object:
         try:
             return function(*arguments)
         except (InputError, NodeError, TypeError, KeyError, AttributeError, ValueError) as error:

@@ -12,7 +12,7 @@ from ..module_utils.fleet.plan import plan_text
 from ..module_utils.fleet.report.answers import collect
 
 
-def _plan_text(plans: Mapping[str, Any], skip_no_kubelet: bool = False) -> str:
+def _plan_text(plans: Mapping[str, object], skip_no_kubelet: bool = False) -> str:
     return plan_text(collect(plans), skip_no_kubelet)
 
 

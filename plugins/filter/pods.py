@@ -16,7 +16,7 @@ from ..module_utils.fleet.pods import identities, judge_drain
 
 
 def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
-    def filter_(*arguments: Any, **options: Any) -> Any:
+    def filter_(*arguments: object, **options: object) -> object:
         try:
             return function(*arguments, **options)
         except (InputError, TypeError, KeyError, AttributeError, ValueError) as error:
@@ -27,7 +27,7 @@ def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _cpu_shortage(
     nodes: Sequence[Mapping[str, Any]], pods: Sequence[Mapping[str, Any]], drained: Any, static: Any = ()
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     return [
         {"pod": claim.pod, "cpus": claim.cpu / 1000, "exclusive": claim.exclusive, "text": claim.to_text()}
         for claim in shortage(nodes, pods, drained, static)

@@ -13,7 +13,7 @@ from ansible.errors import AnsibleFilterError
 from ..module_utils.fleet.variables import misspelled
 
 
-def _misspelled(names: Any) -> list[dict[str, str]]:
+def _misspelled(names: object) -> list[dict[str, str]]:
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name for name in names):
         raise AnsibleFilterError("misspelled_variables takes a list of names of variables, not %r" % (names,))
     return misspelled(map(str, names))

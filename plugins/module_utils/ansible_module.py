@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class Arguments(NamedTuple):
     """Options of a module in the form of AnsibleModule, with the restrictions between them."""
 
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
     mutually_exclusive: Sequence[Sequence[str]] = ()
-    required_if: Sequence[Sequence[Any]] = ()
+    required_if: Sequence[Sequence[object]] = ()
     required_one_of: Sequence[Sequence[str]] = ()
     required_by: Mapping[str, Sequence[str]] = MappingProxyType({})
 
@@ -38,7 +38,7 @@ ROOT = Arguments({"root": {"type": "path", "default": "/"}, "option_names": {"ty
 class Outcome(NamedTuple):
     """What a module answers."""
 
-    result: Mapping[str, Any]
+    result: Mapping[str, object]
     changed: bool = False
     # What Ansible's --diff shows: a difference() for each file.
     diff: Sequence[Mapping[str, str]] | None = None
@@ -49,7 +49,9 @@ def difference(path: str, before: str, after: str) -> dict[str, str]:
     return {"before_header": path, "after_header": path, "before": before, "after": after}
 
 
-Work = Callable[[Tree, Mapping[str, Any], bool], Outcome]
+# What a module is given: Ansible has checked each value against the options.
+Parameters = Mapping[str, Any]
+Work = Callable[[Tree, Parameters, bool], Outcome]
 
 
 def run(work: Work, *arguments: Arguments) -> None:
@@ -74,7 +76,7 @@ def run(work: Work, *arguments: Arguments) -> None:
         failure = error if isinstance(error, CPUManagerError) else _of_system(error)
         message = "%s: %s" % (name, failure) if name else str(failure)
         module.fail_json(**_shown({"msg": message, "failure": failure.to_dict()}, archive))
-    result: dict[str, Any] = {**outcome.result, "changed": outcome.changed, "node": name}
+    result: dict[str, object] = {**outcome.result, "changed": outcome.changed, "node": name}
     if outcome.diff is not None:
         result["diff"] = outcome.diff[0] if len(outcome.diff) == 1 else outcome.diff
     answer = _shown(result, archive)
@@ -83,7 +85,7 @@ def run(work: Work, *arguments: Arguments) -> None:
     module.exit_json(**answer)
 
 
-def _shown(answer: Any, archive: Archive | None) -> Any:
+def _shown(answer: object, archive: Archive | None) -> Any:
     """What is printed of an answer. archive: of the node, where its files are in one; it is not needed any more."""
     if archive is not None:
         archive.remove()
@@ -91,7 +93,7 @@ def _shown(answer: Any, archive: Archive | None) -> Any:
     return printable(answer)
 
 
-def printable(value: Any) -> Any:
+def printable(value: object) -> object:
     """Plain data whose texts can be written as UTF-8: a byte of a file's name that is no text becomes \\xff."""
     if isinstance(value, str):
         if value.isascii():
@@ -114,7 +116,7 @@ def _of_system(error: OSError) -> NodeError:
 
 
 def _module(arguments: Sequence[Arguments]) -> Any:
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     for group in arguments:
         options.update(group.options)
     return AnsibleModule(

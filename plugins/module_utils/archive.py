@@ -18,7 +18,7 @@ import tempfile
 import zlib
 from contextlib import suppress
 from gzip import GzipFile
-from typing import IO, Any, Iterator, Mapping, NamedTuple
+from typing import IO, Iterator, Mapping, NamedTuple
 
 from .errors import InputError, NodeError, RefusedError, option
 
@@ -90,7 +90,7 @@ class Archive:
         shutil.rmtree(self.directory, ignore_errors=True)
         atexit.unregister(self.remove)
 
-    def named(self, value: object) -> Any:
+    def named(self, value: object) -> object:
         """Plain data in which paths of the directory are named as the archive's: ARCHIVE:/path/on/the/node."""
         if isinstance(value, str):
             if self._name not in value:

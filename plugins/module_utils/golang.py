@@ -52,7 +52,7 @@ class _Reader:
         self.text = content.decode("latin-1")
         self.at = 0
 
-    def document(self) -> Any:
+    def document(self) -> object:
         # Collections that are open, each with the key that its next value belongs to.
         open_here: list[tuple[Any, str]] = []
         while True:

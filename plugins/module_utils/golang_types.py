@@ -202,7 +202,7 @@ class Struct(Type):
         self.fields = fields
         self.by_name: Mapping[str, Field] = {field.json: field for field in fields}
 
-    def zero(self) -> dict[str, Any]:
+    def zero(self) -> dict[str, object]:
         return {field.json: field.type.zero() for field in self.fields}
 
     def read(self, value: Any, before: Any, problems: Problems, place: Place) -> Any:

@@ -117,7 +117,7 @@ def wanted_settings(node: Node, parameters: Mapping[str, Any], needs_kubelet: bo
     return wanted
 
 
-def wanted_reservation(node: Node, parameters: Mapping[str, Any]) -> CPUSet | None:
+def wanted_reservation(node: Node, parameters: Mapping[str, object]) -> CPUSet | None:
     """The CPUs that RESERVED_ARGUMENTS name, or that are planned by them; None where there are none such.
 
     Raises InputError.
@@ -126,7 +126,7 @@ def wanted_reservation(node: Node, parameters: Mapping[str, Any]) -> CPUSet | No
     return CPUSet.parse(wanted.get("reserved_system_cpus", "")) or None
 
 
-def planned_config(node: Node, parameters: Mapping[str, Any]) -> CPUManagerConfig:
+def planned_config(node: Node, parameters: Mapping[str, object]) -> CPUManagerConfig:
     """What the CPU manager would start with, once the settings that were asked for are in the kubelet's file."""
     wanted = wanted_settings(node, parameters)
     plan_settings(wanted, node.needed_configuration(), node.minor)

@@ -30,7 +30,7 @@ def keep_compiled(importer: Any = zipimport) -> None:
         importer._get_module_code = lru_cache(maxsize=None)(compile_file)
 
 
-def spare_collector(collector: Any = gc) -> None:
+def spare_collector(collector: object = gc) -> None:
     """Let `collector` pass over the objects that exist now; one that cannot is left as it is."""
     freeze = getattr(collector, "freeze", None)
     if freeze is not None:

@@ -14,9 +14,9 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Answers, before it happens, where the kubelet of a node puts pods one after the other, to the last CPU, and which
-    it refuses with which message. The answers are those of Kubernetes 1.33 to 1.36, harmful ones included, which are
-    noted.
+  - Predicts on which CPUs the kubelet of a node would put pods, one after the other, and which pods it would refuse,
+    with the kubelet's message. The predictions are exact for Kubernetes 1.33 to 1.36, harmful decisions included, for
+    which there is a note.
   - Predicts for the node, a saved node, or a machine that exists only as a description. Changes nothing.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
@@ -34,14 +34,14 @@ options:
     description:
       - Kubernetes manifests in the order in which they arrive, C(Pod), C(List), or a workload with a template, such as
         a C(Deployment), of which each replica is a pod.
-      - One whose UID is in the checkpoint runs already, and keeps its CPUs.
+      - A pod whose UID is in the checkpoint is running already, and keeps its CPUs.
     type: list
     elements: dict
     required: true
   machine:
     description:
-      - Predict for this machine instead of the node, from the outside in, such as V(2 sockets x 12 cores x 2 threads).
-        C(NUMA nodes) and C(L3 caches) can stand between sockets and cores.
+      - Predict for this machine instead of the node, such as V(2 sockets x 12 cores x 2 threads), the largest parts
+        first. C(NUMA nodes) and C(L3 caches) can be given between sockets and cores.
     type: str
   topology:
     description:
@@ -60,9 +60,9 @@ options:
     default: {}
   bursts:
     description:
-      - What containers run, to predict in RV(throttling) what their CPU limits do to them. The first that matches a
+      - What containers run, to predict in RV(throttling) the effect of their CPU limits. The first entry that matches a
         container counts.
-      - A manifest does not say this. Without it, a container is expected to be busy all the time, with a thread for
+      - A manifest does not contain this. Without it, a container is assumed to be busy all the time, with a thread for
         each CPU that it may use.
     type: list
     elements: dict
@@ -88,7 +88,7 @@ options:
         type: str
   compare_with:
     description:
-      - Settings of this module in which a second answer differs, to see what a change of configuration does.
+      - Settings of this module for a second prediction, to see the effect of a change of the configuration.
     type: dict
 """
 
@@ -129,7 +129,7 @@ node:
   type: str
   sample: worker-3
 settings:
-  description: All CPU settings that the answer is for.
+  description: All CPU settings for which the prediction is made.
   returned: success
   type: dict
   sample: {"cpu_manager_policy": "static"}
@@ -175,7 +175,7 @@ refused:
       type: str
       sample: shop/db-1
     reason:
-      description: The kubelet's reason, or C(EndlessDistribution) where it would never answer.
+      description: The kubelet's reason, or C(EndlessDistribution) if it would calculate without end.
       type: str
       sample: TopologyAffinityError
     message:
@@ -188,7 +188,7 @@ reserved:
   type: str
   sample: 0,24
 exclusive:
-  description: All CPUs that some container has for itself.
+  description: The exclusive CPUs of all containers.
   returned: success
   type: str
   sample: 4-7,28-31
@@ -198,7 +198,7 @@ shared_pool:
   type: str
   sample: 0-3,8-27,32-47
 allocatable:
-  description: How many CPUs can still be given to containers for themselves. Empty without the static policy.
+  description: How many CPUs can still become exclusive. Empty without the static policy.
   returned: success
   type: dict
   contains:
@@ -232,7 +232,7 @@ throttling:
     - What the CPU limits of containers do to them on this machine, one row for each container with a quota.
     - A container has none with O(cpu_cfs_quota=false), and with exclusive CPUs where the gate
       C(DisableCPUQuotaWithExclusiveCPUs) is on, as it is from Kubernetes 1.33. The quota of a pod as a whole is not
-      looked at.
+      considered.
   returned: success
   type: list
   elements: dict
@@ -254,7 +254,7 @@ throttling:
       type: str
       sample: 200m
     is_assumed:
-      description: Whether O(bursts) does not say what it runs, and it is expected to be busy all the time.
+      description: Whether O(bursts) has no entry for it, so that it is assumed to be busy all the time.
       type: bool
       sample: false
     quota_us:
@@ -285,7 +285,7 @@ throttling:
       type: float
       sample: 0.563
     lost_share:
-      description: The part of the time in which its threads stand still. Only for a container that is always busy.
+      description: The part of the time in which its threads are stopped. Only for a container that is always busy.
       type: float
       sample: 0.8
     longest_wait_ms:
@@ -293,7 +293,7 @@ throttling:
       type: float
       sample: 80.0
     lost_periods:
-      description: The mean number of periods in which a burst stands still. Only with bursts.
+      description: The mean number of periods in which a burst is stopped. Only with bursts.
       type: float
       sample: 2.8
     latency_ms:
@@ -304,7 +304,8 @@ throttling:
       sample: {"unthrottled": 70.0, "minimum": 223.2, "median": 261.8, "maximum": 309.0}
     remedies:
       description:
-        - What would make that better, each with the same figures as the row has, and nothing worse.
+        - Changes that would reduce throttling, each with the same figures as the row. None of them makes a figure
+          worse.
         - A container that is not throttled needs none.
       type: list
       elements: dict
@@ -323,14 +324,14 @@ throttling:
           sample: 0.0
 notes:
   description:
-    - Where the kubelet's answer harms, such as a CPU that is given away twice.
-    - Where the version of the kubelet is not known, or the rules are not tested against it.
+    - Decisions of the kubelet that do harm, such as a CPU that is assigned twice.
+    - Whether the version of the kubelet is unknown, or the rules are not tested against it.
   returned: success
   type: list
   elements: str
   sample: []
 differences:
-  description: What is different with O(compare_with), container by container; an empty container stands for the pod.
+  description: The differences with O(compare_with), container by container; an empty container stands for the pod.
   returned: when O(compare_with) is given
   type: list
   elements: dict
@@ -355,7 +356,7 @@ differences:
 
 from typing import Any, Mapping, Sequence
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.errors import InputError, option
 from ..module_utils.kubelet.file.configuration import Configuration
 from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
@@ -367,7 +368,7 @@ from ..module_utils.tree import Tree
 from ..module_utils.workload.pods import pods_from_manifests
 
 
-def asked_node(tree: Tree, parameters: Mapping[str, Any]) -> Node:
+def asked_node(tree: Tree, parameters: Parameters) -> Node:
     """The node, with the machine that is asked about in its place."""
     node = node_of(tree, parameters)
     if parameters["machine"] is not None:
@@ -383,7 +384,7 @@ def asked_node(tree: Tree, parameters: Mapping[str, Any]) -> Node:
     return node
 
 
-def configuration_of(node: Node, parameters: Mapping[str, Any]) -> Configuration:
+def configuration_of(node: Node, parameters: Parameters) -> Configuration:
     """What the kubelet runs with, or the defaults where there is none, with the gates that were given beside it."""
     configuration = node.configuration() or default_configuration()
     values = dict(configuration.values)
@@ -391,7 +392,7 @@ def configuration_of(node: Node, parameters: Mapping[str, Any]) -> Configuration
     return Configuration(values, configuration.source)
 
 
-def bursts_of(rows: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
+def bursts_of(rows: Sequence[Mapping[str, object]]) -> Sequence[Any]:
     """What the containers run."""
     if not rows:
         return ()
@@ -401,7 +402,7 @@ def bursts_of(rows: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
     return read_bursts(rows)
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = asked_node(tree, parameters)
     is_this_node = parameters["machine"] is None and parameters["topology"] is None
     from_checkpoint = is_this_node if parameters["from_checkpoint"] is None else parameters["from_checkpoint"]

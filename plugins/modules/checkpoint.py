@@ -14,10 +14,10 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Judges C(cpu_manager_state) as the kubelet would at its next start, with the configuration that is there or
-    planned, and brings it to the wanted state.
-  - A repair keeps the exclusive CPUs of every container that can keep them. Containers that lose theirs are named, and
-    nothing is done unless O(discard_assignments) allows it.
+  - Checks C(cpu_manager_state) as the kubelet would at its next start, with the present or the planned configuration,
+    and brings it to the wanted state.
+  - A repair keeps the exclusive CPUs of every container that can keep them. If containers would lose theirs, the module
+    names them and changes nothing, unless O(discard_assignments) allows it.
   - A C(memory_manager_state) that the kubelet would refuse is removed with V(valid), and the kubelet writes a new one.
     It cannot be repaired, as its numbers are the kubelet's own.
   - Stop the kubelet before, because a running one writes the file again.
@@ -32,13 +32,13 @@ options:
   state:
     description:
       - V(valid) repairs the checkpoint if the kubelet would not start with it, or, with O(pods) or O(containers), if
-        it names pods that no longer exist. Where nothing is to be kept, the file is removed, and the kubelet writes a
+        it names pods that no longer exist. If there is nothing to keep, the file is removed, and the kubelet writes a
         new one.
       - V(present) writes what O(checkpoint), O(source), O(pods) or O(containers) give, if the kubelet would accept it.
-        From running pods it makes what the kubelet itself would have written, had it started them with this
-        configuration on an empty node. So a node changes to the static policy with its pods in place.
-      - V(format) writes the checkpoint in the format of the version O(kubelet_version). Before an upgrade that is not
-        needed, as kubelets read the formats before theirs.
+        From running pods it calculates what the kubelet itself would have written if it had started them with this
+        configuration on an empty node. So a node can change to the static policy with its pods in place.
+      - V(format) writes the checkpoint in the format of the version O(kubelet_version). This is not needed before an
+        upgrade, because kubelets read older formats.
       - V(absent) removes it.
     type: str
     choices: [valid, present, format, absent]
@@ -61,18 +61,18 @@ options:
   containers:
     description:
       - The containers of this node as C(crictl inspect) prints them, each as one element.
-      - They stand for O(pods), and say whose the containers in a checkpoint of format C(v1) are.
+      - They replace O(pods), and show to which pod each container in a checkpoint of format C(v1) belongs.
     type: list
     elements: dict
   discard_assignments:
     description:
-      - Go on where containers lose their exclusive CPUs. On a node that is not drained, the kubelet then moves these
-        pods to other CPUs. Without this, the module names them and fails.
+      - Continue even if containers lose their exclusive CPUs. On a node that is not drained, the kubelet then moves
+        these pods to other CPUs. Otherwise the module names them and fails.
     type: bool
     default: false
   allow_running_kubelet:
     description:
-      - Write even while the kubelet runs, which will overwrite the file at its next allocation.
+      - Write even while the kubelet is running. The kubelet will overwrite the file at its next allocation.
     type: bool
     default: false
 seealso:
@@ -118,12 +118,12 @@ file:
 checkpoint:
   description:
     - The checkpoint as it was found, in the form of RV(kubenode.cpu_manager.checkpoint_info#module:checkpoint).
-    - Its C(verdict) is C(not judged) where that was not wanted.
+    - Its C(verdict) is C(not judged) if a check was not requested.
   returned: success
   type: dict
   sample: {"verdict": "refused", "policy": "none"}
 after:
-  description: The checkpoint as it is to be, in the same form.
+  description: The checkpoint after the change, in the same form.
   returned: success
   type: dict
   sample: {"verdict": "accepted"}
@@ -183,18 +183,18 @@ memory_state:
       type: str
       sample: /var/lib/kubelet/memory_manager_state.20261121T101500Z~
 refused:
-  description: The pods that the kubelet itself would not have admitted, which therefore get no CPUs.
+  description: The pods that the kubelet itself would not have admitted. They get no CPUs.
   returned: with O(state=present) and O(pods) or O(containers)
   type: list
   elements: dict
   sample: []
 notes:
   description:
-    - What an upgrade or a downgrade of the kubelet makes of the file. Also, whether the kubelet's version is newer or
-      older than those whose answers were replayed, and which one is assumed where it is not known.
+    - What an upgrade or a downgrade of the kubelet does to the file. Also, whether the kubelet's version is newer or
+      older than the tested ones, and which version is assumed if it is unknown.
     - Kubernetes 1.37 and later write format C(v4), which older kubelets read as C(v2). So the CPUs of whole pods are
       lost on the way back, and named here or in RV(lost) before it happens.
-    - What is said of 1.37 is from the threads and KEPs, and was not replayed against a 1.37 kubelet.
+    - Statements about 1.37 are taken from its KEPs, and were not replayed against a 1.37 kubelet.
   returned: success
   type: list
   elements: str
@@ -208,7 +208,7 @@ backup_file:
 
 from typing import Any, Mapping, Sequence
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.errors import InputError, RefusedError, option
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.installed.process import find_kubelet
@@ -236,7 +236,7 @@ from ..module_utils.workload.runtime import RuntimeContainer, container_ids, pod
 GIVEN = ("checkpoint", "source", "pods", "containers")
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     path = tree.path(node.checkpoint_path)
     plan, refused, notes = plan_change(node, parameters)
@@ -267,7 +267,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     return Outcome(result, changed, differences)
 
 
-def plan_memory(node: Node, parameters: Mapping[str, Any]) -> MemoryPlan:
+def plan_memory(node: Node, parameters: Mapping[str, object]) -> MemoryPlan:
     """What becomes of the memory manager's state."""
     if node.memory_state() is None:
         return MemoryPlan(None, "")
@@ -278,7 +278,7 @@ def plan_memory(node: Node, parameters: Mapping[str, Any]) -> MemoryPlan:
     return memory_plan(node, predict_configuration(node, wanted_settings(node, parameters)))
 
 
-def plan_change(node: Node, parameters: Mapping[str, Any]) -> tuple[Plan, dict[str, Any], list[str]]:
+def plan_change(node: Node, parameters: Parameters) -> tuple[Plan, dict[str, object], list[str]]:
     """What to do, the pods that the kubelet would refuse where their CPUs are planned, and notes on its version."""
     state = parameters["state"]
     old = node.checkpoint()
@@ -308,7 +308,7 @@ def plan_change(node: Node, parameters: Mapping[str, Any]) -> tuple[Plan, dict[s
     return plan_present(old, given_content(parameters["checkpoint"], config), config), {}, notes
 
 
-def live_pods(parameters: Mapping[str, Any], containers: Sequence[RuntimeContainer]) -> Sequence[Pod] | None:
+def live_pods(parameters: Parameters, containers: Sequence[RuntimeContainer]) -> Sequence[Pod] | None:
     """The pods that run on the node, as far as they are given."""
     if parameters["pods"] is not None:
         return running_pods(pods_from_manifests(parameters["pods"]))
@@ -316,8 +316,8 @@ def live_pods(parameters: Mapping[str, Any], containers: Sequence[RuntimeContain
 
 
 def seeded(
-    node: Node, parameters: Mapping[str, Any], config: CPUManagerConfig, pods: Sequence[Pod]
-) -> tuple[Plan, dict[str, Any]]:
+    node: Node, parameters: Mapping[str, object], config: CPUManagerConfig, pods: Sequence[Pod]
+) -> tuple[Plan, dict[str, object]]:
     """The file that the kubelet itself would have written for these pods."""
     question = Question(
         node.topology, node.machine(), node.needed_configuration(), wanted_settings(node, parameters), None, pods
@@ -334,7 +334,7 @@ def check_losses(path: str, plan: Plan, memory_path: str, memory: MemoryPlan) ->
             raise error
 
 
-def check_stopped(tree: Tree, parameters: Mapping[str, Any]) -> None:
+def check_stopped(tree: Tree, parameters: Mapping[str, object]) -> None:
     """Refuse to write under a running kubelet, which would overwrite the file."""
     kubelet = None if parameters["allow_running_kubelet"] else find_kubelet(tree)
     if kubelet is not None:

@@ -14,8 +14,8 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Reads C(cpu_manager_state) and judges it as the kubelet would at its next start, with the configuration that is
-    there or planned.
+  - Reads C(cpu_manager_state) and checks it as the kubelet would at its next start, with the present or the planned
+    configuration.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -49,7 +49,7 @@ file:
   type: str
   sample: /var/lib/kubelet/cpu_manager_state
 checkpoint:
-  description: What the file says, and what the kubelet makes of it.
+  description: What the file contains, and whether the kubelet would accept it.
   returned: success
   type: dict
   contains:
@@ -90,7 +90,7 @@ checkpoint:
       type: dict
       sample: {}
 kubelet_says:
-  description: The whole text with which the kubelet refuses the file; empty unless it does.
+  description: The complete message with which the kubelet refuses the file; empty if it accepts the file.
   returned: success
   type: str
   sample: ""
@@ -102,7 +102,7 @@ notes:
   sample: []
 """
 
-from typing import Any, Mapping
+from typing import Mapping
 
 from ..module_utils.ansible_module import Outcome, run
 from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, planned_config
@@ -111,7 +111,7 @@ from ..module_utils.state.verdict import judge
 from ..module_utils.tree import Tree
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     judgement = judge(node.checkpoint(), planned_config(node, parameters))
     says = restore_error(judgement.reason, node.checkpoint_path) if judgement.unread else judgement.reason

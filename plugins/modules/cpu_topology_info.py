@@ -113,7 +113,7 @@ topology:
       type: str
       sample: ""
     problems:
-      description: What the machine says of itself and cannot be true, or misleads the kubelet.
+      description: Errors in the machine's own description, and facts that mislead the kubelet.
       type: list
       elements: str
       sample: []
@@ -124,8 +124,8 @@ topology:
       elements: str
       sample: []
     l3_cache_ids:
-      description: Whether the kernel gives ids to the L3 caches, which firmware of ARM often does not. The kubelet sees
-        none of those without.
+      description: Whether the kernel gives ids to the L3 caches; with firmware of ARM it often does not. The kubelet
+        ignores caches without ids.
       type: bool
       sample: true
 kubelet_view:
@@ -134,7 +134,7 @@ kubelet_view:
   type: dict
   contains:
     cpus:
-      description: The CPUs that the kubelet sees.
+      description: The CPUs that the kubelet uses.
       type: str
       sample: 0-47
     num_cpus:
@@ -171,9 +171,9 @@ kubelet_view:
       sample: 24
 """
 
-from typing import Any, Mapping
+from typing import Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.errors import InputError
 from ..module_utils.topology.kubelet_view import kubelet_view
 from ..module_utils.topology.model import Topology
@@ -181,7 +181,7 @@ from ..module_utils.topology.sysfs import read_sysfs
 from ..module_utils.tree import Tree
 
 
-def read(tree: Tree, parameters: Mapping[str, Any]) -> Topology:
+def read(tree: Tree, parameters: Parameters) -> Topology:
     """The topology from the source that was asked for. A reader is imported where it is used: most runs need none."""
     source, text = parameters["source"], parameters["text"]
     if source == "lscpu":
@@ -207,7 +207,7 @@ def read(tree: Tree, parameters: Mapping[str, Any]) -> Topology:
     return read_sysfs(tree)
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:
     topology = read(tree, parameters)
     return Outcome({"topology": topology.to_dict(), "kubelet_view": kubelet_view(topology).to_dict()})
 

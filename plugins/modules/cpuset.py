@@ -9,17 +9,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cpuset
-short_description: Set the CPUs and memory nodes of cgroups in an order that the kernel takes
+short_description: Set the CPUs and memory nodes of cgroups in an order that the kernel accepts
 version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Sets C(cpuset.cpus) and C(cpuset.mems) of one cgroup or of a whole tree of them, in the hierarchy that has the
     cpuset controller, of cgroup v1 or v2.
-  - On v1 the kernel takes no write that leaves a child with more than its parent. So a cgroup grows before those below
-    it and shrinks after them, with as few writes as possible.
-  - On v2 the kernel takes any set but an empty one for processes, and gives a cgroup only what its parent has.
-    RV(notes) says where that differs from what was asked for.
+  - On v1 the kernel refuses a write that would leave a child with more than its parent. So a cgroup grows before those
+    below it and shrinks after them, with as few writes as possible.
+  - On v2 the kernel accepts any set, except an empty one for processes, but a cgroup can only use what its parent has.
+    RV(notes) lists where that differs from the requested CPUs.
   - What the kernel would refuse is refused before the first write. If a write fails nevertheless, those before it are
     undone.
   - On v2 a slice, scope or service of systemd's is set as a property of the unit, because systemd would overwrite the
@@ -36,8 +36,8 @@ options:
   cpus:
     description:
       - The CPUs that the cgroup O(path) is to have, such as V(0-3,24-27). Without it, they stay as they are.
-      - An empty text gives a cgroup of v2 all that its parent has, and on v1 nothing. The kernel takes it only where no
-        processes are in the cgroup, on v2 nor below it.
+      - An empty text gives a cgroup of v2 all CPUs of its parent, and a cgroup of v1 none. The kernel accepts it only
+        if there are no processes in the cgroup and, on v2, none below it.
     type: str
   mems:
     description:
@@ -65,7 +65,7 @@ options:
   runtime:
     description:
       - Set the properties of systemd's units until the next boot only.
-      - What is no unit of systemd's is always lost with the cgroup.
+      - Values of cgroups that are no units of systemd are always lost together with the cgroup.
     type: bool
     default: false
 """
@@ -117,7 +117,7 @@ writes:
       type: str
       sample: cpuset.cpus
     old:
-      description: What the file held.
+      description: The content of the file before.
       type: str
       sample: 0-47
     new:
@@ -125,16 +125,15 @@ writes:
       type: str
       sample: 4-47
 notes:
-  description: Where the result may not be what it seems, such as CPUs that are not effective.
+  description: Differences between what was written and what is effective, such as CPUs that the parent does not have.
   returned: success
   type: list
   elements: str
   sample: []
 """
 
-from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.cgroup.hierarchy import Hierarchy
 from ..module_utils.cgroup.plan import Wanted, plan_writes
 from ..module_utils.cgroup.writer import carry_out, systemd_of
@@ -143,7 +142,7 @@ from ..module_utils.errors import InputError
 from ..module_utils.tree import Tree
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     hierarchy = Hierarchy(tree)
     given = [parameters] if parameters["cgroups"] is None else parameters["cgroups"]
     wanted = [wanted_cgroup(hierarchy, entry) for entry in given]
@@ -160,7 +159,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     return Outcome(result, bool(plan.writes), [difference(hierarchy.place(""), plan.before(), plan.after())])
 
 
-def wanted_cgroup(hierarchy: Hierarchy, given: Mapping[str, Any]) -> Wanted:
+def wanted_cgroup(hierarchy: Hierarchy, given: Parameters) -> Wanted:
     """What is to become of one cgroup. Raises InputError."""
     path = hierarchy.relative(given["path"])
     if given["cpus"] is None and given["mems"] is None:

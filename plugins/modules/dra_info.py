@@ -15,8 +15,8 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Reads whether a node has what the documentation of kubernetes-sigs/dra-driver-cpu 0.2.0 requires, and which values
-    the driver's installation needs for this node. The cluster is not looked at.
-  - With settings, the reservation and the feature gates are judged as they will be with these.
+    the driver's installation needs for this node. The cluster is not read.
+  - If settings are given, the reservation and the feature gates are checked as they will be with these settings.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -61,12 +61,12 @@ node:
   type: str
   sample: worker-3
 ready:
-  description: Whether the node has all that the driver needs of it.
+  description: Whether the node has everything that the driver needs.
   returned: success
   type: bool
   sample: false
 findings:
-  description: What it has not.
+  description: What the node lacks.
   returned: success
   type: list
   elements: dict
@@ -139,9 +139,8 @@ notes:
   sample: []
 """
 
-from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.cpuset import CPUSet
 from ..module_utils.errors import InputError, option
 from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
@@ -149,7 +148,7 @@ from ..module_utils.node.dra import DriverWish, driver_report
 from ..module_utils.tree import Tree
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     wanted = wanted_settings(node, parameters, needs_kubelet=True)
     given = parameters["driver_reserved_cpus"]

@@ -22,8 +22,8 @@ description:
     as Burstable, in the four combinations.
   - Each experiment is run on shared CPUs, with exclusive CPUs, and on a machine with hardware threads also with
     exclusive whole cores.
-  - Needs nothing but Python on the node. Ends all that it started and removes its cgroups however it ends, also where
-    it is killed. One benchmark runs on a node at a time.
+  - Needs only Python on the node. Ends everything that it has started and removes its cgroups, even if it is killed.
+    One benchmark runs on a node at a time.
   - A node with pods is refused, unless O(allow_pods).
   - The medians have distribution-free intervals between two order statistics, of at least 95 % where there are six
     runs or more.
@@ -39,7 +39,7 @@ attributes:
   diff_mode:
     support: N/A
     details:
-      - Leaves nothing on the node that it changed.
+      - Leaves no changes on the node.
   idempotent:
     support: N/A
     details:
@@ -69,11 +69,11 @@ options:
     default: 10
   seed:
     description:
-      - The number that the random order begins with. By default any; RV(seed) has it.
+      - The seed of the random order. By default any; RV(seed) has it.
     type: int
   unit_milliseconds:
     description:
-      - How long a unit of work takes where nothing disturbs it. Its latency is measured.
+      - How long a unit of work takes if nothing disturbs it. Its latency is measured.
     type: float
     default: 2
   units:
@@ -83,8 +83,8 @@ options:
     default: 500
   seconds:
     description:
-      - The longest that all may take. A benchmark that is expected to take longer is refused, and one that takes longer
-        is ended.
+      - The longest time that all runs may take. A benchmark that is expected to take longer is refused, and one that
+        takes longer is ended.
     type: int
     default: 900
   allow_pods:
@@ -138,17 +138,17 @@ node:
   type: str
   sample: worker-3
 schema_version:
-  description: Of the data below. It changes its first number where a program that reads it would have to change.
+  description: The version of the data below. Its first number changes if programs that read the data have to change.
   returned: success
   type: str
   sample: "1.0"
 machine:
-  description: What was measured on, with its load before.
+  description: The machine on which it was measured, with its load before.
   returned: success
   type: dict
   sample: {"cpus": 48, "cores": 24, "kernel": "6.1.0-18-amd64", "virtual": false}
 seed:
-  description: The number that the random order began with.
+  description: The seed of the random order.
   returned: success
   type: int
   sample: 1234
@@ -158,7 +158,7 @@ expected_seconds:
   type: float
   sample: 160.5
 settings:
-  description: With what was run; the reserved CPUs and the shared pool among them.
+  description: The settings of the runs, including the reserved CPUs and the shared pool.
   returned: success
   type: dict
   sample: {"runs": 10, "units": 500, "reserved": "0", "pool": "0-1"}
@@ -212,7 +212,7 @@ verdict:
       type: str
   sample: [{"question": "better than shared", "answer": "yes", "ratio": 2.9}]
 notes:
-  description: What has to be known of the numbers.
+  description: Information about the numbers.
   returned: success
   type: list
   elements: str
@@ -225,7 +225,7 @@ note_checks:
   sample: []
 """
 
-from typing import Any, Mapping
+from typing import Mapping
 
 from ..module_utils.ansible_module import Arguments, Outcome, run
 from ..module_utils.benchmark.node_benchmark import node_benchmark
@@ -234,7 +234,7 @@ from ..module_utils.kubelet_module import KUBELET, node_of
 from ..module_utils.tree import Tree
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:
     return Outcome(node_benchmark(node_of(tree, parameters), parameters, check_mode))
 
 

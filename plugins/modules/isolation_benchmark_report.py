@@ -15,7 +15,7 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Takes what M(kubenode.cpu_manager.isolation_benchmark) returned of any nodes, and writes it on the controller.
-  - Computes medians, intervals, box plots and verdict anew, from the single runs.
+  - Computes medians, intervals, box plots and verdict again, from the single runs.
   - The page is one file that loads nothing. Its box plots are in multiples of the best run of a workload in its
     experiment, 1.00 is the best.
 extends_documentation_fragment:
@@ -49,7 +49,7 @@ options:
     description:
       - V(json) and V(html) are the files C(isolation.json) and C(isolation.html), V(svg) and V(png) one file for each
         node, such as C(isolation-worker-3.svg). V(table) is shown.
-      - V(png) takes the Python library C(matplotlib) on the controller.
+      - V(png) needs the Python library C(matplotlib) on the controller.
     type: list
     elements: str
     choices: [json, html, svg, png, table]
@@ -60,7 +60,7 @@ options:
     default: What exclusive CPUs are worth
   validate_only:
     description:
-      - Only check the options, so that what is wrong is known before anything runs.
+      - Only check the options, so that errors are found before anything runs.
     type: bool
     default: false
 seealso:

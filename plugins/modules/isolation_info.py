@@ -9,20 +9,20 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: isolation_info
-short_description: See who really ran on a node's CPUs
+short_description: Measure what really ran on a node's CPUs
 version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Looks at a running node for some seconds and returns for each CPU who ran on it meanwhile, which are containers,
-    other cgroups such as services of systemd, single processes and kernel threads, and which interrupts it had.
-  - For each container with exclusive CPUs, returns whether it had them to itself. The checkpoint says whose they are.
+  - Measures a running node for some seconds and returns for each CPU what ran on it, which are containers, other
+    cgroups such as services of systemd, single processes and kernel threads, and which interrupts it handled.
+  - For each container with exclusive CPUs, returns whether anything else ran there. The checkpoint lists these CPUs.
   - A cpuset keeps a container on its CPUs. It does not keep kernel threads, interrupts, services of systemd and
     containers with another cpuset off them, which is what this module shows.
-  - It only reads. Its process leaves the exclusive CPUs for the time of the sample, where it may use others, and is in
-    no verdict; RV(observer) has what it took.
+  - It only reads. During the sample, its process does not use the exclusive CPUs, if it may use others, and is excluded
+    from all verdicts; RV(observer) has the time that it took.
   - R(Who ran on the exclusive CPUs, ansible_collections.kubenode.cpu_manager.docsite.isolation)
-    says what is counted and what is sampled.
+    explains what is counted and what is sampled.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -32,14 +32,14 @@ extends_documentation_fragment:
 options:
   seconds:
     description:
-      - How long to look, from 1 to 3600. What takes 1 % of a CPU shows in 5 seconds; what comes once a minute, such as
-        a probe, needs longer.
+      - How long to measure, from 1 to 3600. In 5 seconds, the module detects what takes 1 % of a CPU; something that
+        runs once a minute, such as a probe, needs a longer measurement.
     type: int
     default: 5
   threshold:
     description:
-      - From which share of one CPU's time, in percent, somebody else on exclusive CPUs counts as a disturbance. What is
-        below is returned as a number.
+      - The share of one CPU's time, in percent, from which on anything else on exclusive CPUs counts as a disturbance.
+        Less is only returned as a number.
     type: float
     default: 1.0
 seealso:
@@ -70,7 +70,7 @@ node:
   type: str
   sample: worker-3
 seconds:
-  description: How long it really looked. 0 for a saved node.
+  description: How long the measurement really was. 0 for a saved node.
   returned: success
   type: float
   sample: 5.002
@@ -80,7 +80,7 @@ threshold:
   type: float
   sample: 1.0
 containers:
-  description: The containers that have CPUs to themselves.
+  description: The containers with exclusive CPUs.
   returned: success
   type: list
   elements: dict
@@ -94,11 +94,11 @@ containers:
       type: str
       sample: shop/database-0
     container:
-      description: The name of the container. Empty for what a whole pod has and none of its containers.
+      description: The name of the container. Empty for CPUs of a whole pod that no container has for itself.
       type: str
       sample: server
     id:
-      description: The id of the container. Empty where it does not run.
+      description: The id of the container. Empty if it does not run.
       type: str
       sample: 4d5e9c2b1a0f4d5e9c2b1a0f4d5e9c2b1a0f4d5e9c2b1a0f4d5e9c2b1a0f4d5e
     cpus:
@@ -107,8 +107,8 @@ containers:
       sample: 2-3
     verdict:
       description:
-        - C(alone), C(disturbed), or C(idle), where nobody ran there, not even the container, which says nothing about
-          whether it would be alone. None for a saved node.
+        - C(alone), C(disturbed), or C(idle) if nothing ran there, not even the container, so that it is unknown whether
+          it would be alone. None for a saved node.
       type: str
       sample: disturbed
     own_percent:
@@ -125,15 +125,16 @@ containers:
       sample: 1250
     by:
       description:
-        - Whose it was, the most first. All that make the verdict; of what is below the threshold, 8 in all.
+        - What took this time, the largest part first. All parts that decide the verdict; of parts below the threshold,
+          8 in total.
       type: list
       elements: dict
       contains:
         kind:
           description:
             - C(container), C(cgroup), C(process) for one in the topmost cgroup, C(kernel thread), C(interrupts),
-              C(steal) for what the hypervisor took, or C(unattributed) for what was busy and belongs to nobody that was
-              seen, as processes that end soon do.
+              C(steal) for what the hypervisor took, or C(unattributed) for busy time that belongs to no observed task,
+              for example to short processes.
           type: str
           sample: kernel thread
         name:
@@ -156,13 +157,13 @@ containers:
           sample: 0.32
         sure:
           description:
-            - Whether the kernel counts that on these CPUs. Else the time is counted, and the CPU was sampled.
+            - Whether the kernel counts this time on these CPUs. Otherwise the time is counted, but the CPU was sampled.
           type: bool
           sample: true
         disturbs:
           description:
-            - Whether it makes the verdict. What is counted in ticks of 10 ms does from two ticks on, and unattributed
-              time where it is above the threshold by more than the sources may differ.
+            - Whether it decides the verdict. Time that is counted in ticks of 10 ms does from two ticks on, and
+              unattributed time if it is above the threshold by more than the error of the sources.
           type: bool
           sample: true
 cpus:
@@ -176,7 +177,7 @@ cpus:
       type: int
       sample: 3
     exclusive_to:
-      description: Which container has it to itself, as C(namespace/pod/container). Empty where none has.
+      description: The container to which it is exclusive, as C(namespace/pod/container). Empty if there is none.
       type: str
       sample: shop/database-0/server
     idle_percent:
@@ -201,8 +202,8 @@ cpus:
       sample: 0.1
     by:
       description:
-        - Who ran, with C(kind), C(name), C(percent) and C(sure) as in RV(containers[].by), the container itself
-          included. Of CPUs that are not exclusive, those with 1 % or more.
+        - What ran, with C(kind), C(name), C(percent) and C(sure) as in RV(containers[].by), the container itself
+          included. For CPUs that are not exclusive, only parts of 1 % or more.
       type: list
       elements: dict
       sample: [{"kind": "container", "name": "shop/database-0/server", "percent": 93.1, "sure": true}]
@@ -212,16 +213,16 @@ cpus:
       type: dict
       sample: {"LOC (Local timer interrupts)": 1250, "36 virtio1-req.0": 12, "NET_RX": 40}
 observer:
-  description: What the module itself took. None for a saved node.
+  description: The time that the module itself took. None for a saved node.
   returned: success
   type: dict
   contains:
     pid:
-      description: Its process, which is in no account.
+      description: Its process, which is excluded from all counts.
       type: int
       sample: 4711
     cpus:
-      description: The CPUs that it kept to. Empty where it may use exclusive CPUs only.
+      description: The CPUs that it used. Empty if it may use exclusive CPUs only.
       type: str
       sample: 0-1
     cpu_seconds:
@@ -229,11 +230,11 @@ observer:
       type: float
       sample: 0.021
     looks:
-      description: How often it looked at the tasks between the begin and the end.
+      description: How often it read the tasks between the begin and the end.
       type: int
       sample: 19
     tasks:
-      description: How many tasks it looked at.
+      description: How many tasks it read.
       type: int
       sample: 412
     cgroups:
@@ -280,15 +281,14 @@ note_checks:
   sample: []
 """
 
-from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.kubelet_module import HIDE_NAMES, KUBELET, node_of
 from ..module_utils.node.isolation import isolation_report
 from ..module_utils.tree import Tree
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     return Outcome(isolation_report(node_of(tree, parameters), parameters["seconds"], parameters["threshold"]))
 
 

@@ -9,32 +9,32 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubelet_config
-short_description: Set a kubelet's CPU settings where it takes them from
+short_description: Set a kubelet's CPU settings in the place from which it reads them
 version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Sets the kubelet's CPU settings where the node's distribution wants them, and leaves every other line as it is. That
-    is the C(KubeletConfiguration) file, YAML or JSON, as with kubeadm, kubespray and EKS; the file
+  - Sets the kubelet's CPU settings in the place that the node's distribution uses, and leaves every other line
+    unchanged. That is the C(KubeletConfiguration) file, YAML or JSON, as with kubeadm, kubespray and EKS; the file
     C(50-kubenode-cpu-manager.conf) in the directory of drop-in files, where there is one, as with k3s and RKE2 from
     1.32 on; C(kubelet-arg) in C(config.yaml.d/90-kubenode-cpu-manager.yaml) with older ones of these two; and
     C(args/kubelet) with MicroK8s.
   - Before anything is written, checks that the kubelet would start on this machine with the result, as
     M(kubenode.cpu_manager.start_check) predicts it, that it would have the settings, and that the files can be written.
-    What the kubelet would refuse is refused in its words, under the name of the setting. What it would refuse without
-    the change, too, keeps nothing from being written, as long as it is certain with what the CPU manager would start.
-  - It refuses where a flag or another drop-in file counts before what it would write, and names it.
-  - It refuses where the nodes are managed by other means, and names them, as with OpenShift, Talos, Bottlerocket,
-    GKE, AKS and k0s.
-  - Several files are written all or none. Where one fails, those before it are put back.
-  - What goes with a setting is set, too. That is a feature gate that an option needs in this version, and an empty
-    C(systemReservedCgroup) and C(kubeReservedCgroup) with O(reserved_system_cpus) where nothing is enforced through
-    them, as on EKS.
-  - A setting that is not given stays as it is. A value that means what the kubelet has already, C(10s) and
+    If the kubelet would refuse a setting, the module refuses it with the kubelet's message, under the name of the
+    setting. Errors that exist without the change, too, do not prevent it, as long as it is certain with which settings
+    the CPU manager would start.
+  - It refuses if a flag or another drop-in file would override what it writes, and names it.
+  - It refuses if the nodes are managed by other means, and names them, as with OpenShift, Talos, Bottlerocket, GKE, AKS
+    and k0s.
+  - Of several files, either all are written or none. If one fails, those before it are restored.
+  - Other fields that a setting needs are set, too. These are a feature gate that an option needs in this version, and
+    an empty C(systemReservedCgroup) and C(kubeReservedCgroup) with O(reserved_system_cpus) if nothing is enforced
+    through them, as on EKS.
+  - A setting that is not given stays as it is. A value with the same meaning as the present one, such as C(10s) and
     C(10000ms), is no change.
   - The kubelet reads its settings only when it starts, so restart it after a change. With a change of policy, or of the
-    reservation, the checkpoint has to go first; the role P(kubenode.cpu_manager.kubelet#role) does all of it in
-    order.
+    reservation, remove the checkpoint first; the role P(kubenode.cpu_manager.kubelet#role) does all of this in order.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -74,7 +74,7 @@ node:
   type: str
   sample: worker-3
 file:
-  description: The file that holds the settings, or would hold them. None where no file of the node may.
+  description: The file that contains the settings, or would contain them. None if no file of the node can.
   returned: success
   type: str
   sample: /var/lib/kubelet/config.yaml
@@ -90,13 +90,13 @@ settings:
   type: dict
   sample: {"cpu_manager_policy": "static"}
 drift:
-  description: What was different.
+  description: The differences.
   returned: success
   type: list
   elements: dict
   contains:
     subject:
-      description: The setting, or a field of the configuration that goes with it.
+      description: The setting, or a field of the configuration that it needs.
       type: str
       sample: cpu_manager_policy
     wanted:
@@ -125,8 +125,8 @@ memory_state:
   sample: {"verdict": "accepted", "reason": "", "lost": []}
 notes:
   description:
-    - What else would undo the change, with this distribution; and whether it is not sure by which version's rules the
-      kubelet is to be judged.
+    - Other programs of this distribution that would undo the change; and whether the version, whose rules have to be
+      applied, is uncertain.
   returned: success
   type: list
   elements: str
@@ -143,9 +143,9 @@ backup_files:
   sample: {"/var/lib/kubelet/config.yaml": "/var/lib/kubelet/config.yaml.20261121T101500Z~"}
 """
 
-from typing import Any, Mapping
+from typing import Any
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.placement import main_file, plan_files
 from ..module_utils.kubelet.settings import plan_settings
@@ -160,7 +160,7 @@ from ..module_utils.tree import Tree
 MODE = 0o644
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     configuration = node.needed_configuration()
     wanted = wanted_settings(node, parameters)

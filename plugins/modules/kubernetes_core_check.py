@@ -9,7 +9,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubernetes_core_check
-short_description: Check that kubernetes.core can be used, before a change rests on it
+short_description: Check that kubernetes.core can be used, before a change needs it
 version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
@@ -17,7 +17,7 @@ description:
   - Fails where the collection C(kubernetes.core) is not installed on the controller, or the Python library
     C(kubernetes) is not installed for the Python of the host on which its modules run, or one of them is too old. The
     message names all that is missing, and the commands that install it.
-  - Without this, Ansible says that it cannot resolve a module, when it comes to the task that has it.
+  - Without this check, Ansible fails only at the first task that uses such a module, because it cannot resolve it.
   - It does not connect to a cluster.
 extends_documentation_fragment:
   - kubenode.cpu_manager.attributes
@@ -50,7 +50,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 collection:
-  description: The version of C(kubernetes.core); empty where it does not say, none where it is not installed.
+  description: The version of C(kubernetes.core); empty if it does not declare one, none if it is not installed.
   returned: always
   type: str
   sample: 6.2.0

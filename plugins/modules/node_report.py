@@ -9,22 +9,22 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_report
-short_description: Look at a node, and write what it answered as a file on the controller
+short_description: Read a node, and write the result to a file on the controller
 version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Runs M(kubenode.cpu_manager.rollout_info) on the node, and writes its whole answer below O(directory), on the
-    controller. The result of the task has a few words only, so that ten thousand nodes do not fill the memory of
-    Ansible.
+  - Runs M(kubenode.cpu_manager.rollout_info) on the node, and writes its complete result below O(directory), on the
+    controller. The result of the task itself is short, so that ten thousand nodes do not fill the memory of Ansible.
   - M(kubenode.cpu_manager.fleet_report) makes the report of these files.
   - Takes every option of M(kubenode.cpu_manager.rollout_info), too, with the same meaning. Those of the group
     C(kubenode.cpu_manager.cpu_manager) can be given under C(module_defaults).
   - With O(look_at), M(kubenode.cpu_manager.isolation_info), M(kubenode.cpu_manager.throttling_info) or
-    M(kubenode.cpu_manager.housekeeping_info) run on the node, too, one after the other. What they find is in the report
-    like all else. One that fails is a note in the report.
-  - The task fails for a node that cannot be reached or read, after the file is written. The file says so, too. To make
-    the report of all hosts nevertheless, write it in the C(always) section of the block that has this task.
+    M(kubenode.cpu_manager.housekeeping_info) run on the node, too, one after the other. Their findings are
+    in the report. If one of them fails, this is a note in the report.
+  - The task fails for a node that cannot be reached or read, after the file is written. The file contains the error,
+    too. To make the report of all hosts nevertheless, write it in the C(always) section of the block that has this
+    task.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -69,7 +69,7 @@ options:
         type: str
         required: true
       subject:
-        description: The only subject that is meant, such as C(cpu_manager_policy). By default all subjects.
+        description: The only subject to which this applies, such as C(cpu_manager_policy). By default all subjects.
         type: str
   hide_names:
     description:
@@ -86,28 +86,28 @@ options:
     description:
       - Whether the settings of the running kubelet are read through the API server, from
         C(/api/v1/nodes/NAME/proxy/configz).
-      - It takes the Python library C(kubernetes) on the controller, and the right to get C(nodes/proxy). Whoever has
+      - It needs the Python library C(kubernetes) on the controller, and the right to get C(nodes/proxy). Whoever has
         this right can run commands in every pod of the node.
     type: bool
     default: false
   look_at:
     description:
-      - What each node is looked at for, too, which takes longer than to read its files.
-      - V(isolation) is who else ran on the exclusive CPUs of containers, as M(kubenode.cpu_manager.isolation_info) sees
-        it on a running node. The file has it without its C(cpus).
+      - What else is measured on each node, which takes longer than to read its files.
+      - V(isolation) is what else ran on the exclusive CPUs of containers, as M(kubenode.cpu_manager.isolation_info)
+        measures it on a running node. The file has it without its C(cpus).
       - V(throttling) is which quotas containers have, and how often they were throttled, as
         M(kubenode.cpu_manager.throttling_info) reads it.
       - V(housekeeping) is where the host's own work may run, as M(kubenode.cpu_manager.housekeeping_info) reads it. It
         is compared with O(reserved_system_cpus) or O(reservation), or else with what the kubelet reserves.
-      - A host without a kubelet is not looked at.
+      - A host without a kubelet is not measured.
     type: list
     elements: str
     choices: [isolation, throttling, housekeeping]
     default: []
   look_seconds:
     description:
-      - For how long each of O(look_at) looks, from 1 to 3600 seconds. With V(0), which V(isolation) cannot take,
-        what the kernel has counted since each cgroup was made. V(housekeeping) takes no time.
+      - How long each of O(look_at) measures, from 1 to 3600 seconds. With V(0), which V(isolation) does not support,
+        the result is what the kernel has counted since each cgroup was made. V(housekeeping) takes no time.
     type: int
     default: 5
   node_name:
@@ -154,7 +154,7 @@ status:
   type: str
   sample: drift
 message:
-  description: Why the node could not be read. Empty where it could.
+  description: Why the node could not be read. Empty if it was read.
   returned: always
   type: str
   sample: ''

@@ -15,9 +15,9 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Collects the files of a node that the modules of this collection read, and nothing else, in one small archive on the
-    node. Every module takes the archive as O(root), and says of it what it says of the node. So it is what a bug report
-    or a plan at the desk needs. The playbook C(kubenode.cpu_manager.save) brings the archives of a fleet to the
-    controller.
+    node. Every module takes the archive as O(root), and returns the same for it as for the node. So it can be used for
+    bug reports, and to plan changes elsewhere. The playbook C(kubenode.cpu_manager.save) copies the archives of a fleet
+    to the controller.
   - "Of the machine: its CPUs, caches and NUMA nodes in sysfs, the NUMA nodes of network devices, what
     C(/proc/cpuinfo), C(/proc/meminfo), C(/proc/swaps) and C(/proc/mounts) say of CPUs, memory and cgroups, some flags
     of the kernel, C(/etc/hostname) and C(/etc/os-release)."
@@ -31,18 +31,18 @@ description:
     behind that is not active."
   - "Beside these files: the versions of the running kubelet and of the container runtime, the size of the file system
     with the kubelet's directory, and what was strange about the processes that look like a kubelet."
-  - The archive appears at once when it is whole, and only its owner, mostly root, can read it. The same files give the
-    same archive but for the time that is written down in it.
-  - Links are saved where they lead to something on the node. What cannot be read, and what is a link out of a saved
-    node, is left out and listed in RV(left_out).
+  - The archive appears only when it is complete, and only its owner, mostly root, can read it. The same files give the
+    same archive, except for the time that is saved in it.
+  - Links are saved if they lead to a file on the node. Files that cannot be read, and links that lead out of a saved
+    node, are left out and listed in RV(left_out).
   - "These secrets are left out, and RV(redacted) lists the files: of environment files and of C(Environment=) in units,
     all values but those that give flags or that the command line has; of k3s' and RKE2's configuration, all but
     C(kubelet-arg); in flags and command lines, the values of tokens, passwords, keys and headers, such as C(--token),
     C(--agent-token) and C(--manifest-url-header); the values in C(staticPodURLHeader); users and passwords in URLs,
     such as proxies; of a file in the place of a kubelet's configuration that is none, the values of tokens, passwords,
     keys and certificates. A file with secrets that cannot be told from the rest is left out."
-  - These answers may differ from the node's. Paths are named as C(ARCHIVE:/path). Whether files can be written is not
-    saved, and the container runtime and the kubelet's health are not asked.
+  - Results for an archive may differ from those for the node in these points. Paths are shown as C(ARCHIVE:/path). It
+    is not saved whether files can be written, and the container runtime and the kubelet's health are not read.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -51,15 +51,15 @@ options:
   dest:
     description:
       - The archive to write on the machine that the module runs on, an absolute path that ends in C(.tar.gz). Its
-        directory must exist. What is there is replaced.
+        directory must exist. An existing file is replaced.
     type: path
     required: true
   redact:
     description:
       - Whether the names of pods, namespaces and containers are replaced by the first 8 hexadecimal digits of their
         SHA-256, also in the checkpoint and the memory manager's state. Checksums stay right or wrong as they were.
-      - Whoever can guess a name can verify it. Host names and the UIDs of pods stay. A state that is damaged, so that
-        its names cannot be found, is left out.
+      - Whoever guesses a name can verify the guess. Host names and the UIDs of pods stay. A damaged state, in which the
+        names cannot be found, is left out.
     type: bool
     default: false
 attributes:
@@ -74,7 +74,7 @@ attributes:
   idempotent:
     support: none
     details:
-      - Each run saves the node as it is then.
+      - Each run saves the present state of the node.
 seealso:
   - module: kubenode.cpu_manager.drift_info
   - module: kubenode.cpu_manager.rollout_info
@@ -127,7 +127,7 @@ saved:
   type: str
   sample: "2026-11-23T15:04:05Z"
 left_out:
-  description: What is there and is not in the archive.
+  description: Files of the node that are not in the archive.
   returned: success
   type: list
   elements: dict
@@ -141,7 +141,7 @@ left_out:
       type: str
       sample: Invalid argument
 redacted:
-  description: The files of which some was left out, as it is secret or as no module reads it.
+  description: The files of which a part was left out, because it is secret or because no module reads it.
   returned: success
   type: list
   elements: str
@@ -150,9 +150,8 @@ redacted:
 
 import hashlib
 import os
-from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.errors import InputError, RefusedError, option
 from ..module_utils.files import replace_file
 from ..module_utils.kubelet_module import KUBELET, node_of
@@ -163,7 +162,7 @@ MODE = 0o600
 ENDING = ".tar.gz"
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     dest = parameters["dest"]
     if not os.path.isabs(dest) or not dest.endswith(ENDING):
         what = "%r is no absolute path of an archive" % dest

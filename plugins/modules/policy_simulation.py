@@ -14,11 +14,11 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Replays which pods come and go and how many of their threads want to run, on the CPUs of a machine, and counts how
-    many run and how many wait under each policy.
-  - Writes for each trace a picture of who had which CPU when, and the figures. Compares the policies dynamic and
-    static, pod by pod.
-  - Runs on the controller and changes no node. What the model leaves out is in the guide on the policy dynamic.
+  - Replays when pods start and end, and how many of their threads are ready to run, on the CPUs of a machine, and
+    counts how many run and how many wait under each policy.
+  - Writes for each trace a picture that shows which pod had which CPU at which time, and the figures. Compares the
+    policies dynamic and static, pod by pod.
+  - Runs on the controller and changes no node. The guide on the policy dynamic lists the limits of the model.
 extends_documentation_fragment:
   - kubenode.cpu_manager.attributes
 attributes:
@@ -41,7 +41,7 @@ options:
     type: path
     required: true
   host:
-    description: What the machine is called in titles and the names of files.
+    description: The name of the machine in titles and file names.
     type: str
     required: true
   topology:
@@ -50,17 +50,17 @@ options:
       - Exactly one of O(topology) and O(machine) is required.
     type: dict
   machine:
-    description: The machine, from the outside in, such as V(2 sockets x 12 cores x 2 threads).
+    description: The machine, such as V(2 sockets x 12 cores x 2 threads), the largest parts first.
     type: str
   traces:
     description:
-      - V(services), V(batch) and V(crowded) are made for the machine; the guide on the policy dynamic says how.
+      - V(services), V(batch) and V(crowded) are made for the machine; the guide on the policy dynamic describes them.
       - A mapping is a trace of your own, in the form that the same guide describes.
     type: list
     elements: raw
     default: [services, batch, crowded]
   seed:
-    description: The number that chance begins with. The same seed gives the same trace.
+    description: The seed of the random numbers. The same seed gives the same trace.
     type: int
     default: 1
   policies:
@@ -83,11 +83,11 @@ options:
     type: int
     default: 0
   settle:
-    description: For how many seconds a CPU that changed hands does not do so again by growing or shrinking.
+    description: For how many seconds a CPU that was moved to another owner is not moved again by growing or shrinking.
     type: float
     default: 30
   delay:
-    description: How many seconds before it is done it is announced that a CPU leaves a container, V(0) to V(60).
+    description: How many seconds before a container loses a CPU this is announced to it, V(0) to V(60).
     type: float
     default: 5
   period:
@@ -120,7 +120,7 @@ reserved:
   type: str
   sample: 0,24
 traces:
-  description: What came of each trace.
+  description: The results of each trace.
   returned: success
   type: list
   elements: dict
@@ -158,10 +158,11 @@ traces:
       sample: {"never_worse": true, "worse": [], "thread_seconds_saved": 39786.0, "part_saved": 0.9875}
 isolated:
   description:
-    - What the static policy makes of the CPUs that the machine was booted to isolate. C(shared) are isolated CPUs that
-      containers share until one has them to itself, C(reserved) those that none ever has, C(not_isolated) CPUs that a
-      container may get though they are not isolated. C(reserve) is the reservation with which the last two are empty.
-    - C(strict) is whether the option strict-cpu-reservation leaves isolated CPUs alone to be shared.
+    - How the static policy uses the CPUs that the machine was booted to isolate. C(shared) are isolated CPUs that
+      containers share until they become exclusive, C(reserved) those that no container ever gets, C(not_isolated) CPUs
+      that may become exclusive although they are not isolated. C(reserve) is the reservation with which the last two
+      are empty.
+    - C(strict) is whether the option strict-cpu-reservation leaves only isolated CPUs to be shared.
   returned: success
   type: dict
   sample: {"shared": "", "reserved": "", "not_isolated": "", "reserve": "", "strict": false, "harmless": true}

@@ -9,25 +9,25 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: reconcile
-short_description: Bring the cpusets of running containers back to what the checkpoint gives them
+short_description: Restore the cpusets of running containers from the checkpoint
 version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Compares the CPUs that are effective for each running container with those that the CPU manager's checkpoint gives
     it, its exclusive CPUs or the shared pool, and writes what differs. One call is one pass.
-  - The kubelet's own loop writes a cpuset only when the wanted one changes, and never reads it back. What somebody else
-    writes stays until the kubelet restarts.
-  - A cpuset is written through the container runtime where there is C(crictl), and to the cgroup otherwise. Each is
-    read again afterwards.
-  - Where the cgroup of a pod, of a QoS class or of all pods has fewer CPUs than a container is to have, it is widened
-    first. What is above the kubelet's cgroups is never touched.
-  - The failure of one container does not stop the others, and does not fail the module, see RV(counts). The next pass
-    does what this one could not.
-  - It refuses a node where somebody else writes the cpusets of containers, such as the DRA CPU driver or an NRI policy,
-    unless O(allow_owners) has it.
-  - With O(containers), it is the CPU manager of a node that has no kubelet, and gives out the CPUs itself by the static
-    policy. If there are not enough for all of them, it fails and writes nothing.
+  - The kubelet's own loop writes a cpuset only when the wanted one changes, and never reads it back. If another program
+    changes it, the change stays until the kubelet restarts.
+  - A cpuset is written through the container runtime if C(crictl) is installed, and to the cgroup otherwise. It is read
+    again afterwards.
+  - If the cgroup of a pod, of a QoS class or of all pods has fewer CPUs than a container should have, it is widened
+    first. Cgroups above the kubelet's are never changed.
+  - If one container fails, the others are still written, and the module does not fail; see RV(counts). The next pass
+    tries again.
+  - It refuses a node on which another program writes the cpusets of containers, such as the DRA CPU driver or an NRI
+    policy, unless O(allow_owners) names it.
+  - With O(containers), the module is the CPU manager of a node that has no kubelet, and assigns the CPUs itself by the
+    static policy. If there are not enough for all of them, it fails and writes nothing.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -36,7 +36,7 @@ extends_documentation_fragment:
 options:
   use_runtime:
     description:
-      - Write through the container runtime, which then remembers it, where C(crictl) is installed.
+      - Write through the container runtime, which then stores the value, if C(crictl) is installed.
       - A saved node has no runtime.
     type: bool
     default: true
@@ -48,15 +48,15 @@ options:
     type: str
   containers:
     description:
-      - All containers of a node without a kubelet. What the checkpoint gives them is kept, and what it gives to others
-        is taken back. The checkpoint is written first, and then the cpusets.
-      - An empty list takes all exclusive CPUs back.
+      - All containers of a node without a kubelet. They keep the CPUs that the checkpoint gives them; other containers
+        in the checkpoint lose theirs. The checkpoint is written first, and then the cpusets.
+      - With an empty list, all exclusive CPUs return to the shared pool.
     type: list
     elements: dict
     suboptions:
       pod:
         description:
-          - What identifies the pod, or whatever has several containers.
+          - What identifies the pod, or another group of containers.
         type: str
         required: true
       name:
@@ -71,12 +71,12 @@ options:
         required: true
       cpus:
         description:
-          - How many CPUs it is to have for itself. With V(0) it uses the shared pool.
+          - How many exclusive CPUs it should have. With V(0) it uses the shared pool.
         type: int
         default: 0
   reserved_system_cpus:
     description:
-      - With O(containers), the CPUs that no container has for itself, such as V(0-1).
+      - With O(containers), the CPUs that never become exclusive, such as V(0-1).
     type: str
     default: ""
   cpu_manager_policy_options:
@@ -86,7 +86,7 @@ options:
     default: {}
   allow_owners:
     description:
-      - Those who may manage CPUs on the node beside this module, by their ids, such as V(crio-shared-cpus), which
+      - The owners that may manage CPUs on the node beside this module, by their ids, such as V(crio-shared-cpus), which
         R(One owner for every CPU, ansible_collections.kubenode.cpu_manager.docsite.owners) lists.
     type: list
     elements: str
@@ -124,7 +124,7 @@ node:
   type: str
   sample: worker-3
 containers:
-  description: What became of each container; in check mode, what would.
+  description: The result for each container; in check mode, the planned one.
   returned: success
   type: list
   elements: dict
@@ -182,16 +182,16 @@ shared_pool:
   type: str
   sample: 0-3,8-47
 notes:
-  description: What else a person should know, such as that there is no checkpoint.
+  description: Other information, such as that there is no checkpoint.
   returned: success
   type: list
   elements: str
   sample: []
 """
 
-from typing import Any, Mapping
+from typing import Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.cpuset import CPUSet
 from ..module_utils.errors import InputError, option
 from ..module_utils.kubelet_module import KUBELET, node_of
@@ -203,7 +203,7 @@ from ..module_utils.tree import Tree
 from ..module_utils.workload.crictl import find_crictl
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     if parameters["containers"] is None:
         endpoint = parameters["runtime_endpoint"] or node.runtime_endpoint(node.configuration())
@@ -216,7 +216,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     return Outcome(answer.to_dict(), answer.changed, [difference(place, answer.before(), answer.after())])
 
 
-def reconcile_given(node: Node, parameters: Mapping[str, Any], act: bool) -> Answer:
+def reconcile_given(node: Node, parameters: Parameters, act: bool) -> Answer:
     """A pass over the containers that the option lists. Raises InputError."""
     listed = [
         Listed(container["pod"], container["name"], container["cgroup"], container["cpus"])
@@ -230,7 +230,7 @@ def reconcile_given(node: Node, parameters: Mapping[str, Any], act: bool) -> Ans
     return reconcile_listed(node, listed, options, reserved, act, parameters["allow_owners"])
 
 
-def options_of(node: Node, given: Mapping[str, Any]) -> StaticOptions:
+def options_of(node: Node, given: Mapping[str, object]) -> StaticOptions:
     """The policy's options; there is no kubelet whose feature gates would count. Raises InputError."""
     try:
         options = parse_static_options(texts_of_options(given), node.minor, alpha_enabled=True)

@@ -16,10 +16,10 @@ author:
 description:
   - Writes the code of M(kubenode.cpu_manager.reconcile) to the node as one zipapp file, which Python runs without
     Ansible and without any other package. The role P(kubenode.cpu_manager.reconcile#role) runs it from a timer.
-  - The file is given the settings in a JSON file, C(root), C(config_path), C(kubelet_root), C(use_runtime),
-    C(runtime_endpoint), C(allow_owners) and C(textfile), whose name is its one argument.
-  - Nothing is written where somebody else writes the cpusets of containers, such as the DRA CPU driver or an NRI
-    policy, unless O(allow_owners) has it.
+  - The program reads its settings from a JSON file, C(root), C(config_path), C(kubelet_root), C(use_runtime),
+    C(runtime_endpoint), C(allow_owners) and C(textfile). The name of that file is its only argument.
+  - Nothing is written if another program writes the cpusets of containers, such as the DRA CPU driver or an NRI policy,
+    unless O(allow_owners) names it.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.attributes
@@ -27,7 +27,7 @@ extends_documentation_fragment:
 options:
   path:
     description:
-      - Where the file is to be. Its directory is made.
+      - The path of the file. Its directory is made.
     type: path
     default: /usr/local/lib/kubenode/cpu-manager-reconcile.pyz
   interpreter:
@@ -36,14 +36,14 @@ options:
     type: path
   hidden:
     description:
-      - Directories that the service which runs it does not see, as V(/home) with C(ProtectHome) of systemd. Where
+      - Directories that are hidden from the service which runs it, such as V(/home) with C(ProtectHome) of systemd. If
         Python, the program or one of O(needed) is below one of them, nothing is written.
     type: list
     elements: path
     default: []
   needed:
     description:
-      - What else the service has to see, such as the file of its settings.
+      - Other files that the service needs, such as that of its settings.
     type: list
     elements: path
     default: []
@@ -57,14 +57,14 @@ options:
     type: path
   allow_owners:
     description:
-      - Those who may manage CPUs on the node beside this program, by their ids, such as V(crio-shared-cpus), which
-        R(One owner for every CPU, ansible_collections.kubenode.cpu_manager.docsite.owners) lists.
+      - The owners that may manage CPUs on the node beside this program, by their ids, such as V(crio-shared-cpus),
+        which R(One owner for every CPU, ansible_collections.kubenode.cpu_manager.docsite.owners) lists.
     type: list
     elements: str
     default: []
   state:
     description:
-      - Whether the file is to be there.
+      - Whether the file should exist.
     type: str
     choices: [present, absent]
     default: present
@@ -90,7 +90,7 @@ file:
   type: str
   sample: /usr/local/lib/kubenode/cpu-manager-reconcile.pyz
 sha256:
-  description: The checksum of the program as it is to be; empty where it is to be absent.
+  description: The checksum of the wanted program; empty with O(state=absent).
   returned: success
   type: str
   sample: 4d967a30111bf29f0eba01c448b375c1629b2fed01cdfcc3aed91f1b57d5dd5e
@@ -104,9 +104,8 @@ interpreter:
 import hashlib
 import os
 import sys
-from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.errors import NodeError
 from ..module_utils.files import remove_file, replace_file
 from ..module_utils.host.hidden import check_visible
@@ -122,7 +121,7 @@ PROGRAM = program.__name__.partition(".module_utils.")[2]
 MODE = 0o755
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     path = parameters["path"]
     place = tree.path(path)
     old = tree.content(path)

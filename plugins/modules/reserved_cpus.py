@@ -15,9 +15,9 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Plans which CPUs of a node to reserve for the system and for Kubernetes, from the node's own topology.
-  - The plan has exactly the count asked for, of online CPUs, in whole cores, and never all CPUs.
+  - The plan has exactly the requested number of online CPUs, in whole cores, and never all CPUs.
   - Or predicts which CPUs the kubelet itself reserves for O(kube_reserved_cpu) and O(system_reserved_cpu).
-  - Changes nothing; the result holds ready values for the kubelet, the kernel's command line and systemd.
+  - Changes nothing; the result contains ready values for the kubelet, the kernel's command line and systemd.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.planner
@@ -145,9 +145,9 @@ values:
       sample: 0,12,24,36
 """
 
-from typing import Any, Mapping
+from typing import Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.cpuset import CPUSet
 from ..module_utils.errors import InputError
 from ..module_utils.kubelet.settings import check_settings
@@ -164,7 +164,7 @@ from ..module_utils.tree import Tree
 from ..module_utils.versions import NEWEST_MINOR
 
 
-def predict(topology: Topology, parameters: Mapping[str, Any]) -> Reservation:
+def predict(topology: Topology, parameters: Parameters) -> Reservation:
     """What the kubelet reserves. Options of every maturity count: a prediction needs no feature gate."""
     options = parse_static_options(texts_of_options(parameters["cpu_manager_policy_options"]), NEWEST_MINOR, True)
     quantities = {name: parameters[name] for name in ("kube_reserved_cpu", "system_reserved_cpu")}
@@ -174,7 +174,7 @@ def predict(topology: Topology, parameters: Mapping[str, Any]) -> Reservation:
     return Reservation(reserved, topology.online - reserved, CPUSet(), CPUSet())
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:
     topology = read_sysfs(tree)
     if parameters["method"] == "kubelet":
         if any(parameters[way] is not None for way in ("count", "fraction", "curve")):

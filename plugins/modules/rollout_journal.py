@@ -9,15 +9,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rollout_journal
-short_description: Keep on a node what a change of its kubelet began with
+short_description: Save on a node the files that a change of its kubelet is about to change
 version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Writes down, on the node itself, how far a change of its kubelet has come, and saves the files that the change is
-    about to touch, so that a change that fails or is interrupted can be taken back to the byte.
+    about to touch, so that a change that fails or is interrupted can be undone byte for byte.
   - The journal is the file C(/var/lib/kubenode-cpu-manager/change.json), and C(last-change.json) beside it after the
-    change came to its end. Each is replaced as a whole.
+    change is complete. Each is replaced atomically.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.attributes
@@ -26,23 +26,23 @@ options:
   state:
     description:
       - V(read) changes nothing.
-      - V(taken) makes the change under way that of O(run). Whoever began it can do nothing more with it.
+      - V(taken) assigns the change in progress to O(run). The run that began it can no longer continue it.
       - V(draining) begins a journal. The node is about to be cordoned and drained.
-      - V(stopping) says that the kubelet is about to be stopped.
+      - V(stopping) records that the kubelet is about to be stopped.
       - V(changing) saves O(files). They are about to be changed.
-      - V(restored) puts the saved files back, with their modes and owners, and removes those that were not there. After
-        it the journal stands at V(stopping). Without a journal nothing is done.
+      - V(restored) restores the saved files, with their modes and owners, and removes those that did not exist.
+        Afterwards the phase of the journal is V(stopping). Without a journal nothing is done.
       - V(done) ends the change, and keeps the journal as the last one, if one of O(files) is not as it was saved.
-      - V(undone) ends a change that went back to what was before the last one, and forgets both.
-      - V(absent) ends the change, and forgets the journal.
+      - V(undone) ends a rollback of the last change, and removes both journals.
+      - V(absent) ends the change, and removes the journal.
     type: str
     choices: [read, taken, draining, stopping, changing, restored, done, undone, absent]
     required: true
   run:
     description:
-      - The name of the run that asks. The journal of a change keeps who began it, and to all others it is refused, but
-        with V(taken) in O(state), so that two runs never change one node by turns.
-      - Without it nobody is refused, as an operator needs it.
+      - The name of the run that calls the module. The journal of a change contains the run that began it. Other runs
+        are refused, except with V(taken) in O(state), so that two runs never change one node in turns.
+      - Without it, there is no such check, for use by an operator.
     type: str
     default: ''
   begin:
@@ -64,8 +64,8 @@ options:
     default: {}
   source:
     description:
-      - With V(read) and V(restored), which journal. V(open) is that of the change under way, and V(last) that of the
-        last change that came to its end, of which only the O(files) are put back.
+      - With V(read) and V(restored), which journal. V(open) is that of the change in progress, and V(last) that of the
+        last complete change, of which only the O(files) are restored.
     type: str
     choices: [open, last]
     default: open
@@ -93,7 +93,7 @@ node:
   type: str
   sample: worker-3
 journal:
-  description: The journal as it stands afterwards. None when there is none.
+  description: The journal afterwards. None if there is none.
   returned: success
   type: dict
   contains:
@@ -107,15 +107,15 @@ journal:
       elements: str
       sample: [/var/lib/kubelet/config.yaml, /var/lib/kubelet/cpu_manager_state]
     facts:
-      description: What its caller wanted to remember.
+      description: What was saved with O(facts).
       type: dict
       sample: {"cordoned": false}
     run:
-      description: The name of the run that is at it.
+      description: The name of the run that makes the change.
       type: str
       sample: "2026-11-22T09:30:00.123456"
 restored:
-  description: The files that were put back or removed.
+  description: The files that were restored or removed.
   returned: when O(state=restored)
   type: list
   elements: str
@@ -124,7 +124,7 @@ restored:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.errors import RefusedError
 from ..module_utils.node.change.journal import CHANGING, DRAINING, PHASES, STOPPING, Journal, SavedFile, read_journal
 from ..module_utils.node.change.places import LAST, OPEN
@@ -136,7 +136,7 @@ ENDS = ("done", "undone", "absent")
 ANOTHER_RUN = "another_run"
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     state, before = parameters["state"], read_journal(tree)
     result: dict[str, Any] = {}
     diff = []
@@ -178,7 +178,7 @@ def restored_difference(tree: Tree, path: str, saved: SavedFile) -> dict[str, st
     return difference(tree.path(path), before, after)
 
 
-def check_run(tree: Tree, journal: Journal | None, parameters: Mapping[str, Any], check_mode: bool) -> None:
+def check_run(tree: Tree, journal: Journal | None, parameters: Mapping[str, object], check_mode: bool) -> None:
     """Raises RefusedError where another run is at a change of this node, or has ended the one of this run."""
     state, source, run = parameters["state"], parameters["source"], parameters["run"]
     if state == "taken" or (state, source) == ("read", "last"):
@@ -205,7 +205,7 @@ def check_run(tree: Tree, journal: Journal | None, parameters: Mapping[str, Any]
         )
 
 
-def end(tree: Tree, journal: Journal | None, parameters: Mapping[str, Any]) -> None:
+def end(tree: Tree, journal: Journal | None, parameters: Parameters) -> None:
     """Keep the journal of a change that came to its end, or forget it, and the one before it where that was undone."""
     if parameters["state"] == "done" and journal is not None:
         changed = changed_files(tree, journal)
@@ -217,7 +217,7 @@ def end(tree: Tree, journal: Journal | None, parameters: Mapping[str, Any]) -> N
         remove_journal(tree, LAST)
 
 
-def next_journal(tree: Tree, before: Journal | None, parameters: Mapping[str, Any]) -> Journal:
+def next_journal(tree: Tree, before: Journal | None, parameters: Parameters) -> Journal:
     """The journal of the next phase. Raises RefusedError where another change is under way."""
     phase, facts = parameters["state"], parameters["facts"]
     if phase == DRAINING:
@@ -240,7 +240,7 @@ def next_journal(tree: Tree, before: Journal | None, parameters: Mapping[str, An
     return Journal(phase, files, {**noted, **facts}, parameters["run"])
 
 
-def journal_to_restore(tree: Tree, before: Journal | None, parameters: Mapping[str, Any]) -> Journal | None:
+def journal_to_restore(tree: Tree, before: Journal | None, parameters: Parameters) -> Journal | None:
     """The journal whose files are to be put back. Raises RefusedError where the last one lacks some of them."""
     if parameters["source"] == "open":
         return before

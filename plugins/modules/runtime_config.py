@@ -15,12 +15,12 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - A DRA driver for CPUs marks the containers with a claim through CDI, and gives containers their CPUs through NRI.
-    Both are on in containerd from 2.0 and in CRI-O from 1.30, unless the configuration says otherwise.
-  - Where one is off, the smallest file of its own turns it on, C(99-kubenode-cpu-manager), in C(/etc/crio/crio.conf.d)
-    or in a directory that containerd's file imports; for k3s and RKE2 it is a template. Where that would not count, as
-    containerd 1.x replaces a table by that of an imported file, a marked block is written into the file that has the
-    table. Whether that helps is determined before anything is written. Where nothing does, the module fails with the
-    lines to add by hand.
+    Both are on in containerd from 2.0 and in CRI-O from 1.30, unless the configuration turns them off.
+  - If one of them is off, a small separate file turns it on, C(99-kubenode-cpu-manager), in C(/etc/crio/crio.conf.d) or
+    in a directory that containerd's file imports; for k3s and RKE2 it is a template. If that would have no effect,
+    because containerd 1.x replaces a table by that of an imported file, a marked block is written into the file that
+    has the table. It is determined before anything is written whether this has the wanted effect. If it cannot, the
+    module fails and returns the lines to add by hand.
   - Nothing is restarted.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
@@ -31,7 +31,7 @@ options:
   state:
     description:
       - V(present) turns on what is wanted.
-      - V(absent) takes away what this module has written. Each file is then as it was before, to the byte.
+      - V(absent) removes what this module has written, and restores each file byte for byte.
     type: str
     choices: [present, absent]
     default: present
@@ -99,7 +99,7 @@ restart:
   type: bool
   sample: true
 found:
-  description: What the configuration said before.
+  description: The configuration before the change.
   returned: success
   type: dict
   contains:
@@ -130,9 +130,8 @@ found:
       sample: [/etc/cdi, /var/run/cdi]
 """
 
-from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet_module import KUBELET, node_of
 from ..module_utils.node.runtime import ABSENT, PRESENT, Wanted, plan_runtime
@@ -141,7 +140,7 @@ from ..module_utils.tree import Tree
 MODE = 0o644
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     wanted = Wanted(parameters["state"], parameters["nri"], parameters["cdi"], parameters["runtime_version"])
     plan = plan_runtime(node_of(tree, parameters), wanted)
     changes = [FileChange(tree.path(path), tree.content(path), new, MODE) for path, new in plan.contents.items()]

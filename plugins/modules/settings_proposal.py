@@ -45,10 +45,10 @@ options:
     required: true
   wishes:
     description:
-      - By host, what is wanted of it, with the keys below.
+      - By host, the wishes for it, with the keys below.
       - C(workload) is C(latency), C(batch) or C(virtual_machines).
-      - C(reservation) says how many CPUs the system gets, with the options of M(kubenode.cpu_manager.reserved_cpus). By
-        default by the curve of managed Kubernetes.
+      - C(reservation) sets how many CPUs the system gets, with the options of M(kubenode.cpu_manager.reserved_cpus).
+        The default is the curve of managed Kubernetes.
       - C(share_cores) is whether two pods may run on the threads of one core. By default for C(batch) only.
       - C(numa_alignment) is a policy of the topology manager. By default C(single-numa-node) for C(latency),
         C(restricted) for C(virtual_machines) and C(none) for C(batch).
@@ -62,7 +62,7 @@ options:
   inventory:
     description:
       - By host, the values that variables of the role P(kubenode.cpu_manager.kubelet#role) have in the inventory, to
-        warn of those that contradict the proposal.
+        warn about those that contradict the proposal.
     type: dict
     default: {}
   node_names:
@@ -154,7 +154,7 @@ settings:
   type: dict
   sample: {"worker-1": {"cpu_manager_policy": "static", "reservation": {"count": 4, "strategy": "spread"}}}
 files:
-  description: The files that were written, or would be. Those that are there as they should be are not among them.
+  description: The files that were written, or would be. Files that already have the right content are not among them.
   returned: with O(directory)
   type: list
   elements: str
@@ -166,7 +166,7 @@ objects:
   elements: dict
   sample: []
 notes:
-  description: What is better known before a rollout, such as why one would be refused today.
+  description: Information for the rollout, such as why it would be refused today.
   returned: with O(directory)
   type: list
   elements: str

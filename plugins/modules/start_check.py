@@ -14,22 +14,22 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Predicts whether a kubelet of the given version would start on this node with its configuration, as it is or with
-    the settings that are asked for. It reads what the kubelet reads, in the kubelet's order. That is the flags, the
-    configuration file, the drop-in files, the feature gates, the values of all fields, the node's CPUs, NUMA nodes,
-    memory, swap and cgroups, the CPU manager's checkpoint and the memory manager's state.
-  - What a kubelet refuses before its configuration is whole, such as an unknown flag, a feature gate that is gone, or a
-    file that cannot be decoded, is the only finding, as nothing behind it can be judged. Of what comes later everything
-    is told at once, where the kubelet stops at the first, and also what does not keep the kubelet from starting and yet
-    does harm, such as a misspelt key.
-  - Where it depends on something that the node's files do not show, such as a cgroup of a saved node without
-    C(/sys/fs/cgroup), RV(starts) is none, and RV(unknown) says on what.
-  - It does not fail where the kubelet would not start; use M(ansible.builtin.assert) for that. It fails where there is
-    no kubelet.
-  - Leaves out what the kubelet learns elsewhere, such as whether its certificates are good, whether its container
-    runtime and the API server answer, and whether its ports are free.
+  - Predicts whether a kubelet of the given version would start on this node with its configuration, unchanged or with
+    the given settings. It reads what the kubelet reads, in the kubelet's order. That is the flags, the configuration
+    file, the drop-in files, the feature gates, the values of all fields, the node's CPUs, NUMA nodes, memory, swap and
+    cgroups, the CPU manager's checkpoint and the memory manager's state.
+  - If the kubelet would refuse something before its configuration is complete, such as an unknown flag, a feature gate
+    that was removed, or a file that cannot be decoded, this is the only finding, because nothing after it can be
+    checked. All later errors are reported at once, while the kubelet stops at the first one. Errors that do harm but do
+    not keep the kubelet from starting, such as a misspelled key, are reported, too.
+  - If the start depends on something that the node's files do not show, such as a cgroup of a saved node without
+    C(/sys/fs/cgroup), RV(starts) is none, and RV(unknown) lists it.
+  - The module does not fail if the kubelet would not start; use M(ansible.builtin.assert) for that. It fails if there
+    is no kubelet.
+  - It does not check whether certificates are valid, whether the container runtime and the API server answer, and
+    whether ports are free.
   - The rules and messages of Kubernetes 1.33 to 1.36 are tested against kubelets of these versions. Those of 1.37 are
-    known as far as its sources show, and those of 1.20 to 1.32 as far as the differences are known.
+    taken from its sources, and those of 1.20 to 1.32 from the known differences.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -83,15 +83,15 @@ kubelet_version:
   type: str
   sample: "1.36"
 findings:
-  description: All that is wrong.
+  description: All errors that were found.
   returned: success
   type: list
   elements: dict
   contains:
     text:
       description:
-        - What the kubelet says, without what it puts around it.
-        - Empty where something does harm and the kubelet says nothing.
+        - The kubelet's message, without the text around it.
+        - Empty if something does harm without a message of the kubelet.
       type: str
       sample: "unrecognized feature gate: CPUManager"
     cause:
@@ -112,18 +112,18 @@ findings:
       sample: featureGates.CPUManager
     context:
       description:
-        - What the kubelet prints right before the text, so that the line of its journal can be found. Empty where it
-          prints nothing before it, or where that is not known.
+        - What the kubelet prints right before the text, so that the line of its journal can be found. Empty if it
+          prints nothing before it, or if that is unknown.
       type: str
       sample: "failed to parse kubelet flag: "
 unknown:
-  description: What also decides whether the kubelet starts, and cannot be seen. Empty where all can.
+  description: What the start also depends on, but the node's files do not show. Empty if they show everything.
   returned: success
   type: list
   elements: dict
   contains:
     reason:
-      description: What it is, and why it cannot be seen.
+      description: What it is, and why it cannot be determined.
       type: str
       sample: "whether there is a cgroup /podruntime cannot be seen: the node's files have no /sys/fs/cgroup"
     where:
@@ -131,14 +131,14 @@ unknown:
       type: str
       sample: kubeReservedCgroup
 notes:
-  description: Whether it is not sure by which version's rules the kubelet is to be judged.
+  description: Whether the version, whose rules have to be applied, is uncertain.
   returned: success
   type: list
   elements: str
   sample: ["the rules are not tested against a kubelet 1.30, only against 1.33 to 1.36: try one node first"]
 """
 
-from typing import Any, Mapping
+from typing import Mapping
 
 from ..module_utils.ansible_module import Outcome, run
 from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
@@ -146,7 +146,7 @@ from ..module_utils.node.start_report import start_report
 from ..module_utils.tree import Tree
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     return Outcome(start_report(node, wanted_settings(node, parameters)))
 

@@ -20,8 +20,8 @@ description:
     containers that were throttled often, and nodes whose kubelet and container runtime make weights by different
     formulas.
   - The cpu controller is read where it is, which may be another version of cgroups than that of the cpusets.
-  - What cannot be measured is a note with the check C(throttling-unmeasured), and never a guess.
-  - A node without a kubelet or without containers is an answer, not a failure.
+  - If something cannot be measured, there is a note with the check C(throttling-unmeasured). Nothing is estimated.
+  - The module does not fail on a node without a kubelet or without containers.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -31,13 +31,14 @@ extends_documentation_fragment:
 options:
   seconds:
     description:
-      - How long to count, up to 3600 seconds. With V(0), what the kernel has counted since each cgroup was made.
+      - How long to count, up to 3600 seconds. With V(0), the result is what the kernel has counted since each cgroup
+        was made.
       - On a saved node only V(0) gives counts.
     type: int
     default: 0
   throttled_percent:
     description:
-      - In which part of its periods a container may be throttled, from 0 to 100. More is a finding, of a cgroup that
+      - In how many percent of its periods a container may be throttled, from 0 to 100. More is a finding if its cgroup
         had at least 20 periods.
     type: int
     default: 25
@@ -94,7 +95,7 @@ hierarchy:
 seconds:
   description:
     - How long was counted, as the kernel's monotonic clock says. None for what was counted since each cgroup was made.
-    - 0 where that was asked of a saved node, which counts no more.
+    - 0 if a saved node was to be measured, which is not possible.
   returned: success
   type: float
   sample: 10.003
@@ -129,7 +130,7 @@ containers:
       type: str
       sample: kubepods.slice/kubepods-pod1.slice/cri-containerd-4f0c.scope
     exclusive:
-      description: The CPUs that it has for itself, by the checkpoint. Empty for none.
+      description: Its exclusive CPUs, by the checkpoint. Empty for none.
       type: str
       sample: 4-5,28-29
     levels:
@@ -181,7 +182,7 @@ cgroups:
       type: int
       sample: 100000
     burst_us:
-      description: How much unused quota is saved up, in microseconds. None where the kernel cannot.
+      description: How much unused quota is saved, in microseconds. None if the kernel does not support it.
       type: int
       sample: 0
     cpus:
@@ -201,7 +202,7 @@ cgroups:
       type: dict
       contains:
         periods:
-          description: The periods in which the cgroup wanted to run.
+          description: The periods in which the cgroup had work to do.
           type: int
           sample: 100
         throttled_periods:
@@ -209,7 +210,7 @@ cgroups:
           type: int
           sample: 40
         throttled_us:
-          description: How long its own quota held it back, in microseconds, summed over all CPUs.
+          description: How long its own quota stopped it, in microseconds, summed over all CPUs.
           type: int
           sample: 1200000
         bursts:
@@ -222,11 +223,11 @@ cgroups:
           sample: 0
         local_us:
           description:
-            - How long its own quota and those above it held its tasks back, in microseconds. None before kernel 6.6.
+            - How long its own quota and those above it stopped its tasks, in microseconds. None before kernel 6.6.
           type: int
           sample: 1200000
     problems:
-      description: What its files have that is not as the kernel writes it. The value is then None.
+      description: Values in its files that the kernel would not write. They are returned as None.
       type: list
       elements: str
       sample: []
@@ -252,7 +253,7 @@ findings:
       type: str
       sample: no quota on the exclusive CPUs 4-5
     found:
-      description: What is, and what it did.
+      description: What was found, and what effect it had.
       type: str
     remedy:
       description: What to do about it, with this version of the kubelet.
@@ -271,16 +272,15 @@ note_checks:
   sample: []
 """
 
-from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.errors import noted
 from ..module_utils.kubelet_module import HIDE_NAMES, KUBELET, node_of
 from ..module_utils.node.throttling import throttling
 from ..module_utils.tree import Tree
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     result = throttling(node_of(tree, parameters), parameters["seconds"], parameters["throttled_percent"])
     return Outcome({**result, **noted(result["notes"])})
 

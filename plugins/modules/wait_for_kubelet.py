@@ -9,17 +9,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: wait_for_kubelet
-short_description: Wait until a kubelet has started for good
+short_description: Wait until a kubelet has started and stays up
 version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - A kubelet that does not agree with its checkpoint answers at first, and dies some seconds later. So this module
-    waits until it has been well for O(seconds) on end, and fails, with what the kubelet logged last, when it ends or
-    does not become well.
-  - Well is a kubelet whose process stays the same, that answers at C(/healthz), whose checkpoint is of the configured
-    policy, and whose containers have the CPUs that the checkpoint gives them.
-  - It reads only. In check mode it waits for nothing, and returns at once what it would wait for.
+  - A kubelet that does not agree with its checkpoint answers at first, and exits some seconds later. So this module
+    waits until the kubelet has been healthy for O(seconds) without interruption. It fails, with the last messages of
+    the kubelet, if the kubelet exits or does not become healthy.
+  - A kubelet counts as healthy if its process stays the same, if it answers at C(/healthz), if its checkpoint has the
+    configured policy, and if its containers have the CPUs that the checkpoint gives them.
+  - It only reads. In check mode it does not wait, and returns at once what it would wait for.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -27,11 +27,11 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.attributes.info
 options:
   seconds:
-    description: For how many seconds on end everything has to be well.
+    description: For how many seconds without interruption the kubelet has to be healthy.
     type: float
     default: 20
   timeout:
-    description: After how many seconds to give up.
+    description: After how many seconds to stop waiting.
     type: float
     default: 180
   service:
@@ -39,7 +39,7 @@ options:
     type: str
     default: kubelet
   log_file:
-    description: The file with what the kubelet logs, where it does not log to the journal.
+    description: The file to which the kubelet logs, if it does not log to the journal.
     type: path
 seealso:
   - module: kubenode.cpu_manager.start_check
@@ -67,7 +67,7 @@ pid:
   type: int
   sample: 712
 seconds:
-  description: For how many seconds it was well; 0 in check mode.
+  description: For how many seconds it was healthy; 0 in check mode.
   returned: success
   type: float
   sample: 20.3
@@ -77,15 +77,15 @@ waits_for:
   type: dict
   contains:
     seconds:
-      description: For how many seconds on end everything has to be well.
+      description: For how many seconds without interruption the kubelet has to be healthy.
       type: float
       sample: 20
     timeout:
-      description: After how many seconds it gives up.
+      description: After how many seconds it stops waiting.
       type: float
       sample: 180
     healthz:
-      description: Where the kubelet has to answer, at one of them; empty where that is switched off.
+      description: The addresses, at one of which the kubelet has to answer; empty if that is switched off.
       type: list
       elements: str
       sample: ["http://127.0.0.1:10248/healthz", "http://[::1]:10248/healthz"]
@@ -94,21 +94,20 @@ waits_for:
       type: str
       sample: /var/lib/kubelet/cpu_manager_state
     cpu_manager_policy:
-      description: The policy that it has to be of.
+      description: The policy that it has to have.
       type: str
       sample: static
 """
 
-from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.errors import InputError, NodeError, option
 from ..module_utils.kubelet_module import KUBELET, node_of
 from ..module_utils.node.change.health import Answer, Watch, find_life, last_words
 from ..module_utils.tree import Tree
 
 
-def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     seconds, timeout = parameters["seconds"], parameters["timeout"]
     if not 0 <= seconds <= timeout:
         raise InputError("%g is not between 0 and the timeout, %g" % (seconds, timeout), where=option("seconds"))

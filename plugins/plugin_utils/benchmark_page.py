@@ -63,7 +63,7 @@ def page(report: Mapping[str, Any], parts: Mapping[str, str]) -> str:
     )
 
 
-def svg(host: str, result: Mapping[str, Any], parts: Mapping[str, str]) -> str:
+def svg(host: str, result: Mapping[str, object], parts: Mapping[str, str]) -> str:
     """All box plots of a node as one picture. parts: {picture: text of picture.svg.j2, chart}."""
     charts, at = [], 40
     for chart in all_charts(result):
@@ -137,7 +137,7 @@ def all_charts(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 yield {**chart, "title": "%s: %s" % (title, chart["title"])}
 
 
-def _charts(rows: Sequence[Mapping[str, Any]], metric: str) -> Iterator[dict[str, Any]]:
+def _charts(rows: Sequence[Mapping[str, object]], metric: str) -> Iterator[dict[str, object]]:
     """One chart of what was measured by this metric, with all places in pixels; none where nothing was."""
     groups = _groups(rows, metric)
     if not groups:
@@ -172,7 +172,7 @@ def _charts(rows: Sequence[Mapping[str, Any]], metric: str) -> Iterator[dict[str
 
 def _groups(rows: Sequence[Mapping[str, Any]], metric: str) -> dict[str, list[Mapping[str, Any]]]:
     """The rows that show this metric, by what they measured beside what."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+    groups: dict[str, list[Mapping[str, object]]] = {}
     for row in rows:
         if row[metric] is not None:
             beside = " beside " + ", ".join(row["beside"]) if row["beside"] else ""

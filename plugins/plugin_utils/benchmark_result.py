@@ -58,7 +58,7 @@ def checked_result(host: str, result: Any) -> dict[str, Any]:
         ) from error
 
 
-def _machine(given: Mapping[str, Any]) -> dict[str, Any]:
+def _machine(given: Mapping[str, Any]) -> dict[str, object]:
     return {
         **{name: int(given[name]) for name in _NUMBERS},
         **{name: line(given[name])[:100] for name in _WORDS},
@@ -66,7 +66,7 @@ def _machine(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _case(given: Mapping[str, Any]) -> dict[str, Any]:
+def _case(given: Mapping[str, object]) -> dict[str, Any]:
     return {
         "experiment": _choice(given["experiment"], EXPERIMENTS),
         "placement": _choice(given["placement"], PLACEMENTS),
@@ -82,7 +82,7 @@ def _case(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _row(given: Mapping[str, Any], cases: int) -> dict[str, Any]:
+def _row(given: Mapping[str, Any], cases: int) -> dict[str, object]:
     case = int(given["case"])
     if not 0 <= case < cases:
         raise ValueError("there is no case %d" % case)
@@ -95,7 +95,7 @@ def _row(given: Mapping[str, Any], cases: int) -> dict[str, Any]:
     }
 
 
-def _choice(value: Any, choices: tuple[str, ...]) -> str:
+def _choice(value: object, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise ValueError("%s is none of %s" % (line(value)[:40], ", ".join(choices)))
     return str(value)

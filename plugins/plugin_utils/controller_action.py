@@ -13,17 +13,20 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.errors import CPUManagerError
 
+# What a task is given: Ansible has checked each value against the arguments.
+Given = Mapping[str, Any]
+
 
 class ControllerAction(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     """An action plugin that needs no connection. A plugin has its arguments and made()."""
 
-    ARGUMENTS: Mapping[str, Mapping[str, Any]] = {}
+    ARGUMENTS: Mapping[str, Mapping[str, object]] = {}
 
     _supports_check_mode = True
     _supports_async = False
     _requires_connection = False
 
-    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
+    def run(self, tmp: object = None, task_vars: object = None) -> dict[str, Any]:
         """The result of the task."""
         super().run(tmp, task_vars)
         _checked, given = self.validate_argument_spec(self.ARGUMENTS)
@@ -32,6 +35,6 @@ class ControllerAction(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         except CPUManagerError as error:
             raise AnsibleActionFail(str(error)) from error
 
-    def made(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def made(self, given: Given) -> dict[str, Any]:
         """Do what the task says, and return its result. Raises CPUManagerError."""
         raise NotImplementedError

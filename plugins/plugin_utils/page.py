@@ -20,6 +20,8 @@ from urllib.parse import quote
 
 from jinja2 import Environment, StrictUndefined
 
+from ..module_utils.fleet.report.shapes import Finding, Group, MeasuredNode, Report
+
 # {state: how it is shown}; a state that is not here is shown as one of a node that was not read.
 KINDS = {
     "clean": "good",
@@ -45,7 +47,7 @@ CALM = ("clean", "nothing wanted", "no kubelet")
 
 _WORST_FIRST = ("danger", "drift", "unread", "good", "quiet")
 _FACTS = ("machine", "kernel", "kubelet", "runtime")
-_NO_GROUP: dict[str, Any] = {
+_NO_GROUP: Group = {
     "id": None,
     "machine": "",
     "kernel": "",
@@ -53,6 +55,8 @@ _NO_GROUP: dict[str, Any] = {
     "runtime": "",
     "settings": {},
     "map": None,
+    "nodes": 0,
+    "states": {},
 }
 _NO_SHAPE = "Nodes whose machine was not read"
 # A list of names that is as short as this is open.
@@ -67,7 +71,7 @@ _BAR, _LEAST = 1000.0, 5.0
 _SHARED = ("pools", "owners", "containers", "elsewhere", "refusals", "looks")
 
 
-def page(report: Mapping[str, Any], parts: Mapping[str, str]) -> str:
+def page(report: Report, parts: Mapping[str, str]) -> str:
     """The HTML of a report.
 
     report: the report as data (schema 1.0). Its texts may hold markup, but no control characters.
@@ -114,7 +118,7 @@ def _link(**filters: str) -> str:
 # --- the summary --------------------------------------------------------------------------------------
 
 
-def _tiles(states: Mapping[str, int]) -> list[dict[str, Any]]:
+def _tiles(states: Mapping[str, int]) -> list[dict[str, object]]:
     """One tile for each kind of states, with its states where it has several."""
     tiles = []
     for kind, name, always in TILES:
@@ -150,12 +154,13 @@ def _bar(states: Mapping[str, int]) -> list[dict[str, Any]]:
     return parts
 
 
-def _checks(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _checks(report: Report) -> list[dict[str, object]]:
     """The rows of the table of checks."""
     rows = []
+    texts: Mapping[str, Mapping[str, object]] = report["checks"]
     for counted in report["summary"]["checks"]:
         name = counted["check"]
-        about = report["checks"].get(name, {})
+        about = texts.get(name, {})
         links = {"link": _link(check=name), "link_new": _link(check=name, findings="new")}
         rows.append(
             {
@@ -176,12 +181,12 @@ def _severity(severity: str) -> str:
 # --- the rows -----------------------------------------------------------------------------------------
 
 
-def _sections(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _sections(report: Report) -> list[dict[str, object]]:
     """The groups with their rows: first those in which a node is not as wanted, otherwise in the report's order.
 
     Nodes of no group come before all groups, as something is wrong with most of them.
     """
-    members: dict[Any, list[Mapping[str, Any]]] = {}
+    members: dict[int | None, list[MeasuredNode]] = {}
     for node in report["nodes"]:
         members.setdefault(node["group"], []).append(node)
     usual = _usual(report["groups"])
@@ -193,7 +198,7 @@ def _sections(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     return sorted(sections, key=lambda section: not section["rows"])
 
 
-def _section(group: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]], usual: Mapping[str, str]) -> dict[str, Any]:
+def _section(group: Group, nodes: Sequence[MeasuredNode], usual: Mapping[str, str]) -> dict[str, object]:
     states = Counter(node["state"] for node in nodes)
     name = "none" if group["id"] is None else str(group["id"])
     calm: list[dict[str, Any]] = []
@@ -219,8 +224,9 @@ def _section(group: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]], usual
     }
 
 
-def _facts(group: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [*((key, group[key]) for key in _FACTS), *group["settings"].items()]
+def _facts(group: Group) -> list[tuple[str, str]]:
+    values = (group["machine"], group["kernel"], group["kubelet"], group["runtime"])
+    return [*zip(_FACTS, values), *group["settings"].items()]
 
 
 def _is_shown(key: str, value: str, usual: Mapping[str, str]) -> bool:
@@ -228,7 +234,7 @@ def _is_shown(key: str, value: str, usual: Mapping[str, str]) -> bool:
     return bool(value) and key != "machine" and (key in _FACTS or usual.get(key) != value)
 
 
-def _fact(key: str, value: str, usual: Mapping[str, str]) -> dict[str, Any]:
+def _fact(key: str, value: str, usual: Mapping[str, str]) -> dict[str, object]:
     common = usual.get(key, "")
     return {
         "name": "" if key in _FACTS else key,
@@ -238,7 +244,7 @@ def _fact(key: str, value: str, usual: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _usual(groups: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+def _usual(groups: Iterable[Group]) -> dict[str, str]:
     """What more than half of the nodes have, of each fact: another value is worth a look."""
     counts: dict[str, Counter[str]] = {}
     total = 0
@@ -250,7 +256,7 @@ def _usual(groups: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {key: value for key, (value, number) in most.items() if 2 * number > total}
 
 
-def _row(node: Mapping[str, Any]) -> dict[str, Any]:
+def _row(node: MeasuredNode) -> dict[str, object]:
     """What the row of a node shows without a script: its name, its state, and in short what is wrong."""
     counting = [finding for finding in node["findings"] if not finding["waived"]]
     checks = dict.fromkeys(finding["check"] for finding in counting)
@@ -273,7 +279,7 @@ def _row(node: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _short(finding: Mapping[str, Any]) -> str:
+def _short(finding: Finding) -> str:
     if finding["text"]:
         return _cut(finding["text"])
     if not finding["wanted"] and not finding["found"]:
@@ -299,7 +305,7 @@ class _Values:
         return self.texts.setdefault(_json(value), len(self.texts))
 
 
-def _data(report: Mapping[str, Any], sections: Sequence[Mapping[str, Any]]) -> str:
+def _data(report: Report, sections: Sequence[Mapping[str, Any]]) -> str:
     """All nodes in the order of their rows, as JSON that cannot end the script element that it is in.
 
     {"groups": [{"id", "text", "map"}], "checks": {id: {"title"}}, "values": [any value], "nodes": [node]};
@@ -325,15 +331,16 @@ def _data(report: Mapping[str, Any], sections: Sequence[Mapping[str, Any]]) -> s
     return text
 
 
-def _shared(node: Mapping[str, Any], position: int, values: _Values) -> dict[str, Any]:
-    shown: dict[str, Any] = {"host": node["host"], "state": node["state"], "group": position}
+def _shared(node: MeasuredNode, position: int, values: _Values) -> dict[str, object]:
+    shown: dict[str, object] = {"host": node["host"], "state": node["state"], "group": position}
     shown.update((key, node[key]) for key in ("looked_at", "message", "actions") if node[key])
     for key in ("findings", "ways"):
         if node[key]:
             shown[key] = [values.number(value) for value in node[key]]
-    shown.update((key, values.number(node[key])) for key in _SHARED if node.get(key))
+    parts: Mapping[str, object] = node
+    shown.update((key, values.number(parts[key])) for key in _SHARED if parts.get(key))
     return shown
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

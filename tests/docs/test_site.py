@@ -124,9 +124,9 @@ def test_every_link_leads_somewhere(site: Site) -> None:
                 continue
             count += 1
             path, anchor = site.target(name, address)
-            known = site.pages.get(path)
-            is_there = known is not None or (site.root / path).is_file()
-            if not is_there or (anchor and (known is None or anchor not in known.anchors)):
+            leads_to = site.pages.get(path)
+            is_there = leads_to is not None or (site.root / path).is_file()
+            if not is_there or (anchor and (leads_to is None or anchor not in leads_to.anchors)):
                 broken.append("%s: %s" % (name, address))
     print("%d pages, %d links within the site" % (len(site.pages), count))
     assert broken == []

@@ -102,11 +102,11 @@ def specification(options: Mapping[str, Any], values: Any) -> dict[str, Any]:
     found = {}
     for name, option in options.items():
         value = next((values[key] for key in (name, *option.get("aliases", ())) if key in values), None)
-        known = {key: option[key] for key in ("required", "aliases") if key in option}
+        kept = {key: option[key] for key in ("required", "aliases") if key in option}
         if not is_template(value):
-            known.update((key, option[key]) for key in ("type", "elements") if key in option)
+            kept.update((key, option[key]) for key in ("type", "elements") if key in option)
             if "choices" in option:
-                known["choices"] = list(option["choices"])
+                kept["choices"] = list(option["choices"])
             inner = option.get("suboptions") or option.get("options")
             if inner:
                 members = value if isinstance(value, list) else [value]
@@ -114,8 +114,8 @@ def specification(options: Mapping[str, Any], values: Any) -> dict[str, Any]:
                 merged: dict[str, Any] = {}
                 for member in members:
                     merged.update(member if isinstance(member, dict) else {})
-                known["options"] = specification(inner, merged)
-        found[name] = {"type": "raw", **known} if "type" not in known else known
+                kept["options"] = specification(inner, merged)
+        found[name] = {"type": "raw", **kept} if "type" not in kept else kept
     return found
 
 
@@ -182,8 +182,8 @@ def check_defaults(defaults: Mapping[str, Any]) -> list[str]:
     problems = []
     for name, arguments in defaults.items():
         options = modules()["drift_info"] if name == ACTION_GROUP else modules().get(name)
-        known = {key: {**option, "required": False} for key, option in (options or {}).items()}
-        problems += ["there is no %s" % name] if options is None else check_values(known, dict(arguments))
+        all_optional = {key: {**option, "required": False} for key, option in (options or {}).items()}
+        problems += ["there is no %s" % name] if options is None else check_values(all_optional, dict(arguments))
     return problems
 
 

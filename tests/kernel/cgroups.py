@@ -139,12 +139,12 @@ class Cgroups:
 
     def remove(self, path: str) -> None:
         """Remove a cgroup and all below it, if it is there."""
-        for one in [*reversed(list(self.hierarchy.cgroups(self.path(path)))), self.path(path)]:
+        for cgroup in [*reversed(list(self.hierarchy.cgroups(self.path(path)))), self.path(path)]:
             # A process that was killed leaves its cgroup a little later.
             for _attempt in range(200):
                 try:
                     with suppress(FileNotFoundError):
-                        os.rmdir(self.hierarchy.place(one))
+                        os.rmdir(self.hierarchy.place(cgroup))
                     break
                 except OSError as error:
                     if error.errno != errno.EBUSY:

@@ -107,7 +107,7 @@ class Seen(NamedTuple):
 
     def accused(self) -> list[tuple[str, str]]:
         """Who makes the verdict, by kind and name; the hypervisor is nobody that a scene could keep off."""
-        return [(one["kind"], one["name"]) for one in self.row["by"] if one["disturbs"] and one["kind"] != "steal"]
+        return [(part["kind"], part["name"]) for part in self.row["by"] if part["disturbs"] and part["kind"] != "steal"]
 
 
 class Scene:
@@ -115,7 +115,7 @@ class Scene:
 
     def __init__(self, directory: Path, cgroups: Cgroups) -> None:
         self.cgroups, self.directory = cgroups, directory
-        self.other, self.cpu = cgroups.cpus
+        self.neighbour, self.cpu = cgroups.cpus
         self.guard: subprocess.Popen[str] | None = None
         self.allowed = os.sched_getaffinity(0)
 
@@ -288,7 +288,7 @@ def moved(scene: Scene) -> None:
 
 
 def worker(scene: Scene) -> None:
-    scene.start(None, sys.executable, "-S", "-c", STAT_REFRESH, random.choice(("0", "0.0002")), cpus={scene.other})
+    scene.start(None, sys.executable, "-S", "-c", STAT_REFRESH, random.choice(("0", "0.0002")), cpus={scene.neighbour})
 
 
 def scanner(scene: Scene) -> None:
@@ -297,14 +297,14 @@ def scanner(scene: Scene) -> None:
     (quiet.KSM / "pages_to_scan").write_text(random.choice(("2000", "20000")))
     (quiet.KSM / "sleep_millisecs").write_text("2")
     (quiet.KSM / "run").write_text("1")
-    scene.start(None, sys.executable, "-S", "-c", MERGEABLE, cpus={scene.other})
+    scene.start(None, sys.executable, "-S", "-c", MERGEABLE, cpus={scene.neighbour})
 
 
 def storm(scene: Scene) -> None:
     mask = "%x" % (1 << scene.cpu)
     burst = random.choice(("60", "200"))
     command = ("unshare", "--net", "--mount", sys.executable, "-S", "-c", FLOOD, mask, burst)
-    scene.start(None, *command, cpus={scene.other})
+    scene.start(None, *command, cpus={scene.neighbour})
 
 
 INTRUDERS = {

@@ -39,8 +39,8 @@ SETS = {
 @pytest.fixture(autouse=True)
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
     """The logs of containers, which this machine has none of, tell the names."""
-    known = {OWN: LoggedContainer("shop/db-0", "server"), SHARED: LoggedContainer("shop/web-1", "app")}
-    monkeypatch.setattr(observation, "logged_containers", lambda _tree: known)
+    containers = {OWN: LoggedContainer("shop/db-0", "server"), SHARED: LoggedContainer("shop/web-1", "app")}
+    monkeypatch.setattr(observation, "logged_containers", lambda _tree: containers)
 
 
 def state(cgroups: Cgroups) -> State:
@@ -56,11 +56,11 @@ def enforced(cgroups: Cgroups) -> Enforcement:
 def told(cgroups: Cgroups) -> dict[str, tuple[str, str]]:
     """{what differs: (wanted, found)}, in the tests' numbers of CPUs."""
     return {
-        one["subject"].replace(cgroups.top + "/", ""): (
-            cgroups.told(CPUSet.parse(one["wanted"])),
-            cgroups.told(CPUSet.parse(one["found"])),
+        row["subject"].replace(cgroups.top + "/", ""): (
+            cgroups.told(CPUSet.parse(row["wanted"])),
+            cgroups.told(CPUSet.parse(row["found"])),
         )
-        for one in enforced(cgroups).drift
+        for row in enforced(cgroups).drift
     }
 
 

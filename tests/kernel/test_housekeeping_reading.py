@@ -67,19 +67,19 @@ def written(setting: Setting, text: str) -> Iterator[None]:
 
 def test_every_setting_is_what_its_file_says() -> None:
     found = settings()
-    assert len({one.path for one in found}) == len(found)
-    for one in found:
-        assert one.layer in LIVE_LAYERS
-        assert one.problem in ("", FIXED), one
-        assert one.cpus is not None
-        if not one.path.endswith("/workqueue/cpumask"):
-            assert Path(one.path).read_text("ascii").rstrip("\n") == one.text
+    assert len({setting.path for setting in found}) == len(found)
+    for setting in found:
+        assert setting.layer in LIVE_LAYERS
+        assert setting.problem in ("", FIXED), setting
+        assert setting.cpus is not None
+        if not setting.path.endswith("/workqueue/cpumask"):
+            assert Path(setting.path).read_text("ascii").rstrip("\n") == setting.text
 
 
 def test_every_interrupt_of_the_kernels_list_is_read() -> None:
     lines = Path("/proc/interrupts").read_text("utf-8").splitlines()
     numbers = [line.split(":")[0].strip() for line in lines if line.split(":")[0].strip().isdigit()]
-    found = [one.name for one in read_interrupts(TREE) if one.path != DEFAULT]
+    found = [setting.name for setting in read_interrupts(TREE) if setting.path != DEFAULT]
     assert [name.split(" ")[0] for name in found] == numbers
     for name, line in zip(found, (line for line in lines if line.split(":")[0].strip().isdigit())):
         assert line.endswith(name.partition(" ")[2])
@@ -88,33 +88,33 @@ def test_every_interrupt_of_the_kernels_list_is_read() -> None:
 def test_what_is_written_is_read_again(changeable: None) -> None:
     before = settings()
     tried = 0
-    for one in before:
-        wanted = wanted_cpus(one, FIRST, ONLINE)
-        if wanted is None or one.problem:
+    for setting in before:
+        wanted = wanted_cpus(setting, FIRST, ONLINE)
+        if wanted is None or setting.problem:
             continue
-        with written(one, text_of(one, wanted)):
-            (after,) = (found for found in settings() if found.path == one.path)
-            assert after.cpus == wanted, one
+        with written(setting, text_of(setting, wanted)):
+            (after,) = (found for found in settings() if found.path == setting.path)
+            assert after.cpus == wanted, setting
             # An interrupt moves when it comes the next time.
             assert after.layer == INTERRUPTS or after.effective in (None, wanted)
             assert wanted_cpus(after, FIRST, ONLINE) is None
             tried += 1
     assert tried > 0
-    assert [one.text for one in settings()] == [one.text for one in before]
+    assert [setting.text for setting in settings()] == [setting.text for setting in before]
 
 
 def test_packets_are_worked_on_elsewhere(changeable: None) -> None:
-    queue = next((one for one in read_rps(TREE) if one.name.startswith("lo ") and not one.problem), None)
+    queue = next((mask for mask in read_rps(TREE) if mask.name.startswith("lo ") and not mask.problem), None)
     if queue is None:
         pytest.skip("lo has no receive queue")
     with written(queue, ONLINE.to_mask()):
-        (found,) = (one for one in read_rps(TREE) if one.path == queue.path)
+        (found,) = (mask for mask in read_rps(TREE) if mask.path == queue.path)
         assert (found.cpus, wanted_cpus(found, FIRST, ONLINE)) == (ONLINE, FIRST)
-    assert [one.text for one in read_rps(TREE) if one.path == queue.path] == [queue.text]
+    assert [mask.text for mask in read_rps(TREE) if mask.path == queue.path] == [queue.text]
 
 
 def test_an_interrupt_without_a_write_bit_refuses(changeable: None) -> None:
-    fixed = [one for one in read_interrupts(TREE) if one.problem == FIXED]
+    fixed = [mask for mask in read_interrupts(TREE) if mask.problem == FIXED]
     if not fixed:
         pytest.skip("the kernel manages no interrupt itself, or shows none")
     with pytest.raises(OSError, match=r"Operation not permitted|Input/output error"):
@@ -135,7 +135,7 @@ def test_the_report_of_this_machine(changeable: None) -> None:
     subjects = {finding["subject"] for finding in before["findings"]}
     assert ("workqueues" in subjects) is bool(to_do)
     # All unbound workqueues together are enough.
-    every = next((one for one in read_workqueues(TREE) if one.path.endswith("workqueue/cpumask")), None)
+    every = next((mask for mask in read_workqueues(TREE) if mask.path.endswith("workqueue/cpumask")), None)
     if every is not None:
         with written(every, FIRST.to_mask()):
             assert "workqueues" not in {finding["subject"] for finding in answer()["findings"]}

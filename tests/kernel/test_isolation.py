@@ -76,9 +76,9 @@ def test_what_the_verdicts_and_the_accounts_say(scene: Scene) -> None:
         OWN_PATH.rpartition("/")[2],
     )
     observer = seen.report["observer"]
-    assert (observer["pid"], observer["cpus"]) == (os.getpid(), str(scene.other))
-    assert [one["cpu"] for one in seen.report["cpus"]][:2] == sorted((scene.other, scene.cpu))
-    own = next(one for one in seen.report["cpus"] if one["cpu"] == scene.cpu)
+    assert (observer["pid"], observer["cpus"]) == (os.getpid(), str(scene.neighbour))
+    assert [row["cpu"] for row in seen.report["cpus"]][:2] == sorted((scene.neighbour, scene.cpu))
+    own = next(row for row in seen.report["cpus"] if row["cpu"] == scene.cpu)
     assert own["exclusive_to"] == "uid-db/server"
     assert any(name.startswith("LOC ") for name in own["interrupts"])
     assert SHARED_PATH not in str(own["by"])
@@ -93,5 +93,5 @@ def test_processes_that_end_soon_are_nobodys(scene: Scene) -> None:
     finally:
         scene.clear()
     assert seen.row["verdict"] == "disturbed"
-    assert {one["kind"] for one in seen.row["by"] if one["percent"] > 5} <= {"process", "unattributed"}
+    assert {part["kind"] for part in seen.row["by"] if part["percent"] > 5} <= {"process", "unattributed"}
     assert abs(seen.row["foreign_percent"] - seen.foreign) < 15

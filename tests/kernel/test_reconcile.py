@@ -129,8 +129,8 @@ def kubelet_files(directory: Path, place: Place) -> Node:
 @pytest.fixture(autouse=True)
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
     """The logs of containers, which this machine has none of, tell the names."""
-    known = {OWN: LoggedContainer("shop/db-0", "server"), SHARED: LoggedContainer("shop/web-1", "app")}
-    monkeypatch.setattr(observation, "logged_containers", lambda _tree: known)
+    containers = {OWN: LoggedContainer("shop/db-0", "server"), SHARED: LoggedContainer("shop/web-1", "app")}
+    monkeypatch.setattr(observation, "logged_containers", lambda _tree: containers)
 
 
 OWN_PATH, SHARED_PATH = "kubepods/poduid-db/" + OWN, "kubepods/burstable/poduid-web/" + SHARED

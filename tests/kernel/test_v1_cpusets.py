@@ -42,7 +42,7 @@ OCCUPIED = [path for path in KUBEPODS if len(path) > 64]
 def plan(cgroups: Cgroups, wanted: Mapping[str, CPUSet]) -> Plan:
     asked = [Wanted(cgroups.path(path), value) for path, value in wanted.items()]
     hierarchy = cgroups.hierarchy
-    around = hierarchy.around(one.path for one in asked)
+    around = hierarchy.around(cgroup.path for cgroup in asked)
     return plan_writes(1, around, asked, hierarchy.online_cpus(), hierarchy.memory_nodes())
 
 
@@ -108,7 +108,7 @@ def test_cgroups_without_cpus_get_some(cgroups: Cgroups) -> None:
     assert cgroups.sets() == {"a": "0-1", "a/b": "1"}
     nodes = cgroups.hierarchy.memory_nodes().take(1)
     mems = [Wanted(cgroups.path(path), None, nodes) for path in ("a", "a/b")]
-    around = cgroups.hierarchy.around(one.path for one in mems)
+    around = cgroups.hierarchy.around(cgroup.path for cgroup in mems)
     carry_out(cgroups.hierarchy, plan_writes(1, around, mems, CPUSet(), nodes).writes)
     process = cgroups.start("a/b")
     assert cgroups.allowed(process) == "1"

@@ -72,15 +72,15 @@ def write_cgroups(
     if style is HYBRID:
         _write(root / USUAL[1:] / "unified" / "cgroup.controllers", "hugetlb\n")
     whole = Files(online, nodes) if style.version == 1 else Files(None, None)
-    known = {path: Files() for one in cgroups for path in _above(one)}
-    everything = {"": whole, **known, **cgroups}
+    parents = {parent: Files() for path in cgroups for parent in _above(path)}
+    everything = {"": whole, **parents, **cgroups}
     effective = {"": (CPUSet.parse(online), CPUSet.parse(nodes))}
     for path in sorted(everything):
         files = everything[path]
         if path:
             above = effective[os.path.dirname(path)]
             effective[path] = (_effective(style, files.cpus, above[0]), _effective(style, files.mems, above[1]))
-        below = any(other.startswith(path + "/") and everything[other].processes for other in everything)
+        below = any(candidate.startswith(path + "/") and everything[candidate].processes for candidate in everything)
         for name, text in _contents(style, path, files, effective[path], below).items():
             _write(top / path / name, text)
     return top
@@ -269,13 +269,13 @@ def write_containers(root: Path, listed: Sequence[Listed], online: str, nodes: s
     cgroups = dict.fromkeys(HOST, Files())
     logs = root / "var/log/containers"
     logs.mkdir(parents=True, exist_ok=True)
-    for one in listed:
-        pod = pod_path(SYSTEMD, one.pod_uid, one.qos_class)
+    for container in listed:
+        pod = pod_path(SYSTEMD, container.pod_uid, container.qos_class)
         # The sandbox holds nothing, and so has all CPUs.
-        cgroups.update(container_files(SYSTEMD, "containerd", pod, _id(one.pod_uid, ""), ""))
-        cgroups.update(container_files(SYSTEMD, "containerd", pod, one.id, one.cpus))
-        namespace, name = one.pod.split("/")
-        (logs / ("%s_%s_%s-%s.log" % (name, namespace, one.container, one.id))).touch()
+        cgroups.update(container_files(SYSTEMD, "containerd", pod, _id(container.pod_uid, ""), ""))
+        cgroups.update(container_files(SYSTEMD, "containerd", pod, container.id, container.cpus))
+        namespace, name = container.pod.split("/")
+        (logs / ("%s_%s_%s-%s.log" % (name, namespace, container.container, container.id))).touch()
     write_cgroups(root, V2, cgroups, online, nodes)
 
 

@@ -131,7 +131,7 @@ LOOKS: dict[str, Any] = {
 }
 
 
-def finding(check: str = "policy-differs", **parts: Any) -> dict[str, Any]:
+def finding(check: str = "policy-differs", **parts: Any) -> Any:
     """A finding; for a check that is not in CHECKS its severity is to be given."""
     return {
         "check": check,
@@ -148,7 +148,7 @@ def finding(check: str = "policy-differs", **parts: Any) -> dict[str, Any]:
     }
 
 
-def node(host: str = "worker-1", state: str = "clean", **parts: Any) -> dict[str, Any]:
+def node(host: str = "worker-1", state: str = "clean", **parts: Any) -> Any:
     """A node without findings."""
     return {
         "host": host,
@@ -168,7 +168,7 @@ def node(host: str = "worker-1", state: str = "clean", **parts: Any) -> dict[str
     }
 
 
-def group(**parts: Any) -> dict[str, Any]:
+def group(**parts: Any) -> Any:
     """A group of nodes of one shape, of four CPUs."""
     cores = [{"core": [0, 2]}, {"core": [1, 3]}]
     return {
@@ -185,7 +185,7 @@ def group(**parts: Any) -> dict[str, Any]:
     }
 
 
-def nodes_of_every_state() -> list[dict[str, Any]]:
+def nodes_of_every_state() -> list[Any]:
     """The worst first; with findings that are waived, new, in words, notes, and of a check that is not described."""
     in_words = {"subject": "checkpoint", "wanted": "", "found": "", "text": "the checksum is wrong"}
     refusal = {**in_words, "subject": "", "text": "running containers would lose CPUs", "remedy": ""}
@@ -246,7 +246,7 @@ def nodes_of_every_state() -> list[dict[str, Any]]:
     ]
 
 
-def report(nodes: Sequence[Mapping[str, Any]] | None = None, **parts: Any) -> dict[str, Any]:
+def report(nodes: Sequence[Mapping[str, Any]] | None = None, **parts: Any) -> Any:
     """A whole report, its summary counted from the nodes."""
     chosen = nodes_of_every_state() if nodes is None else list(nodes)
     return {
@@ -266,7 +266,7 @@ def report(nodes: Sequence[Mapping[str, Any]] | None = None, **parts: Any) -> di
     }
 
 
-def summary(nodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def summary(nodes: Sequence[Mapping[str, Any]]) -> Any:
     """The part `summary` of a report, as the contract of the report has it."""
     rows: dict[str, dict[str, Any]] = {}
     for item in nodes:
@@ -305,7 +305,7 @@ OF_THE_REPORT = frozenset(
 )
 
 
-def hostile(texts: Iterable[str] = HOSTILE, keep: Iterable[str] = OF_THE_REPORT) -> dict[str, Any]:
+def hostile(texts: Iterable[str] = HOSTILE, keep: Iterable[str] = OF_THE_REPORT) -> Any:
     """The report of every state with these texts, in turn, in place of all texts but those of the keys in `keep`."""
     endless, kept = cycle(texts), frozenset(keep)
 
@@ -328,7 +328,7 @@ hostile_texts = st.lists(st.one_of(st.text(max_size=20), st.sampled_from(HOSTILE
 # --- big ----------------------------------------------------------------------------------------------
 
 
-def big(count: int, alike: bool = True) -> dict[str, Any]:
+def big(count: int, alike: bool = True) -> Any:
     """A report of `count` nodes: 3 % have drift, 1 % cannot be read, and half have a note; alike: with equal values."""
     nodes = []
     note = finding(

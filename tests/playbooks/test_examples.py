@@ -96,7 +96,7 @@ def examples(module: Path) -> list[dict[str, Any]]:
 def leaves(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The tasks, and those of blocks."""
     for entry in tasks:
-        inner = [one for part in BLOCKS for one in entry.get(part, ())]
+        inner = [task for part in BLOCKS for task in entry.get(part, ())]
         yield from leaves(inner) if inner else (entry,)
 
 
@@ -263,7 +263,7 @@ def test_the_examples_of_roles_set_variables_that_are_known(readme: Path) -> Non
     assert blocks
     specifications = CHECKOUT.glob("roles/*/meta/argument_specs.yml")
     mains = [yaml.safe_load(path.read_text("utf-8"))["argument_specs"]["main"] for path in specifications]
-    known = {name for main in mains for name in main["options"]}
+    options = {name for main in mains for name in main["options"]}
     for block in blocks:
         document = yaml.safe_load(block)
         variables = document if isinstance(document, dict) else {}
@@ -273,4 +273,4 @@ def test_the_examples_of_roles_set_variables_that_are_known(readme: Path) -> Non
                 variables = {**variables, **role.get("vars", {})}
         assert variables
         assert misspelled(variables) == []
-        assert set(variables) <= known
+        assert set(variables) <= options

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from ..node.node import Node
 from ..tree import Tree
@@ -17,7 +16,7 @@ _SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "": 1}
 _LEAST, _MOST = 32 << 20, 256 << 20
 
 
-def machine_of(node: Node) -> dict[str, Any]:
+def machine_of(node: Node) -> dict[str, object]:
     """Plain data: CPUs, their model, the kernel, and how busy the machine was before."""
     tree, topology = node.tree, node.topology
     cpuinfo = tree.read_bytes("/proc/cpuinfo").decode("utf-8", "replace") if tree.exists("/proc/cpuinfo") else ""

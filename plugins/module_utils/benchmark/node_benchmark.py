@@ -42,7 +42,7 @@ _RANGES = {
 }
 
 
-def node_benchmark(node: Node, given: Mapping[str, Any], plan_only: bool) -> dict[str, Any]:
+def node_benchmark(node: Node, given: Mapping[str, Any], plan_only: bool) -> dict[str, object]:
     """The result of the module isolation_benchmark, which documents it. given: its arguments.
 
     Raises InputError, NodeError and RefusedError; before anything is started for all that can be known before.
@@ -95,7 +95,9 @@ def _check_ranges(given: Mapping[str, Any]) -> None:
             raise InputError("%s is not from %s to %s" % (given[name], least, most), where=option(name))
 
 
-def _settings(room: Room, terms: Terms, given: Mapping[str, Any], workloads: Mapping[str, Workload]) -> dict[str, Any]:
+def _settings(
+    room: Room, terms: Terms, given: Mapping[str, object], workloads: Mapping[str, Workload]
+) -> dict[str, object]:
     return {
         "runs": terms.runs,
         "units": terms.units,

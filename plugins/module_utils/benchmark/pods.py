@@ -80,7 +80,7 @@ def pod_runs(wanted: Wanted, sizes: Mapping[str, int]) -> dict[str, Any]:
     return {"cases": cases, "runs": runs}
 
 
-def rows_of(runs: Sequence[Mapping[str, Any]], logs: Sequence[str]) -> list[dict[str, Any]]:
+def rows_of(runs: Sequence[Mapping[str, object]], logs: Sequence[str]) -> list[dict[str, Any]]:
     """The rows of a result. logs: of the pod of each run, in the same order. Raises InputError for another log."""
     rows = []
     for run, log in zip(runs, logs):
@@ -145,7 +145,7 @@ def _case(wanted: Wanted, experiment: str, own: tuple[str, str], beside: tuple[s
     return {"experiment": experiment, "placement": placement, "containers": containers}
 
 
-def _pod(wanted: Wanted, role: str, qos: str, work: Mapping[str, Any]) -> dict[str, Any]:
+def _pod(wanted: Wanted, role: str, qos: str, work: Mapping[str, object]) -> dict[str, object]:
     processes = wanted.cpu_count if role == AGGRESSOR else wanted.cpus
     memory = "%dMi" % ((wanted.memory // _MEBIBYTE if role == MEMORY else 0) * processes + _SPARE)
     argument = json.dumps({"kind": ROLES[role], "memory": wanted.memory, "processes": processes, **work})

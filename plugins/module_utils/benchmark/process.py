@@ -69,7 +69,7 @@ class Process:
                 raise NodeError("the process of %s was ended from outside" % self.role, kind="ended")
             return None
         self._received = rest
-        answer: dict[str, Any] = json.loads(text)
+        answer: dict[str, object] = json.loads(text)
         return answer
 
     def reap(self) -> None:
@@ -110,7 +110,7 @@ def _run(become: Callable[[], None], work: Work, wait: int, report: int) -> NoRe
         os._exit(1)
 
 
-def _measured(work: Work, unit: Unit | None) -> dict[str, Any]:
+def _measured(work: Work, unit: Unit | None) -> dict[str, object]:
     return executed(work.workload) if unit is None else measured(unit, work.size, work.units)
 
 
@@ -120,7 +120,7 @@ def _say(report: int, answer: dict[str, Any]) -> None:
         text = text[os.write(report, text) :]
 
 
-def executed(workload: Workload) -> dict[str, Any]:
+def executed(workload: Workload) -> dict[str, object]:
     """Run a user's command to its end: {seconds, latencies}. Raises InputError where it fails."""
     begun = time.perf_counter()
     try:

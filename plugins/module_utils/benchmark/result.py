@@ -27,7 +27,7 @@ class _Kept(NamedTuple):
     values: Mapping[str, Sequence[float]]
 
 
-def summarized(cases: Sequence[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def summarized(cases: Sequence[Mapping[str, object]], rows: Iterable[Mapping[str, object]]) -> dict[str, Any]:
     """{summary, verdict}.
 
     cases: as Case.to_dict() gives them. rows: {case, run, workload, qos_class, seconds, p50, p99}; seconds, and None
@@ -60,7 +60,7 @@ def _best(kept: Iterable[_Kept]) -> dict[tuple[str, str, str], float]:
     return best
 
 
-def _summary_of(group: _Kept, best: Mapping[tuple[str, str, str], float]) -> dict[str, Any]:
+def _summary_of(group: _Kept, best: Mapping[tuple[str, str, str], float]) -> dict[str, object]:
     others = [container for container in group.case["containers"] if container["workload"] != group.role]
     own = {container["workload"]: container for container in group.case["containers"]}[group.role]
     row: dict[str, Any] = {
@@ -82,7 +82,7 @@ def _summary_of(group: _Kept, best: Mapping[tuple[str, str, str], float]) -> dic
 # --- the verdict --------------------------------------------------------------------------------------
 
 
-def verdict(summary: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def verdict(summary: Iterable[Mapping[str, object]]) -> list[dict[str, Any]]:
     """What the intervals show of the victim, and what they do not.
 
     [{question, metric, placement, answer, text, ...}]; answer: yes, no or not shown. "not worse than alone" is yes
@@ -117,7 +117,7 @@ def _with(placement: str) -> str:
     return "exclusive whole cores" if placement == EXCLUSIVE_CORES else "exclusive CPUs"
 
 
-def _against_alone(own: Interval, alone: Interval, metric: str, placement: str) -> dict[str, Any]:
+def _against_alone(own: Interval, alone: Interval, metric: str, placement: str) -> dict[str, object]:
     answer = YES if own.median <= alone.high else NO if own.low > alone.high else NOT_SHOWN
     ratio = own.median / alone.median
     said = {
@@ -135,7 +135,7 @@ def _against_alone(own: Interval, alone: Interval, metric: str, placement: str) 
     }
 
 
-def _against_shared(own: Interval, shared: Interval, metric: str, placement: str) -> dict[str, Any]:
+def _against_shared(own: Interval, shared: Interval, metric: str, placement: str) -> dict[str, object]:
     answer = YES if own.high < shared.low else NO if own.low > shared.high else NOT_SHOWN
     ratio = shared.median / own.median
     said = {

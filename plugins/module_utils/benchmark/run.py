@@ -60,7 +60,7 @@ class Bench:
             expected = expected_seconds(cases, self.terms.runs, alone)
             if expected > self.terms.seconds:
                 raise too_long(expected, self.terms.seconds)
-            rows: list[dict[str, Any]] = []
+            rows: list[dict[str, object]] = []
             for place, (number, run) in enumerate(order_of(len(cases), self.terms.runs, self.terms.seed)):
                 case = cases[number]
                 rows += [{"case": number, "run": run, "place": place, **row} for row in self._run_once(case)]
@@ -157,9 +157,9 @@ class Bench:
 
     def _wait(
         self, everybody: Iterable[Process], wanted: Container[Process], key: str
-    ) -> dict[Process, dict[str, Any]]:
+    ) -> dict[Process, dict[str, object]]:
         """What each of the wanted processes reports. Raises what any of them failed with, or that the time is over."""
-        answers: dict[Process, dict[str, Any]] = {}
+        answers: dict[Process, dict[str, object]] = {}
         watched = {process.report: process for process in everybody}
         missing = {process for process in watched.values() if process in wanted}
         while True:
@@ -188,10 +188,10 @@ def _path(part: Part) -> str:
     return "/".join([_BURSTABLE if part.qos == BURSTABLE else TOP, part.role])
 
 
-def _row(part: Part, answers: Sequence[Mapping[str, Any]], wall: float) -> dict[str, Any]:
+def _row(part: Part, answers: Sequence[Mapping[str, Any]], wall: float) -> dict[str, object]:
     """What a container took: of several processes that of the slowest, and the latencies of all together."""
     latencies = [latency for answer in answers for latency in answer["latencies"]]
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "workload": part.role,
         "qos_class": part.qos,
         "seconds": round(max(answer["seconds"] for answer in answers), 7),

@@ -38,7 +38,7 @@ def measure(value: Mapping[str, float] | None) -> str:
     return "%s [%s, %s]" % tuple(duration(value[name]) for name in ("median", "low", "high"))
 
 
-def workload(row: Mapping[str, Any]) -> str:
+def workload(row: Mapping[str, object]) -> str:
     """What was measured in a row of a summary."""
     return "%s (%s)" % (row["workload"], row["qos_class"])
 
@@ -48,7 +48,7 @@ def place_name(row: Mapping[str, Any]) -> str:
     return PLACEMENTS[row["placement"]] if row["exclusive"] or row["placement"] == "shared" else "pool left"
 
 
-def placement(row: Mapping[str, Any]) -> str:
+def placement(row: Mapping[str, object]) -> str:
     """The same with the CPUs."""
     return "%s: %s" % (place_name(row), row["cpus"])
 

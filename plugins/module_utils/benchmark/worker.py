@@ -94,7 +94,7 @@ def main(given: Mapping[str, Any]) -> None:
     Prints {size} of a calibration, else {answers: [measured() of each process]}; with 0 units it works until its end.
     """
     if "calibrate" in given:
-        answer: Any = {"size": calibrated(_warm(given), given["calibrate"])}
+        answer: object = {"size": calibrated(_warm(given), given["calibrate"])}
     else:
         pipes = [_forked(given) for _process in range(given["processes"])]
         answer = {"answers": [json.loads(pipe.read()) for pipe in pipes]}

@@ -67,7 +67,7 @@ class Workload(NamedTuple):
         return InputError(what, "%s.%s" % (option("workloads"), self.role), remedy)
 
 
-def workloads_of(given: Mapping[str, Mapping[str, Any]], stress_ng: bool) -> dict[str, Workload]:
+def workloads_of(given: Mapping[str, Mapping[str, object]], stress_ng: bool) -> dict[str, Workload]:
     """The workload of each role. given: {role: {command, time_pattern, latency_pattern, unit}}. Raises InputError."""
     unknown = sorted(set(given) - set(ROLES))
     if unknown:
@@ -83,7 +83,7 @@ def workloads_of(given: Mapping[str, Mapping[str, Any]], stress_ng: bool) -> dic
     return found
 
 
-def _own(role: str, given: Any) -> Workload:
+def _own(role: str, given: object) -> Workload:
     where = "%s.%s" % (option("workloads"), role)
     allowed = ("command", "time_pattern", "latency_pattern", "unit")
     if not isinstance(given, Mapping):

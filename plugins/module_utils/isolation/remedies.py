@@ -84,7 +84,7 @@ def read_bursts(rows: Iterable[Mapping[str, Any]]) -> list[Burst]:
     return bursts
 
 
-def predict_container(container: Limited) -> dict[str, Any]:
+def predict_container(container: Limited) -> dict[str, object]:
     """What the limit does to the container, and each remedy that makes it better."""
     effect = _effect(container, container.bandwidth(), container.threads, container.cpus)
     return {
@@ -98,7 +98,7 @@ def predict_container(container: Limited) -> dict[str, Any]:
     }
 
 
-def _effect(container: Limited, bandwidth: Bandwidth, threads: int, cpus: int) -> dict[str, Any]:
+def _effect(container: Limited, bandwidth: Bandwidth, threads: int, cpus: int) -> dict[str, object]:
     if container.work_us is None:
         steady = predict_steady(bandwidth, threads, cpus)
         return {
@@ -119,7 +119,7 @@ def _effect(container: Limited, bandwidth: Bandwidth, threads: int, cpus: int) -
     }
 
 
-def _remedies(container: Limited, effect: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _remedies(container: Limited, effect: Mapping[str, object]) -> list[dict[str, object]]:
     """Those that make the effect better, with their own."""
     found = []
 

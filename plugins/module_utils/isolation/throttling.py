@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from ..cgroup.hierarchy import ROOT, lineage
 from ..cpuset import CPUSet
@@ -117,12 +117,12 @@ def limit_of(container: Watched, levels: Mapping[str, Level]) -> Level | None:
 # --- as plain data ---------------------------------------------------------------------------------------
 
 
-def container_rows(watched: Iterable[Watched], levels: Mapping[str, Level], sample: Sample) -> list[dict[str, Any]]:
+def container_rows(watched: Iterable[Watched], levels: Mapping[str, Level], sample: Sample) -> list[dict[str, object]]:
     """What each container has; see the module throttling_info for the shape."""
     return [_row(container, levels, sample) for container in watched]
 
 
-def _row(container: Watched, levels: Mapping[str, Level], sample: Sample) -> dict[str, Any]:
+def _row(container: Watched, levels: Mapping[str, Level], sample: Sample) -> dict[str, object]:
     limit = limit_of(container, levels)
     counted = sample.counted.get(container.cgroup)
     return {
@@ -140,7 +140,9 @@ def _row(container: Watched, levels: Mapping[str, Level], sample: Sample) -> dic
     }
 
 
-def cgroup_rows(watched: Iterable[Watched], levels: Mapping[str, Level], sample: Sample) -> dict[str, dict[str, Any]]:
+def cgroup_rows(
+    watched: Iterable[Watched], levels: Mapping[str, Level], sample: Sample
+) -> dict[str, dict[str, object]]:
     """{path: what a cgroup has}, of all cgroups that containers are in or below; "/" is the topmost."""
     kinds: dict[str, str] = {}
     for container in watched:

@@ -18,7 +18,7 @@ _DEFAULT_QUOTA_PERIOD = 100 * 10**6
 _RESERVED_CGROUPS = {"systemReservedCgroup": "system-reserved", "kubeReservedCgroup": "kube-reserved"}
 
 
-def companions(wanted: Mapping[str, object], configuration: Configuration, minor: int) -> dict[tuple[str, ...], Any]:
+def companions(wanted: Mapping[str, object], configuration: Configuration, minor: int) -> dict[tuple[str, ...], object]:
     """What to change beside the wanted settings, as KubeletConfiguration.with_changes() takes it.
 
     A feature gate is switched on where it is off and a wanted option needs it.

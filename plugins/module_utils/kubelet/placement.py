@@ -199,7 +199,7 @@ def _given(texts: Mapping[str, str]) -> list[Given]:
 
 def _flag_values(plan: Plan, own: Mapping[str, Any]) -> dict[str, object]:
     """The fields that change, as flags give them: each with all of its members, but feature gates one by one."""
-    values: dict[str, Any] = {path[0]: plan.configuration.values.get(path[0]) for path in plan.changes}
+    values: dict[str, object] = {path[0]: plan.configuration.values.get(path[0]) for path in plan.changes}
     if FEATURE_GATES in values:
         gates = {path[1]: value for path, value in plan.changes.items() if path[0] == FEATURE_GATES}
         values[FEATURE_GATES] = {**own.get(FEATURE_GATES, {}), **gates}

@@ -186,7 +186,7 @@ def _check_reserved(value: object) -> None:
     raise InputError(what, option("reserved_system_cpus"), remedy)
 
 
-def complete(wanted: Mapping[str, object], found: Mapping[str, object]) -> dict[str, Any]:
+def complete(wanted: Mapping[str, object], found: Mapping[str, object]) -> dict[str, object]:
     """All settings of the node once `wanted` is applied to what is `found`.
 
     The policy none refuses to start with any option, so going to it without naming options drops them.
@@ -197,7 +197,7 @@ def complete(wanted: Mapping[str, object], found: Mapping[str, object]) -> dict[
     return settings
 
 
-def differences(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+def differences(wanted: Mapping[str, object], found: Mapping[str, object]) -> list[str]:
     """The names of the settings that mean something else, in the order of SETTINGS."""
     return [
         name
@@ -235,8 +235,8 @@ class Plan(NamedTuple):
     # All of them once it is done.
     settings: dict[str, Any]
     # What to change, as KubeletConfiguration.with_changes() takes it; the last are what goes with the settings.
-    changes: dict[tuple[str, ...], Any]
-    companions: dict[tuple[str, ...], Any]
+    changes: dict[tuple[str, ...], object]
+    companions: dict[tuple[str, ...], object]
     # What the kubelet then runs with.
     configuration: Configuration
 

@@ -45,7 +45,7 @@ class Question(NamedTuple):
     topology: Topology
     machine: Host
     configuration: Configuration
-    wanted: Mapping[str, Any]
+    wanted: Mapping[str, object]
     checkpoint: bytes | None
     pods: Sequence[Pod]
     bursts: Sequence[Burst] = ()
@@ -99,7 +99,7 @@ def seed_state(question: Question) -> tuple[State, list[dict[str, str]]]:
     return manager.state.snapshot(), refused
 
 
-def _planned(question: Question) -> tuple[Question, dict[str, Any]]:
+def _planned(question: Question) -> tuple[Question, dict[str, object]]:
     """The question once the settings are in the configuration, and all of them."""
     plan = plan_settings(question.wanted, question.configuration, question.machine.minor)
     return question._replace(configuration=plan.configuration), plan.settings
@@ -186,7 +186,7 @@ def _notes(manager: CPUManager, state: State) -> list[str]:
     return []
 
 
-def _rows(manager: CPUManager, topology: Topology, pod: Pod) -> list[dict[str, Any]]:
+def _rows(manager: CPUManager, topology: Topology, pod: Pod) -> list[dict[str, object]]:
     if pod.uid not in manager.active:
         return []
     rows = []
@@ -206,7 +206,7 @@ def _rows(manager: CPUManager, topology: Topology, pod: Pod) -> list[dict[str, A
     return rows
 
 
-def _throttling(manager: CPUManager, question: Question, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _throttling(manager: CPUManager, question: Question, settings: Mapping[str, object]) -> list[dict[str, object]]:
     """What the CPU limits of the admitted pods' containers do to them, for those that get a quota."""
     for burst in question.bursts:
         if not any(burst.matches(pod.name, container.name) for pod in question.pods for container in pod.containers):
@@ -226,7 +226,7 @@ def _throttling(manager: CPUManager, question: Question, settings: Mapping[str, 
     gates = Gates.of(question.configuration.values, question.machine.minor)
     lifted = gates.enabled(NO_EXCLUSIVE_QUOTA)
     period_us = nanoseconds(settings["cpu_cfs_quota_period"]) // 1000
-    predictions: dict[Limited, dict[str, Any]] = {}
+    predictions: dict[Limited, dict[str, object]] = {}
     rows = []
     for pod in question.pods:
         if pod.uid not in manager.active:
@@ -255,7 +255,7 @@ def _throttling(manager: CPUManager, question: Question, settings: Mapping[str, 
     return rows
 
 
-def _headroom(topology: Topology, policy: Policy, state: State) -> dict[str, Any]:
+def _headroom(topology: Topology, policy: Policy, state: State) -> dict[str, object]:
     """What can still be given to containers for themselves."""
     if not isinstance(policy, StaticPolicy):
         return {"allocatable": {}, "stranded": ""}
@@ -279,7 +279,7 @@ def _headroom(topology: Topology, policy: Policy, state: State) -> dict[str, Any
     }
 
 
-def compare_plans(plan: Mapping[str, Any], changed: Mapping[str, Any]) -> list[dict[str, str]]:
+def compare_plans(plan: Mapping[str, object], changed: Mapping[str, object]) -> list[dict[str, str]]:
     """The containers that another configuration gives other CPUs, or refuses, as plain data."""
     answers = [_answers(plan), _answers(changed)]
     names = sorted({name for answer in answers for name in answer})

@@ -143,7 +143,7 @@ def _reservation(settings: Mapping[str, Any], given: CPUSet | None) -> tuple[CPU
     return reserved, [Finding("reserved-cpus", where, text, "name the same CPUs to both")]
 
 
-def _runtime(node: Node, version: str | None) -> tuple[dict[str, Any], list[Finding]]:
+def _runtime(node: Node, version: str | None) -> tuple[dict[str, object], list[Finding]]:
     try:
         runtime = runtime_of(node, version)
         state = read_state(node.tree, runtime)
@@ -175,7 +175,7 @@ def _owners(owners: Iterable[Owner], allowed: Iterable[str]) -> list[Finding]:
     return [Finding("other-owner", error.where, error.what, error.remedy) for error in errors]
 
 
-def _driver(owners: Iterable[Owner]) -> dict[str, Any]:
+def _driver(owners: Iterable[Owner]) -> dict[str, object]:
     """The driver on this node. in_use: it runs, or containers have CPUs of its claims."""
     for owner in owners:
         if owner.id == DRA_CPU:
@@ -184,9 +184,9 @@ def _driver(owners: Iterable[Owner]) -> dict[str, Any]:
     return {"found": False, "in_use": False, "evidence": []}
 
 
-def _values(node: Node, reserved: CPUSet) -> dict[str, Any]:
+def _values(node: Node, reserved: CPUSet) -> dict[str, object]:
     """What the chart's values are to have for this node."""
-    values: dict[str, Any] = {"driverConfig": {"reservedCPUs": str(reserved)}} if reserved else {"driverConfig": {}}
+    values: dict[str, object] = {"driverConfig": {"reservedCPUs": str(reserved)}} if reserved else {"driverConfig": {}}
     root = posixpath.dirname(node.checkpoint_path)
     return values if root == _KUBELET_ROOT else {**values, "kubeletRootDir": root}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Mapping
 
 from ..errors import PERMISSION, NodeError, RefusedError
 from ..kubelet.installed.installation import may_give_flags
@@ -70,7 +70,7 @@ def given_with(node: Node, wanted: Mapping[str, object]) -> Given:
 
 def planned_values(
     node: Node, wanted: Mapping[str, object], configuration: Configuration | None = None
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """The values of the configuration with what is wanted; None where it cannot be read.
 
     configuration: what the kubelet runs with, where it has been read already.

@@ -146,7 +146,7 @@ def _confined(exclusives: Sequence[Exclusive], observed: Observed | None) -> dic
     return found
 
 
-def _unmeasured(exclusive: Exclusive) -> dict[str, Any]:
+def _unmeasured(exclusive: Exclusive) -> dict[str, object]:
     return {
         **exclusive.to_dict(),
         "verdict": None,
@@ -157,7 +157,7 @@ def _unmeasured(exclusive: Exclusive) -> dict[str, Any]:
     }
 
 
-def _cpu(cpu: int, account: Account, sample: Sample, owner: str) -> dict[str, Any]:
+def _cpu(cpu: int, account: Account, sample: Sample, owner: str) -> dict[str, object]:
     least = 0.0 if owner else _LEAST_SHOWN
     counts = [
         (count, name)
@@ -182,7 +182,7 @@ def _cpu(cpu: int, account: Account, sample: Sample, owner: str) -> dict[str, An
     }
 
 
-def _observer(sample: Sample) -> dict[str, Any]:
+def _observer(sample: Sample) -> dict[str, object]:
     observer = sample.observer
     return {
         "pid": observer.pid,

@@ -83,7 +83,7 @@ def _memory_sum(content: bytes, fields: Iterable[Any], name: str) -> int:
     return -1 if wrong else memory_formats.sum_of(fields, value, name)
 
 
-def _members(content: bytes) -> dict[str, Any]:
+def _members(content: bytes) -> dict[str, object]:
     """The members of a state as a kubelet writes it. Raises UnsafeError for anything else."""
     try:
         members = json.loads(content.decode("utf-8"), object_pairs_hook=unique_members)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any, Callable
+from typing import Callable
 
 from ..cgroup.hierarchy import Hierarchy
 from ..cgroup.kubepods import Kubepods
@@ -72,7 +72,7 @@ _KERNEL_FLAGS = (
 )
 
 
-def save_node(node: Node, name: str, redact: bool = False, now: float | None = None) -> tuple[bytes, dict[str, Any]]:
+def save_node(node: Node, name: str, redact: bool = False, now: float | None = None) -> tuple[bytes, dict[str, object]]:
     """The archive of a node, and what was written down in it: when it was saved, and what was left out.
 
     name: of the node. redact: hash the names of pods and containers. now: the time, in seconds since the epoch.

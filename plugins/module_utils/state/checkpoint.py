@@ -81,7 +81,7 @@ def decoded_or_none(content: bytes | None) -> Checkpoint | None:
         return None
 
 
-def other_members(content: bytes | None) -> list[tuple[str, Any]]:
+def other_members(content: bytes | None) -> list[tuple[str, object]]:
     """The members of the text of a format 4 that are not known here, such as a newer kubelet's: [(name, value)]."""
     checkpoint = decoded_or_none(content)
     if checkpoint is None:
@@ -145,7 +145,7 @@ def _plain_members(data: dict[str, Any]) -> Format2 | None:
     return checkpoint
 
 
-def unique_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_members(members: list[tuple[str, Any]]) -> dict[str, object]:
     """The members of a JSON object. Raises ValueError for a key that is there twice."""
     found = dict(members)
     if len(found) < len(members):

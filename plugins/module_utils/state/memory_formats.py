@@ -115,7 +115,7 @@ def decoded(fields: Iterable[Field], name: str, data: object) -> tuple[dict[str,
     return struct.read(data, first, problems, Place()), problems.first
 
 
-def sum_of(fields: Iterable[Field], value: Mapping[str, Any], name: str = STRUCT) -> int:
+def sum_of(fields: Iterable[Field], value: Mapping[str, object], name: str = STRUCT) -> int:
     struct = Struct("state." + name, tuple(fields))
     return fnv("(*%s)%s" % (struct.name, struct.spew({**value, _CHECKSUM.json: 0})))
 

@@ -22,10 +22,14 @@ NAME = "io.kubernetes.cri.container-name"
 
 def main() -> None:
     listed = json.loads(output("list", "--format", "json")) or ()
-    running = [one for one in listed if one["status"] == "running" and NAME in (one["annotations"] or ())]
-    named = {one["annotations"][NAME]: one for one in running}
-    ids = {name: one["id"] for name, one in named.items()}
-    print(json.dumps({"ids": ids, "cpus": {name: cpus(one) for name, one in named.items()}}))
+    running = [
+        container
+        for container in listed
+        if container["status"] == "running" and NAME in (container["annotations"] or ())
+    ]
+    named = {container["annotations"][NAME]: container for container in running}
+    ids = {name: container["id"] for name, container in named.items()}
+    print(json.dumps({"ids": ids, "cpus": {name: cpus(container) for name, container in named.items()}}))
 
 
 def cpus(container: dict[str, Any]) -> str:

@@ -30,7 +30,7 @@ def start(name: str, container: dict[str, str]) -> None:
     slices = ["kubepods", "kubepods-" + pod]
     if container["qos"] != "guaranteed":
         slices[1:] = ["kubepods-" + container["qos"], "kubepods-%s-%s" % (container["qos"], pod)]
-    names = [one + ".slice" for one in slices]
+    names = [part + ".slice" for part in slices]
     scope = "cri-containerd-%s.scope" % container["id"]
     properties = ["--slice=" + names[-1], "--unit=" + scope, "--property=Delegate=yes"]
     if not V1.exists():

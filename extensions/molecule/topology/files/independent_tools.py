@@ -61,7 +61,9 @@ def hwloc() -> dict[str, object]:
     machine = ElementTree.fromstring(output("lstopo-no-graphics", "--of", "xml"))
 
     def cpus(kind: str) -> list[str]:
-        return sorted(of_mask(one.attrib["cpuset"]) for one in machine.iter("object") if one.attrib["type"] == kind)
+        return sorted(
+            of_mask(element.attrib["cpuset"]) for element in machine.iter("object") if element.attrib["type"] == kind
+        )
 
     return {
         "online": cpus("Machine")[0],

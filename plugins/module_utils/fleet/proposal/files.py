@@ -35,7 +35,7 @@ _PRIORITY = 10
 
 
 def proposal_files(
-    groups: Sequence[NodeGroup], plans: Mapping[str, Any], objects: Mapping[str, Sequence[Mapping[str, Any]]]
+    groups: Sequence[NodeGroup], plans: Mapping[str, object], objects: Mapping[str, Sequence[Mapping[str, object]]]
 ) -> dict[str, str]:
     """{path below the directory: text}. plans: the nodes' answers with the proposal. objects: by their form."""
     files = {"%s/%s.yml" % (_VARIABLES, group.name): _yaml_file(_variables(group, plans)) for group in groups}
@@ -79,7 +79,7 @@ def _inventory(groups: Iterable[NodeGroup]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _variables(group: NodeGroup, plans: Mapping[str, Any]) -> str:
+def _variables(group: NodeGroup, plans: Mapping[str, object]) -> str:
     minors = group.minors
     versions = "1.%d" % minors[0] if len(minors) == 1 else "1.%d to 1.%d" % (minors[0], minors[-1])
     assumed = "; where a node does not say, the newest that is known" if group.is_assumed else ""
@@ -136,17 +136,17 @@ def _block(value: Any, depth: int) -> str:
     return "".join("%s- %s" % (indent, _block(member, depth + 1).lstrip(" ")) for member in value)
 
 
-def _is_flat(value: Any) -> bool:
+def _is_flat(value: object) -> bool:
     return isinstance(value, (list, tuple)) and not any(isinstance(member, (Mapping, list)) for member in value)
 
 
-def _inline(value: Any) -> str:
+def _inline(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return "[%s]" % ", ".join(map(_scalar, value))
     return "{}" if isinstance(value, Mapping) else _scalar(value)
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: object) -> str:
     """A word as it is, any other text in quotes, and everything else as JSON, which is YAML, too."""
     if not isinstance(value, str):
         return json.dumps(value)

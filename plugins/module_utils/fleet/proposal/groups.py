@@ -48,7 +48,7 @@ class NodeGroup(NamedTuple):
     lines: tuple[Line, ...]
 
 
-def read_nodes(plans: Mapping[str, Any], wishes: Mapping[str, Wish], skip_no_kubelet: bool) -> list[Node]:
+def read_nodes(plans: Mapping[str, object], wishes: Mapping[str, Wish], skip_no_kubelet: bool) -> list[Node]:
     """The nodes by their names, from their answers to rollout_info.
 
     Raises InputError for a host that was not read, with the reasons of all such hosts.
@@ -136,7 +136,7 @@ class Verdict(NamedTuple):
     notes: tuple[str, ...]
 
 
-def judge(groups: Iterable[NodeGroup], plans: Mapping[str, Any]) -> Verdict:
+def judge(groups: Iterable[NodeGroup], plans: Mapping[str, object]) -> Verdict:
     """Whether every kubelet would start with what is proposed. plans: the answers of rollout_info with it."""
     refusals, notes = [], []
     for host in sorted(host for group in groups for host in group.hosts):
@@ -160,7 +160,7 @@ def judge(groups: Iterable[NodeGroup], plans: Mapping[str, Any]) -> Verdict:
     return Verdict(tuple(refusals), tuple(notes))
 
 
-def conflicts(groups: Iterable[NodeGroup], given: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def conflicts(groups: Iterable[NodeGroup], given: Mapping[str, Mapping[str, object]]) -> list[str]:
     """Where the inventory has another value than the proposal. given: {host: {variable: value}}."""
     found: dict[str, list[str]] = {}
     for group in groups:

@@ -71,7 +71,7 @@ def node_resource_topology(name: str, plan: Mapping[str, Any]) -> dict[str, Any]
     }
 
 
-def labelled_node(name: str, group: NodeGroup) -> dict[str, Any]:
+def labelled_node(name: str, group: NodeGroup) -> dict[str, object]:
     """The labels of a node, as the part of a Node that a server-side apply or a merge patch takes."""
     check_node_name(name)
     settings = {row.variable: row.value for row in group.lines}

@@ -10,6 +10,7 @@ import json
 from typing import Any, Mapping
 
 from ...cpuset import CPUSet
+from .shapes import Row, View
 from .texts import WRONG, counted, items, line, mapping, text
 
 FAILED, UNREACHABLE, NO_KUBELET = "failed", "unreachable", "no kubelet"
@@ -21,7 +22,7 @@ STATUSES = (CLEAN, NOTHING_WANTED, DRIFT, NO_KUBELET)
 _NOT_ANSWERED = frozenset(("changed", "failed", "ansible_facts", "host"))
 
 
-def collect(answers: Mapping[str, Any]) -> list[dict[str, Any]]:
+def collect(answers: Mapping[str, object]) -> list[dict[str, Any]]:
     """One dict for each host: its answer with `host` and `status`, whatever the host answered.
 
     answers: {host: the result of rollout_info}; None or nothing for a host that was not reached.
@@ -29,7 +30,7 @@ def collect(answers: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [collected(str(host), answer) for host, answer in answers.items()]
 
 
-def collected(host: str, answer: Any) -> dict[str, Any]:
+def collected(host: str, answer: object) -> dict[str, Any]:
     """The answer of one host, with `host` and `status`; with `message` where it could not be read."""
     try:
         # Plain data: what cannot be written as JSON must not keep the others from being written.
@@ -48,7 +49,7 @@ def collected(host: str, answer: Any) -> dict[str, Any]:
     return {"host": host, "status": UNREACHABLE, "message": answer.get("msg", "the node could not be reached")}
 
 
-def view(node: Mapping[str, Any]) -> dict[str, Any]:
+def view(node: Mapping[str, object]) -> View:
     """What is shown of one dict of collect(), as texts and lists of texts. It raises nothing."""
     return {
         "host": line(node.get("host", "")),
@@ -76,16 +77,21 @@ def machine_of(topology: Mapping[str, Any]) -> str:
     return ", ".join(["%d CPUs online" % online, *(counted(topology.get(key), name) for key, name in counts)])
 
 
-def _rows(node: Mapping[str, Any]) -> list[dict[str, Any]]:
-    rows = []
-    for difference in map(mapping, items(node.get("drift"))):
-        row = {name: text(difference.get(name)) for name in ("subject", "found", "wanted")}
-        more = {name: text(difference[name]) if difference.get(name) else "" for name in ("remedy", "source")}
-        rows.append({**row, **more, "refused_now": difference.get("refused_now") is not False})
-    return rows
+def _rows(node: Mapping[str, object]) -> list[Row]:
+    return [
+        {
+            "subject": text(difference.get("subject")),
+            "found": text(difference.get("found")),
+            "wanted": text(difference.get("wanted")),
+            "remedy": text(difference.get("remedy") or ""),
+            "source": text(difference.get("source") or ""),
+            "refused_now": difference.get("refused_now") is not False,
+        }
+        for difference in map(mapping, items(node.get("drift")))
+    ]
 
 
-def _containers(enforcement: Mapping[str, Any]) -> dict[str, str]:
+def _containers(enforcement: Mapping[str, object]) -> dict[str, str]:
     if not enforcement:
         return {}
     counts = mapping(enforcement.get("containers"))
@@ -95,11 +101,11 @@ def _containers(enforcement: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _refusal(refusal: Mapping[str, Any]) -> str:
+def _refusal(refusal: Mapping[str, object]) -> str:
     where, what, remedy = (text(refusal.get(name, "")) for name in ("where", "text", "remedy"))
     message = "%s: %s" % (where, what) if where else what
     return "%s; %s" % (message, remedy) if remedy else message
 
 
-def _elsewhere(elsewhere: Mapping[str, Any]) -> dict[str, str]:
+def _elsewhere(elsewhere: Mapping[str, object]) -> dict[str, str]:
     return {name: text(elsewhere.get(name, "")) for name in ("name", "why", "snippet")} if elsewhere else {}

@@ -9,7 +9,7 @@ Its shape is docs/schema/report-1.json. All forms of the report are made from it
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from .answers import CLEAN, DRIFT, FAILED, NO_KUBELET, NOTHING_WANTED, UNREACHABLE, collected, view
 from .baseline import KIND, SCHEMA_VERSION, Baseline
@@ -17,6 +17,7 @@ from .checks import CHECKS, DANGER, SEVERITIES
 from .findings import findings_of, is_open, waive
 from .groups import Groups
 from .results import Problem, Result
+from .shapes import CheckCount, CheckText, Count, Finding, MeasuredNode, Report, UnusedFile
 from .texts import items, line, mapping, text
 from .times import seconds_of, time_of
 from .ways import ways_of
@@ -48,14 +49,15 @@ class Terms(NamedTuple):
     baseline: Baseline | None = None
 
 
-def assemble(results: Iterable[Result | Problem], terms: Terms) -> dict[str, Any]:
+def assemble(results: Iterable[Result | Problem], terms: Terms) -> Report:
     """The report of these results; of several of one host the newest counts."""
-    groups, problems = Groups(), []
-    newest: dict[str, dict[str, Any]] = {}
+    groups = Groups()
+    problems: list[UnusedFile] = []
+    newest: dict[str, MeasuredNode] = {}
     wanted = None if terms.hosts is None else set(terms.hosts)
     for result in results:
         if isinstance(result, Problem):
-            problems.append({name: text(value) for name, value in result._asdict().items()})
+            problems.append({"file": text(result.file), "text": text(result.text), "remedy": text(result.remedy)})
         elif wanted is None or result.host in wanted:
             before = newest.get(result.host)
             if before is None or before["looked_at"] < result.looked_at:
@@ -67,6 +69,7 @@ def assemble(results: Iterable[Result | Problem], terms: Terms) -> dict[str, Any
     nodes = sorted(newest.values(), key=lambda node: (order[node["state"]], _natural(node["host"])))
     gone = None if terms.baseline is None else terms.baseline.compare(nodes, UNKNOWN_STATES)
     checks = _check_counts(nodes)
+    outcome, exit_status = _outcome(nodes, problems)
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": KIND,
@@ -78,7 +81,8 @@ def assemble(results: Iterable[Result | Problem], terms: Terms) -> dict[str, Any
             "states": _counts(node["state"] for node in nodes),
             "checks": checks,
             "gone": gone,
-            **_outcome(nodes, problems),
+            "outcome": outcome,
+            "exit_status": exit_status,
         },
         "groups": groups.counted(nodes),
         "problems": problems,
@@ -87,7 +91,7 @@ def assemble(results: Iterable[Result | Problem], terms: Terms) -> dict[str, Any
     }
 
 
-def fails(report: Mapping[str, Any], gate: str) -> bool:
+def fails(report: Report, gate: str) -> bool:
     """Whether a report does not pass a gate: "never", "danger" or "drift".
 
     What could not be read passes "never" alone.
@@ -98,7 +102,7 @@ def fails(report: Mapping[str, Any], gate: str) -> bool:
     return bool(is_unread) or OUTCOMES[report["summary"]["outcome"]] >= OUTCOMES[gate]
 
 
-def _described(check_id: str) -> dict[str, str]:
+def _described(check_id: str) -> CheckText:
     check = CHECKS[check_id]
     page = "docs/docsite/rst/checks/%s.rst" % check.id
     return {
@@ -110,7 +114,7 @@ def _described(check_id: str) -> dict[str, str]:
     }
 
 
-def _empty_node(host: str, state: str, message: str, looked_at: str = "") -> dict[str, Any]:
+def _empty_node(host: str, state: str, message: str, looked_at: str = "") -> MeasuredNode:
     return {
         "host": line(host),
         "state": state,
@@ -128,7 +132,7 @@ def _empty_node(host: str, state: str, message: str, looked_at: str = "") -> dic
     }
 
 
-def _node(result: Result, terms: Terms, groups: Groups) -> dict[str, Any]:
+def _node(result: Result, terms: Terms, groups: Groups) -> MeasuredNode:
     answer = collected(result.host, result.answer)
     seen = view(answer)
     if answer["status"] in (FAILED, UNREACHABLE):
@@ -137,27 +141,32 @@ def _node(result: Result, terms: Terms, groups: Groups) -> dict[str, Any]:
     findings = findings_of(seen, answer, result.running, result.looks)
     waive(findings, result.waivers, time_of(terms.made)[:10])
     state = _state(seen["status"], findings)
-    message, more = "", {}
+    message, looks = "", None
     if result.looks and seen["status"] != NO_KUBELET:
         # Imported here: most reports have no looks.
         from .looks import shown_looks
 
-        more["looks"] = shown_looks(result.looks)
+        looks = shown_looks(result.looks)
     if terms.max_age is not None and terms.made - seconds_of(result.looked_at) > terms.max_age:
         state, message = STALE, "the newest result of this node is of %s" % result.looked_at
-    return {
+    node: MeasuredNode = {
         **_empty_node(result.host, state, message, result.looked_at),
         "group": groups.number_of(answer),
         "findings": findings,
         "ways": ways_of(answer, result.running) if any(map(is_open, findings)) else [],
-        **{name: seen[name] for name in ("actions", "refusals", "elsewhere", "containers")},
+        "actions": seen["actions"],
+        "refusals": seen["refusals"],
+        "elsewhere": seen["elsewhere"],
+        "containers": seen["containers"],
         "pools": _pools(mapping(answer.get("cpus"))),
         "owners": [_owner(owner) for owner in map(mapping, items(answer.get("owners")))],
-        **more,
     }
+    if looks is not None:
+        node["looks"] = looks
+    return node
 
 
-def _state(status: str, findings: Iterable[Mapping[str, Any]]) -> str:
+def _state(status: str, findings: Iterable[Finding]) -> str:
     """A node is as wanted where nothing but what is waived differs."""
     severities = {finding["severity"] for finding in findings if is_open(finding)}
     if severities:
@@ -165,33 +174,39 @@ def _state(status: str, findings: Iterable[Mapping[str, Any]]) -> str:
     return CLEAN if status == DRIFT else status
 
 
-def _pools(cpus: Mapping[str, Any]) -> dict[str, str]:
+def _pools(cpus: Mapping[str, object]) -> dict[str, str]:
     return {name: line(cpus.get(name) or "") for name in _POOLS}
 
 
-def _owner(owner: Mapping[str, Any]) -> list[str]:
+def _owner(owner: Mapping[str, object]) -> list[str]:
     use = owner.get("use")
     return [str(use) if use in _USES else "unknown", line(owner.get("owner") or ""), line(owner.get("cpus") or "")]
 
 
-def _check_counts(nodes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _check_counts(nodes: Iterable[MeasuredNode]) -> list[CheckCount]:
     """How many nodes have each check, the worst checks first. A node counts once."""
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, CheckCount] = {}
     for node in nodes:
-        seen: dict[str, set[str]] = {}
+        seen: dict[str, set[Count]] = {}
         for finding in node["findings"]:
             marks = seen.setdefault(finding["check"], set())
             marks.add("waived" if finding["waived"] else "nodes")
             marks.update(["new"] if finding["since"] == "new" else [])
         for check_id, marks in seen.items():
-            start = {"check": check_id, "severity": CHECKS[check_id].severity, "nodes": 0, "waived": 0, "new": 0}
+            start: CheckCount = {
+                "check": check_id,
+                "severity": CHECKS[check_id].severity,
+                "nodes": 0,
+                "waived": 0,
+                "new": 0,
+            }
             row = rows.setdefault(check_id, start)
             for mark in marks:
                 row[mark] += 1
     return sorted(rows.values(), key=lambda row: (SEVERITIES.index(row["severity"]), -row["nodes"], row["check"]))
 
 
-def _outcome(nodes: Sequence[Mapping[str, Any]], problems: Sequence[Any]) -> dict[str, Any]:
+def _outcome(nodes: Sequence[MeasuredNode], problems: Sequence[UnusedFile]) -> tuple[str, int]:
     """The worst of all nodes. A node that could not be read, and a file that was not used, are never clean."""
     findings = [finding for node in nodes for finding in node["findings"] if is_open(finding)]
     if any(finding["severity"] == DANGER for finding in findings):
@@ -201,7 +216,7 @@ def _outcome(nodes: Sequence[Mapping[str, Any]], problems: Sequence[Any]) -> dic
     else:
         is_unknown = problems or not nodes or any(node["state"] in UNKNOWN_STATES for node in nodes)
         outcome = "unknown" if is_unknown else "clean"
-    return {"outcome": outcome, "exit_status": OUTCOMES[outcome]}
+    return outcome, OUTCOMES[outcome]
 
 
 def _counts(states: Iterable[str]) -> dict[str, int]:

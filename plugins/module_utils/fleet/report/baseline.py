@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Collection, Iterable, Mapping
+from typing import Collection, Iterable, Mapping
 
 from ...errors import InputError
+from .shapes import MeasuredNode
 from .texts import mapping
 
 # Of a report.
@@ -24,14 +25,14 @@ _LARGEST = 256 << 20
 class Baseline:
     """The findings of an earlier report, {host: {(check, subject)}}."""
 
-    def __init__(self, report: Mapping[str, Any]) -> None:
+    def __init__(self, report: Mapping[str, object]) -> None:
         self._findings: dict[str, set[tuple[str, str]]] = {}
         for node in map(mapping, items_of(report, "nodes")):
             findings = map(mapping, items_of(node, "findings"))
             keys = {(str(finding.get("check")), str(finding.get("subject"))) for finding in findings}
             self._findings.setdefault(str(node.get("host")), set()).update(keys)
 
-    def compare(self, nodes: Iterable[dict[str, Any]], unknown_states: Collection[str]) -> int:
+    def compare(self, nodes: Iterable[MeasuredNode], unknown_states: Collection[str]) -> int:
         """Mark each finding of these nodes as new or known. Returns how many of the earlier ones are gone.
 
         Of a node that could not be read nothing is gone. A node that is no longer in the report is left out.
@@ -48,7 +49,7 @@ class Baseline:
         return gone
 
 
-def items_of(part: Mapping[str, Any], name: str) -> list[Any]:
+def items_of(part: Mapping[str, object], name: str) -> list[object]:
     """A list in a report of ours, whatever its length."""
     value = part.get(name)
     return value if isinstance(value, list) else []

@@ -22,7 +22,7 @@ _LARGEST = 1 << 20
 _LONGEST = 300
 
 
-def settings_of_configz(answer: Any) -> dict[str, Any]:
+def settings_of_configz(answer: object) -> dict[str, Any]:
     """All settings as the running kubelet has them, in the form of the modules. Raises NodeError.
 
     Source: pkg/kubelet/server/server.go, component-base/configz.
@@ -38,7 +38,7 @@ def settings_of_configz(answer: Any) -> dict[str, Any]:
         raise NodeError("holds values of other types than a kubelet's", "configz of the kubelet") from error
 
 
-def read_configz(node_name: str, kubeconfig: str | None, context: str | None) -> dict[str, Any]:
+def read_configz(node_name: str, kubeconfig: str | None, context: str | None) -> dict[str, object]:
     """The settings of the kubelet of this node of the cluster. Raises NodeError, with the reason in words.
 
     It takes the Python library kubernetes, which kubernetes.core needs, too, and the right to get nodes/proxy.

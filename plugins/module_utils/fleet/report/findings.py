@@ -11,13 +11,14 @@ texts but `waived`, which is None or {"reason", "until"}.
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Iterator, Mapping, Sequence
 
 from ...errors import InputError
 from ...kubelet.settings import SETTINGS
 from .answers import NO_KUBELET
 from .check import LOOKS, NOTE, SEVERITIES, Check
 from .checks import CHECKS, check_of_subject
+from .shapes import Finding, View
 from .texts import items, line, mapping, text
 from .times import check_date
 from .ways import meaning_of
@@ -32,8 +33,8 @@ _KINDS_OF_ROWS = frozenset(("configuration", "would_not_start"))
 
 
 def findings_of(
-    view: Mapping[str, Any], answer: Mapping[str, Any], running: Mapping[str, Any], looks: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+    view: View, answer: Mapping[str, object], running: Mapping[str, object], looks: Mapping[str, object]
+) -> list[Finding]:
     """The findings of one node, the worst first.
 
     view: what answers.view() gives of the answer. running: {setting: value} as the running kubelet has them, empty
@@ -55,36 +56,45 @@ def findings_of(
     return sorted(found, key=lambda finding: SEVERITIES.index(finding["severity"]))
 
 
-def is_open(finding: Mapping[str, Any]) -> bool:
+def is_open(finding: Finding) -> bool:
     """Whether it counts: it is no note, and not waived."""
     return finding["severity"] != NOTE and not finding["waived"]
 
 
-def _finding(check_id: str, subject: str = "", remedy: str = "", **texts: str) -> dict[str, Any]:
+def _finding(
+    check_id: str,
+    subject: str = "",
+    remedy: str = "",
+    wanted: str = "",
+    found: str = "",
+    source: str = "",
+    text: str = "",
+) -> Finding:
     check: Check = CHECKS[check_id]
     return {
         "check": check.id,
         "severity": check.severity,
         "subject": subject,
-        **dict.fromkeys(("wanted", "found", "source", "text"), ""),
-        **texts,
+        "wanted": wanted,
+        "found": found,
+        "source": source,
+        "text": text,
         "remedy": remedy or check.remedy_for(subject),
         "waived": None,
         "since": "",
     }
 
 
-def _of_rows(view: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _of_rows(view: View) -> Iterator[Finding]:
     for row in view["rows"]:
-        values = {name: row[name] for name in ("wanted", "found", "source")}
         subject = line(row["subject"])
         check_id = check_of_subject(subject).id
         # With the settings that it has now, the kubelet takes the file.
         check_id = check_id if row["refused_now"] else _OUTDATED.get(check_id, check_id)
-        yield _finding(check_id, subject, row["remedy"], **values)
+        yield _finding(check_id, subject, row["remedy"], row["wanted"], row["found"], row["source"])
 
 
-def _of_looks(looks: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _of_looks(looks: Mapping[str, object]) -> Iterator[Finding]:
     """A node may be hostile: a look has findings of its own checks only."""
     for look in LOOKS:
         if look not in looks:
@@ -102,7 +112,7 @@ def _of_looks(looks: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _of_notes(answer)
 
 
-def _of_notes(answer: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _of_notes(answer: Mapping[str, object]) -> Iterator[Finding]:
     """A node may be hostile: an id that is none of a note's is not taken."""
     notes, ids = items(answer.get("notes")), items(answer.get("note_checks"))
     for note, check_id in zip_longest(notes, ids[: len(notes)], fillvalue=""):
@@ -111,14 +121,14 @@ def _of_notes(answer: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield _finding(str(check_id) if is_known else "noted", text=text(note))
 
 
-def _of_refusals(view: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _of_refusals(view: View) -> Iterator[Finding]:
     is_told = {row["subject"] for row in view["rows"]} & _TOLD_BY_ROWS
     for kind, refusal in zip(view["refusal_kinds"], view["refusals"]):
         if not (is_told and kind in _KINDS_OF_ROWS):
             yield _finding("change-refused", text=refusal)
 
 
-def _of_running(answer: Mapping[str, Any], running: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _of_running(answer: Mapping[str, object], running: Mapping[str, object]) -> Iterator[Finding]:
     found = mapping(answer.get("found"))
     for name in SETTINGS:
         if name in running and name in found and meaning_of(name, running[name]) != meaning_of(name, found[name]):
@@ -126,7 +136,7 @@ def _of_running(answer: Mapping[str, Any], running: Mapping[str, Any]) -> Iterat
             yield _finding("running-kubelet-differs", name, source="configz of the running kubelet", **values)
 
 
-def waive(findings: Sequence[dict[str, Any]], waivers: Any, today: str) -> None:
+def waive(findings: Sequence[Finding], waivers: object, today: str) -> None:
     """Mark the findings that somebody has waived until a day that is not over.
 
     waivers: [{"check", "reason", "until"}], `subject` too where only one is meant; others than these are left out.

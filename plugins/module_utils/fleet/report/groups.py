@@ -13,6 +13,7 @@ from ...kubelet.settings import SETTINGS
 from ...topology.layout import layout
 from ...topology.model import Topology
 from .answers import machine_of
+from .shapes import Group, MeasuredNode
 from .texts import WRONG, line, mapping, text
 
 _MOST_CPUS = 8192
@@ -27,50 +28,62 @@ class Groups:
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
-        self._groups: list[dict[str, Any]] = []
+        self._groups: list[Group] = []
 
-    def number_of(self, answer: Mapping[str, Any]) -> int:
+    def number_of(self, answer: Mapping[str, object]) -> int:
         """The group of the node that gave this answer."""
         topology = mapping(answer.get("topology"))
         kubelet, found = mapping(answer.get("kubelet")), mapping(answer.get("found"))
-        described = {
-            "kernel": line(answer.get("kernel") or ""),
-            "kubelet": " ".join(line(kubelet[key]) for key in ("distribution", "version") if kubelet.get(key)),
-            "runtime": _runtime(kubelet.get("cri_socket")),
-            "settings": {name: text(found[name]) for name in SETTINGS if name in found},
-        }
-        key = json.dumps([{part: topology.get(part) for part in _PARTS}, described], sort_keys=True)
+        kernel = line(answer.get("kernel") or "")
+        version = " ".join(line(kubelet[key]) for key in ("distribution", "version") if kubelet.get(key))
+        runtime = _runtime(kubelet.get("cri_socket"))
+        settings = {name: text(found[name]) for name in SETTINGS if name in found}
+        parts = {part: topology.get(part) for part in _PARTS}
+        key = json.dumps([parts, kernel, version, runtime, settings], sort_keys=True)
         number = self._numbers.setdefault(key, len(self._groups))
         if number == len(self._groups):
-            machine = {"id": number, "machine": machine_of(topology), "map": cpu_map(topology)}
-            self._groups.append({**machine, **described})
+            self._groups.append(
+                {
+                    "id": number,
+                    "machine": machine_of(topology),
+                    "map": cpu_map(topology),
+                    "kernel": kernel,
+                    "kubelet": version,
+                    "runtime": runtime,
+                    "settings": settings,
+                    "nodes": 0,
+                    "states": {},
+                }
+            )
         return number
 
-    def counted(self, nodes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    def counted(self, nodes: Iterable[MeasuredNode]) -> list[Group]:
         """The groups of these nodes, the smallest first, numbered in this order; the nodes get the new numbers."""
-        nodes = [node for node in nodes if node["group"] is not None]
+        nodes = list(nodes)
         states: dict[int, dict[str, int]] = {}
         for node in nodes:
-            counts = states.setdefault(node["group"], {})
-            counts[node["state"]] = counts.get(node["state"], 0) + 1
+            if node["group"] is not None:
+                counts = states.setdefault(node["group"], {})
+                counts[node["state"]] = counts.get(node["state"], 0) + 1
         # Of equally many nodes in the order of the nodes, which does not depend on that of the files.
         order = sorted(states, key=lambda number: sum(states[number].values()))
         numbers = {old: new for new, old in enumerate(order)}
         for node in nodes:
-            node["group"] = numbers[node["group"]]
+            if node["group"] is not None:
+                node["group"] = numbers[node["group"]]
         return [
             {**self._groups[old], "id": new, "nodes": sum(states[old].values()), "states": states[old]}
             for old, new in numbers.items()
         ]
 
 
-def _runtime(socket: Any) -> str:
+def _runtime(socket: object) -> str:
     """ "containerd" of /run/k3s/containerd/containerd.sock."""
     name = line(socket or "").rpartition("/")[2].partition(".sock")[0]
     return {"crio": "cri-o"}.get(name, name)
 
 
-def cpu_map(described: Mapping[str, Any]) -> dict[str, Any] | None:
+def cpu_map(described: Mapping[str, object]) -> dict[str, Any] | None:
     """How CPUs are drawn: {"boxes", "offline"}; None where the topology cannot be read.
 
     A box is {"core": CPUs} or {"kind", "name", "members": boxes}.
@@ -88,8 +101,8 @@ def cpu_map(described: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
 
 
-def _boxes(members: Iterable[Any]) -> list[dict[str, Any]]:
-    boxes: list[dict[str, Any]] = []
+def _boxes(members: Iterable[Any]) -> list[dict[str, object]]:
+    boxes: list[dict[str, object]] = []
     for member in members:
         if isinstance(member, list):
             boxes.append({"core": member})

@@ -7,10 +7,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Iterator, Mapping
+from typing import Iterator
+
+from .shapes import Report
 
 
-def json_form(report: Mapping[str, Any]) -> Iterator[str]:
+def json_form(report: Report) -> Iterator[str]:
     """The parts of the text. Its schema is docs/schema/report-1.json."""
     head = json.dumps({name: value for name, value in report.items() if name != "nodes"}, indent=1)
     yield head.rstrip("}").rstrip() + ',\n "nodes": ['

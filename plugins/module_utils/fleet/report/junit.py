@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from .answers import NO_KUBELET
 from .assemble import UNKNOWN_STATES
 from .checks import NOTE
 from .findings import is_open
+from .shapes import Finding, MeasuredNode, Report, UnusedFile
 from .terminal import cell, said_in_words, until
 from .texts import line, text
 
@@ -46,10 +47,10 @@ class _Suite(NamedTuple):
     name: str
     moment: str
     cases: Sequence[_Case]
-    notes: Sequence[Mapping[str, Any]] = ()
+    notes: Sequence[Finding] = ()
 
 
-def junit(report: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def junit(report: Report, checks: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     """The XML in pieces, each a text of at most one node; they are written as UTF-8.
 
     checks: {id: {"severity", "title", "look"}} of all checks that there are; each that is no note is a case of each
@@ -97,11 +98,11 @@ def junit(report: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) ->
 class _Usual:
     """The cases of nodes on which nothing was found. kinds: they are the same for most nodes, and made only once."""
 
-    def __init__(self, checks: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, checks: Mapping[str, Mapping[str, str]]) -> None:
         self._checks = {check: about.get("look", "") for check, about in checks.items() if about["severity"] != NOTE}
-        self.kinds: dict[Any, Sequence[_Case]] = {}
+        self.kinds: dict[object, Sequence[_Case]] = {}
 
-    def cases(self, node: Mapping[str, Any]) -> Sequence[_Case]:
+    def cases(self, node: MeasuredNode) -> Sequence[_Case]:
         """Those of this node."""
         looks = {name: bool(look["is_measured"]) for name, look in node.get("looks", {}).items()}
         kind = NO_KUBELET if node["state"] == NO_KUBELET else tuple(looks.items())
@@ -113,7 +114,7 @@ class _Usual:
         return self.kinds[kind]
 
     @staticmethod
-    def _why_not(kind: Any, look: str, looks: Mapping[str, bool]) -> str:
+    def _why_not(kind: object, look: str, looks: Mapping[str, bool]) -> str:
         """Why a check says nothing of a node; empty where it does."""
         if kind == NO_KUBELET:
             return NO_KUBELET
@@ -122,8 +123,8 @@ class _Usual:
         return "%s could not be measured" % look if look in looks else "not applicable: not looked at %s" % look
 
 
-def _cases(node: Mapping[str, Any], usual: Sequence[_Case], titles: Mapping[str, str]) -> Sequence[_Case]:
-    found: dict[str, list[Mapping[str, Any]]] = {}
+def _cases(node: MeasuredNode, usual: Sequence[_Case], titles: Mapping[str, str]) -> Sequence[_Case]:
+    found: dict[str, list[Finding]] = {}
     for finding in node["findings"]:
         if finding["severity"] != NOTE:
             found.setdefault(finding["check"], []).append(finding)
@@ -138,15 +139,15 @@ def _cases(node: Mapping[str, Any], usual: Sequence[_Case], titles: Mapping[str,
     return list(cases.values())
 
 
-def _problem(problem: Mapping[str, str]) -> _Case:
+def _problem(problem: UnusedFile) -> _Case:
     return _Case(cell(problem["file"]), ERROR, "result-file", cell(problem["text"]), problem["remedy"])
 
 
-def _case(check: str, findings: Sequence[Mapping[str, Any]], title: str) -> _Case:
+def _case(check: str, findings: Sequence[Finding], title: str) -> _Case:
     """The findings of one check, all in one case."""
     counting = [finding for finding in findings if is_open(finding)]
     if not counting:
-        waived = findings[0]["waived"]
+        waived = findings[0]["waived"] or {"reason": "", "until": ""}
         return _Case(check, SKIPPED, "waived", "%s: %s" % (until(waived), cell(waived["reason"])))
     message = said_in_words(counting[0])
     if len(counting) > 1:
@@ -155,7 +156,7 @@ def _case(check: str, findings: Sequence[Mapping[str, Any]], title: str) -> _Cas
     return _Case(check, FAILURE, counting[0]["severity"], message, _joined(texts))
 
 
-def _described(finding: Mapping[str, Any]) -> str:
+def _described(finding: Finding) -> str:
     rows = [(name, finding[name]) for name in ("subject", "wanted", "found", "source", "text", "remedy")]
     if finding["waived"]:
         rows.append(("waived", "%s: %s" % (until(finding["waived"]), finding["waived"]["reason"])))
@@ -196,7 +197,7 @@ def _result(case: _Case) -> str:
     return "%s>%s</%s></testcase>" % (start, _text(case.text), case.result) if case.text else start + "/></testcase>"
 
 
-def _output(notes: Sequence[Mapping[str, Any]]) -> str:
+def _output(notes: Sequence[Finding]) -> str:
     texts = [
         "%s: %s%s" % (finding["check"], said_in_words(finding), " (waived)" if finding["waived"] else "")
         for finding in notes

@@ -48,7 +48,7 @@ def check_seconds(looks: Iterable[str], seconds: int, option: str) -> None:
             raise InputError("%d seconds are no time for %s" % (seconds, look), option, remedy)
 
 
-def arguments_of(look: str, wanted: Mapping[str, Any], seconds: int, hide_names: bool) -> dict[str, Any]:
+def arguments_of(look: str, wanted: Mapping[str, object], seconds: int, hide_names: bool) -> dict[str, object]:
     """What the module of a look is given beside the places of the node's files. wanted: the wanted settings."""
     if look == HOUSEKEEPING:
         # It takes no time, and has no names of pods.
@@ -56,7 +56,7 @@ def arguments_of(look: str, wanted: Mapping[str, Any], seconds: int, hide_names:
     return {"seconds": seconds, "hide_names": hide_names}
 
 
-def kept(look: str, answer: Any) -> dict[str, Any]:
+def kept(look: str, answer: object) -> dict[str, Any]:
     """What a result file has of the answer to a look: plain data, with `failed` and `msg` where there is none."""
     if not isinstance(answer, Mapping):
         return {"failed": True, "msg": "the answer of the node is no mapping"}
@@ -67,7 +67,7 @@ def kept(look: str, answer: Any) -> dict[str, Any]:
         names = [name for name in answer if name not in out and name[:1] != "_"]
         written = json.dumps({name: answer[name] for name in names}, default=str, allow_nan=False)
         if len(written) <= _LARGEST:
-            plain: dict[str, Any] = json.loads(written)
+            plain: dict[str, object] = json.loads(written)
             return plain
         problem = "has %d characters, more than that of any real node" % len(written)
     except WRONG as error:
@@ -75,7 +75,7 @@ def kept(look: str, answer: Any) -> dict[str, Any]:
     return {"failed": True, "msg": "the answer of the node %s" % problem}
 
 
-def shown_looks(looks: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def shown_looks(looks: Mapping[str, object]) -> dict[str, dict[str, Any]]:
     """{look: {"is_measured", "seconds", "containers", "left_out"}} as a report has it; it raises nothing.
 
     seconds: how long was looked; None for what was counted since the boot. containers: the worst first; how many more
@@ -87,7 +87,7 @@ def shown_looks(looks: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {look: makers[look](mapping(looks[look])) for look in LOOKS if look in looks}
 
 
-def _isolation(answer: Mapping[str, Any]) -> dict[str, Any]:
+def _isolation(answer: Mapping[str, object]) -> dict[str, object]:
     rows: list[dict[str, Any]] = [
         {
             "container": _name(row),
@@ -104,13 +104,13 @@ def _isolation(answer: Mapping[str, Any]) -> dict[str, Any]:
     return _shown(answer, bool(seconds), seconds, rows)
 
 
-def _disturber(part: Mapping[str, Any]) -> str:
+def _disturber(part: Mapping[str, object]) -> str:
     percent = _number(part.get("percent"))
     words = [line(part.get(name, "")) for name in ("kind", "name")]
     return " ".join(filter(None, [*words, "" if percent is None else "%g %%" % percent]))
 
 
-def _throttling(answer: Mapping[str, Any]) -> dict[str, Any]:
+def _throttling(answer: Mapping[str, object]) -> dict[str, object]:
     cgroups = mapping(answer.get("cgroups"))
     rows = []
     for row in map(mapping, items(answer.get("containers"))):
@@ -132,9 +132,9 @@ def _throttling(answer: Mapping[str, Any]) -> dict[str, Any]:
     return _shown(answer, bool(answer.get("hierarchy")), _number(answer.get("seconds")), rows)
 
 
-def _housekeeping(answer: Mapping[str, Any]) -> dict[str, Any]:
+def _housekeeping(answer: Mapping[str, object]) -> dict[str, object]:
     rows = [*map(mapping, items(answer.get("interrupts"))), *map(mapping, items(answer.get("layers")))]
-    by_layer: dict[str, list[Mapping[str, Any]]] = {}
+    by_layer: dict[str, list[Mapping[str, object]]] = {}
     for row in rows:
         by_layer.setdefault(line(row.get("layer", "")), []).append(row)
     reserved = line(answer.get("reserved", ""))
@@ -154,13 +154,13 @@ def _housekeeping(answer: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _setting(row: Mapping[str, Any]) -> str:
+def _setting(row: Mapping[str, object]) -> str:
     found = row.get("found")
     return "%s: %s" % (line(row.get("name", "")), "no limit" if found is None else line(found))
 
 
 def _shown(
-    answer: Mapping[str, Any], is_measured: bool, seconds: float | None, rows: Sequence[Mapping[str, Any]]
+    answer: Mapping[str, object], is_measured: bool, seconds: float | None, rows: Sequence[Mapping[str, object]]
 ) -> dict[str, Any]:
     return {
         "is_measured": is_measured and not answer.get("failed"),
@@ -170,7 +170,7 @@ def _shown(
     }
 
 
-def _name(row: Mapping[str, Any]) -> str:
+def _name(row: Mapping[str, object]) -> str:
     """Of a container, as findings name it."""
     parts = (line(row.get("pod") or row.get("pod_uid") or ""), line(row.get("container") or ""))
     return "/".join(filter(None, parts))

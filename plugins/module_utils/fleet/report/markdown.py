@@ -13,9 +13,10 @@ Source: GitHub Flavored Markdown Spec, 4.10 (tables) and 6.3 (code spans).
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, Iterator, Mapping, Sequence
+from typing import Iterable, Iterator, Sequence
 
 from .answers import CLEAN, NO_KUBELET, NOTHING_WANTED
+from .shapes import Count, Report
 from .terminal import cell, counted_states, folded, host_names, plural, remedies, summary_line
 
 # Of a comment, in characters: GitHub refuses a longer one.
@@ -31,7 +32,7 @@ _HARMLESS = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ,;'()]|: |(?<=[a-z])-(?=[a-z])
 _Rows = Sequence[Sequence[str]]
 
 
-def markdown(report: Mapping[str, Any]) -> str:
+def markdown(report: Report) -> str:
     """The report in at most LONGEST characters: the nodes that are as wanted are counted, the others are in a table.
 
     report: as docs/schema/report-1.json describes it.
@@ -82,25 +83,28 @@ class _Sheet:
             self.lines.append("\nLeft out here for their length: %s.\n" % plural(left, "more " + name))
 
 
-def _start(report: Mapping[str, Any]) -> str:
+def _start(report: Report) -> str:
     title = _words(report["title"]) + (" of " + _words(report["fleet"]) if report["fleet"] else "")
     outcome, summary = _words(report["summary"]["outcome"]), _words(summary_line(report))
     return "## %s\n\n**%s**: %s\n\nMade %s.\n" % (title, outcome, summary, _code(report["made"]))
 
 
-def _add_checks(sheet: _Sheet, report: Mapping[str, Any]) -> None:
+def _add_checks(sheet: _Sheet, report: Report) -> None:
     summary = report["summary"]
-    names = ["nodes", "waived", *(["new"] if summary["gone"] is not None else [])]
+    names: list[Count] = ["nodes", "waived"]
+    if summary["gone"] is not None:
+        names.append("new")
     blocks = []
     for row in summary["checks"]:
-        title = report["checks"].get(row["check"], {}).get("title", "")
+        about = report["checks"].get(row["check"])
+        title = about["title"] if about else ""
         counts = ["%d" % row[name] for name in names]
         blocks.append(([[_code(row["check"]), _words(row["severity"]), *counts, _words(title)]], 1))
     head = ["Check", "Severity", *(name.capitalize() for name in names), "What it says"]
     sheet.table("Checks", head, blocks, "check")
 
 
-def _nodes(report: Mapping[str, Any]) -> Iterator[tuple[_Rows, int]]:
+def _nodes(report: Report) -> Iterator[tuple[_Rows, int]]:
     for fold in folded([node for node in report["nodes"] if node["state"] not in _AS_WANTED]):
         start = (_code(host_names(fold.hosts)), _words(fold.state))
         rows: list[Sequence[str]] = []
@@ -116,13 +120,13 @@ def _row(cells: Sequence[str]) -> str:
     return "| %s |\n" % " | ".join(cells)
 
 
-def _words(value: Any) -> str:
+def _words(value: object) -> str:
     """What is no text of a node: as words, where they are nothing but words."""
     shown = cell(value, _LONGEST_CELL)
     return shown if _HARMLESS.fullmatch(shown) else _code(shown)
 
 
-def _code(value: Any) -> str:
+def _code(value: object) -> str:
     """A text that stays text, wherever it comes from. Empty for an empty one."""
     shown = cell(value, _LONGEST_CELL)
     if not shown:

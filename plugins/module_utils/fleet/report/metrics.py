@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, Iterable, Iterator, Mapping
+from typing import Iterable, Iterator, Mapping
 
 from ...cpuset import CPUSet
 from ...errors import InputError
 from .assemble import OUTCOMES, STATES, UNKNOWN_STATES
 from .checks import NOTE
+from .shapes import MeasuredNode, Report
 from .texts import line, mapping
 from .times import seconds_of
 
@@ -44,7 +45,7 @@ _HELP = {
 _Samples = Iterable["tuple[str, Mapping[str, str], int]"]
 
 
-def fleet_metrics(report: Mapping[str, Any]) -> str:
+def fleet_metrics(report: Report) -> str:
     """The figures of a report; a time that cannot be read is left out.
 
     report: as docs/schema/report-1.json describes it.
@@ -53,7 +54,7 @@ def fleet_metrics(report: Mapping[str, Any]) -> str:
     return _written((name, {**fleet, **labels}, value) for name, labels, value in _of_fleet(report))
 
 
-def node_metrics(node: Mapping[str, Any], made: str) -> str:
+def node_metrics(node: MeasuredNode, made: str) -> str:
     """The figures of one node of a report, without its name, which Prometheus adds as `instance`.
 
     made: when the node was looked at, where the node does not say it.
@@ -61,7 +62,7 @@ def node_metrics(node: Mapping[str, Any], made: str) -> str:
     return _written(_of_node(node, made))
 
 
-def _of_fleet(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, str], int]]:
+def _of_fleet(report: Report) -> Iterator[tuple[str, Mapping[str, str], int]]:
     nodes, summary = report["nodes"], report["summary"]
     # All states, so that no series ends when its last node leaves it.
     for state in dict.fromkeys([*STATES, *summary["states"]]):
@@ -85,7 +86,7 @@ def _of_fleet(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, str
         yield "kubenode_cpu_oldest_look_timestamp_seconds", {}, min(looks)
 
 
-def _of_node(node: Mapping[str, Any], made: str) -> Iterator[tuple[str, Mapping[str, str], int]]:
+def _of_node(node: MeasuredNode, made: str) -> Iterator[tuple[str, Mapping[str, str], int]]:
     for check, severity in _open(node):
         if severity != NOTE:
             yield "kubenode_cpu_drift", {"check": check, "severity": severity}, 1
@@ -103,16 +104,16 @@ def _of_node(node: Mapping[str, Any], made: str) -> Iterator[tuple[str, Mapping[
 # --- what is counted ----------------------------------------------------------------------------------
 
 
-def _open(node: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _open(node: MeasuredNode) -> list[tuple[str, str]]:
     return sorted({(found["check"], found["severity"]) for found in node["findings"] if not found["waived"]})
 
 
-def _mispinned_containers(node: Mapping[str, Any]) -> int:
+def _mispinned_containers(node: MeasuredNode) -> int:
     count = line(node["containers"].get("different", ""))
     return int(count) if re.fullmatch("[0-9]{1,6}", count) else 0
 
 
-def _mispinned_cpus(node: Mapping[str, Any]) -> CPUSet:
+def _mispinned_cpus(node: MeasuredNode) -> CPUSet:
     cpus = CPUSet()
     for found in node["findings"]:
         if found["check"] == CPUSET_DIFFERS and not found["waived"]:
@@ -125,7 +126,7 @@ def _mispinned_cpus(node: Mapping[str, Any]) -> CPUSet:
     return cpus
 
 
-def _owner(node: Mapping[str, Any]) -> str:
+def _owner(node: MeasuredNode) -> str:
     """The distribution, where the node's whole answer is there; else what writes the kubelet's files beside it."""
     kubelet = mapping(mapping(node.get("answer")).get("kubelet"))
     return line(kubelet.get("distribution") or node["elsewhere"].get("name", ""))

@@ -42,9 +42,9 @@ class Result(NamedTuple):
     host: str
     looked_at: str
     answer: Mapping[str, Any]
-    running: Mapping[str, Any]
-    waivers: Sequence[Any]
-    looks: Mapping[str, Any] = {}
+    running: Mapping[str, object]
+    waivers: Sequence[object]
+    looks: Mapping[str, object] = {}
 
 
 class Problem(NamedTuple):
@@ -83,7 +83,7 @@ def write_result(directory: str, result: Result, fleet: str = "") -> str:
     return path
 
 
-def _json(content: Mapping[str, Any]) -> str:
+def _json(content: Mapping[str, object]) -> str:
     return json.dumps(content, sort_keys=True, default=str, allow_nan=False)
 
 
@@ -149,7 +149,7 @@ def read_result(path: str, fleet: str = "") -> Result:
     return Result(host, str(looked_at), answer, running, waivers, looks)
 
 
-def _parsed(path: str) -> Any:
+def _parsed(path: str) -> object:
     again = "look at the node again with the playbook drift_report, or take the file away"
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
@@ -172,9 +172,9 @@ def _parsed(path: str) -> Any:
         raise NodeError("is no JSON", path, again) from error
 
 
-def _no_constant(name: str) -> Any:
+def _no_constant(name: str) -> object:
     raise ValueError(name)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return '"%s"' % line(value[:80]) if isinstance(value, str) else line(value)[:80]

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from itertools import groupby, zip_longest
-from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence, Tuple
 
 from .answers import NO_KUBELET
 from .assemble import STATES
 from .checks import NOTE
+from .shapes import Finding, Node, Report, Waived
 from .texts import line
 
 # Columns of a terminal that everything fits in.
@@ -30,6 +31,10 @@ _LONGEST_CELL = 160
 _LONGEST_REMARK = 600
 
 
+# State, message and rows of a node.
+_Said = Tuple[str, str, Tuple[Tuple[str, ...], ...]]
+
+
 class Fold(NamedTuple):
     """Nodes of which the same is to be said."""
 
@@ -41,7 +46,7 @@ class Fold(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-def fleet_table(report: Mapping[str, Any]) -> str:
+def fleet_table(report: Report) -> str:
     """The table, what there is to say below it, and the summary in the last line; no line has over 140 columns.
 
     report: as docs/schema/report-1.json describes it. What a terminal would obey is escaped.
@@ -54,7 +59,7 @@ def fleet_table(report: Mapping[str, Any]) -> str:
     return "\n".join("".join(text + "\n" for text in texts) for texts in paragraphs if texts)
 
 
-def summary_line(report: Mapping[str, Any]) -> str:
+def summary_line(report: Report) -> str:
     """`300 nodes: 288 clean, 12 drift; 3 checks failed; exit status 2`"""
     summary = report["summary"]
     states = ", ".join("%d %s" % (count, line(state)) for state, count in counted_states(report))
@@ -69,7 +74,7 @@ def summary_line(report: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def counted_states(report: Mapping[str, Any]) -> list[tuple[str, int]]:
+def counted_states(report: Report) -> list[tuple[str, int]]:
     """(state, nodes) of each state that a node has, the best first."""
     counts = report["summary"]["states"]
     return [(state, counts[state]) for state in dict.fromkeys([*reversed(STATES), *counts]) if state in counts]
@@ -83,13 +88,13 @@ def plural(number: int, name: str) -> str:
 # --- equal nodes as one -------------------------------------------------------------------------------
 
 
-def folded(nodes: Iterable[Mapping[str, Any]]) -> list[Fold]:
+def folded(nodes: Iterable[Node]) -> list[Fold]:
     """Nodes with the same state, message and findings together, in the order of the first of each; notes left out.
 
     If that gives very many rows, then nodes with the same checks share them, and values that differ are counted.
     """
     nodes = list(nodes)
-    fine: dict[Any, list[Mapping[str, Any]]] = {}
+    fine: dict[_Said, list[Node]] = {}
     for node in nodes:
         fine.setdefault((node["state"], _message(node), _rows(node)), []).append(node)
     if sum(min(max(len(rows), 1), _MOST_FINDINGS) for _state, _said, rows in fine) <= _MOST_ROWS:
@@ -97,13 +102,13 @@ def folded(nodes: Iterable[Mapping[str, Any]]) -> list[Fold]:
             Fold([line(node["host"]) for node in alike], line(state), _said(message, alike), _limited(rows))
             for (state, message, rows), alike in fine.items()
         ]
-    coarse: dict[Any, list[Any]] = {}
+    coarse: dict[tuple[str, tuple[str, ...]], list[tuple[_Said, list[Node]]]] = {}
     for key, alike in fine.items():
         coarse.setdefault((key[0], tuple(dict.fromkeys(row[0] for row in key[2]))), []).append((key, alike))
     return [_merged(state, checks, parts) for (state, checks), parts in coarse.items()]
 
 
-def _merged(state: str, checks: Sequence[str], parts: Sequence[Any]) -> Fold:
+def _merged(state: str, checks: Sequence[str], parts: Sequence[tuple[_Said, Sequence[Node]]]) -> Fold:
     nodes = [node for _key, alike in parts for node in alike]
     messages = dict.fromkeys(message for (_state, message, _rows), _nodes in parts)
     said = _said(next(iter(messages)), nodes)
@@ -121,7 +126,7 @@ def _common(values: Sequence[str]) -> str:
     return values[0] if len(values) == 1 else "%d values, as %s" % (len(values), values[0] or "-")
 
 
-def _rows(node: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+def _rows(node: Node) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (_check(found), cell(found["subject"]), *_values(found))
         for found in node["findings"]
@@ -135,28 +140,28 @@ def _limited(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     return [*rows[: _MOST_FINDINGS - 1], ("and %d more findings" % (len(rows) - _MOST_FINDINGS + 1), "", "")]
 
 
-def _check(found: Mapping[str, Any]) -> str:
+def _check(found: Finding) -> str:
     marks = [until(found["waived"])] if found["waived"] else []
     marks += ["new"] if found["since"] == "new" else []
     return cell(found["check"]) + ("" if not marks else " [%s]" % ", ".join(marks))
 
 
-def until(waived: Mapping[str, Any]) -> str:
+def until(waived: Waived) -> str:
     """`waived until 2026-12-31`; `waived`."""
     return "waived until %s" % cell(waived["until"]) if waived["until"] else "waived"
 
 
-def _values(found: Mapping[str, Any]) -> tuple[str, ...]:
+def _values(found: Finding) -> tuple[str, ...]:
     if found["text"] and not (found["found"] or found["wanted"]):
         return (cell(found["text"]),)
     return (cell(found["found"]), cell(found["wanted"]))
 
 
-def _worth_a_row(node: Mapping[str, Any]) -> bool:
+def _worth_a_row(node: Node) -> bool:
     return any(found["severity"] != NOTE for found in node["findings"])
 
 
-def _message(node: Mapping[str, Any]) -> str:
+def _message(node: Node) -> str:
     """The message, with a mark in place of the node's name, so that nodes that failed alike have the same one."""
     if not node["message"]:
         return ""
@@ -165,11 +170,11 @@ def _message(node: Mapping[str, Any]) -> str:
     return re.sub(r"(?<![\w.-])%s(?![\w-])" % re.escape(host), "\0", message) if host else message
 
 
-def _said(message: str, nodes: Sequence[Mapping[str, Any]]) -> str:
+def _said(message: str, nodes: Sequence[Node]) -> str:
     return message.replace("\0", line(nodes[0]["host"]) if len(nodes) == 1 else "NODE")
 
 
-def cell(value: Any, longest: int = _LONGEST_CELL) -> str:
+def cell(value: object, longest: int = _LONGEST_CELL) -> str:
     """A value in one line that is not longer."""
     shown = line(value)
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
@@ -300,18 +305,18 @@ def _indented(text: str) -> Iterator[str]:
 # --- below the table ----------------------------------------------------------------------------------
 
 
-def _checks(report: Mapping[str, Any]) -> Iterator[str]:
+def _checks(report: Report) -> Iterator[str]:
     """What each check is about and what to do, once."""
     for check, severity, remedy in remedies(report):
-        about = report["checks"].get(check, {})
-        title, page = (cell(about.get(name, ""), _LONGEST_REMARK) for name in ("title", "page"))
+        about = report["checks"].get(check)
+        title, page = (cell(part, _LONGEST_REMARK) for part in ((about["title"], about["page"]) if about else ("", "")))
         parts = ["%s (%s)" % (cell(check), cell(severity)), *([": " + title] if title else [])]
         yield "".join([*parts, *(["; see " + page] if page else [])])
         if remedy:
             yield "  " + cell(remedy, _LONGEST_REMARK)
 
 
-def remedies(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def remedies(report: Report) -> Iterator[tuple[str, str, str]]:
     """Each check that is found anywhere, notes left out, with its severity and its remedy, which may be empty.
 
     The remedy is that of its findings where these agree, else the general one of the check.
@@ -326,11 +331,11 @@ def remedies(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
                     own[item["remedy"]] = None
     for check in sorted(found, key=lambda name: order.get(name, len(order))):
         severity, own = found[check]
-        general = report["checks"].get(check, {}).get("remedy", "")
+        general = report["checks"][check]["remedy"] if check in report["checks"] else ""
         yield check, severity, [*own, general][0] if len(own) == 1 or (own and not general) else general
 
 
-def _remarks(report: Mapping[str, Any]) -> Iterator[str]:
+def _remarks(report: Report) -> Iterator[str]:
     waivers: dict[str, list[str]] = {}
     notes: dict[str, dict[str, list[str]]] = {}
     for node in report["nodes"]:
@@ -350,13 +355,13 @@ def _remarks(report: Mapping[str, Any]) -> Iterator[str]:
         yield "No kubelet: %s" % host_names(without, WIDEST - len("No kubelet: "))
     problems = report["problems"]
     for problem in problems[:_MOST_REMARKS]:
-        parts = [cell(problem[name], _LONGEST_REMARK) for name in ("file", "text", "remedy")]
+        parts = [cell(part, _LONGEST_REMARK) for part in (problem["file"], problem["text"], problem["remedy"])]
         yield "not used: %s: %s%s" % (parts[0], parts[1], "; " + parts[2] if parts[2] else "")
     if len(problems) > _MOST_REMARKS:
         yield "not used: and %s" % plural(len(problems) - _MOST_REMARKS, "more file")
 
 
-def said_in_words(found: Mapping[str, Any]) -> str:
+def said_in_words(found: Finding) -> str:
     """A finding in one line: `cpu_manager_policy: none, wanted static`; `checkpoint: the checksum is wrong`."""
     subject, values = cell(found["subject"]), _values(found)
     text = (

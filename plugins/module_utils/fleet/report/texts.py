@@ -36,14 +36,14 @@ def text(value: Any) -> str:
     return "".join(map(_shown, re.sub(r"\r+(\n|\Z)", r"\1", shown).replace("\t", " ")))
 
 
-def _as_json(value: Any) -> str:
+def _as_json(value: object) -> str:
     try:
         return json.dumps(value, ensure_ascii=False).replace('"', "")
     except WRONG as error:
         return "cannot be shown: %s" % error
 
 
-def line(value: Any) -> str:
+def line(value: object) -> str:
     """The same in one line."""
     return " ".join(text(value).split())
 
@@ -56,13 +56,13 @@ def _shown(character: str) -> str:
     return "\\x%02x" % code if code < 0x100 else "\\u%04x" % code if code < 0x10000 else "\\U%08x" % code
 
 
-def counted(things: Any, name: str) -> str:
+def counted(things: object, name: str) -> str:
     """`2 nodes`; `1 node`."""
     number = len(things) if isinstance(things, (Mapping, list)) else 0
     return "%d %s%s" % (number, name, "" if number == 1 else "s")
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
+def mapping(value: object) -> Mapping[str, Any]:
     """The value where it is a mapping, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 

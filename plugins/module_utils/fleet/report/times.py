@@ -23,12 +23,12 @@ def time_of(seconds: float) -> str:
     return time.strftime(_FORMAT, time.gmtime(seconds))
 
 
-def seconds_of(moment: Any) -> int:
+def seconds_of(moment: object) -> int:
     """Seconds since the epoch of "2026-11-23T15:04:05Z". Raises InputError."""
     return _parsed(moment, _FORMAT, "a time such as 2026-11-23T15:04:05Z")
 
 
-def check_date(date: Any) -> str:
+def check_date(date: object) -> str:
     """The date, if it is one such as "2026-12-31". Raises InputError."""
     # YAML makes a date of one without quotes.
     text = date.isoformat() if hasattr(date, "isoformat") else date

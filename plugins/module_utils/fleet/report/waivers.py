@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+from typing import Iterable
 
 from ...errors import InputError
 from .checks import CHECKS
@@ -15,7 +15,7 @@ from .times import check_date
 _KEYS = frozenset(("check", "reason", "until", "subject"))
 
 
-def checked_waivers(waivers: Iterable[Any], option: str) -> list[dict[str, str]]:
+def checked_waivers(waivers: Iterable[object], option: str) -> list[dict[str, str]]:
     """The waivers, as result files hold them. Raises InputError for one that is wrong. option: the name in messages.
 
     waivers: [{"check", "reason", "until"}], with `subject` where only one is meant.
@@ -23,7 +23,7 @@ def checked_waivers(waivers: Iterable[Any], option: str) -> list[dict[str, str]]
     return [_checked(waiver, "%s[%d]" % (option, number)) for number, waiver in enumerate(waivers)]
 
 
-def _checked(waiver: Any, where: str) -> dict[str, str]:
+def _checked(waiver: object, where: str) -> dict[str, str]:
     if not isinstance(waiver, dict):
         raise InputError("%r is no mapping" % (waiver,), where, "give check, reason and until")
     unknown = sorted(str(key) for key in waiver if key not in _KEYS)

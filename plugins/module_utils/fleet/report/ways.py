@@ -16,7 +16,7 @@ WAYS = ("wanted", "files", "kubelet", "checkpoint", "kernel")
 _CONTAINER = "container "
 
 
-def ways_of(answer: Mapping[str, Any], running: Mapping[str, Any]) -> list[dict[str, Any]]:
+def ways_of(answer: Mapping[str, object], running: Mapping[str, object]) -> list[dict[str, Any]]:
     """Rows {"subject", "wanted", "files", "kubelet", "checkpoint", "kernel", "odd"}: texts, or None for "not read".
 
     running: {setting: value} as the running kubelet has them. "odd" lists the ways that stand out.
@@ -37,7 +37,7 @@ def ways_of(answer: Mapping[str, Any], running: Mapping[str, Any]) -> list[dict[
     return rows
 
 
-def meaning_of(name: str, value: Any) -> Any:
+def meaning_of(name: str, value: object) -> object:
     """What the kubelet makes of the value of a setting, as it writes "60s" as "1m0s"; a text where it takes none."""
     try:
         return SETTINGS[name].meaning(value)
@@ -45,13 +45,13 @@ def meaning_of(name: str, value: Any) -> Any:
         return text(value)
 
 
-def _row(subject: str, values: Sequence[Any], meanings: Sequence[Any]) -> dict[str, Any]:
+def _row(subject: str, values: Sequence[object], meanings: Sequence[object]) -> dict[str, object]:
     shown = {way: None if value is None else text(value) for way, value in zip(WAYS, values)}
     given = {way: meaning for way, value, meaning in zip(WAYS, values, meanings) if value is not None}
     return {"subject": subject, **shown, "odd": _odd(given)}
 
 
-def _odd(given: Mapping[str, Any]) -> list[str]:
+def _odd(given: Mapping[str, object]) -> list[str]:
     """The ways that differ from what most have; of values that equally many have, the first is right."""
     values = list(given.values())
     usual = max(values, key=values.count, default=None)

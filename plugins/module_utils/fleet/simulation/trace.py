@@ -72,7 +72,7 @@ class Trace(NamedTuple):
         }
 
 
-def read_trace(data: Any) -> Trace:
+def read_trace(data: object) -> Trace:
     """Read a trace. Raises InputError, which names the pod and the field."""
     try:
         if not isinstance(data, Mapping):
@@ -94,7 +94,7 @@ def read_trace(data: Any) -> Trace:
     return Trace(name, description, duration, sorted(pods, key=lambda pod: pod.arrives))
 
 
-def _pod(row: Any, number: int, duration: float) -> TracePod:
+def _pod(row: object, number: int, duration: float) -> TracePod:
     where = "pods[%d]" % number
     if not isinstance(row, Mapping):
         raise InputError("is no mapping", where)
@@ -120,7 +120,7 @@ def _pod(row: Any, number: int, duration: float) -> TracePod:
     return pod._replace(most=most)
 
 
-def _load(rows: Any) -> Load:
+def _load(rows: object) -> Load:
     load: list[tuple[float, float]] = []
     for row in _list(rows, "load", _MOST_CHANGES):
         if not isinstance(row, (list, tuple)) or len(row) != 2:
@@ -130,7 +130,7 @@ def _load(rows: Any) -> Load:
     return tuple(load)
 
 
-def _list(data: Any, where: str, most: int) -> Sequence[Any]:
+def _list(data: object, where: str, most: int) -> Sequence[Any]:
     if not isinstance(data, (list, tuple)) or len(data) > most:
         raise InputError("is no list of at most %d" % most, where)
     return data

@@ -122,7 +122,7 @@ class KubeletConfiguration(Configuration):
         return ConfigurationError(what, self.source, "change it by hand, or write these settings one to a line")
 
 
-def changed_values(configuration: Configuration, changes: Mapping[tuple[str, ...], object]) -> dict[str, Any]:
+def changed_values(configuration: Configuration, changes: Mapping[tuple[str, ...], object]) -> dict[str, object]:
     """The values of the configuration after these changes. Raises as with_changes()."""
     wanted = deepcopy(configuration.values)
     for path in changes:

@@ -32,7 +32,7 @@ def edit(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
 
 def _edits(
     old: dict[str, Any], new: dict[str, Any], path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], Any]]:
+) -> Iterator[tuple[tuple[str, ...], object]]:
     """The smallest changes (path, value) from old to new. Removals come last, so no mapping is empty in between."""
     for key, value in new.items():
         if key in old and isinstance(old[key], dict) and isinstance(value, dict) and old[key] and value:

@@ -110,7 +110,7 @@ def path_of(given: Sequence[Given], name: str) -> str | None:
     return next((flag.value for flag in reversed(given) if flag.name == name and flag.value), None)
 
 
-def values_of(given: Iterable[Given]) -> dict[str, Any]:
+def values_of(given: Iterable[Given]) -> dict[str, object]:
     """The fields that the flags give, as a KubeletConfiguration has them. Raises InputError."""
     values: dict[str, Any] = {}
     for flag in given:

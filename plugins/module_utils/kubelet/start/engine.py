@@ -13,7 +13,7 @@ Source: cmd/kubelet/app/server.go.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Mapping
 
 from .accepted import plainly_accepted
 from .plain import plain_file, plain_values
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _USUAL = "/var/lib/kubelet/config.yaml"
 
 
-def predict_values(values: Mapping[str, Any], host: Host, path: str = _USUAL) -> Prediction:
+def predict_values(values: Mapping[str, object], host: Host, path: str = _USUAL) -> Prediction:
     """What the kubelet would do with a file of this path that has these values, and nothing else."""
     prediction = predict_plain(values, host)
     if prediction is not None:
@@ -57,7 +57,7 @@ def predict(given: Given, host: Host, only_refusals: bool = False) -> Prediction
     return predict_fully(given, host)
 
 
-def predict_plain(values: Mapping[str, Any], host: Host, only_refusals: bool = False) -> Prediction | None:
+def predict_plain(values: Mapping[str, object], host: Host, only_refusals: bool = False) -> Prediction | None:
     """What the kubelet would do with a file of these values; None where it takes the whole way to decide."""
     decoded = plain_values(values, host.minor)
     if decoded is None or decoded.get("featureGates"):

@@ -57,7 +57,7 @@ _NUMBERS = {
 # Texts of which only these are known to be taken.
 _CHOICES = {"cgroupDriver": ("systemd", "cgroupfs"), "healthzBindAddress": ("127.0.0.1", "0.0.0.0")}
 # Structs as kubeadm writes them.
-_STRUCTS: Mapping[str, Any] = {
+_STRUCTS: Mapping[str, object] = {
     "authentication": {
         "anonymous": {"enabled": SWITCH},
         "webhook": {"enabled": SWITCH, "cacheTTL": ZERO},
@@ -75,7 +75,7 @@ _STRUCTS: Mapping[str, Any] = {
     },
     "memorySwap": {},
 }
-_KINDS: dict[str, Any] = {name: kind for kind, names in _BY_KIND.items() for name in names.split()}
+_KINDS: dict[str, object] = {name: kind for kind, names in _BY_KIND.items() for name in names.split()}
 _KINDS.update(_STRUCTS)
 _KINDS.update(_CHOICES)
 
@@ -95,7 +95,7 @@ def are_plain(arguments: Sequence[str]) -> bool:
     return all(map(_is_plain, arguments))
 
 
-def plain_file(content: bytes) -> Mapping[str, Any] | None:
+def plain_file(content: bytes) -> Mapping[str, object] | None:
     """The values of a file in plain YAML; None of any other."""
     if len(content) > _LONGEST:
         return None
@@ -107,7 +107,7 @@ def plain_file(content: bytes) -> Mapping[str, Any] | None:
     return None if root is None or root.duplicates or not isinstance(root.value, dict) else root.value
 
 
-def plain_values(values: Mapping[str, Any], minor: int) -> dict[str, Any] | None:
+def plain_values(values: Mapping[str, object], minor: int) -> dict[str, Any] | None:
     """What the kubelet decodes of the values of a file; None where that takes more."""
     if minor < _ALL_SINCE or (values.get("apiVersion"), values.get("kind")) != (API_VERSION, KIND):
         return None
@@ -122,7 +122,7 @@ def _is_plain(argument: str) -> bool:
     return name in _FLAGS and bool(value) and value.isprintable()
 
 
-def _field(name: str, value: Any) -> Any:
+def _field(name: str, value: object) -> object:
     if name in ("apiVersion", "kind"):
         return value
     if name in _NUMBERS:
@@ -133,7 +133,7 @@ def _field(name: str, value: Any) -> Any:
     return _decoded(_KINDS.get(name), value)
 
 
-def _decoded(kind: Any, value: Any) -> Any:
+def _decoded(kind: object, value: object) -> object:
     if isinstance(kind, Mapping) and isinstance(value, dict):
         return {key: _decoded(kind.get(key), item) for key, item in value.items()}
     if kind == ZERO and value in ("0s", "0", 0) and not isinstance(value, (bool, float)):
@@ -148,7 +148,7 @@ def _decoded(kind: Any, value: Any) -> Any:
     return value
 
 
-def _is_right(kind: Any, value: Any) -> bool:
+def _is_right(kind: object, value: object) -> bool:
     """Whether a value that is kept as it is is of this kind."""
     if kind in (TEXTS, SWITCHES):
         item = str if kind == TEXTS else bool

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .refusal import StartError
 
 
-def check_plain(decoded: Mapping[str, Any], host: Host) -> Checked:
+def check_plain(decoded: Mapping[str, object], host: Host) -> Checked:
     """What is found in the values of a plain file."""
     return check_decoded(decoded, Gates({}, host.minor), host, is_plain=True)
 

@@ -79,7 +79,7 @@ class Watch:
         """Seconds since the watch began, and a little more: the kubelet was started before."""
         return self.clock() - self._begin + _BEFORE
 
-    def conditions(self) -> dict[str, Any]:
+    def conditions(self) -> dict[str, object]:
         """What it waits for, as plain data. Raises NodeError where there is no configuration to compare with."""
         configuration = self.node.needed_configuration()
         return {

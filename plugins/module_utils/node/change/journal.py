@@ -42,7 +42,7 @@ class Journal(NamedTuple):
 
     phase: str
     files: Mapping[str, SavedFile]
-    facts: Mapping[str, Any]
+    facts: Mapping[str, object]
     run: str = ""
 
     def to_dict(self) -> dict[str, Any]:

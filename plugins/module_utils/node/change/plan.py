@@ -268,7 +268,7 @@ def _rollback_plan(
     is_broken = now["found"] is None or any(row["subject"] == START for row in now["drift"])
     rollback_of = "" if journal is not None and is_broken else terms.rollback_of
     files = _files_to_restore(last, rollback_of)
-    plan: dict[str, Any] = {
+    plan: dict[str, object] = {
         **now,
         "notes": [*now["notes"], *notes, *node.owner_notes(before)],
         "actions": [],

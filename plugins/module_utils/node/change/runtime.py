@@ -22,7 +22,7 @@ WRITE_RUNTIME, RESTART_RUNTIME = "write_runtime_configuration", "restart_runtime
 FACT = "runtime"
 
 
-def with_runtime(report: Mapping[str, Any], node: Node, wanted: Wanted, may_drain: bool) -> dict[str, Any]:
+def with_runtime(report: Mapping[str, Any], node: Node, wanted: Wanted, may_drain: bool) -> dict[str, object]:
     """The plan of a rollout with what is wanted of the runtime; `runtime` is None where that is there."""
     plan = {**report, FACT: None}
     if report["status"] == NO_KUBELET:
@@ -91,7 +91,7 @@ def _as_it_will_be(node: Node) -> Node:
     return node.on(OverlaidTree(node.tree, {path: saved.content for path, saved in journal.files.items()}))
 
 
-def _rows(node: Node, change: RuntimeChange, wanted: Wanted) -> list[dict[str, Any]]:
+def _rows(node: Node, change: RuntimeChange, wanted: Wanted) -> list[dict[str, object]]:
     if wanted.state != PRESENT:
         return [
             {"subject": "runtime", "wanted": "as before", "found": "changed", "source": node.tree.path(path)}

@@ -336,16 +336,16 @@ def test_empty_has_no_first() -> None:
 
 
 @pytest.mark.parametrize("operation", BINARY + COMPARISONS[2:])
-@pytest.mark.parametrize("other", [{1}, [1], 1, "1", None])
-def test_only_with_its_kind(operation: Callable[[Any, Any], Any], other: object) -> None:
-    for pair in ((CPUSet([1]), other), (other, CPUSet([1]))):
+@pytest.mark.parametrize("stranger", [{1}, [1], 1, "1", None])
+def test_only_with_its_kind(operation: Callable[[Any, Any], Any], stranger: object) -> None:
+    for pair in ((CPUSet([1]), stranger), (stranger, CPUSet([1]))):
         with pytest.raises(TypeError):
             operation(*pair)
 
 
-@pytest.mark.parametrize("other", [{1}, frozenset([1]), [1], 1, 2, "1", None])
-def test_equals_only_its_kind(other: object) -> None:
-    assert CPUSet([1]) != other
+@pytest.mark.parametrize("stranger", [{1}, frozenset([1]), [1], 1, 2, "1", None])
+def test_equals_only_its_kind(stranger: object) -> None:
+    assert CPUSet([1]) != stranger
 
 
 def test_cannot_be_changed() -> None:

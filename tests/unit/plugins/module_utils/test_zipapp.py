@@ -66,7 +66,7 @@ def test_all_that_it_could_ever_import_is_in_it(tmp_path: Path) -> None:
     program.write_bytes(zipapp.build(MODULE, sys.executable))
     with zipfile.ZipFile(program) as archive:
         # Also what is imported only in a function, or for a type checker.
-        imports = sorted({one for name in archive.namelist() for one in imported(name, archive.read(name))})
+        imports = sorted({pair for name in archive.namelist() for pair in imported(name, archive.read(name))})
     # One that names a module, not what is in it.
     assert ("cpu_manager.kubelet.installed", ("trust",)) in imports
     command = [sys.executable, "-I", "-c", IMPORT_ALL.format(imports=imports), str(program)]

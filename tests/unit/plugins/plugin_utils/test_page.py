@@ -183,7 +183,8 @@ def test_the_summary_has_all_states_and_checks(report: Report, text: str) -> Non
 
 
 def test_without_a_baseline_nothing_is_new(report: Report) -> None:
-    shown = page({**report, "summary": {**report["summary"], "gone": None}}, PARTS)
+    without: Report = {**report, "summary": {**report["summary"], "gone": None}}
+    shown = page(without, PARTS)
     assert "baseline" not in Reader(shown).shown
     assert "<option>new</option>" not in shown
 

@@ -121,7 +121,7 @@ class _Values:
             self.anchor_of[raw] = Anchor(end - len("&" + raw.anchor), end, raw.end + self.skipped, [])
             self.anchors.append(self.anchor_of[raw])
 
-    def _repeated(self, raw: Raw) -> Any:
+    def _repeated(self, raw: Raw) -> object:
         target = self._target(raw)
         value = self._node(target).value
         self._leave_alias(raw)
@@ -147,9 +147,9 @@ class _Values:
     # --- mappings --------------------------------------------------------------------------------
 
     def _mapping(self, raw: Raw, start: int, end: int) -> Node:
-        entries: dict[Any, _Entry] = {}
+        entries: dict[object, _Entry] = {}
         merge = self._decode_members(raw, entries)
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         members: dict[str, Member] = {}
         for entry in entries.values():
             if entry.key in values and self.late is None:
@@ -193,7 +193,7 @@ class _Values:
 
     def _merge(self, raw: Raw, entries: dict[Any, _Entry]) -> Node:
         """Add what a merge key gives; the node of its value, which has no members."""
-        value: dict[str, Any] = {}
+        value: dict[str, object] = {}
         # The first of several counts.
         for merged in raw.children[::-1] if raw.kind == SEQUENCE else [raw]:
             target = merged.target if merged.kind == ALIAS else merged

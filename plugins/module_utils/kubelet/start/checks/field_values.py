@@ -41,7 +41,7 @@ class FieldValues(NamedTuple):
         default = self._default(name)
         return value if default is None else default
 
-    def _default(self, name: str) -> Any:
+    def _default(self, name: str) -> object:
         if name == "failCgroupV1":
             return self.minor >= FAIL_CGROUP_V1_SINCE
         if name == "serializeImagePulls":
@@ -73,22 +73,22 @@ class FieldValues(NamedTuple):
         value = self.get(name)
         return value if isinstance(value, list) else []
 
-    def struct(self, name: str) -> Mapping[str, Any]:
+    def struct(self, name: str) -> Mapping[str, object]:
         """A struct; empty where there is none."""
         return struct_in(self.get(name))
 
 
-def struct_in(value: Any) -> Mapping[str, Any]:
+def struct_in(value: object) -> Mapping[str, object]:
     """A value as a struct; empty where it is none."""
     return value if isinstance(value, Mapping) else {}
 
 
-def text_in(value: Any) -> str:
+def text_in(value: object) -> str:
     """A value as a text; empty where it is none."""
     return value if isinstance(value, str) else ""
 
 
-def number_in(value: Any) -> int:
+def number_in(value: object) -> int:
     """A value as a number; 0 where it is none."""
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 

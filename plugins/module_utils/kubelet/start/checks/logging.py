@@ -9,7 +9,7 @@ Source: k8s.io/component-base/logs/api/v1 (options.go, registry.go).
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping
+from typing import Iterator, Mapping
 
 from ....errors import GoError
 from ....golang import quote
@@ -48,7 +48,7 @@ def logging_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
             yield from _option_findings(name, struct_in(options.get(name)))
 
 
-def _pattern_findings(patterns: Any, log_format: str) -> Iterator[Finding]:
+def _pattern_findings(patterns: object, log_format: str) -> Iterator[Finding]:
     if not isinstance(patterns, list):
         return
     if patterns and log_format not in ("", _TEXT):
@@ -66,14 +66,14 @@ def _pattern_findings(patterns: Any, log_format: str) -> Iterator[Finding]:
         yield from _level_finding(where, item)
 
 
-def _level_finding(where: str, struct: Mapping[str, Any]) -> Iterator[Finding]:
+def _level_finding(where: str, struct: Mapping[str, object]) -> Iterator[Finding]:
     level = number_in(struct.get("verbosity"))
     if level > _MOST:
         text = "Invalid value: 0x%x: Must be <= %d" % (level, _MOST)
         yield _refused(where, text, "the number is too large", "write a smaller number; 10 is all that there is")
 
 
-def _option_findings(name: str, options: Mapping[str, Any]) -> Iterator[Finding]:
+def _option_findings(name: str, options: Mapping[str, object]) -> Iterator[Finding]:
     given = {"splitStream": options.get("splitStream") is True, "infoBufferSize": _is_size(options)}
     for option, is_set in given.items():
         if is_set:
@@ -82,7 +82,7 @@ def _option_findings(name: str, options: Mapping[str, Any]) -> Iterator[Finding]
             yield _refused(where, text, "the gate %s is off" % _ALPHA, "set the gate to true, or remove it")
 
 
-def _is_size(options: Mapping[str, Any]) -> bool:
+def _is_size(options: Mapping[str, object]) -> bool:
     """Whether the size of the buffer is a number other than 0."""
     size = options.get("infoBufferSize")
     try:

@@ -42,7 +42,7 @@ _KERNEL_FLAGS = {
 }
 
 
-def swap_findings(values: Mapping[str, Any], has_swap_gate: bool, host: Host) -> Iterator[Finding]:
+def swap_findings(values: Mapping[str, object], has_swap_gate: bool, host: Host) -> Iterator[Finding]:
     """What the kubelet refuses of swap, before it makes its managers."""
     swap = values.get("memorySwap")
     is_limited = isinstance(swap, Mapping) and swap.get("swapBehavior") == "LimitedSwap"
@@ -106,7 +106,7 @@ def node_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | U
 
 
 def _enforcement_findings(
-    values: Mapping[str, Any], host: Host, title: str, field: str, given: str
+    values: Mapping[str, object], host: Host, title: str, field: str, given: str
 ) -> Iterator[Finding | Unknown]:
     where = field + "Cgroup"
     prefix = "Failed to enforce %s Cgroup Limits on %s: " % (title, quote(given))
@@ -151,7 +151,7 @@ def _kernel_findings(host: Host) -> Iterator[Finding | Unknown]:
 # --- cgroups ---------------------------------------------------------------------------------------------
 
 
-def _cgroup_fault(name: Sequence[str], values: Mapping[str, Any], host: Host) -> tuple[str, bool]:
+def _cgroup_fault(name: Sequence[str], values: Mapping[str, object], host: Host) -> tuple[str, bool]:
     """(what the kubelet says of a cgroup that is not there, whether that cannot be seen)."""
     path = _systemd_path(name) if values.get("cgroupDriver") == SYSTEMD else _cgroupfs_path(name)
     if path is None:

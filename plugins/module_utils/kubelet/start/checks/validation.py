@@ -13,7 +13,7 @@ versions only what is in this file.
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any, Iterator, Mapping
+from typing import Iterator, Mapping
 
 from ....golang import quote
 from ....policy.hints import POLICIES, SCOPES
@@ -44,7 +44,7 @@ _MOST_FINDINGS = 100
 
 
 def validation_findings(
-    values: Mapping[str, Any], gates: Gates, host: Host, emptied: frozenset[str] = frozenset()
+    values: Mapping[str, object], gates: Gates, host: Host, emptied: frozenset[str] = frozenset()
 ) -> list[Finding]:
     """What the kubelet refuses of decoded values before it looks at the machine; of the reserved CPUs nothing.
 

@@ -242,7 +242,7 @@ class _Values:
             raise StartError(panic, cause, "remove the empty one", "--" + name, "panic: ")
         self.values[name] = (flag, value)
 
-    def value_of(self, name: str) -> Any:
+    def value_of(self, name: str) -> object:
         """The value of the flag of this name; None where it is not given."""
         return self.values[name][1] if name in self.values else None
 
@@ -275,7 +275,7 @@ def apply_flags(command: Command, values: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _combined(before: Any, setting: Setting) -> Any:
+def _combined(before: object, setting: Setting) -> object:
     if setting.mode == MERGE:
         return {**(before if isinstance(before, dict) else {}), **setting.value}
     if setting.mode == EXTEND:
@@ -323,7 +323,7 @@ def check_creation(command: Command) -> None:
         raise _cloud_refusal(text, _RUNNING + "failed to create kubelet: ")
 
 
-def _is_external(values: Mapping[str, Any]) -> bool:
+def _is_external(values: Mapping[str, object]) -> bool:
     return values.get(table.CLOUD_PROVIDER, "") in ("", "external")
 
 

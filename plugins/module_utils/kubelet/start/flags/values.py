@@ -208,7 +208,7 @@ def read_labels(text: str, before: dict[str, str] | None) -> dict[str, str]:
     return found
 
 
-def read_patterns(text: str, before: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
+def read_patterns(text: str, before: list[dict[str, Any]] | None) -> list[dict[str, object]]:
     """Log levels of files: pattern=N with commas between them."""
     found = before if before is not None else []
     for part in text.split(","):
@@ -223,7 +223,7 @@ def read_patterns(text: str, before: list[dict[str, Any]] | None) -> list[dict[s
     return found
 
 
-def read_memory(text: str, before: list[dict[str, Any]] | None, minor: int) -> list[dict[str, Any]]:
+def read_memory(text: str, before: list[dict[str, Any]] | None, minor: int) -> list[dict[str, object]]:
     """Memory of NUMA nodes: node:type=quantity,type=quantity with semicolons between them."""
     found = before if before is not None else []
     for part in text.split(";"):
@@ -319,7 +319,7 @@ def _read_version(text: str) -> str:
 def _read_of_go(read: Callable[[str], Any]) -> Callable[[str], Any]:
     """Go's own package says only whether a value is out of range."""
 
-    def reader(text: str) -> Any:
+    def reader(text: str) -> object:
         try:
             return read(text)
         except GoError as error:
@@ -358,7 +358,7 @@ _ALL: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
-def read_value(kind: str, text: str, before: Any, minor: int) -> Any:
+def read_value(kind: str, text: str, before: Any, minor: int) -> object:
     """The value of a flag of this kind, which gave `before` so far. It may be changed in place. Raises GoError."""
     if kind == table.MEMORY:
         return read_memory(text, before, minor)

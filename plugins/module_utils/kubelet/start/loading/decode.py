@@ -69,7 +69,7 @@ class DecodeError(Exception):
         self.remedy = remedy
 
 
-def decode_file(tree: Any, minor: int) -> dict[str, Any]:
+def decode_file(tree: object, minor: int) -> dict[str, Any]:
     """The fields of a --config file. Raises DecodeError.
 
     A duration becomes its nanoseconds; what is absent, or null where Go has a pointer, a map or a list, is left out.
@@ -77,7 +77,7 @@ def decode_file(tree: Any, minor: int) -> dict[str, Any]:
     return _Decoder(minor, False).decode(tree)
 
 
-def decode_merged(tree: Any, minor: int) -> dict[str, Any]:
+def decode_merged(tree: object, minor: int) -> dict[str, Any]:
     """The same of what drop-ins were merged into."""
     return _Decoder(minor, True).decode(tree)
 
@@ -97,13 +97,13 @@ class _Decoder:
         self.key = ""
         self.saved: DecodeError | None = None
 
-    def decode(self, tree: Any) -> dict[str, Any]:
+    def decode(self, tree: object) -> dict[str, object]:
         values = self._members(KUBELET_CONFIGURATION, tree, {})
         if self.saved:
             raise self.saved
         return values
 
-    def _members(self, struct: str, value: Any, current: Mapping[str, Any]) -> dict[str, Any]:
+    def _members(self, struct: str, value: object, current: Mapping[str, object]) -> dict[str, object]:
         members = dict(current)
         outer, depth = self.struct, len(self.stack)
         for key, item in pairs(value):
@@ -126,27 +126,27 @@ class _Decoder:
         self.struct = outer
         return members
 
-    def _field(self, field: Field, value: Any, current: Any) -> Any:
+    def _field(self, field: Field, value: object, current: object) -> object:
         if value is None and field.is_pointer:
             return None
         return self._value(field.type, value, current)
 
-    def _value(self, kind: GoType, value: Any, current: Any) -> Any:
+    def _value(self, kind: GoType, value: object, current: object) -> Any:
         return _DECODERS[kind.kind](self, kind, value, current)
 
     # Each of these gives the value that Go has then, which is the current one where a value does not fit.
 
-    def _string(self, kind: GoType, value: Any, current: Any) -> Any:
+    def _string(self, kind: GoType, value: object, current: object) -> object:
         if value is None or (isinstance(value, str) and not isinstance(value, Number)):
             return current if value is None else value
         return self._save(kind, value, current)
 
-    def _bool(self, kind: GoType, value: Any, current: Any) -> Any:
+    def _bool(self, kind: GoType, value: object, current: object) -> object:
         if value is None or isinstance(value, bool):
             return current if value is None else value
         return self._save(kind, value, current)
 
-    def _integer(self, kind: GoType, value: Any, current: Any) -> Any:
+    def _integer(self, kind: GoType, value: object, current: object) -> object:
         if value is None:
             return current
         if kind_of(value) == "number":
@@ -157,7 +157,7 @@ class _Decoder:
             return self._save(kind, value, current, " " + text)
         return self._save(kind, value, current)
 
-    def _float(self, kind: GoType, value: Any, current: Any) -> Any:
+    def _float(self, kind: GoType, value: Any, current: Any) -> object:
         # A null comes to pointers only.
         if kind_of(value) == "number":
             number = float(value)
@@ -166,12 +166,12 @@ class _Decoder:
             return self._save(kind, value, current, " " + number_text(value))
         return self._save(kind, value, current)
 
-    def _duration(self, _kind: GoType, value: Any, _current: Any) -> Any:
+    def _duration(self, _kind: GoType, value: Any, _current: Any) -> object:
         if kind_of(value) != "string" and value is not None:
             raise self._mismatch("string", value, _WRITE_DURATION)
         return self._parsed_duration(value or "")
 
-    def _flush_duration(self, _kind: GoType, value: Any, current: Any) -> Any:
+    def _flush_duration(self, _kind: GoType, value: Any, current: Any) -> object:
         """A text, or a number of nanoseconds."""
         if value is None or kind_of(value) == "string":
             return current if value is None else self._parsed_duration(value)
@@ -193,7 +193,7 @@ class _Decoder:
             raise self._error(fault, "it is no duration" if text else "there is no duration", _WRITE_DURATION)
         return nanoseconds
 
-    def _quantity(self, _kind: GoType, value: Any, _current: Any) -> Any:
+    def _quantity(self, _kind: GoType, value: object, _current: object) -> object:
         if value is None:
             return "0"
         is_bare = kind_of(value) in ("string", "number")
@@ -211,7 +211,7 @@ class _Decoder:
             raise self._error(fault, "it is no time", "write it as 2026-01-31T12:00:00Z")
         return value
 
-    def _map(self, kind: GoType, value: Any, current: Any) -> Any:
+    def _map(self, kind: GoType, value: Any, current: Any) -> object:
         if value is None:
             return None
         if not is_object(value):
@@ -240,7 +240,7 @@ class _Decoder:
         self.place[-1] = here
         return items
 
-    def _struct(self, kind: GoType, value: Any, current: Any) -> Any:
+    def _struct(self, kind: GoType, value: Any, current: Any) -> object:
         if value is None:
             return current
         if not is_object(value):
@@ -249,12 +249,12 @@ class _Decoder:
 
     # --- errors ---
 
-    def _save(self, kind: GoType, value: Any, current: Any, number: str = "") -> Any:
+    def _save(self, kind: GoType, value: object, current: object, number: str = "") -> Any:
         if self.saved is None:
             self.saved = self._mismatch(kind.name, value, _remedy(kind, value), number)
         return current
 
-    def _mismatch(self, wanted: str, value: Any, remedy: str, number: str = "") -> DecodeError:
+    def _mismatch(self, wanted: str, value: object, remedy: str, number: str = "") -> DecodeError:
         found = kind_of(value)
         text = "json: cannot unmarshal %s%s into Go struct field %s.%s of type %s"
         text %= (found, number, self.struct, ".".join(self.stack), wanted)
@@ -265,7 +265,7 @@ class _Decoder:
         return DecodeError(text, ".".join([*self.place, *([self.key] if self.key else [])]), cause, remedy)
 
 
-def _remedy(kind: GoType, value: Any) -> str:
+def _remedy(kind: GoType, value: object) -> str:
     if kind.kind == BOOL:
         return "write true or false"
     if kind.kind == STRING and kind_of(value) in ("bool", "number"):

@@ -216,7 +216,7 @@ def find_field(struct: str, key: str, minor: int, folds: bool) -> str | None:
 
 
 # What a file gets that has none, as JSON. Those that depend on a version, a gate or another field are not here.
-DEFAULTS: Mapping[str, Any] = {
+DEFAULTS: Mapping[str, object] = {
     "address": "0.0.0.0",
     "authentication": {
         "anonymous": {"enabled": False},
@@ -305,7 +305,7 @@ DEFAULTS: Mapping[str, Any] = {
 }
 
 # What a kubelet without --config has instead (cmd/kubelet/app/options, applyLegacyDefaults).
-DEFAULTS_WITHOUT_FILE: Mapping[str, Any] = {
+DEFAULTS_WITHOUT_FILE: Mapping[str, object] = {
     "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
     "authorization": {"mode": "AlwaysAllow"},
     "readOnlyPort": 10255,

@@ -17,7 +17,7 @@ from ....golang import Number, Object
 # --- JSON values ---------------------------------------------------------------------------------------
 
 
-def is_object(value: Any) -> bool:
+def is_object(value: object) -> bool:
     """Whether it is a JSON object: a dict, or an Object of a JSON text."""
     return isinstance(value, (dict, Object))
 
@@ -27,7 +27,7 @@ def pairs(value: Any) -> Iterable[tuple[str, Any]]:
     return value if isinstance(value, Object) else sorted(value.items())
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: object) -> str:
     """What Go calls a JSON value."""
     if isinstance(value, bool):
         return "bool"
@@ -36,7 +36,7 @@ def kind_of(value: Any) -> str:
     return "object" if is_object(value) else "array" if isinstance(value, list) else "string"
 
 
-def number_text(number: Any) -> str:
+def number_text(number: object) -> str:
     """A number as JSON has it: as it is written there, or as Go writes it."""
     if not isinstance(number, float):
         return str(number)

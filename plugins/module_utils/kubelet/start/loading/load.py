@@ -156,7 +156,7 @@ class _Loading:
         self._set_gated_defaults({**self.flag_gates, **gates})
         self._set_eviction_defaults()
 
-    def _check_head(self, tree: Any, content: bytes, path: str, context: str) -> None:
+    def _check_head(self, tree: object, content: bytes, path: str, context: str) -> None:
         """Whether this is a KubeletConfiguration."""
         version, kind = _head(tree, path, context, _DECODE)
         group, _slash, short = version.rpartition("/")
@@ -196,7 +196,7 @@ class _Loading:
         elif self.values.get("mergeDefaultEvictionSettings"):
             self.values["evictionHard"] = {**EVICTION_HARD, **given}
 
-    def _note(self, tree: Any, is_drop_in: bool, file: str, duplicates: Sequence[str] = ()) -> None:
+    def _note(self, tree: object, is_drop_in: bool, file: str, duplicates: Sequence[str] = ()) -> None:
         """Note what does not count; in a drop-in, the kubelet says nothing of it."""
         self.ignored += [Ignored(file, Member(DUPLICATE, "", "", ""), _STRICT + text) for text in duplicates]
         for member in odd_members(tree, self.minor, is_drop_in):
@@ -287,7 +287,7 @@ class _Loading:
         return filled(base, defaults)
 
 
-def _gated_defaults(gates: Mapping[str, bool], minor: int) -> dict[str, Any]:
+def _gated_defaults(gates: Mapping[str, bool], minor: int) -> dict[str, object]:
     from ...gates.enabled import Gates
 
     there = Gates(gates, minor)
@@ -346,7 +346,7 @@ def _read(content: bytes, path: str, context: str, prefix: str) -> tuple[Any, li
     return node.value, [duplicate.text for duplicate in node.duplicates]
 
 
-def _head(tree: Any, path: str, context: str, prefix: str) -> tuple[str, str]:
+def _head(tree: object, path: str, context: str, prefix: str) -> tuple[str, str]:
     """apiVersion and kind, in which upper and lower case do not count here."""
     found = {"apiversion": "", "kind": ""}
     fault = ""

@@ -35,7 +35,7 @@ class Member(NamedTuple):
     field: str = ""
 
 
-def odd_members(tree: Any, minor: int, folds: bool) -> list[Member]:
+def odd_members(tree: object, minor: int, folds: bool) -> list[Member]:
     """The odd members of a configuration, in its order. `folds`: upper and lower case do not count."""
     members = _Walk(minor, folds).struct(KUBELET_CONFIGURATION, tree, "")
     return [member for member, _number in zip(members, range(_MOST))]
@@ -63,7 +63,7 @@ class _Walk:
             seen.add(key)
             yield from self._value(STRUCTS[struct][name].type, item, prefix + name)
 
-    def _value(self, kind: GoType, value: Any, path: str) -> Iterator[Member]:
+    def _value(self, kind: GoType, value: object, path: str) -> Iterator[Member]:
         if kind.kind == STRUCT and is_object(value):
             yield from self.struct(kind.struct, value, path)
         elif kind.kind == LIST and isinstance(value, list) and not is_object(value):

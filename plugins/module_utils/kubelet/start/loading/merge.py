@@ -25,7 +25,7 @@ _MAX_DUPLICATES = 100
 _Place = Union["tuple[Any, Any]", None]
 
 
-def plain(value: Any, place: _Place, found: list[str], depth: int, path: str) -> Any:
+def plain(value: object, place: _Place, found: list[str], depth: int, path: str) -> Any:
     """A JSON value as Go has it in maps and lists. Adds what a strict decoder says of keys that are there twice.
 
     Raises DecodeError, and UnpredictableError for the file at `path`.
@@ -64,7 +64,7 @@ def _number(number: Number) -> int | float:
     return value
 
 
-def patched(target: Any, patch: Any) -> Any:
+def patched(target: object, patch: object) -> Any:
     """The target with a JSON merge patch: objects are merged, null removes, all else replaces."""
     if not isinstance(patch, dict):
         return patch
@@ -77,9 +77,9 @@ def patched(target: Any, patch: Any) -> Any:
     return merged
 
 
-def encoded(struct: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def encoded(struct: str, values: Mapping[str, object]) -> dict[str, Any]:
     """What Go makes JSON of: without what is empty, unless it is a pointer or a struct."""
-    members: dict[str, Any] = {}
+    members: dict[str, object] = {}
     for name, value in values.items():
         field = STRUCTS[struct][name]
         if value or field.is_pointer or field.type.kind == STRUCT:
@@ -87,7 +87,7 @@ def encoded(struct: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return members
 
 
-def _encoded_value(kind: GoType, value: Any) -> Any:
+def _encoded_value(kind: GoType, value: Any) -> object:
     if kind.kind == DURATION:
         return duration_text(value)
     return encoded(kind.struct, value) if kind.kind == STRUCT else value

@@ -138,8 +138,8 @@ def test_read_v2(tmp_path: Path) -> None:
     assert (top.cpus, top.effective_cpus) == (None, cpus("0-7"))
     # Without the controller, the nearest ancestor's set holds.
     for path in ("a/c", "a/c/d"):
-        one = found.read(path)
-        assert (one.cpus, one.effective_cpus, one.effective_mems) == (None, cpus("0-3"), cpus("0-1"))
+        cgroup = found.read(path)
+        assert (cgroup.cpus, cgroup.effective_cpus, cgroup.effective_mems) == (None, cpus("0-3"), cpus("0-1"))
 
 
 def test_an_old_kernel_does_not_tell_the_effective_sets(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ QUEUES = "/sys/devices/virtual/workqueue/"
 
 def shown(settings: list[Setting]) -> list[tuple[str, str, str, str | None]]:
     return [
-        (one.name, one.path, str(one.cpus), None if one.effective is None else str(one.effective)) for one in settings
+        (setting.name, setting.path, str(setting.cpus), None if setting.effective is None else str(setting.effective))
+        for setting in settings
     ]
 
 
@@ -80,7 +81,7 @@ def test_a_device_that_leads_out_is_not_followed(tmp_path: Path) -> None:
     write(root, "/sys/class/net/eth0/queues/rx-0/rps_cpus", "1\n")
     write(tmp_path, "/other/queues/rx-0/rps_cpus", "3\n")
     (root / "sys/class/net/eth1").symlink_to(tmp_path / "other")
-    assert [one.name for one in read_rps(Tree(str(root)))] == ["eth0 rx-0"]
+    assert [setting.name for setting in read_rps(Tree(str(root)))] == ["eth0 rx-0"]
 
 
 def test_the_watchdog(tmp_path: Path) -> None:
@@ -93,4 +94,6 @@ def test_what_is_damaged_is_named(tmp_path: Path, content: bytes) -> None:
     for path in (QUEUES + "cpumask", QUEUES + "writeback/cpumask", "/sys/class/net/eth0/queues/rx-0/rps_cpus"):
         write(tmp_path, path, content)
     tree = Tree(str(tmp_path))
-    assert [(one.problem, one.cpus) for one in (*read_workqueues(tree), *read_rps(tree))] == [(UNREADABLE, None)] * 3
+    assert [(setting.problem, setting.cpus) for setting in (*read_workqueues(tree), *read_rps(tree))] == [
+        (UNREADABLE, None)
+    ] * 3

@@ -25,12 +25,12 @@ def read(root: Path, pods: list[str] | None = None) -> list[tuple[str, str | Non
     tree = Tree(str(root))
     return [
         (
-            one.name,
-            None if one.cpus is None else str(one.cpus),
-            None if one.effective is None else str(one.effective),
-            one.problem,
+            setting.name,
+            None if setting.cpus is None else str(setting.cpus),
+            None if setting.effective is None else str(setting.effective),
+            setting.problem,
         )
-        for one in read_slices(tree, Hierarchy(tree), PODS if pods is None else pods)
+        for setting in read_slices(tree, Hierarchy(tree), PODS if pods is None else pods)
     ]
 
 

@@ -57,10 +57,10 @@ def test_the_observer_leaves_the_exclusive_cpus(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(time, "sleep", look_and_pause)
     last = max(ALLOWED)
     seen = take_here(0.1, CPUSet((last,)))
-    assert all(one == ALLOWED - {last} for one in meanwhile)
+    assert all(allowed == ALLOWED - {last} for allowed in meanwhile)
     assert meanwhile
     assert (set(seen.observer.cpus), os.sched_getaffinity(0)) == (ALLOWED - {last}, ALLOWED)
-    assert not any(one.pid == os.getpid() and last in one.shares for one in seen.tasks)
+    assert not any(task.pid == os.getpid() and last in task.shares for task in seen.tasks)
 
 
 def test_it_stays_where_all_cpus_are_exclusive() -> None:

@@ -80,7 +80,7 @@ def burn(seconds: float) -> None:
 
 def of_this_process(watch: Watch) -> float:
     """Its share of one CPU."""
-    return sum(sum(one.shares.values()) for one in watch.results() if one.pid == os.getpid())
+    return sum(sum(task.shares.values()) for task in watch.results() if task.pid == os.getpid())
 
 
 @pytest.mark.parametrize("descriptors", [100_000, 0])
@@ -150,7 +150,7 @@ def test_a_number_that_another_task_has_now(tmp_path: Path) -> None:
     (task / "stat").write_bytes(stat_text(b"new", user=90000, start=6))
     watch.look()
     assert len(watch) == 0
-    found = {one.name: one for one in watch.results()}
+    found = {task.name: task for task in watch.results()}
     assert set(found) == {"old"}
 
 

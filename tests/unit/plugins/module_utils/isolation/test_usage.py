@@ -43,7 +43,7 @@ def test_what_each_cgroup_used_without_those_below(tmp_path: Path, clock: list[i
     write(tmp_path, "", 4 * SECOND, 5 * SECOND)
     total, cgroups = per_cpu.end()
     assert total == {0: 0.4, 2: 0.5}
-    shares = {one.path: one.shares for one in cgroups}
+    shares = {cgroup.path: cgroup.shares for cgroup in cgroups}
     assert shares["pods/a"] == {0: 0.1}
     assert shares["pods/b"] == {2: 0.2}
     assert shares["pods"] == pytest.approx({2: 0.3})
@@ -60,7 +60,7 @@ def test_what_is_counted_between_two_readings_is_nobodys(tmp_path: Path, clock: 
     write(tmp_path, "pods/a", SECOND // 2)
     write(tmp_path, "pods", SECOND // 2 + SECOND // 100)
     write(tmp_path, "", SECOND // 2 + SECOND // 100)
-    shares = {one.path: one.shares for one in per_cpu.end()[1]}
+    shares = {cgroup.path: cgroup.shares for cgroup in per_cpu.end()[1]}
     assert (shares["pods"], shares["pods/a"]) == ({}, {0: 0.5})
 
 
@@ -74,7 +74,7 @@ def test_cgroups_that_come_and_go(tmp_path: Path, clock: list[int]) -> None:
     write(tmp_path, "pods/new", SECOND // 4)
     write(tmp_path, "pods", SECOND // 2)
     write(tmp_path, "", SECOND // 2)
-    shares = {one.path: one.shares for one in per_cpu.end()[1]}
+    shares = {cgroup.path: cgroup.shares for cgroup in per_cpu.end()[1]}
     assert shares["pods"] == {0: 0.5}
     assert set(shares) == {"", "pods"}
 
@@ -98,7 +98,7 @@ def test_what_is_within_a_unit_or_a_container_is_its_time(tmp_path: Path, clock:
         write(tmp_path, path, SECOND // 2)
     total, cgroups = per_cpu.end()
     assert total == {0: 0.5}
-    assert {one.path: one.shares for one in cgroups if one.shares} == {leaf: {0: 0.5}}
+    assert {cgroup.path: cgroup.shares for cgroup in cgroups if cgroup.shares} == {leaf: {0: 0.5}}
 
 
 def test_columns_that_change(tmp_path: Path, clock: list[int]) -> None:
@@ -111,7 +111,7 @@ def test_columns_that_change(tmp_path: Path, clock: list[int]) -> None:
     write(tmp_path, "", SECOND // 2)
     total, cgroups = per_cpu.end()
     assert total == {0: 0.5}
-    assert [one.path for one in cgroups] == [""]
+    assert [cgroup.path for cgroup in cgroups] == [""]
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:

@@ -149,11 +149,11 @@ def test_an_endless_distribution_ends_it() -> None:
 
 def test_differences_between_two_plans() -> None:
     pods = [manifest("a", 14), manifest("b", 12)]
-    one = ask(*pods, topology_manager_policy="single-numa-node")
-    other = ask(*pods, topology_manager_policy="none")
-    assert compare_plans(one, one) == []
-    assert compare_plans(one, other) == [
-        {"pod": "b", "container": "app", "this": cpus(one)["b"], "other": cpus(other)["b"]}
+    first = ask(*pods, topology_manager_policy="single-numa-node")
+    second = ask(*pods, topology_manager_policy="none")
+    assert compare_plans(first, first) == []
+    assert compare_plans(first, second) == [
+        {"pod": "b", "container": "app", "this": cpus(first)["b"], "other": cpus(second)["b"]}
     ]
     refused = ask(manifest("a", 40), topology_manager_policy="single-numa-node")
     admitted = ask(manifest("a", 40))

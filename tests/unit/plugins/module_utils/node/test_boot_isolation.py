@@ -27,10 +27,10 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_
 )
 def test_a_reservation_of_isolated_cpus(name: str, reserved: str, expected: list[tuple[str, str, str]]) -> None:
     drift = isolation_drift(parse_name(name).topology(), CPUSet.parse(reserved))
-    assert [(one["subject"], one["wanted"], one["found"]) for one in drift] == expected
+    assert [(row["subject"], row["wanted"], row["found"]) for row in drift] == expected
     parameters = {"isolated": "isolcpus", "nohz_full": "nohz_full"}
-    for one in drift:
-        assert "out of %s= on the kernel's command line" % parameters[one["subject"]] in one["remedy"]
+    for row in drift:
+        assert "out of %s= on the kernel's command line" % parameters[row["subject"]] in row["remedy"]
 
 
 @pytest.mark.parametrize(

@@ -643,4 +643,4 @@ def test_each_cpu_has_one_owner(node: Node) -> None:
     assert sum(map(len, sets)) == len(node.topology.online | node.topology.offline)
     for use in ("exclusive", "shared", "offline"):
         owned = [cpus(owner["cpus"]) for owner in found["owners"] if owner["use"] == use]
-        assert CPUSet(cpu for one in owned for cpu in one) == cpus(found["cpus"][use])
+        assert CPUSet(cpu for part in owned for cpu in part) == cpus(found["cpus"][use])

@@ -112,7 +112,7 @@ def test_owners_have_the_names_of_pods(tmp_path: Path, monkeypatch: pytest.Monke
     report = isolation_report(node, 5, 1.0)
     (row,) = report["containers"]
     assert (row["verdict"], row["own_percent"], row["foreign_percent"]) == ("disturbed", 50.0, 30.0)
-    assert [(one["kind"], one["name"]) for one in row["by"]] == [
+    assert [(part["kind"], part["name"]) for part in row["by"]] == [
         ("container", "shop/web-1/app"),
         ("cgroup", "a\\nb.slice"),
     ]
@@ -122,7 +122,7 @@ def test_owners_have_the_names_of_pods(tmp_path: Path, monkeypatch: pytest.Monke
     shared, exclusive = report["cpus"]
     assert (shared["exclusive_to"], exclusive["exclusive_to"]) == ("", "shop/db-0/server")
     # Of CPUs that nobody has to itself, who takes little is left out.
-    assert [one["name"] for one in shared["by"]] == ["shop/web-1/app"]
+    assert [part["name"] for part in shared["by"]] == ["shop/web-1/app"]
     assert json.loads(json.dumps(report)) == report
 
 
@@ -136,7 +136,7 @@ def test_what_a_container_runs_in_containers_of_its_own_is_its_time(
     (row,) = isolation_report(make_node(tmp_path), 5, 1.0)["containers"]
     assert row["own_percent"] == 50.0
     # What watches over a container is not in it.
-    assert [(one["kind"], one["name"]) for one in row["by"]] == [("cgroup", monitor)]
+    assert [(part["kind"], part["name"]) for part in row["by"]] == [("cgroup", monitor)]
 
 
 def test_a_container_that_is_not_below_the_pods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_a_container_that_is_not_below_the_pods(tmp_path: Path, monkeypatch: pyt
     tasks = [task("app", {1: 0.5}, "system.slice/docker-%s.scope" % stranger)]
     sampled(monkeypatch, busy={1: 0.5}, idle={1: 0.5}, busy_exact=False, tasks=tasks)
     (row,) = isolation_report(make_node(tmp_path), 5, 1.0)["containers"]
-    assert [(one["kind"], one["name"]) for one in row["by"]] == [("container", stranger)]
+    assert [(part["kind"], part["name"]) for part in row["by"]] == [("container", stranger)]
 
 
 def test_a_cgroup_root_that_leads_out(tmp_path: Path) -> None:

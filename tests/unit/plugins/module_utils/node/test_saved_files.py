@@ -74,7 +74,7 @@ MODULES: list[tuple[str, dict[str, Any]]] = [
     ("dra_info", {}),
 ]
 # What shows the most.
-FEW = [one for one in MODULES if one[0] in ("rollout_info", "kubelet_config")]
+FEW = [call for call in MODULES if call[0] in ("rollout_info", "kubelet_config")]
 
 PROTECTED = """apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -454,7 +454,7 @@ def test_hashed_names_change_no_answer_but_names(capsys: pytest.CaptureFixture[s
     save(root, plain)
     save(root, hashed, redact=True)
     listed = read_listed((DEMO / "containers/epyc").read_text("utf-8"))
-    names = {name for one in listed for name in (*one.pod.split("/"), one.container)}
+    names = {name for container in listed for name in (*container.pod.split("/"), container.container)}
     for path, content in contents(hashed):
         for name in names:
             assert not re.search(r"\b%s\b" % re.escape(name), path) or "/log/" not in path
@@ -462,8 +462,8 @@ def test_hashed_names_change_no_answer_but_names(capsys: pytest.CaptureFixture[s
     before, after = (ask(capsys, archive, "drift_info", {}) for archive in (plain, hashed))
     assert before["checkpoint"]["verdict"] == after["checkpoint"]["verdict"] == "accepted"
     assert before["enforcement"] == after["enforcement"]
-    assert [(one["use"], one["cpus"]) for one in before["owners"]] == [
-        (one["use"], one["cpus"]) for one in after["owners"]
+    assert [(owner["use"], owner["cpus"]) for owner in before["owners"]] == [
+        (owner["use"], owner["cpus"]) for owner in after["owners"]
     ]
     assert len(before["drift"]) == len(after["drift"]) > 0
     assert before["owners"] != after["owners"]

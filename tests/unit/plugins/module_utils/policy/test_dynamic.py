@@ -491,8 +491,8 @@ def test_cpus_that_were_switched_off_are_replaced() -> None:
     decision = decide(rules._replace(topology=without), [Wanted("s", "app", 3)], Use(), state, 10)
     assert cpus_of(decision, "s") == "1,4-5"
     # All of them: it is given new ones, and shares the pool before it has them.
-    other = kubelet_view(describe_machine("1 socket x 8 cores").with_offline(CPUSet.parse("1-3")))
-    decision = decide(rules._replace(topology=other), [Wanted("s", "app", 3)], Use(), state, 10)
+    smaller = kubelet_view(describe_machine("1 socket x 8 cores").with_offline(CPUSet.parse("1-3")))
+    decision = decide(rules._replace(topology=smaller), [Wanted("s", "app", 3)], Use(), state, 10)
     assert lines(decision) == ["share s", "pool 0,7", "exclusive s 4-6", "announce s 4-6"]
 
 

@@ -44,7 +44,7 @@ def test_different_machines_have_different_shapes_and_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "same"),
+    ("name", "same"),
     [
         # How the CPUs are numbered, and what the NUMA nodes are called, does not matter.
         ("2s1n12c2t", "2s1n12c2t+interleaved"),
@@ -56,8 +56,8 @@ def test_different_machines_have_different_shapes_and_names() -> None:
         ("2s1n4c", "2s1n4c+isolated1-3"),
     ],
 )
-def test_what_does_not_matter(one: str, same: str) -> None:
-    assert shape_of(parse_name(one).topology()) == shape_of(parse_name(same).topology())
+def test_what_does_not_matter(name: str, same: str) -> None:
+    assert shape_of(parse_name(name).topology()) == shape_of(parse_name(same).topology())
 
 
 def test_only_what_is_not_regular_has_a_sum_in_its_name() -> None:

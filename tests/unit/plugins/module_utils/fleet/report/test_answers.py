@@ -132,13 +132,13 @@ def test_refusals_and_what_to_do_elsewhere() -> None:
 @pytest.mark.parametrize("part", ["elsewhere", "enforcement", "refusals", "drift", "notes", "actions"])
 @pytest.mark.parametrize("value", [None, [], {}, "", 0, "text"])
 def test_a_part_may_be_missing_or_empty(part: str, value: Any) -> None:
-    shown = view({"host": "a", "status": "clean", part: value})
+    shown: Any = view({"host": "a", "status": "clean", part: value})
     assert not any(shown[name] for name in shown if name not in ("host", "status"))
 
 
 @given(answers)
 def test_any_answer_has_a_view(answer: Any) -> None:
-    shown = view(collected("a", answer))
+    shown: Any = view(collected("a", answer))
     for name in ("host", "status", "message", "actions"):
         assert isinstance(shown[name], str)
     for name in ("notes", "refusals"):

@@ -48,7 +48,7 @@ UNREACHABLE = {"unreachable": True, "msg": "no route"}
 NO_KUBELET = {"status": "no kubelet"}
 
 
-def made(*results: Any, **terms: Any) -> dict[str, Any]:
+def made(*results: Any, **terms: Any) -> Any:
     """The report of these results: of answers, those of the hosts a, b, c and so on."""
     named = (
         item if isinstance(item, (Result, Problem)) else result(chr(ord("a") + number), item)
@@ -57,15 +57,15 @@ def made(*results: Any, **terms: Any) -> dict[str, Any]:
     return assemble(named, Terms(**{"title": "T", "made": MADE, **terms}))
 
 
-def states(report: dict[str, Any]) -> dict[str, str]:
+def states(report: Any) -> dict[str, str]:
     return {node["host"]: node["state"] for node in report["nodes"]}
 
 
-def outcome(report: dict[str, Any]) -> tuple[str, int]:
+def outcome(report: Any) -> tuple[str, int]:
     return report["summary"]["outcome"], report["summary"]["exit_status"]
 
 
-def check_consistency(report: dict[str, Any]) -> None:
+def check_consistency(report: Any) -> None:
     """Fail unless states, counts and the outcome are those of the nodes and their findings."""
     nodes, summary = report["nodes"], report["summary"]
     found = [finding for node in nodes for finding in node["findings"]]

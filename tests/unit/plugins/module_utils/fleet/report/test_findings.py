@@ -32,7 +32,7 @@ TODAY = "2026-11-23"
 KEYS = ["check", "severity", "subject", "wanted", "found", "source", "text", "remedy", "waived", "since"]
 
 
-def found(answer: Any, running: Any = None, looks: Any = None) -> list[dict[str, Any]]:
+def found(answer: Any, running: Any = None, looks: Any = None) -> list[Any]:
     node = collected("a", answer)
     return findings_of(view(node), node, running or {}, looks or {})
 

@@ -27,17 +27,17 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_
 KUBELET = ANSWER["kubelet"]
 
 
-def node(group: int | None, state: str = "clean") -> dict[str, Any]:
+def node(group: int | None, state: str = "clean") -> Any:
     return {"group": group, "state": state}
 
 
-def only_group(answer: Any) -> dict[str, Any]:
+def only_group(answer: Any) -> Any:
     groups = Groups()
     (group,) = groups.counted([node(groups.number_of(answer))])
     return group
 
 
-def cpus_of(boxes: list[dict[str, Any]]) -> list[int]:
+def cpus_of(boxes: list[Any]) -> list[int]:
     return [cpu for box in boxes for cpu in (box["core"] if "core" in box else cpus_of(box["members"]))]
 
 

@@ -20,7 +20,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.reports import big,
     [report(), report([]), report(checks={}, groups=[], problems=[]), hostile(), big(200)],
     ids=["all", "none", "nothing", "hostile", "big"],
 )
-def test_it_is_the_report(data: dict[str, Any]) -> None:
+def test_it_is_the_report(data: Any) -> None:
     shown = "".join(json_form(data))
     assert json.loads(shown) == data
     assert shown.isascii()
@@ -43,5 +43,5 @@ def test_it_is_made_in_parts() -> None:
 
 @given(json_values, json_values)
 def test_any_data(checks: Any, node: Any) -> None:
-    data = {"title": "x}", "checks": checks, "nodes": [node, node]}
+    data: Any = {"title": "x}", "checks": checks, "nodes": [node, node]}
     assert json.loads("".join(json_form(data))) == data

@@ -39,7 +39,7 @@ SHAPE: dict[str, tuple[set[str], set[str], set[str]]] = {
 }
 
 
-def parsed(value: Mapping[str, Any]) -> ElementTree.Element:
+def parsed(value: Any) -> ElementTree.Element:
     return ElementTree.fromstring("".join(junit(value, CHECKS)).encode())
 
 

@@ -36,7 +36,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.answers import look
 MODULES = Path(__file__).parents[6] / "plugins" / "modules"
 
 
-def report_of(looks: Any, answer: Any = None) -> dict[str, Any]:
+def report_of(looks: Any, answer: Any = None) -> Any:
     return assemble([result("a", CLEAN_ANSWER if answer is None else answer, looks=looks)], Terms("T", MADE))
 
 

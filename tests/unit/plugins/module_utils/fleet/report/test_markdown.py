@@ -40,7 +40,7 @@ def tokens(text: str) -> Iterator[Token]:
         yield from token.children or ()
 
 
-def table_of(value: Mapping[str, Any], title: str) -> list[list[str]]:
+def table_of(value: Any, title: str) -> list[list[str]]:
     """The cells of the table below a heading."""
     part = markdown(value).partition("### %s\n\n" % title)[2].partition("\n\n")[0]
     return [cells(line) for line in part.splitlines() if line.startswith("|")]

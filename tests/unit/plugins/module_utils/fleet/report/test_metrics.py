@@ -49,7 +49,7 @@ def parsed(text: str) -> Samples:
     return found
 
 
-def of_fleet(*nodes: Mapping[str, Any], **parts: Any) -> Samples:
+def of_fleet(*nodes: Any, **parts: Any) -> Samples:
     return parsed(fleet_metrics(report(nodes, **parts)))
 
 

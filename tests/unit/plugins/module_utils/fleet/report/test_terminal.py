@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Any, Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,11 +30,11 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.reports import (
 )
 
 
-def lines(value: Mapping[str, Any]) -> list[str]:
+def lines(value: Any) -> list[str]:
     return fleet_table(value).splitlines()
 
 
-def drifting(host: str, **parts: Any) -> dict[str, Any]:
+def drifting(host: str, **parts: Any) -> Any:
     return node(host, "drift", findings=[finding(**parts)])
 
 
@@ -73,7 +73,7 @@ def test_equal_nodes_share_a_row() -> None:
         node("b", "drift"),
     ],
 )
-def test_nodes_that_differ_do_not(changed: Mapping[str, Any]) -> None:
+def test_nodes_that_differ_do_not(changed: Any) -> None:
     assert [list(fold.hosts) for fold in folded([drifting("a"), changed])] == [["a"], ["b"]]
 
 

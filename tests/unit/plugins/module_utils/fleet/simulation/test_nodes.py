@@ -110,4 +110,4 @@ def test_nothing_is_lost_and_nobody_gets_more_than_he_wants(pods: list[tuple[int
     # Who lacks something has at least as much by weight as any other.
     for weight, want, share in zip(weights, wanted, shares):
         if share < want - 1e-6:
-            assert all(share / weight >= other / total - 1e-6 for total, other in zip(weights, shares))
+            assert all(share / weight >= another / total - 1e-6 for total, another in zip(weights, shares))

@@ -41,7 +41,7 @@ def setting(layer: str, found: str | None, effective: str | None = None, problem
 
 
 @pytest.mark.parametrize(
-    ("one", "checks"),
+    ("found_setting", "checks"),
     [
         (setting(INTERRUPTS, "0-1"), []),
         (setting(INTERRUPTS, "0-7"), ["host-on-exclusive-cpus"]),
@@ -64,10 +64,10 @@ def setting(layer: str, found: str | None, effective: str | None = None, problem
         (setting(SLICES, "0-7", "0-7", FIXED), []),
     ],
 )
-def test_what_may_run_elsewhere(one: Setting, checks: list[str]) -> None:
-    found = layer_findings([one], RESERVED)
+def test_what_may_run_elsewhere(found_setting: Setting, checks: list[str]) -> None:
+    found = layer_findings([found_setting], RESERVED)
     assert [finding["check"] for finding in found] == checks
-    assert all(finding["subject"] == one.layer for finding in found)
+    assert all(finding["subject"] == found_setting.layer for finding in found)
 
 
 def test_a_finding_names_some_of_many() -> None:
@@ -121,7 +121,7 @@ def test_irqbalance(irqbalance: Irqbalance | None, isolated: str, elsewhere: str
 
 
 @pytest.mark.parametrize(
-    ("one", "configured", "is_found"),
+    ("found_setting", "configured", "is_found"),
     [
         (setting(SLICES, "0-1"), None, True),
         (setting(SLICES, "0-1"), Configured(cpus("0-1"), "/f"), False),
@@ -135,6 +135,6 @@ def test_irqbalance(irqbalance: Irqbalance | None, isolated: str, elsewhere: str
         (setting(INTERRUPTS, "0-1"), None, False),
     ],
 )
-def test_what_does_not_last(one: Setting, configured: Configured | None, is_found: bool) -> None:
-    found = lasting_findings([one], {"x": configured}, RESERVED)
+def test_what_does_not_last(found_setting: Setting, configured: Configured | None, is_found: bool) -> None:
+    found = lasting_findings([found_setting], {"x": configured}, RESERVED)
     assert [finding["check"] for finding in found] == (["housekeeping-not-lasting"] if is_found else [])

@@ -127,10 +127,10 @@ def test_removed_with_its_directory(tmp_path: Path) -> None:
 def test_a_directory_that_others_use_stays(tmp_path: Path) -> None:
     tree = Tree(str(tmp_path))
     write_journal(tree, EMPTY)
-    other = (tmp_path / PATH[1:]).with_name("change.json")
-    other.write_text("{}")
+    change_journal = (tmp_path / PATH[1:]).with_name("change.json")
+    change_journal.write_text("{}")
     remove_journal(tree)
-    assert list(other.parent.iterdir()) == [other]
+    assert list(change_journal.parent.iterdir()) == [change_journal]
 
 
 def test_strays_of_files_that_are_not_there(tmp_path: Path) -> None:

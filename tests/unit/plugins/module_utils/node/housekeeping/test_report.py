@@ -68,7 +68,7 @@ def answer(root: Path, reserved: str | None = None) -> dict[str, Any]:
 
 
 def findings(found: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(one["check"], one["subject"]) for one in found["findings"]]
+    return [(finding["check"], finding["subject"]) for finding in found["findings"]]
 
 
 def test_a_host_that_may_run_everywhere(root: Path) -> None:

@@ -129,7 +129,7 @@ def test_no_amounts(text: str, error: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "total"),
+    ("left", "right", "total"),
     [
         ("0", "1Gi", "1Gi"),
         ("1Gi", "0", "1Gi"),
@@ -143,8 +143,8 @@ def test_no_amounts(text: str, error: str) -> None:
         ("4Ei", "4Ei", "8Ei"),
     ],
 )
-def test_sums(one: str, other: str, total: str) -> None:
-    assert str(Amount.parse(one).plus(Amount.parse(other))) == total
+def test_sums(left: str, right: str, total: str) -> None:
+    assert str(Amount.parse(left).plus(Amount.parse(right))) == total
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_sum_beyond_all_suffixes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "is_long"),
+    ("left", "right", "is_long"),
     [
         ("1", "1", False),
         ("1", "1.5Gi", True),
@@ -190,10 +190,10 @@ def test_a_sum_beyond_all_suffixes() -> None:
         ("10G", "1n", True),
     ],
 )
-def test_long_sums(one: str, other: str, is_long: bool) -> None:
-    total = Amount.parse(one).plus(Amount.parse(other))
+def test_long_sums(left: str, right: str, is_long: bool) -> None:
+    total = Amount.parse(left).plus(Amount.parse(right))
     assert total.is_long == is_long
-    assert total.exact() == Amount.parse(one).exact() + Amount.parse(other).exact()
+    assert total.exact() == Amount.parse(left).exact() + Amount.parse(right).exact()
     assert total.printed().startswith("{{0 0} {") == is_long
 
 

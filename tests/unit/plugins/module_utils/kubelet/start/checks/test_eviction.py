@@ -200,10 +200,10 @@ def test_signals() -> None:
     for signal, since in SIGNALS.items():
         assert list(threshold_faults(HARD, {signal: "5%"}, 36)) == []
         assert list(threshold_faults(HARD, {signal: "5%"}, since)) == []
-    for minor, known in ((28, False), (29, True)):
+    for minor, is_known in ((28, False), (29, True)):
         for signal in ("containerfs.available", "containerfs.inodesFree"):
             text = "unsupported eviction signal " + signal
-            found = [Fault(HARD, signal, text)] * (not known)
+            found = [Fault(HARD, signal, text)] * (not is_known)
             assert list(threshold_faults(HARD, {signal: "5%"}, minor)) == found
             assert list(soft_faults({signal: "5%"}, {signal: "1m"}, {}, minor))[:1] == [
                 fault._replace(field=SOFT) for fault in found

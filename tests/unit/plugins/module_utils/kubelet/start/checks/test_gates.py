@@ -266,7 +266,7 @@ def test_gates_of_a_flag() -> None:
 
 
 def test_many_names_are_read_in_no_time() -> None:
-    names = {"%s%d" % (known, number): True for known in GATES for number in range(30)}
+    names = {"%s%d" % (gate, number): True for gate in GATES for number in range(30)}
     start = time.process_time()
     assert refusal(names).text == UNKNOWN + min(names)
     # Of these versions not all gates are known.

@@ -27,9 +27,9 @@ LOW = "imageGCLowThresholdPercent (--image-gc-low-threshold) "
 def texts(values: dict[str, Any], minor: int = 36, gates: dict[str, bool] | None = None) -> list[str]:
     fields, there = FieldValues(values, minor), Gates(gates or {}, minor)
     findings = [*image_findings(fields, there), *parallel_findings(fields), *pull_findings(fields, there)]
-    assert all(one.fatal and one.cause and one.remedy and one.where in values for one in findings)
-    assert all(one.text.startswith("invalid configuration: ") for one in findings)
-    return [one.text[len("invalid configuration: ") :] for one in findings]
+    assert all(finding.fatal and finding.cause and finding.remedy and finding.where in values for finding in findings)
+    assert all(finding.text.startswith("invalid configuration: ") for finding in findings)
+    return [finding.text[len("invalid configuration: ") :] for finding in findings]
 
 
 @pytest.mark.parametrize(

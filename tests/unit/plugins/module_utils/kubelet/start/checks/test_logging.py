@@ -17,9 +17,9 @@ ALPHA_OFF = "Feature LoggingAlphaOptions is disabled"
 
 def found(logging: Any, gates: dict[str, bool], emptied: frozenset[str] = frozenset()) -> list[tuple[str, str]]:
     findings = list(logging_findings(FieldValues({"logging": logging}, 36, emptied), Gates(gates, 36)))
-    assert all(one.fatal and one.cause and one.remedy for one in findings)
-    assert {one.context for one in findings} <= {"initialize logging: "}
-    return [(one.where, one.text) for one in findings]
+    assert all(finding.fatal and finding.cause and finding.remedy for finding in findings)
+    assert {finding.context for finding in findings} <= {"initialize logging: "}
+    return [(finding.where, finding.text) for finding in findings]
 
 
 @pytest.mark.parametrize(

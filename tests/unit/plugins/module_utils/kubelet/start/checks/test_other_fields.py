@@ -40,9 +40,9 @@ def texts(
     emptied: frozenset[str] = frozenset(),
 ) -> list[str]:
     found = findings(values, minor, gates or {}, emptied)
-    assert all(one.fatal and one.cause and one.remedy for one in found)
-    assert all(one.where.partition(".")[0].partition("[")[0] in values for one in found)
-    return [one.text for one in found]
+    assert all(finding.fatal and finding.cause and finding.remedy for finding in found)
+    assert all(finding.where.partition(".")[0].partition("[")[0] in values for finding in found)
+    return [finding.text for finding in found]
 
 
 FINE: list[tuple[dict[str, Any], int, dict[str, bool]]] = [

@@ -42,13 +42,13 @@ def allocatable(
     values: dict[str, Any], machine: Host = MACHINE, with_cpus: bool = True
 ) -> list[tuple[str, str] | Unknown]:
     found: list[tuple[str, str] | Unknown] = []
-    for one in read(values, machine).node_allocatable(with_cpus):
-        if isinstance(one, Finding):
-            assert one.fatal
-            assert one.context == NODE_ALLOCATABLE
-            found.append((one.where, one.text))
+    for answer in read(values, machine).node_allocatable(with_cpus):
+        if isinstance(answer, Finding):
+            assert answer.fatal
+            assert answer.context == NODE_ALLOCATABLE
+            found.append((answer.where, answer.text))
         else:
-            found.append(one)
+            found.append(answer)
     return found
 
 

@@ -32,9 +32,9 @@ def cgroups(*there: str, machine: Host = V2) -> Host:
 def told(found: Iterable[Finding | Unknown]) -> list[tuple[str, str]]:
     """[(where, text or reason)]"""
     listed = list(found)
-    for one in listed:
-        assert isinstance(one, Unknown) or (one.fatal and one.cause and one.remedy)
-    return [(one.where, one.reason if isinstance(one, Unknown) else one.text) for one in listed]
+    for answer in listed:
+        assert isinstance(answer, Unknown) or (answer.fatal and answer.cause and answer.remedy)
+    return [(answer.where, answer.reason if isinstance(answer, Unknown) else answer.text) for answer in listed]
 
 
 # --- swap ------------------------------------------------------------------------------------------------
@@ -429,8 +429,8 @@ def test_enforced(values: dict[str, Any]) -> None:
             ),
             V1,
             [
-                (where, 'Failed to enforce %s Cgroup Limits on "/%s": ["%s"] cgroup is not configured properly' % one)
-                for where, one in (
+                (where, 'Failed to enforce %s Cgroup Limits on "/%s": ["%s"] cgroup is not configured properly' % words)
+                for where, words in (
                     (BAR, ("System Reserved", "bar", "bar")),
                     (FOO, ("Kube Reserved", "foo", "foo")),
                     (BAR, ("System Reserved Compressible", "bar", "bar")),

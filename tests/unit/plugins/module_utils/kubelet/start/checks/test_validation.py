@@ -31,7 +31,10 @@ def texts(values: dict[str, Any], minor: int = 36, cgroup_v1: bool = False) -> l
     fields = decode_file(values, minor)
     gates = Gates(fields.get("featureGates", {}), minor)
     findings = validation_findings(fields, gates, host(minor=minor, cgroup_v1=cgroup_v1))
-    assert all(one.fatal and one.cause and one.remedy and one.where.split(".")[0] in FIELDS for one in findings)
+    assert all(
+        finding.fatal and finding.cause and finding.remedy and finding.where.split(".")[0] in FIELDS
+        for finding in findings
+    )
     return [finding.text for finding in findings]
 
 
@@ -210,7 +213,7 @@ TIERED = {"memoryReservationPolicy": "TieredReservation"}
 def direct(values: dict[str, Any], minor: int = 36, emptied: frozenset[str] = frozenset()) -> list[str]:
     gates = Gates(values.get("featureGates", {}), minor)
     findings = validation_findings(values, gates, host(minor=minor), emptied)
-    assert {one.context for one in findings} <= {
+    assert {finding.context for finding in findings} <= {
         "initialize logging: ",
         "failed to validate kubelet configuration, error: ",
     }

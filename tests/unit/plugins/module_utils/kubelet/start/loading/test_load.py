@@ -60,8 +60,8 @@ def _load(
     """Load a file with a head, and drop-ins with a head, if there are any."""
     file = (_HEAD + text).encode() if isinstance(text, str) else text
     files = [
-        ("%d.conf" % number, one if isinstance(one, bytes) else (_HEAD + one).encode())
-        for number, one in enumerate(drop_ins, 1)
+        ("%d.conf" % number, drop_in if isinstance(drop_in, bytes) else (_HEAD + drop_in).encode())
+        for number, drop_in in enumerate(drop_ins, 1)
     ]
     return load_configuration(file, files or None, minor, _takes_all, _PATH, _DIR, flag_gates)
 
@@ -326,7 +326,7 @@ def test_gates_are_checked_before_a_drop_in_is_read(
     text: str, drop_ins: Sequence[str], given: list[Mapping[str, bool]]
 ) -> None:
     gates = _Gates()
-    files = [("1.conf", (_HEAD + one).encode()) for one in drop_ins]
+    files = [("1.conf", (_HEAD + drop_in).encode()) for drop_in in drop_ins]
     with pytest.raises(StartError) as error:
         load_configuration((_HEAD + text).encode(), files, 36, gates, _PATH, _DIR, {"F": True})
     assert (error.value.context, error.value.text) == (_PANIC, "cannot set feature gate X to false")

@@ -1,0 +1,156 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The shapes of a report and its parts, as docs/schema/report-1.json describes them. Types only."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Mapping, TypedDict
+
+# What is counted of a check.
+Count = Literal["nodes", "waived", "new"]
+
+
+class Waived(TypedDict):
+    """Why a finding does not count, and the last day on which it does not."""
+
+    reason: str
+    until: str
+
+
+class Finding(TypedDict):
+    """What is wrong with one subject of a node."""
+
+    check: str
+    severity: str
+    subject: str
+    wanted: str
+    found: str
+    source: str
+    text: str
+    remedy: str
+    waived: Waived | None
+    # "new" or "known"; empty without a baseline.
+    since: str
+
+
+class Row(TypedDict):
+    """A difference that a node has returned."""
+
+    subject: str
+    found: str
+    wanted: str
+    remedy: str
+    source: str
+    # Whether the kubelet refuses it with its present settings, too.
+    refused_now: bool
+
+
+class View(TypedDict):
+    """What is shown of the answer of a node."""
+
+    host: str
+    status: str
+    message: str
+    rows: list[Row]
+    actions: str
+    containers: dict[str, str]
+    refusals: list[str]
+    refusal_kinds: list[str]
+    elsewhere: dict[str, str]
+    notes: list[str]
+
+
+class Node(TypedDict):
+    """A node in a report."""
+
+    host: str
+    state: str
+    looked_at: str
+    group: int | None
+    message: str
+    findings: list[Finding]
+    ways: list[dict[str, object]]
+    actions: str
+    refusals: list[str]
+    elsewhere: dict[str, str]
+    containers: dict[str, str]
+    pools: dict[str, str]
+    # Each is its use, its owner and its CPUs.
+    owners: list[list[str]]
+
+
+class MeasuredNode(Node, total=False):
+    """A node that may have been measured, too. looks: by the name of the look. answer: what collected() returns."""
+
+    looks: dict[str, dict[str, Any]]
+    answer: Mapping[str, Any]
+
+
+class CheckCount(TypedDict):
+    """How many nodes have a finding of a check: one that counts, a waived one, a new one."""
+
+    check: str
+    severity: str
+    nodes: int
+    waived: int
+    new: int
+
+
+class Summary(TypedDict):
+    """A report in figures."""
+
+    nodes: int
+    states: dict[str, int]
+    checks: list[CheckCount]
+    gone: int | None
+    outcome: str
+    exit_status: int
+
+
+class Group(TypedDict):
+    """Nodes of one shape. map: how their CPUs are drawn; None where the topology was not read."""
+
+    id: int | None
+    machine: str
+    map: dict[str, object] | None
+    kernel: str
+    kubelet: str
+    runtime: str
+    settings: dict[str, str]
+    nodes: int
+    states: dict[str, int]
+
+
+class CheckText(TypedDict):
+    """What a check means."""
+
+    severity: str
+    title: str
+    why: str
+    remedy: str
+    page: str
+
+
+class UnusedFile(TypedDict):
+    """A result file that was not used, and why."""
+
+    file: str
+    text: str
+    remedy: str
+
+
+class Report(TypedDict):
+    """The report of a fleet."""
+
+    schema_version: str
+    kind: str
+    fleet: str
+    title: str
+    made: str
+    summary: Summary
+    groups: list[Group]
+    problems: list[UnusedFile]
+    checks: dict[str, CheckText]
+    nodes: list[MeasuredNode]
