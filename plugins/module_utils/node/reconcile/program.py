@@ -19,6 +19,7 @@ from ...files import replace_file
 from ...tree import Tree
 from ...workload.crictl import find_crictl
 from ..node import Node
+from ..published.publish import publish_node
 from .decide import FAILED, KEPT, SKIPPED, WRITTEN, Row
 from .run import Answer, reconcile_pods
 
@@ -54,15 +55,19 @@ def main(arguments: Sequence[str]) -> int:
         _tell("usage: cpu-manager-reconcile SETTINGS.json: %s" % error)
         return 2
     start = time.monotonic()
-    answer = Answer()
+    answer, node = Answer(), None
     try:
-        answer = _one_pass(tree, settings)
+        node = Node(tree, settings.get("config_path"), settings.get("kubelet_root"))
+        answer = _one_pass(node, settings)
         success = not any(row.result == FAILED for row in answer.rows)
     except (InputError, NodeError, RefusedError, OSError) as error:
         _tell("error: %s" % error)
         success = False
     for line in _lines(answer):
         _tell(line)
+    # Also where somebody else gives the containers their CPUs: they are only read then.
+    for line in [] if node is None else publish_node(node, answer.running, answer.rows, answer.new):
+        _tell("note: " + line)
     if settings.get("textfile"):
         try:
             _write_metrics(settings["textfile"], _metrics(answer, success, time.monotonic() - start))
@@ -76,10 +81,9 @@ def _tell(line: str) -> None:
     sys.stdout.write(line + "\n")
 
 
-def _one_pass(tree: Tree, settings: Mapping[str, Any]) -> Answer:
-    node = Node(tree, settings.get("config_path"), settings.get("kubelet_root"))
+def _one_pass(node: Node, settings: Mapping[str, Any]) -> Answer:
     endpoint = settings.get("runtime_endpoint") or node.runtime_endpoint(node.configuration())
-    runtime = find_crictl(tree, endpoint) if settings.get("use_runtime", True) else None
+    runtime = find_crictl(node.tree, endpoint) if settings.get("use_runtime", True) else None
     return reconcile_pods(node, runtime, True, settings.get("allow_owners") or ())
 
 
