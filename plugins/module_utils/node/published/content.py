@@ -46,6 +46,10 @@ _TAIL = """\
 """
 
 
+# How a whole file ends.
+LAST = b"\n}\n"
+
+
 class Entry(NamedTuple):
     """The CPUs of one container.
 

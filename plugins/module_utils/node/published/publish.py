@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import Callable, Iterable, Mapping, Sequence
+from typing import Callable, Iterable, Sequence
 
 from ...cgroup.hierarchy import Hierarchy
 from ...cgroup.kubepods import Kubepods
@@ -17,11 +17,10 @@ from ...errors import CPUManagerError, NodeError, RefusedError
 from ...state.assignments import State
 from ...state.verdict import readable
 from ...topology.model import Topology
-from ...tree import Tree
 from ..node import Node, cgroup_root_of
 from ..observation import names_of, read_running
 from ..reconcile.decide import SKIPPED, WRITTEN, Row, Running
-from .content import Entry, content_of, head_of, is_name, read_said
+from .content import LAST, Entry, Said, content_of, head_of, is_name, read_said
 from .directory import Directory, opened
 from .entries import by_kernel, entries_of_kubelet, with_claims
 
@@ -29,41 +28,76 @@ from .entries import by_kernel, entries_of_kubelet, with_claims
 _MOST_SHOWN, _SHOWN = 3, 40
 
 
-def publish(
-    tree: Tree,
-    entries: Iterable[Entry],
-    pods: Callable[[], Iterable[str]],
-    online: CPUSet,
-    topology: Callable[[], Topology],
-    now: float,
-) -> list[str]:
-    """Write the files of these containers that have changed, and remove those of containers and pods that have ended.
+class Publishing:
+    """One pass's dealings with the files.
 
-    pods: reads the UIDs of all pods that are on the node. Gives what is to be said of it, such as of names that no
-    file can have. Raises NodeError, RefusedError.
+    online, topology: the machine; it is read only where a file is written.
     """
-    wanted: dict[str, dict[str, Entry]] = {}
-    strange = []
-    for entry in entries:
-        if is_name(entry.pod_uid) and is_name(entry.container):
-            wanted.setdefault(entry.pod_uid, {})[entry.container] = entry
-        else:
-            strange.append("%s/%s" % (entry.pod_uid, entry.container))
-    notes = [
-        "the CPUs of container %r are not published: its name can be that of no file" % name[:_SHOWN]
-        for name in strange[:_MOST_SHOWN]
-    ]
-    with opened(tree) as directory:
-        assert directory is not None
-        # In this order: the kubelet makes a pod's cgroup before it makes what the pod mounts.
-        there = directory.pods()
+
+    def __init__(self, directory: Directory, online: CPUSet, topology: Callable[[], Topology], now: float) -> None:
+        self._directory, self._online, self._topology, self._now = directory, online, topology, now
+        # Read before the pods: the kubelet makes a pod's cgroup before it makes what the pod mounts.
+        self._there = directory.pods()
+        # {pod: {container: its file}}, of those that were read.
+        self._files: dict[str, dict[str, bytes]] = {}
+
+    def said(self, pod: str, container: str) -> Said | None:
+        """What the file of a container says. Raises NodeError."""
+        content = self._read(pod).get(container) if is_name(pod) else None
+        return read_said(content) if content else None
+
+    def put(self, entry: Entry) -> None:
+        """Bring the file of one container up to date. Raises NodeError."""
+        if not (is_name(entry.pod_uid) and is_name(entry.container)):
+            return
+        files = self._read(entry.pod_uid)
+        old = files.get(entry.container, b"")
+        if old.startswith(head_of(entry, self._online)) and old.endswith(LAST):
+            return
+        said = read_said(old) if old else None
+        same = said is not None and (said.cpus, said.exclusive, said.by) == (entry.cpus, entry.exclusive, entry.by)
+        since = said.since if said is not None and same else self._now
+        content = content_of(entry, self._online, self._topology(), since)
+        self._directory.write(entry.pod_uid, entry.container, content)
+        files[entry.container] = content
+
+    def finish(self, entries: Iterable[Entry], pods: Callable[[], Iterable[str]]) -> list[str]:
+        """Bring all files up to date: these are the containers that are on the node.
+
+        pods: reads the UIDs of all pods that are on the node. Gives what is to be said of it, such as of names that no
+        file can have.
+        """
+        wanted: dict[str, list[Entry]] = {}
+        strange = []
+        for entry in entries:
+            if is_name(entry.pod_uid) and is_name(entry.container):
+                wanted.setdefault(entry.pod_uid, []).append(entry)
+            else:
+                strange.append("%s/%s" % (entry.pod_uid, entry.container))
+        notes = [
+            "the CPUs of container %r are not published: its name can be that of no file" % name[:_SHOWN]
+            for name in strange[:_MOST_SHOWN]
+        ]
         present = {*pods(), *wanted}
-        for pod in there:
+        for pod in self._there:
             if pod not in present:
-                notes += _tried(partial(directory.remove_pod, pod))
-        for pod in sorted(present.intersection(there).union(wanted)):
-            notes += _tried(partial(_publish_pod, directory, pod, wanted.get(pod, {}), online, topology, now))
-    return notes
+                notes += _tried(partial(self._directory.remove_pod, pod))
+        for pod in sorted(present.intersection(self._there).union(wanted)):
+            notes += _tried(partial(self._bring, pod, wanted.get(pod, ())))
+        return notes
+
+    def _bring(self, pod: str, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            self.put(entry)
+        names = {entry.container for entry in entries}
+        for container in [name for name in self._read(pod) if name not in names]:
+            self._directory.remove(pod, container)
+            del self._files[pod][container]
+
+    def _read(self, pod: str) -> dict[str, bytes]:
+        if pod not in self._files:
+            self._files[pod] = self._directory.read(pod) if pod in self._there else {}
+        return self._files[pod]
 
 
 def _tried(work: Callable[[], None]) -> list[str]:
@@ -73,33 +107,6 @@ def _tried(work: Callable[[], None]) -> list[str]:
     except (NodeError, RefusedError) as error:
         return [str(error)]
     return []
-
-
-def _publish_pod(
-    directory: Directory,
-    pod: str,
-    wanted: Mapping[str, Entry],
-    online: CPUSet,
-    topology: Callable[[], Topology],
-    now: float,
-) -> None:
-    before = directory.read(pod)
-    for container, entry in wanted.items():
-        old = before.get(container, b"")
-        if old.startswith(head_of(entry, online)) and old.endswith(b"\n}\n"):
-            continue
-        put(directory, entry, old, online, topology(), now)
-    for container in before:
-        if container not in wanted:
-            directory.remove(pod, container)
-
-
-def put(directory: Directory, entry: Entry, old: bytes, online: CPUSet, topology: Topology, now: float) -> None:
-    """Write one file. old: what is in it."""
-    said = read_said(old) if old else None
-    same = said is not None and (said.cpus, said.exclusive, said.by) == (entry.cpus, entry.exclusive, entry.by)
-    since = said.since if said is not None and same else now
-    directory.write(entry.pod_uid, entry.container, content_of(entry, online, topology, since))
 
 
 # --- where the CPUs are not given out here -------------------------------------------------------------
@@ -122,8 +129,10 @@ def publish_node(
             running = read_running(kubepods, names_of(node.tree)[0])
             state = readable(node.checkpoint()).state
         entries = _entries(node, hierarchy, running, rows, state)
-        pods = kubepods.pods
-        return publish(node.tree, entries, pods, hierarchy.online_cpus(), lambda: node.topology, time.time())
+        with opened(node.tree) as directory:
+            assert directory is not None
+            publishing = Publishing(directory, hierarchy.online_cpus(), lambda: node.topology, time.time())
+            return publishing.finish(entries, kubepods.pods)
     except CPUManagerError as error:
         return ["the CPUs of containers are not published: %s" % error]
 

@@ -16,6 +16,7 @@ from typing import Any, Mapping, Sequence
 
 from ...errors import InputError, NodeError, RefusedError
 from ...files import replace_file
+from ...state.config import STATIC
 from ...tree import Tree
 from ...workload.crictl import find_crictl
 from ..node import Node
@@ -46,7 +47,10 @@ _METRICS_MODE = 0o644
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do one pass; 0 when every container has its CPUs, 1 when not, 2 when the settings cannot be read."""
+    """Do one pass; 0 when every container has its CPUs, 1 when not, 2 when the settings cannot be read.
+
+    With the policies dynamic and isolated, do one after the other.
+    """
     try:
         with open(arguments[0], encoding="utf-8") as file:
             settings = json.load(file)
@@ -54,6 +58,11 @@ def main(arguments: Sequence[str]) -> int:
     except (IndexError, KeyError, TypeError, OSError, ValueError, InputError) as error:
         _tell("usage: cpu-manager-reconcile SETTINGS.json: %s" % error)
         return 2
+    if settings.get("policy", STATIC) != STATIC:
+        # Imported here: with the policy static, it is the kubelet that gives CPUs out.
+        from ..dynamic.program import run
+
+        return run(tree, settings, arguments[1:])
     start = time.monotonic()
     answer, node = Answer(), None
     try:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ MACHINE = describe_machine("2 sockets x 2 L3 caches x 2 cores x 2 threads")
 ONLINE = MACHINE.online
 
 
-def entry(cpus: str, **more: object) -> Entry:
+def entry(cpus: str, **more: Any) -> Entry:
     return Entry("uid", "app", CPUSet.parse(cpus), True, OURS, CPUSet.parse(cpus))._replace(**more)
 
 
@@ -70,7 +71,7 @@ def test_what_is_announced() -> None:
         {"until": 1.0},
     ],
 )
-def test_the_beginning_differs_where_anything_does(more: dict[str, object]) -> None:
+def test_the_beginning_differs_where_anything_does(more: dict[str, Any]) -> None:
     content = content_of(entry("4-5"), ONLINE, MACHINE, 1.0)
     assert content.startswith(head_of(entry("4-5"), ONLINE))
     assert not content.startswith(head_of(entry("4-5")._replace(**more), ONLINE))

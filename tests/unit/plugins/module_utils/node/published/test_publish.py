@@ -16,7 +16,11 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.published.content import Entry
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.published.publish import publish, publish_node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.published.directory import opened
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.published.publish import (
+    Publishing,
+    publish_node,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.description import describe_machine
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
@@ -38,7 +42,9 @@ class Pass:
 
     def __call__(self, *entries: Entry, pods: tuple[str, ...] = (), now: float = 1.0) -> list[str]:
         present = {*pods, *(entry.pod_uid for entry in entries)}
-        return publish(Tree(str(self.root)), entries, lambda: present, MACHINE.online, self._topology, now)
+        with opened(Tree(str(self.root))) as directory:
+            assert directory is not None
+            return Publishing(directory, MACHINE.online, self._topology, now).finish(entries, lambda: present)
 
     def _topology(self) -> Topology:
         self.looks += 1
