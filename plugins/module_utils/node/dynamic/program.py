@@ -14,6 +14,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from ...errors import CPUManagerError, InputError, RefusedError
 from ...files import replace_file
+from ...policy.dynamic import DYNAMIC
 from ...policy.moves import ANNOUNCE, POOL, Move
 from ...tree import Tree
 from ..published.directory import opened
@@ -97,8 +98,10 @@ class Program:
 
 def run(tree: Tree, data: Mapping[str, Any], arguments: Sequence[str]) -> int:
     """The program with the settings in `data`. 0 where all went through, 1 where not, 2 for settings that are wrong."""
+    is_end = list(arguments) == [RELEASE]
     try:
-        settings = read_settings(data)
+        # The policy may be another one by now.
+        settings = read_settings({**data, "policy": DYNAMIC} if is_end else data)
     except InputError as error:
         _tell("error: settings: %s" % error)
         return 2
@@ -108,7 +111,7 @@ def run(tree: Tree, data: Mapping[str, Any], arguments: Sequence[str]) -> int:
         _tell("error: %s" % error)
         return 1
     try:
-        if list(arguments) == [RELEASE]:
+        if is_end:
             refused = release(tree, settings)
             for text in refused:
                 _tell("refused: " + text)

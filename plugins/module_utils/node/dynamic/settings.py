@@ -12,6 +12,7 @@ from typing import Any, Mapping, NamedTuple
 from ...cpuset import CPUSet
 from ...errors import InputError, KubeletError
 from ...policy.dynamic import DYNAMIC
+from ...policy.dynamic_rules import MOST_DELAY
 from ...policy.isolated import ISOLATED
 from ...policy.options import StaticOptions, parse_static_options, texts_of_options
 from ...versions import NEWEST_MINOR
@@ -57,7 +58,7 @@ def read_settings(data: Mapping[str, Any]) -> Settings:
         policy,
         period,
         seconds_of(data.get("settle", "30s"), "settle"),
-        seconds_of(data.get("delay", "5s"), "delay"),
+        _delay(data.get("delay", "5s")),
         minimum,
         _reserved(data.get("reserved_cpus")),
         _options(data.get("policy_options") or {}),
@@ -68,6 +69,13 @@ def read_settings(data: Mapping[str, Any]) -> Settings:
         tuple(data.get("allow_owners") or ()),
         data.get("textfile"),
     )
+
+
+def _delay(text: object) -> float:
+    delay = seconds_of(text, "delay")
+    if delay > MOST_DELAY:
+        raise InputError("%s is longer than %d seconds" % (text, MOST_DELAY), where="delay")
+    return delay
 
 
 def seconds_of(text: object, where: str) -> float:

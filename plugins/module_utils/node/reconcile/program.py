@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
     except (IndexError, KeyError, TypeError, OSError, ValueError, InputError) as error:
         _tell("usage: cpu-manager-reconcile SETTINGS.json: %s" % error)
         return 2
-    if settings.get("policy", STATIC) != STATIC:
+    if settings.get("policy", STATIC) != STATIC or arguments[1:]:
         # Imported here: with the policy static, it is the kubelet that gives CPUs out.
         from ..dynamic.program import run
 
