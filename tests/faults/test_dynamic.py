@@ -132,7 +132,7 @@ class Scene:
     def check_alone(self) -> None:
         """Who has CPUs alone shares them with nobody, but for those that the runtime has just put there."""
         masks, after = self.node.masks(), self.promise()
-        alone = {}
+        alone: dict[str, int] = {}
         for (uid, _name), held in [*self.before.state.containers.items(), *after.state.containers.items()]:
             alone[uid] = alone.get(uid, 0) | held.cpus
         for uid, promised in alone.items():
