@@ -171,7 +171,7 @@ def test_the_policy_dynamic(copy_of: CopyOf, tmp_path: Path) -> None:
     assert fingerprint(root) == before
 
     (root / "var/lib/kubelet/cpu_manager_state").unlink()
-    configuration = root / "var/lib/kubelet/config.yaml"
+    configuration = root / "etc/kubernetes/kubelet-config.yaml"
     configuration.write_text(re.sub("cpuManagerPolicy: *static", "cpuManagerPolicy: none", configuration.read_text()))
     controller = root / "sys/fs/cgroup/cpu,cpuacct"
     for file in files.values():

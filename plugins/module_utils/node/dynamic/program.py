@@ -14,6 +14,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from ...errors import CPUManagerError, InputError, RefusedError
 from ...files import replace_file
+from ...host.owner.conflicts import OTHER_OWNER
 from ...policy.dynamic import DYNAMIC
 from ...policy.moves import ANNOUNCE, POOL, Move
 from ...tree import Tree
@@ -54,8 +55,9 @@ class Program:
         except (CPUManagerError, OSError) as error:
             lines.append("error: %s" % error)
             success = False
-            if isinstance(error, RefusedError):
-                # Whoever gives the CPUs out, they are published.
+            if isinstance(error, RefusedError) and error.kind == OTHER_OWNER:
+                # What was promised counts no more, and whoever gives the CPUs out, they are published.
+                lines += ["refused: " + text for text in release(self.agent.tree, self.agent.settings)]
                 lines += ["note: " + note for note in publish_node(self.agent.node())]
         for move in report.moves:
             self._say(_line(move))

@@ -138,6 +138,25 @@ def test_release_puts_quotas_back_and_leaves_cpusets_to_another_owner(tmp_path: 
     assert node.sets() == before
 
 
+def test_who_comes_later_gets_the_node(tmp_path: Path) -> None:
+    """The kubelet is changed to static under a program that works: it gives the quotas back and writes no more."""
+    node = ElasticNode(tmp_path)
+    node.add(DB, WEB)
+    agent = node.agent()
+    program = Program(agent, lambda _line: None)
+    for _period in range(3):
+        program.one_pass()
+        node.work(30, {"db": 8.0, "web": 0.1})
+    before = node.sets()
+    assert node.quota("db") == "-1"
+    node.configure("0,8", "static")
+    node.work(120, {})
+    assert not program.one_pass()[1]
+    assert (node.sets(), node.quota("db")) == (before, "200000")
+    assert node.file("db")["by"] == "kubelet"
+    assert not (tmp_path / PATH[1:]).exists()
+
+
 def test_two_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     node = ElasticNode(tmp_path)
     node.add(DB)
