@@ -15,6 +15,8 @@ SEED ?= 17
 HOSTILE ?= 100000
 # Of lives: how many random lives of a node.
 LIVES ?= 10000
+# Of kills: how often the program of the policy dynamic is killed.
+KILLS ?= 1000
 # Of answers: how many random settings.
 ANSWERS ?= 10000
 # Of bench-fleet: how many local hosts.
@@ -137,6 +139,10 @@ hostile: $(TESTING) ## Read damaged checkpoints, and predict the start of kubele
 lives: $(TESTING) ## Hold the laws of the policy dynamic against random lives of nodes; LIVES=10000 says how many
 	@LIVES=$(LIVES) pytest --hypothesis-profile=search --timeout 0 -rP tests/unit/plugins/module_utils/policy/test_dynamic.py \
 		-k lives_keep
+
+.PHONY: kills
+kills: $(TESTING) ## Kill the program of the policy dynamic between its system calls; KILLS=1000 SEED=17 says how often and which
+	@KILLS=$(KILLS) SEED=$(SEED) pytest -n $(JOBS) --timeout 0 -rP tests/faults/test_dynamic.py
 
 .PHONY: answers
 answers: $(TESTING) ## Compare what all modules predict of random settings; ANSWERS=10000 says how many

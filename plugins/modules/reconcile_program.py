@@ -17,9 +17,13 @@ description:
   - Writes the code of M(kubenode.cpu_manager.reconcile) to the node as one zipapp file, which Python runs without
     Ansible and without any other package. The role P(kubenode.cpu_manager.reconcile#role) runs it from a timer.
   - The program reads its settings from a JSON file, C(root), C(config_path), C(kubelet_root), C(use_runtime),
-    C(runtime_endpoint), C(allow_owners) and C(textfile). The name of that file is its only argument.
+    C(runtime_endpoint), C(allow_owners), C(textfile) and C(policy); with the policies dynamic and isolated also
+    C(period), C(settle), C(delay), C(shared_minimum), C(reserved_cpus) and C(policy_options). The name of that file is
+    its first argument.
+  - With the policies dynamic and isolated it runs until it is ended. With C(once) as the second argument it makes one
+    pass, and with C(release) it gives back what it has given out.
   - Nothing is written if another program writes the cpusets of containers, such as the DRA CPU driver or an NRI policy,
-    unless O(allow_owners) names it.
+    unless O(allow_owners) names it; with the policies dynamic and isolated also not if the kubelet has the static policy.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.attributes
@@ -62,6 +66,11 @@ options:
     type: list
     elements: str
     default: []
+  settings:
+    description:
+      - The settings that the file will be given. Where they are wrong, nothing is written.
+    type: dict
+    default: {}
   state:
     description:
       - Whether the file should exist.
@@ -104,16 +113,20 @@ interpreter:
 import hashlib
 import os
 import sys
+from typing import Any, Mapping, Sequence
 
 from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.errors import NodeError
 from ..module_utils.files import remove_file, replace_file
 from ..module_utils.host.hidden import check_visible
+from ..module_utils.node.dynamic.owner import check_owner
+from ..module_utils.node.dynamic.settings import read_settings
 from ..module_utils.node.node import Node
 
 # Imported, so that Ansible brings it.
 from ..module_utils.node.reconcile import program
 from ..module_utils.node.reconcile.run import check_owners
+from ..module_utils.state.config import STATIC
 from ..module_utils.tree import Tree
 from ..module_utils.zipapp import build
 
@@ -130,7 +143,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     if parameters["state"] == "present":
         check_visible(interpreter, [path, *parameters["needed"]], parameters["hidden"])
         node = Node(tree, parameters["config_path"], parameters["kubelet_root"])
-        check_owners(node, parameters["allow_owners"])
+        check_settings(node, parameters["settings"], parameters["allow_owners"])
         new = build(PROGRAM, interpreter)
     if old != new and not check_mode:
         if new is not None:
@@ -140,6 +153,15 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
             remove_file(place, old, backup=False)
     result = {"file": place, "sha256": _sum(new), "interpreter": interpreter}
     return Outcome(result, old != new, [difference(place, _text(old), _text(new))])
+
+
+def check_settings(node: Node, settings: Mapping[str, Any], allow_owners: Sequence[str]) -> None:
+    """Raise InputError where the program would not take these settings, RefusedError where it would not work here."""
+    if settings.get("policy", STATIC) == STATIC:
+        check_owners(node, allow_owners)
+        return
+    read_settings(settings)
+    check_owner(node, node.configuration(), allow_owners)
 
 
 def make_directory(directory: str) -> None:
@@ -170,6 +192,7 @@ def main() -> None:
                 "config_path": {"type": "path"},
                 "kubelet_root": {"type": "path"},
                 "allow_owners": {"type": "list", "elements": "str", "default": []},
+                "settings": {"type": "dict", "default": {}},
                 "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             },
         ),

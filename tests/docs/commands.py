@@ -35,7 +35,9 @@ OTHER_PROGRAMS = frozenset(
         # files
         *("chattr", "cp", "df", "findmnt", "ls", "mkdir", "mount", "mv"),
         # what they print
-        *("grep", "tail"),
+        *("grep", "sed", "tail"),
+        # in a container
+        *("echo", "sleep"),
         # the system
         *("dmesg", "journalctl", "systemctl"),
         # the controller

@@ -5,7 +5,7 @@
 """All that the documentation tells a person to write and to run: each block is checked, and says by its language how.
 
 `shell` is run: its commands name what exists. `yaml` is written: Ansible takes it. `json` and `ini` can be read.
-`text` is what programs print, or is only looked at.
+`python` is compiled, and run where its page says that it is. `text` is what programs print, or is only looked at.
 """
 
 from __future__ import annotations
@@ -47,6 +47,14 @@ def check_ini(text: str) -> list[str]:
     return []
 
 
+def check_python(text: str) -> list[str]:
+    try:
+        compile(text, "block", "exec")
+    except SyntaxError as error:
+        return ["no Python: %s" % error]
+    return []
+
+
 def check_block(block: Block, files: set[str]) -> Checked:
     """How many of what a block is, and what is wrong with it."""
     if block.language == "shell":
@@ -55,9 +63,14 @@ def check_block(block: Block, files: set[str]) -> Checked:
     if block.language == "yaml":
         kinds, problems = check_yaml(block.text, files)
         return Counter(kinds), problems
-    readers: dict[str, Callable[[str], list[str]]] = {"json": check_json, "ini": check_ini, "text": lambda _text: []}
+    readers: dict[str, Callable[[str], list[str]]] = {
+        "json": check_json,
+        "ini": check_ini,
+        "python": check_python,
+        "text": lambda _text: [],
+    }
     if block.language not in readers:
-        return Counter(), ["its language is %r, and not shell, yaml, json, ini or text" % block.language]
+        return Counter(), ["its language is %r, and not shell, yaml, json, ini, python or text" % block.language]
     return Counter({block.language: 1}), readers[block.language](block.text)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.tests import pythons
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     SYSTEMD,
@@ -127,7 +128,9 @@ def test_the_role(copy_of: CopyOf, tmp_path: Path) -> None:
     metrics = (root / "var/lib/metrics/cpu.prom").read_text()
     assert 'kubenode_cpu_manager_reconcile_containers{result="kept"} 2\n' in metrics
     assert "kubenode_cpu_manager_reconcile_success 1\n" in metrics
-    assert set(fingerprint(root)) - set(installed) == {"var/lib/metrics/cpu.prom"}
+    new = set(fingerprint(root)) - set(installed)
+    published = {"run/kubenode/cpus/%s/%s.json" % (uid, NAMES[uid][1]) for uid in IDS}
+    assert {path for path in new if path.endswith((".json", ".prom"))} == {"var/lib/metrics/cpu.prom", *published}
 
     # A damaged checkpoint: nothing is written, and the figures say so.
     checkpoint = root / "var/lib/kubelet/cpu_manager_state"
@@ -139,11 +142,65 @@ def test_the_role(copy_of: CopyOf, tmp_path: Path) -> None:
 
     # And away again.
     hosts["epyc"]["reconcile_state"] = "absent"
-    for expected in ("changed=2", "changed=0"):
+    for expected in ("changed=3", "changed=0"):
         removed = ansible_playbook(tmp_path / "absent", plays, hosts)
         assert removed.status == 0, removed.account()
         assert expected in removed.output
     assert not any((root / path).exists() for path in (PROGRAM, SETTINGS, SERVICE, TIMER, "var/lib/metrics/cpu.prom"))
+
+
+def test_the_policy_dynamic(copy_of: CopyOf, tmp_path: Path) -> None:
+    """Refused beside the kubelet's static policy; else it gives CPUs out, and back."""
+    root = copy_of("epyc", "node")
+    files = node(root)
+    variables: dict[str, Any] = {
+        "reconcile_node_root": str(root),
+        "reconcile_manage_service": False,
+        "reconcile_policy": "dynamic",
+        "reconcile_use_runtime": False,
+        "reconcile_interpreter": PYTHON,
+        "reconcile_textfile": "/var/lib/metrics/cpu.prom",
+    }
+    plays = play(roles=[{"role": "kubenode.cpu_manager.reconcile"}])
+    before = fingerprint(root)
+    refused = ansible_playbook(tmp_path / "refused", plays, {"epyc": variables})
+    assert refused.last("epyc")["failure"]["kind"] == "other_owner"
+    assert "only one of both can give out CPUs" in refused.last("epyc")["msg"]
+    wrong = ansible_playbook(tmp_path / "wrong", plays, {"epyc": {**variables, "reconcile_delay": "90s"}})
+    assert "delay: 90s is longer than 60 seconds" in wrong.last("epyc")["msg"]
+    assert fingerprint(root) == before
+
+    (root / "var/lib/kubelet/cpu_manager_state").unlink()
+    configuration = root / "etc/kubernetes/kubelet-config.yaml"
+    configuration.write_text(re.sub("cpuManagerPolicy: *static", "cpuManagerPolicy: none", configuration.read_text()))
+    controller = root / "sys/fs/cgroup/cpu,cpuacct"
+    for file in files.values():
+        shares = controller / file.parent.relative_to(root / V1.mount[1:]) / "cpu.shares"
+        shares.parent.mkdir(parents=True)
+        shares.write_text("8192\n" if IDS[POSTGRES] in str(file) else "2\n")
+    (controller / "cpu.shares").write_text("1024\n")
+    run = ansible_playbook(tmp_path / "run", plays, {"epyc": variables})
+    assert run.status == 0, run.account()
+    assert not (root / TIMER).exists()
+    assert "\nType=simple\n" in (root / SERVICE).read_text()
+    arguments = [PYTHON, "-I", str(root / PROGRAM), str(root / SETTINGS)]
+    done = subprocess.run([*arguments, "once"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    own, shared = (CPUSet.parse(files[uid].read_text()) for uid in (POSTGRES, WEB))
+    assert len(own) == 8
+    assert own | shared == CPUSet.parse("0-127")
+    assert own.isdisjoint(shared)
+    assert "pool: CPUs %s\n" % shared in done.stdout
+    metrics = (root / "var/lib/metrics/cpu.prom").read_text()
+    assert 'kubenode_cpu_manager_dynamic_cpus{pod_uid="%s",container="postgres"} 8\n' % POSTGRES in metrics
+    assert "kubenode_cpu_manager_dynamic_shared_cpus 120\n" in metrics
+
+    # Back to static: all have all CPUs, until the kubelet gives them out again.
+    back = ansible_playbook(tmp_path / "back", plays, {"epyc": {**variables, "reconcile_policy": "static"}})
+    assert back.status == 0, back.account()
+    assert [file.read_text() for file in files.values()] == ["0-127\n"] * 2
+    assert (root / TIMER).exists()
+    assert not (root / "run/kubenode/cpu-manager.json").exists()
 
 
 @pytest.mark.needs("systemd-analyze")

@@ -142,7 +142,7 @@ class Hierarchy:
 
     def read_set(self, path: str, name: str) -> CPUSet | None:
         """A file with a list of CPUs or memory nodes; None when it, or the cgroup, does not exist."""
-        text = self._value(path, name)
+        text = self.value(path, name)
         if text is None:
             return None
         try:
@@ -195,6 +195,13 @@ class Hierarchy:
         finally:
             os.close(descriptor)
 
+    def quick_value(self, path: str, name: str) -> str | None:
+        """As value(), of a cgroup that was just listed."""
+        try:
+            return self._quick_text(path, name).rstrip("\n")
+        except OSError:
+            return self.value(path, name)
+
     def has_child(self, path: str) -> bool:
         """Whether there is a cgroup below one that was just listed."""
         place = self.place(path)
@@ -218,7 +225,7 @@ class Hierarchy:
 
     def is_empty(self, path: str) -> bool:
         """Whether no process is in a cgroup or below it, as far as its version shows."""
-        return self.version == 2 and "populated 0" in (self._value(path, "cgroup.events") or "").splitlines()
+        return self.version == 2 and "populated 0" in (self.value(path, "cgroup.events") or "").splitlines()
 
     def cgroups(self, path: str = ROOT) -> Iterator[str]:
         """The paths of all cgroups below one, each before those below it."""
@@ -268,15 +275,15 @@ class Hierarchy:
             # Kernels before 4.0 do not show the effective sets, which on v1 are the same.
             effective_cpus = cpus if effective_cpus is None else effective_cpus
             effective_mems = mems if effective_mems is None else effective_mems
-        elif path and effective_cpus is None and self._value(path, _PROCESSES) is not None:
+        elif path and effective_cpus is None and self.value(path, _PROCESSES) is not None:
             # Not under the controller: what holds is the nearest ancestor's.
             parent = self._read(parent_of(path))
             if parent is not None:
                 effective_cpus, effective_mems = parent.effective_cpus, parent.effective_mems
         if effective_cpus is None or effective_mems is None:
             return None
-        has_processes = bool(self._value(path, _PROCESSES))
-        events = (self._value(path, "cgroup.events") or "").splitlines() if self.version == 2 else []
+        has_processes = bool(self.value(path, _PROCESSES))
+        events = (self.value(path, "cgroup.events") or "").splitlines() if self.version == 2 else []
         return Cgroup(
             path,
             cpus,
@@ -285,12 +292,12 @@ class Hierarchy:
             effective_mems,
             has_processes,
             has_processes or "populated 1" in events,
-            cpu_exclusive=self._value(path, "cpuset.cpu_exclusive") == "1",
-            mem_exclusive=self._value(path, "cpuset.mem_exclusive") == "1",
-            partition=self._value(path, _PARTITION) or "",
+            cpu_exclusive=self.value(path, "cpuset.cpu_exclusive") == "1",
+            mem_exclusive=self.value(path, "cpuset.mem_exclusive") == "1",
+            partition=self.value(path, _PARTITION) or "",
         )
 
-    def _value(self, path: str, name: str) -> str | None:
+    def value(self, path: str, name: str) -> str | None:
         """A file's text without the end of its last line; None when it, or the cgroup, does not exist."""
         try:
             descriptor = self.open_file(path, name, os.O_RDONLY)
@@ -305,7 +312,7 @@ class Hierarchy:
                 return None
             # The kernel lists the processes in a threaded cgroup only at the top of its threaded subtree.
             if error.errno == errno.EOPNOTSUPP and name == _PROCESSES:
-                return self._value(path, "cgroup.threads")
+                return self.value(path, "cgroup.threads")
             raise self.unreadable(path, name, error) from error
         return b"".join(chunks).decode("ascii", "replace").rstrip("\n")
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where a node has the hierarchy of cgroups with a controller: cpuset, or cpu, which may be elsewhere."""
+"""Where a node has the hierarchy of cgroups with a controller: cpuset, or cpu and cpuacct, which may be elsewhere."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ CPUSET, CPU, CPUACCT = "cpuset", "cpu", "cpuacct"
 CPUS = "cpuset.cpus"
 
 # By controller: the file by which v1 shows it.
-_V1_FILES = {CPUSET: CPUS, CPU: "cpu.shares"}
+_V1_FILES = {CPUSET: CPUS, CPU: "cpu.shares", CPUACCT: "cpuacct.usage"}
 
 _USUAL = "/sys/fs/cgroup"
-_V1_PLACES = {CPUSET: (_USUAL + "/cpuset",), CPU: (_USUAL + "/cpu,cpuacct", _USUAL + "/cpu")}
+_V1_PLACES = {
+    CPUSET: (_USUAL + "/cpuset",),
+    CPU: (_USUAL + "/cpu,cpuacct", _USUAL + "/cpu"),
+    CPUACCT: (_USUAL + "/cpu,cpuacct", _USUAL + "/cpuacct"),
+}
 _V2_PLACES = (_USUAL, _USUAL + "/unified")
 # The second is what the first leads to, but a saved tree may have only one.
 _MOUNTS = ("/proc/mounts", "/proc/self/mounts")

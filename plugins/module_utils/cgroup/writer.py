@@ -114,7 +114,7 @@ def _undo(actions: Sequence[Callable[[], None]]) -> list[str]:
 def _check_unchanged(hierarchy: Hierarchy, write: Write) -> None:
     now = hierarchy.read_set(write.path, write.file)
     if now is None:
-        raise _vanished(hierarchy, write)
+        raise _vanished(hierarchy.place(write.path, write.file))
     if now != write.old:
         raise RefusedError(
             "was changed from %s to %s while it was worked on" % (shown(write.old), shown(now)),
@@ -146,38 +146,47 @@ def _put_back(hierarchy: Hierarchy, write: Write) -> None:
 def _put(hierarchy: Hierarchy, write: Write, value: CPUSet) -> None:
     """Write one file and read it again."""
     place = hierarchy.place(write.path, write.file)
+    write_file(hierarchy, write.path, write.file, str(value))
+    if not hierarchy.tree.live:
+        _follow(hierarchy, write.path, write.file)
+    now = hierarchy.read_set(write.path, write.file)
+    if now is None:
+        raise _vanished(place)
+    if now != value:
+        raise NodeError("holds %s after %s was written" % (shown(now), shown(value)), where=place)
+
+
+def write_file(hierarchy: Hierarchy, path: str, name: str, text: str) -> None:
+    """Write one file of a cgroup. Raises NodeError with the kernel's reason, RefusedError at a symbolic link."""
+    place = hierarchy.place(path, name)
     try:
-        descriptor = hierarchy.open_file(write.path, write.file, os.O_WRONLY)
+        descriptor = hierarchy.open_file(path, name, os.O_WRONLY)
     except OSError as error:
         if error.errno in _VANISHED:
-            raise _vanished(hierarchy, write) from error
+            raise _vanished(place) from error
         what = "cannot be written: %s" % error.strerror
         if isinstance(error, PermissionError):
             raise NodeError(what, where=place, remedy="write it as root (become: true)", kind=PERMISSION) from error
         raise NodeError(what, where=place) from error
     try:
         # The kernel does not see a write of nothing.
-        length = os.write(descriptor, b"%s\n" % str(value).encode("ascii"))
+        content = text.encode("ascii") + b"\n"
         if not hierarchy.tree.live:
-            # Not before the write, which may fail: here a shorter text takes a longer one's place.
-            os.ftruncate(descriptor, length)
+            # A run that is killed has written all or nothing here, too: what was longer ends in empty lines.
+            content = content.ljust(os.fstat(descriptor).st_size, b"\n")
+        os.write(descriptor, content)
+        if not hierarchy.tree.live:
+            os.ftruncate(descriptor, len(text) + 1)
     except OSError as error:
         if error.errno in _VANISHED:
-            raise _vanished(hierarchy, write) from error
-        reason = _REASONS.get(error.errno or 0) if hierarchy.tree.live else None
+            raise _vanished(place) from error
+        reason = _REASONS.get(error.errno or 0) if hierarchy.tree.live and name in _PROPERTIES else None
         raise NodeError(
-            "the kernel refuses %s: %s%s" % (shown(value), error.strerror, " (%s)" % reason if reason else ""),
+            "the kernel refuses %s: %s%s" % (text or "empty", error.strerror, " (%s)" % reason if reason else ""),
             where=place,
         ) from error
     finally:
         os.close(descriptor)
-    if not hierarchy.tree.live:
-        _follow(hierarchy, write.path, write.file)
-    now = hierarchy.read_set(write.path, write.file)
-    if now is None:
-        raise _vanished(hierarchy, write)
-    if now != value:
-        raise NodeError("holds %s after %s was written" % (shown(now), shown(value)), where=place)
 
 
 def _follow(hierarchy: Hierarchy, path: str, file: str) -> None:
@@ -196,5 +205,5 @@ def _follow(hierarchy: Hierarchy, path: str, file: str) -> None:
             _follow(hierarchy, child, file)
 
 
-def _vanished(hierarchy: Hierarchy, write: Write) -> NodeError:
-    return NodeError("the cgroup vanished while it was worked on", where=hierarchy.place(write.path, write.file))
+def _vanished(place: str) -> NodeError:
+    return NodeError("the cgroup vanished while it was worked on", where=place)

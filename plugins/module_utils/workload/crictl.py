@@ -15,7 +15,7 @@ import json
 import os
 import shutil
 from functools import partial
-from typing import Any, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from ..command import Run, SilentError, run_command
 from ..cpuset import CPUSet
@@ -31,8 +31,17 @@ _MOST_SILENCES = 3
 
 _POD = "io.kubernetes.pod.name"
 _NAMESPACE = "io.kubernetes.pod.namespace"
+_UID = "io.kubernetes.pod.uid"
 
 _run_crictl = partial(run_command, patience=10)
+
+
+class Sandbox(NamedTuple):
+    """A pod's sandbox: its id, the pod's UID, and the annotations that the pod had when it was made."""
+
+    id: str
+    pod_uid: str
+    annotations: Mapping[str, object]
 
 
 class Crictl:
@@ -56,6 +65,28 @@ class Crictl:
             self.names = _names(self._answer(["ps", "-o", "json"]))
         except NodeError as error:
             self.failure = str(error)
+
+    def sandboxes(self) -> list[Sandbox]:
+        """The sandboxes of pods, in one call; none where the runtime fails, which is in `failure` then."""
+        if self.failure:
+            return []
+        try:
+            return _sandboxes(self._answer(["pods", "-o", "json"]))
+        except NodeError as error:
+            self.failure = str(error)
+            return []
+
+    def shares(self, container_id: str) -> int:
+        """The CPU shares that a container was made with. Raises NodeError."""
+        self.check()
+        text = self._answer(["inspect", "-o", "json", container_id])
+        try:
+            shares = json.loads(text)["info"]["runtimeSpec"]["linux"]["resources"]["cpu"]["shares"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise NodeError("what it prints cannot be read: %r" % error, where="crictl inspect") from error
+        if isinstance(shares, bool) or not isinstance(shares, int):
+            raise NodeError("the shares of container %s are %r" % (container_id, shares), where="crictl inspect")
+        return shares
 
     def serves(self, container_id: str) -> bool:
         """Whether this container's cpuset is the runtime's to write: where it does not answer, that is not known."""
@@ -104,3 +135,16 @@ def _named(container: Any) -> LoggedContainer:
     # A container that no kubelet has made belongs to no pod.
     pod_name = "%s/%s" % (labels.get(_NAMESPACE, ""), labels[_POD]) if _POD in labels else ""
     return LoggedContainer(pod_name, container["metadata"]["name"])
+
+
+def _sandboxes(text: str) -> list[Sandbox]:
+    """What C(crictl pods) prints; of no kubelet's pods nothing. Raises NodeError."""
+    try:
+        found = []
+        for item in json.loads(text)["items"] or ():
+            labels, annotations = item.get("labels") or {}, item.get("annotations") or {}
+            if isinstance(labels.get(_UID), str) and isinstance(annotations, dict):
+                found.append(Sandbox(item["id"], labels[_UID], annotations))
+        return found
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise NodeError("what it prints cannot be read: %r" % error, where="crictl pods") from error

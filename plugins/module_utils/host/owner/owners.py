@@ -61,7 +61,8 @@ _PLUGINS, _PLUGIN_SETTINGS = "/opt/nri/plugins", "/etc/nri/conf.d"
 POLICY_CACHE = "/var/lib/nri-resource-policy/cache"
 
 _IRQBALANCE_FILES = ("/etc/sysconfig/irqbalance", "/etc/default/irqbalance")
-_TIMER = "kubenode-cpu-manager-reconcile.timer"
+# Of the policy static; those of the policies dynamic and isolated have a service alone.
+_TIMER, _SERVICE = "kubenode-cpu-manager-reconcile.timer", "kubenode-cpu-manager-reconcile.service"
 _RECONCILE_FILES = ("/etc/systemd/system/" + _TIMER, "/etc/kubenode/cpu-manager-reconcile.json")
 _JOURNAL = "/var/lib/kubenode-cpu-manager/housekeeping.json"
 
@@ -226,7 +227,7 @@ def _irqbalance(tree: Tree, facts: Facts) -> Iterator[Owner]:
 
 
 def _reconcile(tree: Tree) -> Iterator[Owner]:
-    enabled = enabled_at(tree, _TIMER, "timers")
+    enabled = [*enabled_at(tree, _TIMER, "timers"), *enabled_at(tree, _SERVICE)]
     files = [path for path in _RECONCILE_FILES if is_there(tree, path)]
     yield from _made(RECONCILE, [*enabled, *files], (), bool(enabled) or not tree.live)
 

@@ -16,9 +16,11 @@ from typing import Any, Mapping, Sequence
 
 from ...errors import InputError, NodeError, RefusedError
 from ...files import replace_file
+from ...state.config import STATIC
 from ...tree import Tree
 from ...workload.crictl import find_crictl
 from ..node import Node
+from ..published.publish import publish_node
 from .decide import FAILED, KEPT, SKIPPED, WRITTEN, Row
 from .run import Answer, reconcile_pods
 
@@ -45,7 +47,10 @@ _METRICS_MODE = 0o644
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do one pass; 0 when every container has its CPUs, 1 when not, 2 when the settings cannot be read."""
+    """Do one pass; 0 when every container has its CPUs, 1 when not, 2 when the settings cannot be read.
+
+    With the policies dynamic and isolated, do one after the other.
+    """
     try:
         with open(arguments[0], encoding="utf-8") as file:
             settings = json.load(file)
@@ -53,16 +58,25 @@ def main(arguments: Sequence[str]) -> int:
     except (IndexError, KeyError, TypeError, OSError, ValueError, InputError) as error:
         _tell("usage: cpu-manager-reconcile SETTINGS.json: %s" % error)
         return 2
+    if settings.get("policy", STATIC) != STATIC or arguments[1:]:
+        # Imported here: with the policy static, it is the kubelet that gives CPUs out.
+        from ..dynamic.program import run
+
+        return run(tree, settings, arguments[1:])
     start = time.monotonic()
-    answer = Answer()
+    answer, node = Answer(), None
     try:
-        answer = _one_pass(tree, settings)
+        node = Node(tree, settings.get("config_path"), settings.get("kubelet_root"))
+        answer = _one_pass(node, settings)
         success = not any(row.result == FAILED for row in answer.rows)
     except (InputError, NodeError, RefusedError, OSError) as error:
         _tell("error: %s" % error)
         success = False
     for line in _lines(answer):
         _tell(line)
+    # Also where somebody else gives the containers their CPUs: they are only read then.
+    for line in [] if node is None else publish_node(node, answer.running, answer.rows, answer.new):
+        _tell("note: " + line)
     if settings.get("textfile"):
         try:
             _write_metrics(settings["textfile"], _metrics(answer, success, time.monotonic() - start))
@@ -76,10 +90,9 @@ def _tell(line: str) -> None:
     sys.stdout.write(line + "\n")
 
 
-def _one_pass(tree: Tree, settings: Mapping[str, Any]) -> Answer:
-    node = Node(tree, settings.get("config_path"), settings.get("kubelet_root"))
+def _one_pass(node: Node, settings: Mapping[str, Any]) -> Answer:
     endpoint = settings.get("runtime_endpoint") or node.runtime_endpoint(node.configuration())
-    runtime = find_crictl(tree, endpoint) if settings.get("use_runtime", True) else None
+    runtime = find_crictl(node.tree, endpoint) if settings.get("use_runtime", True) else None
     return reconcile_pods(node, runtime, True, settings.get("allow_owners") or ())
 
 

@@ -7,14 +7,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Iterable, NamedTuple, Sequence
+from typing import Any, Iterable, NamedTuple, Sequence
 
-from ...cgroup.hierarchy import Cgroup, Hierarchy, lineage
 from ...cgroup.kubepods import Kubepods
-from ...cgroup.plan import Plan, Write, shown
-from ...cgroup.writer import carry_out, systemd_of
+from ...cgroup.plan import Write, shown
 from ...cpuset import CPUSet
-from ...errors import InputError, NodeError, RefusedError, option
+from ...errors import InputError, RefusedError, option
 from ...files import replace_file
 from ...kubelet.installed.process import find_kubelet
 from ...policy.options import StaticOptions
@@ -26,8 +24,9 @@ from ...state.writing import MODE, format_for, write_checkpoint
 from ...workload.crictl import Crictl
 from ..node import Node, cgroup_root_of
 from ..observation import find_hierarchy, names_of, read_running
-from .decide import ABSENT, ENDED, FAILED, KEPT, SKIPPED, WRITE, WRITTEN, Row, Running, decide
-from .plan import Listed, Rules, after_writes, allocate, plan_container
+from .decide import ABSENT, FAILED, KEPT, SKIPPED, WRITTEN, Row, Running, decide
+from .plan import Listed, Rules, allocate
+from .settle import Settling
 
 # Where there are shared CPUs, if anywhere.
 CRIO_FILES = "/etc/crio"
@@ -43,6 +42,8 @@ class Answer(NamedTuple):
     # What the checkpoint says, before and afterwards.
     old: State | None = None
     new: State | None = None
+    # The containers of the rows, as they were read.
+    running: Sequence[Running] = ()
 
     @property
     def changed(self) -> bool:
@@ -108,8 +109,8 @@ def reconcile_pods(node: Node, runtime: Crictl | None, act: bool, allow_owners: 
         )
     online = hierarchy.online_cpus()
     rows = decide(running, said.policy_name, said.state, online, all_named)
-    pass_ = _Pass(hierarchy, online, runtime, lambda: node.checkpoint() == content, act)
-    return Answer(pass_.settle(running, rows), pass_.widened, notes, said.state, said.state)
+    pass_ = Settling(hierarchy, online, runtime, lambda: node.checkpoint() == content, act)
+    return Answer(pass_.settle(running, rows), pass_.widened, notes, said.state, said.state, running)
 
 
 def reconcile_listed(
@@ -158,7 +159,7 @@ def reconcile_listed(
     ]
     online = hierarchy.online_cpus()
     rows = decide(running, STATIC, state, online, absent=ABSENT)
-    pass_ = _Pass(hierarchy, online, None, lambda: node.checkpoint() == new, act)
+    pass_ = Settling(hierarchy, online, None, lambda: node.checkpoint() == new, act)
     before = state if new == old else readable(old).state
     return Answer(pass_.settle(running, rows), pass_.widened, [*notes, *losses], before, state)
 
@@ -187,126 +188,3 @@ def _check_no_kubelet(node: Node) -> None:
             % ("process %d" % kubelet.pid if kubelet is not None else "its configuration is %s" % node.config_path),
             remedy="omit %s" % option("containers"),
         )
-
-
-class _Pass:
-    """The writing part of one pass.
-
-    is_current: whether the checkpoint is still the one that was read; after a change of it, what is wanted may be
-    somebody else's by now.
-    """
-
-    def __init__(
-        self, hierarchy: Hierarchy, online: CPUSet, runtime: Crictl | None, is_current: Callable[[], bool], act: bool
-    ) -> None:
-        self.hierarchy = hierarchy
-        self.online = online
-        self.runtime = runtime
-        self.is_current = is_current
-        self.act = act
-        self.widened: list[Write] = []
-        # Until the next boot: the kubelet and the runtime make them anew.
-        self.systemd = systemd_of(hierarchy, runtime=True)
-        self.cgroups: dict[str, Cgroup] = {}
-        self.mems = CPUSet()
-
-    def settle(self, running: Sequence[Running], rows: Sequence[Row]) -> list[Row]:
-        """Carry the decisions out, one container after the other: the failure of one is not that of the next."""
-        settled = list(rows)
-        pending = [number for number, row in enumerate(rows) if row.result == WRITE]
-        if not pending:
-            return settled
-        self.mems = self.hierarchy.memory_nodes()
-        # On v2 a cgroup gets what those above it let through: to widen one may change what others have.
-        met = [row.result == WRITE or (row.result == KEPT and self.hierarchy.version == 2) for row in rows]
-        self.cgroups = self._around([container for container, is_met in zip(running, met) if is_met])
-        # Those first that give something up, which another may be waiting for.
-        queue = sorted(pending, key=lambda number: rows[number].effective <= rows[number].wanted)
-        for number in queue:
-            widened = len(self.widened)
-            settled[number] = self._settle(running[number], settled[number])
-            if self.hierarchy.version == 2 and len(self.widened) > widened:
-                for changed in self._changed(running, settled):
-                    settled[changed] = settled[changed]._replace(result=WRITE)
-                    queue.append(changed)
-        return settled
-
-    def _changed(self, running: Sequence[Running], rows: Sequence[Row]) -> list[int]:
-        """The containers that had the right CPUs, and have not after what was written for another."""
-        found = []
-        for number, row in enumerate(rows):
-            cgroup = self.cgroups.get(running[number].process_cgroup)
-            if row.result == KEPT and cgroup is not None and cgroup.effective_cpus != row.wanted:
-                found.append(number)
-        return found
-
-    def _around(self, running: Sequence[Running]) -> dict[str, Cgroup]:
-        """The cgroups of these containers and all around them, of those that are still there."""
-        while True:
-            try:
-                return self.hierarchy.around(
-                    path for container in running for path in (container.cgroup, container.process_cgroup)
-                )
-            except NodeError:
-                left = [container for container in running if not self._has_ended(container)]
-                if len(left) == len(running):
-                    raise
-                running = left
-
-    def _has_ended(self, container: Running) -> bool:
-        return self.hierarchy.effective_cpus(container.process_cgroup) is None
-
-    def _settle(self, container: Running, row: Row) -> Row:
-        if any(path not in self.cgroups for path in lineage(container.process_cgroup)):
-            return row._replace(result=SKIPPED, why=ENDED)
-        try:
-            plan = plan_container(self.hierarchy.version, self.cgroups, container, row.wanted, self.online, self.mems)
-            if self.runtime is not None:
-                self.runtime.check()
-            if self.act:
-                self._write(container, row, plan)
-        except (NodeError, RefusedError) as error:
-            if self._has_ended(container):
-                return row._replace(result=SKIPPED, why=ENDED)
-            if self.act:
-                self._read_again(container)
-            return row._replace(result=FAILED, why=str(error))
-        if not self.act:
-            self.widened += _above(container, plan)
-        self.cgroups = after_writes(self.hierarchy.version, self.cgroups, plan.writes)
-        return row._replace(result=WRITTEN)
-
-    def _write(self, container: Running, row: Row, plan: Plan) -> None:
-        self._check_current()
-        above = _above(container, plan)
-        through_runtime = self.runtime is not None and self.runtime.serves(container.id)
-        carry_out(self.hierarchy, above if through_runtime else plan.writes, self.systemd)
-        # Also where the runtime then fails: what is above stays wide, and the next pass needs it.
-        self.widened += above
-        if self.runtime is not None and through_runtime and len(above) < len(plan.writes):
-            self.runtime.set_cpus(container.id, row.wanted)
-        now = self.hierarchy.effective_cpus(container.process_cgroup)
-        if now != row.wanted:
-            raise NodeError(
-                "%s is effective after %s was written" % (shown(now or CPUSet()), row.wanted),
-                where=self.hierarchy.place(container.cgroup),
-            )
-        # The runtime takes its time.
-        self._check_current()
-
-    def _check_current(self) -> None:
-        if not self.is_current():
-            raise RefusedError("the checkpoint was changed meanwhile", remedy="run again")
-
-    def _read_again(self, container: Running) -> None:
-        """What a failure has left in a container's cgroup and above it."""
-        for path in lineage(container.process_cgroup):
-            try:
-                self.cgroups[path] = self.hierarchy.read(path)
-            except NodeError:
-                self.cgroups.pop(path, None)
-
-
-def _above(container: Running, plan: Plan) -> list[Write]:
-    """The writes of what is above a container."""
-    return [write for write in plan.writes if write.path not in (container.cgroup, container.process_cgroup)]

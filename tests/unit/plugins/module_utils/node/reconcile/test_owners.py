@@ -77,7 +77,11 @@ def test_the_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     settings.write_text(json.dumps({"root": str(root), "use_runtime": False}))
     assert main([str(settings)]) == 1
     assert "error: the role reconcile cannot be used beside the DRA CPU driver" in capsys.readouterr().out
-    assert fingerprint(root) == before
+    # Who has which CPUs is published all the same, as the kernel has it.
+    after = {path: value for path, value in fingerprint(root).items() if path.partition("/")[0] != "run"}
+    assert after == {path: value for path, value in before.items() if path.partition("/")[0] != "run"}
+    published = json.loads((root / "run/kubenode/cpus/uid-db/server.json").read_text())
+    assert (published["by"], published["effective"]) == ("kubelet", "1-2,5")
     settings.write_text(json.dumps({"root": str(root), "use_runtime": False, "allow_owners": ["dra-driver-cpu"]}))
     assert main([str(settings)]) == 0
     assert fingerprint(root) != before

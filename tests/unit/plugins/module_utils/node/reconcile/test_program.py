@@ -24,6 +24,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     pod_path,
     write_cgroups,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 UID, ID = "0f3f7f0a-90a4-4b39-8a3e-6a9a3fd2f1c4", "a" * 64
 
@@ -36,6 +37,7 @@ def node(root: Path, cpus: str, above: str = "0-7") -> Path:
     pod = pod_path(SYSTEMD, UID, "Guaranteed")
     files = container_files(SYSTEMD, "containerd", pod, ID, cpus)
     whole = next(iter(files.values()))._replace(cpus=above, processes=())
+    write_machine(root, "1s4c2t")
     write_cgroups(root, V1, {"kubepods.slice": whole, pod: whole, **files}, nodes="0")
     logs = root / "var/log/containers"
     logs.mkdir(parents=True)
@@ -76,6 +78,9 @@ def test_a_pass_tells_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(settings(tmp_path, textfile=str(figures))) == 0
     assert capsys.readouterr().out == ""
     assert 'result="kept"} 1\n' in figures.read_text()
+    # What the container can read of its CPUs.
+    published = json.loads((tmp_path / "run/kubenode/cpus" / UID / "postgres.json").read_text())
+    assert (published["cpus"], published["effective"], published["exclusive"]) == ("2-3", "2-3", True)
     # Once a minute or more often: without a backup.
     assert [path.name for path in tmp_path.glob("cpu.prom*")] == ["cpu.prom"]
 

@@ -24,7 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.observation import observe
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import run as reconcile_pass
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import settle
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.compare import compare
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.plan import Listed
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.run import (
@@ -225,12 +225,12 @@ def test_a_container_that_vanishes_is_skipped(tmp_path: Path, monkeypatch: pytes
         return around(self, paths)
 
     def vanish_at_the_write(hierarchy: Hierarchy, writes: Any, systemd: Any) -> None:
-        monkeypatch.setattr(reconcile_pass, "carry_out", carry_out)
+        monkeypatch.setattr(settle, "carry_out", carry_out)
         remove(SHARED if "web" in next(iter(writes)).path else BATCH)
         carry_out(hierarchy, writes, systemd)
 
     monkeypatch.setattr(Hierarchy, "around", vanish_before)
-    monkeypatch.setattr(reconcile_pass, "carry_out", vanish_at_the_write)
+    monkeypatch.setattr(settle, "carry_out", vanish_at_the_write)
     answer = reconcile_pods(node(tmp_path), None, act=True)
     assert sorted(results(answer).values()) == ["skipped", "skipped", "written"]
     assert set(whys(answer).values()) == {"it ended meanwhile"}
@@ -318,7 +318,7 @@ def test_a_checkpoint_that_changes_meanwhile_ends_the_writing(tmp_path: Path, mo
 
 def test_a_kernel_that_gives_something_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_node(tmp_path, {OWN: "0"})
-    monkeypatch.setattr(reconcile_pass, "carry_out", lambda *_arguments: None)
+    monkeypatch.setattr(settle, "carry_out", lambda *_arguments: None)
     answer = reconcile_pods(node(tmp_path), None, act=True)
     assert whys(answer)["server"].endswith(".scope: 0 is effective after 4-5 was written")
 
@@ -562,11 +562,11 @@ def test_an_interrupted_pass_has_its_checkpoint(tmp_path: Path, monkeypatch: pyt
         raise KeyboardInterrupt
 
     carry_out = writer.carry_out
-    monkeypatch.setattr(reconcile_pass, "carry_out", interrupt)
+    monkeypatch.setattr(settle, "carry_out", interrupt)
     with pytest.raises(KeyboardInterrupt):
         listed_pass(tmp_path)
     written = (tmp_path / CHECKPOINT).read_bytes()
-    monkeypatch.setattr(reconcile_pass, "carry_out", carry_out)
+    monkeypatch.setattr(settle, "carry_out", carry_out)
     assert results(listed_pass(tmp_path)) == {"server": "written", "app": "written"}
     assert (tmp_path / CHECKPOINT).read_bytes() == written
 

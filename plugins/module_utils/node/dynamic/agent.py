@@ -1,0 +1,271 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One pass of the program that gives CPUs out by the policy dynamic or isolated.
+
+It reads who is there, what they use and what was promised; decides; writes its promise; and carries the moves out. A
+pass that is killed anywhere leaves nobody with CPUs that another has alone, and the next completes it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import time
+from typing import Callable, Mapping, Sequence
+
+from ...cgroup.hierarchy import Hierarchy, parent_of
+from ...cgroup.kubepods import Kubepods
+from ...cgroup.mounts import CPU
+from ...cpuset import CPUSet, count_bits
+from ...errors import NodeError, RefusedError
+from ...host.partitions import read_partitions
+from ...kubelet.file.configuration import Configuration
+from ...policy.dynamic import DYNAMIC, Decision, decide, first_state
+from ...policy.dynamic_rules import Rules, Use
+from ...policy.dynamic_state import DynamicState, Key
+from ...policy.isolated import ISOLATED, IsolatedPolicy
+from ...policy.isolated_pass import decide_isolated, first_isolated_state
+from ...policy.moves import File, View, moves_between
+from ...topology.kubelet_view import CPUTopology, kubelet_view
+from ...topology.model import Topology
+from ...topology.sysfs import read_sysfs
+from ...tree import Tree
+from ...workload.crictl import Crictl, find_crictl
+from ..node import Node, cgroup_root_of
+from ..published.directory import opened
+from ..published.publish import Publishing
+from .acting import Acting
+from .answers import has_left
+from .census import Census, Present
+from .meter import Meter, counting_hierarchy
+from .owner import check_owner
+from .promise import Promise, read_promise, write_promise
+from .quotas import Quotas
+from .report import Report
+from .settings import Settings
+
+# The kubelet is looked for anew after so many seconds, and whenever its process has ended.
+_KUBELET_AGE = 60.0
+# A pass that comes earlier than after this part of a period leaves the use as it was measured.
+_SHORTEST = 0.5
+
+
+class Agent:
+    """The program's passes over one node.
+
+    clock: seconds since 1970. ticks: seconds that do not jump. runtime: finds the container runtime of a node.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        settings: Settings,
+        clock: Callable[[], float] = time.time,
+        ticks: Callable[[], float] = time.monotonic,
+        runtime: Callable[[Tree, str | None], Crictl | None] = find_crictl,
+    ) -> None:
+        self.tree, self.settings = tree, settings
+        self._clock, self._ticks, self._runtime = clock, ticks, runtime
+        self._census = Census(self._find_runtime)
+        self._meter = Meter(ticks, _SHORTEST * settings.period)
+        self._node: Node | None = None
+        self._found_at = 0.0
+        # Of the CPUs that are online.
+        self._machine: tuple[Topology, CPUTopology] | None = None
+
+    def node(self) -> Node:
+        """The node as it is now, with its kubelet."""
+        old, now = self._node, self._ticks()
+        pid = old.installation.pid if old is not None and old.installation is not None else None
+        has_ended = pid is not None and self.tree.live and not self.tree.exists("/proc/%d" % pid)
+        if old is None or has_ended or now - self._found_at > _KUBELET_AGE:
+            self._node = Node(self.tree, self.settings.config_path, self.settings.kubelet_root)
+            self._found_at = now
+        assert self._node is not None
+        return self._node
+
+    def _find_runtime(self) -> Crictl | None:
+        if not self.settings.use_runtime:
+            return None
+        node = self.node()
+        endpoint = self.settings.runtime_endpoint or node.runtime_endpoint(node.configuration())
+        return self._runtime(self.tree, endpoint)
+
+    # --- one pass --------------------------------------------------------------------------------------------
+
+    def one_pass(self) -> Report:
+        """Raises RefusedError where another owner gives CPUs out, InputError for rules that cannot be kept, NodeError
+        for files that cannot be read."""
+        start, now = self._ticks(), self._clock()
+        node = self.node()
+        configuration = node.configuration()
+        check_owner(node, configuration, self.settings.allow_owners)
+        hierarchy = Hierarchy(self.tree)
+        online = hierarchy.online_cpus()
+        topology, view = self._topology(online)
+        kubepods = Kubepods(hierarchy, cgroup_root_of(configuration))
+        if not kubepods.roots:
+            return Report(seconds=self._ticks() - start)
+        promise, content = read_promise(self.tree)
+        cpu = cpu_hierarchy(self.tree)
+        before = Promise(self.settings.policy, DynamicState(0)) if promise is None else promise
+        if before.policy != self.settings.policy:
+            # The quotas that another policy has lifted are put back.
+            promise, before = None, Promise(self.settings.policy, DynamicState(0), {}, before.quotas)
+        present, notes = self._census.read(kubepods, cpu, before.quotas, before.state.containers)
+        use = self._use(kubepods, present, before.state)
+        decision = self._decide(hierarchy, configuration, topology, view, present, use, promise, now)
+        state = decision.state
+        exclusive = _exclusive(present, before)
+        with opened(self.tree) as directory:
+            assert directory is not None
+            publishing = Publishing(directory, online, lambda: topology, now)
+            moves = moves_between(_kernel_view(present, exclusive, state, online, publishing), state)
+            quotas = Quotas(cpu, before.quotas)
+            quotas.remember(_grown(present, state))
+            after = Promise(self.settings.policy, state, _beyond(exclusive, state), quotas.remembered)
+            content = write_promise(self.tree, after, content)
+            acting = Acting(hierarchy, online, present, state, exclusive, publishing)
+            acting.refused += quotas.lift()
+            acting.carry_out(moves)
+            acting.refused += quotas.put_back()
+            notes += publishing.finish(acting.entries(), kubepods.pods)
+            write_promise(self.tree, after._replace(quotas=quotas.remembered), content)
+        due = min((held.until for held in state.containers.values() if held.leaving), default=None)
+        return Report(acting.done, acting.refused, notes, decision.waiting, state, self._ticks() - start, due)
+
+    def _topology(self, online: CPUSet) -> tuple[Topology, CPUTopology]:
+        if self._machine is None or self._machine[0].online != online:
+            topology = read_sysfs(self.tree)
+            self._machine = topology, kubelet_view(topology)
+        return self._machine
+
+    def _use(self, kubepods: Kubepods, present: Sequence[Present], state: DynamicState) -> Use:
+        if self.settings.policy != DYNAMIC:
+            return Use()
+        containers = {one.running.cgroup: one.key for one in present if one.key is not None and one.cpus}
+        return self._meter.read(counting_hierarchy(self.tree), kubepods.roots, containers, state.containers)
+
+    def _decide(
+        self,
+        hierarchy: Hierarchy,
+        configuration: Configuration | None,
+        topology: Topology,
+        view: CPUTopology,
+        present: Sequence[Present],
+        use: Use,
+        promise: Promise | None,
+        now: float,
+    ) -> Decision:
+        # Of two that have the same name, one is on its way out.
+        wanted = list({one.key: one.wanted for one in present if one.key is not None}.values())
+        reserved = self._reserved(configuration)
+        if self.settings.policy == ISOLATED:
+            isolated = topology.isolated | _partitioned(hierarchy)
+            policy = IsolatedPolicy(view, self.settings.options, reserved, isolated, self.node().minor)
+            former = first_isolated_state(policy) if promise is None else promise.state
+            return decide_isolated(policy, wanted, former)
+        settings = self.settings
+        rules = Rules(
+            view,
+            reserved,
+            settings.options,
+            settings.shared_minimum,
+            settings.settle,
+            settings.delay,
+            topology.numa_distances,
+        ).checked()
+        former = first_state(rules) if promise is None else promise.state
+        return decide(rules, wanted, use, former, now, self._answered(former))
+
+    def _reserved(self, configuration: Configuration | None) -> CPUSet:
+        if self.settings.reserved is not None:
+            return self.settings.reserved
+        text = "" if configuration is None else str(configuration.values.get("reservedSystemCPUs") or "")
+        return CPUSet.parse(text)
+
+    def _answered(self, state: DynamicState) -> set[Key]:
+        root = posixpath.dirname(self.node().checkpoint_path)
+        return {
+            key
+            for key, held in state.containers.items()
+            if held.leaving and has_left(self.tree, root, *key, held.until)
+        }
+
+
+def cpu_hierarchy(tree: Tree) -> Hierarchy | None:
+    """The hierarchy with the cpu controller; None where there is none, and so no quota."""
+    try:
+        return Hierarchy(tree, CPU)
+    except NodeError:
+        return None
+
+
+def _partitioned(hierarchy: Hierarchy) -> CPUSet:
+    """The CPUs of isolated partitions."""
+    cpus = CPUSet()
+    for partition in read_partitions(hierarchy):
+        if partition.kind == ISOLATED and not partition.problem and partition.cpus is not None:
+            cpus |= partition.cpus
+    return cpus
+
+
+# --- what the kernel has ---------------------------------------------------------------------------------------
+
+
+def _exclusive(present: Sequence[Present], before: Promise) -> dict[Key, int]:
+    """{container: what the kernel lets it use}, of those that use only what was promised to them alone, then or before.
+
+    All others run on the shared pool, or on what a runtime gives to one that is new.
+    """
+    held: dict[Key, int] = {}
+    for one in present:
+        if one.key is not None and one.running.effective is not None:
+            held[one.key] = held.get(one.key, 0) | one.running.effective.mask
+    promised = {key: one.cpus | before.found.get(key, 0) for key, one in before.state.containers.items()}
+    return {key: mask for key, mask in held.items() if mask and not mask & ~promised.get(key, 0)}
+
+
+def _beyond(exclusive: Mapping[Key, int], state: DynamicState) -> dict[Key, int]:
+    """{container: what the kernel lets it use}, of those that have something to leave by this state."""
+    return {
+        key: exclusive[key]
+        for key, held in state.containers.items()
+        if key in exclusive and exclusive[key] & ~held.cpus
+    }
+
+
+def _kernel_view(
+    present: Sequence[Present],
+    exclusive: Mapping[Key, int],
+    state: DynamicState,
+    online: CPUSet,
+    publishing: Publishing,
+) -> View:
+    """What there is: the kernel's sets, and the files of those who have CPUs alone."""
+    files = {}
+    for key in exclusive:
+        try:
+            said = publishing.said(*key)
+        except (NodeError, RefusedError):
+            said = None
+        if said is not None and said.exclusive:
+            files[key] = File(said.cpus.mask, said.until)
+    pool = state.shared & online.mask
+    is_set = all(
+        one.running.effective is not None and one.running.effective.mask == pool
+        for one in present
+        if one.key not in exclusive
+    )
+    return View(state.shared if is_set else 0, exclusive, files)
+
+
+def _grown(present: Sequence[Present], state: DynamicState) -> list[str]:
+    """The cgroups of containers that have more CPUs than they request, and of their pods."""
+    found = []
+    for one in present:
+        held = state.containers.get(one.key) if one.key is not None else None
+        if held is not None and count_bits(held.cpus) > one.cpus:
+            found += [one.running.cgroup, parent_of(one.running.cgroup)]
+    return found

@@ -1,0 +1,193 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Who is on a node, how many exclusive CPUs each container requests, and up to how many it may have.
+
+What a container requests is in its cgroup, as the kubelet writes it: of v1 the shares, of v2 the quota, and where it
+has none, the runtime's own account of the shares. An annotation is what the runtime has of the pod's sandbox.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
+
+from ...cgroup.hierarchy import Hierarchy, parent_of
+from ...cgroup.kubepods import Kubepods
+from ...cgroup.quota import Quota, read_quota
+from ...errors import NodeError
+from ...policy.dynamic_rules import Wanted
+from ...policy.dynamic_state import Key
+from ...policy.elastic import ANNOTATION, elastic_containers
+from ...versions import NEWEST_MINOR
+from ...workload.crictl import Crictl
+from ...workload.logs import LoggedContainer, logged_containers
+from ...workload.pods import APP, Container, Pod
+from ...workload.qos import GUARANTEED
+from ..observation import read_running
+from ..reconcile.decide import Running
+
+_SHARES, _SHARES_PER_CPU, _MILLI = "cpu.shares", 1024, 1000
+# In how many passes the runtime is called for a container that it has not named: it may just be starting.
+_MOST_CALLS = 3
+_PAUSE = 6
+
+
+class Present(NamedTuple):
+    """A container or sandbox that is on the node.
+
+    key: None where its name is not known. cpus: how many exclusive CPUs it requests; most: up to how many it may have.
+    """
+
+    running: Running
+    key: Key | None
+    cpus: int = 0
+    most: int = 0
+
+    @property
+    def wanted(self) -> Wanted:
+        """It as the policy sees it."""
+        assert self.key is not None
+        return Wanted(*self.key, self.cpus, self.most)
+
+
+class Census:
+    """The containers of a node, pass by pass. It calls the runtime only where somebody is new.
+
+    find_runtime: the runtime for one pass; None where there is none to call.
+    """
+
+    def __init__(self, find_runtime: Callable[[], Crictl | None]) -> None:
+        self._find_runtime = find_runtime
+        self._runtime: Crictl | None = None
+        # In how many passes a runtime that has failed is not called.
+        self._pause = 0
+        self._names: dict[str, LoggedContainer] = {}
+        self._annotations: dict[str, Mapping[str, object]] = {}
+        self._shares: dict[str, int] = {}
+        # How often the runtime was called since each came.
+        self._calls: dict[str, int] = {}
+        self._arrived: dict[Key, None] = {}
+
+    def read(
+        self, kubepods: Kubepods, cpu: Hierarchy | None, quotas: Mapping[str, Quota], before: Iterable[Key]
+    ) -> tuple[list[Present], list[str]]:
+        """Those who are on the node now, in the order in which they came, and what is to be said of them.
+
+        cpu: the hierarchy with the cpu controller. quotas: those that were lifted. before: those who came first.
+        """
+        logged = logged_containers(kubepods.hierarchy.tree)
+        running = read_running(kubepods, {**logged, **self._names})
+        notes: list[str] = []
+        if any(self._is_new(one) for one in running):
+            notes += self._call(running)
+            running = read_running(kubepods, {**logged, **self._names})
+        self._forget(running)
+        present = [
+            Present(one, None if one.name is None else (one.pod_uid, one.name))
+            for one in running
+            if one.effective is not None
+        ]
+        present, more = self._specified(present, cpu, quotas)
+        return self._in_order(present, before), [*notes, *more]
+
+    def _is_new(self, one: Running) -> bool:
+        calls = self._calls.get(one.id, 0)
+        return (one.name is None and calls < _MOST_CALLS) or (one.pod_uid not in self._annotations and not calls)
+
+    def _call(self, running: Sequence[Running]) -> list[str]:
+        """Have the runtime name who is new."""
+        self._pause -= 1
+        if self._pause > 0:
+            return []
+        self._runtime = self._find_runtime()
+        if self._runtime is not None:
+            self._runtime.read()
+            sandboxes = self._runtime.sandboxes()
+            if self._runtime.failure:
+                self._pause = _PAUSE
+                return [self._runtime.failure]
+            self._names.update(self._runtime.names)
+            self._annotations.update({sandbox.pod_uid: sandbox.annotations for sandbox in sandboxes})
+            # A sandbox never gets a name.
+            self._calls.update({sandbox.id: _MOST_CALLS for sandbox in sandboxes})
+        for one in running:
+            self._calls[one.id] = self._calls.get(one.id, 0) + 1
+        return []
+
+    def _forget(self, running: Iterable[Running]) -> None:
+        """Those who have ended."""
+        ids, pods = {one.id for one in running}, {one.pod_uid for one in running}
+        self._names = {key: value for key, value in self._names.items() if key in ids}
+        self._calls = {key: value for key, value in self._calls.items() if key in ids}
+        self._shares = {key: value for key, value in self._shares.items() if key in ids}
+        self._annotations = {key: value for key, value in self._annotations.items() if key in pods}
+
+    def _specified(
+        self, present: Sequence[Present], cpu: Hierarchy | None, quotas: Mapping[str, Quota]
+    ) -> tuple[list[Present], list[str]]:
+        """With what each of them requests."""
+        counted = []
+        for one in present:
+            count = 0
+            if one.key is not None and is_guaranteed(one.running) and cpu is not None:
+                count = self._requested(one.running, cpu, quotas)
+            counted.append(one._replace(cpus=count))
+        groups: dict[str, list[Present]] = {}
+        for one in counted:
+            if one.cpus:
+                groups.setdefault(one.running.pod_uid, []).append(one)
+        most: dict[Key, int] = {}
+        notes = []
+        for uid, group in groups.items():
+            annotations = self._annotations.get(uid, {})
+            if ANNOTATION in annotations:
+                elastic = elastic_containers(_pod_of(group), annotations, NEWEST_MINOR)
+                most.update({(uid, name): count for name, count in elastic.most.items()})
+                notes += [] if elastic.problem is None else [str(elastic.problem)]
+        return [one if one.key is None else one._replace(most=most.get(one.key, 0)) for one in counted], notes
+
+    def _requested(self, running: Running, cpu: Hierarchy, quotas: Mapping[str, Quota]) -> int:
+        """How many whole CPUs a container of a Guaranteed pod requests; 0 for another number, or one not known."""
+        if cpu.version == 1:
+            text = cpu.quick_value(running.cgroup, _SHARES) or ""
+            return _whole(int(text), _SHARES_PER_CPU) if text.isdigit() else 0
+        quota = quotas.get(running.cgroup) or read_quota(cpu, running.cgroup)
+        if quota is None:
+            return 0
+        if quota.quota_us is not None:
+            return _whole(quota.quota_us, quota.period_us)
+        # The weight of v2 is rounded. This asks for each such container once.
+        if running.id not in self._shares and self._runtime is not None and not self._runtime.failure:
+            try:
+                self._shares[running.id] = self._runtime.shares(running.id)
+            except NodeError:
+                return 0
+        return _whole(self._shares.get(running.id, 0), _SHARES_PER_CPU)
+
+    def _in_order(self, present: Sequence[Present], before: Iterable[Key]) -> list[Present]:
+        by_key: dict[Key, list[Present]] = {}
+        for one in present:
+            if one.key is not None:
+                by_key.setdefault(one.key, []).append(one)
+        arrived = {key: None for key in (*before, *self._arrived, *sorted(by_key)) if key in by_key}
+        self._arrived = arrived
+        return [one for key in arrived for one in by_key[key]] + [one for one in present if one.key is None]
+
+
+def is_guaranteed(running: Running) -> bool:
+    """Whether a container's pod is of the class Guaranteed: its cgroup is right below that of all pods."""
+    return parent_of(parent_of(running.cgroup)) == running.top
+
+
+def _whole(amount: int, per_cpu: int) -> int:
+    return 0 if amount % per_cpu else amount // per_cpu
+
+
+def _pod_of(group: Sequence[Present]) -> Pod:
+    running = group[0].running
+    containers = []
+    for one in group:
+        cpu = {"cpu": _MILLI * one.cpus}
+        containers.append(Container(one.running.name or "", APP, cpu, cpu))
+    return Pod(running.pod_uid, running.pod or running.pod_uid, tuple(containers), GUARANTEED)

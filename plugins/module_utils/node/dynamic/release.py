@@ -1,0 +1,66 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Give everything back: after this, no container has CPUs of its own, and each has its quota again."""
+
+from __future__ import annotations
+
+from ...cgroup.hierarchy import Hierarchy
+from ...cgroup.kubepods import Kubepods
+from ...errors import RefusedError
+from ...tree import Tree
+from ..node import Node, cgroup_root_of
+from ..observation import read_running
+from ..published.directory import opened
+from ..reconcile.decide import FAILED, WRITE, Row
+from ..reconcile.settle import Settling
+from .agent import cpu_hierarchy
+from .owner import check_owner
+from .promise import forget_promise, read_promise
+from .quotas import Quotas
+from .settings import Settings
+
+
+def release(tree: Tree, settings: Settings) -> list[str]:
+    """Release the containers of a node, if the program has given any of them CPUs. Gives what could not be done.
+
+    Where another owner gives CPUs out by now, their cpusets are left to it.
+    """
+    promise, _content = read_promise(tree)
+    if promise is None:
+        return []
+    node = Node(tree, settings.config_path, settings.kubelet_root)
+    configuration = node.configuration()
+    quotas = Quotas(cpu_hierarchy(tree), promise.quotas)
+    refused = quotas.put_back()
+    try:
+        check_owner(node, configuration, settings.allow_owners)
+    except RefusedError:
+        pass
+    else:
+        refused += _all_cpus(Hierarchy(tree), cgroup_root_of(configuration))
+    with opened(tree) as directory:
+        assert directory is not None
+        # The directories stay: a pod may have its own mounted, and the next pass of whatever policy writes there.
+        for pod in directory.pods():
+            for container in directory.read(pod):
+                directory.remove(pod, container)
+    if not refused:
+        forget_promise(tree)
+    return refused
+
+
+def _all_cpus(hierarchy: Hierarchy, cgroup_root: str) -> list[str]:
+    online = hierarchy.online_cpus()
+    running = [
+        one
+        for one in read_running(Kubepods(hierarchy, cgroup_root), {})
+        if one.effective is not None and one.effective != online
+    ]
+    rows = [
+        Row(one.pod_uid, one.pod, one.name or "", one.id, one.cgroup, online, one.effective or online, WRITE)
+        for one in running
+    ]
+    settled = Settling(hierarchy, online, None, lambda: True, True).settle(running, rows)
+    return ["%s: %s" % (row.cgroup, row.why) for row in settled if row.result == FAILED]

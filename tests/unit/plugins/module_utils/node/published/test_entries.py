@@ -1,0 +1,65 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tests of plugins/module_utils/node/published/entries.py."""
+
+from __future__ import annotations
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.published.content import Entry
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.published.entries import (
+    by_kernel,
+    entries_of_kubelet,
+    with_claims,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.decide import Running
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+
+
+def running(uid: str, name: str | None, cpus: str | None) -> Running:
+    effective = None if cpus is None else CPUSet.parse(cpus)
+    return Running(uid, "", name, "%s-%s" % (uid, name), "path", "path", "", effective)
+
+
+def entry(name: str, cpus: str) -> Entry:
+    return Entry("uid", name, CPUSet.parse(cpus), False, "kubelet", CPUSet.parse(cpus))
+
+
+def test_what_the_checkpoint_gives() -> None:
+    state = State(CPUSet.parse("0-3"), {"a": {"own": CPUSet.parse("4-5")}}, {"whole": CPUSet.parse("6-7")})
+    containers = [
+        running("a", "own", "0-7"),
+        running("a", "side", "0-3"),
+        running("whole", "x", "6"),
+        running("a", None, "0-7"),
+        running("a", "gone", None),
+    ]
+    wanted, written = {"a-own": CPUSet.parse("4-5")}, {"a-own": CPUSet.parse("4-5")}
+    found = entries_of_kubelet(containers, wanted, written, state)
+    assert [(one.container, str(one.cpus), one.exclusive, str(one.effective)) for one in found] == [
+        ("own", "4-5", True, "4-5"),
+        ("side", "0-3", False, "0-3"),
+        ("x", "6", True, "6"),
+    ]
+    # A write that failed: what it is to have, and what it has.
+    (first, *_rest) = entries_of_kubelet(containers, wanted, {}, state)
+    assert (str(first.cpus), str(first.effective)) == ("4-5", "0-7")
+
+
+def test_without_a_checkpoint() -> None:
+    (found,) = entries_of_kubelet([running("a", "own", "4-5")], {}, {}, None)
+    assert found == Entry("a", "own", CPUSet.parse("4-5"), False, "kubelet", CPUSet.parse("4-5"))
+
+
+def test_claims_of_the_dra_driver() -> None:
+    found = with_claims([entry("own", "4-5"), entry("other", "0-3"), entry("none", "")], CPUSet.parse("4-7"), "dra")
+    assert [(one.exclusive, one.by) for one in found] == [(True, "dra"), (False, "kubelet"), (False, "kubelet")]
+
+
+def test_an_nri_policy() -> None:
+    online = CPUSet.parse("0-7")
+    found = by_kernel([entry("own", "4-5"), entry("left", "0-3"), entry("right", "3,6")], online, "nri")
+    assert [(one.exclusive, one.by) for one in found] == [(True, "nri"), (False, "nri"), (False, "nri")]
+    # The only container of a node has all CPUs, and not to itself.
+    assert not by_kernel([entry("alone", "0-7")], online, "nri")[0].exclusive
