@@ -24,7 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.resctrl
     Found,
     is_one_run,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet, count_bits
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import count_bits
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.follow import follow
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
@@ -38,7 +38,6 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import
     take_back,
     write_node,
 )
-from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS
 
 CASES = int(os.environ.get("CACHE", "40"))
 SEED = int(os.environ.get("SEED", "1"))
@@ -80,12 +79,15 @@ def write(place: Path, text: str) -> None:
 
 def check_laws(found: Found, shape: CacheShape, exclusive: set[int], wish: dict[str, object], before: Found) -> None:
     ours = {name: found.groups[name] for name in OUR_GROUPS if name in found.groups}
-    assert set(ours) == {EXCLUSIVE_GROUP} | ({SHARED_GROUP} if wish.keys() & {"shared_share", "shared_bandwidth"} else set())
+    assert set(ours) == {EXCLUSIVE_GROUP} | (
+        {SHARED_GROUP} if wish.keys() & {"shared_share", "shared_bandwidth"} else set()
+    )
     for number in shape.ids:
         own, rest = (found.groups[name].mask(shape.name, number) for name in (EXCLUSIVE_GROUP, ROOT))
         shared = ours[SHARED_GROUP].mask(shape.name, number) if SHARED_GROUP in ours else rest
         for mask in (own, rest, shared):
-            assert count_bits(mask) >= shape.least and mask <= shape.full
+            assert count_bits(mask) >= shape.least
+            assert mask <= shape.full
             assert shape.sparse or is_one_run(mask)
         assert not own & (rest | shared), "the exclusive ways are nobody else's of ours"
         assert "shared_share" not in wish or not shared & rest
@@ -104,7 +106,7 @@ def check_laws(found: Found, shape: CacheShape, exclusive: set[int], wish: dict[
         for place in range(half):
             pair = {order[place], order[place + half]}
             classes = {name for name, group in ours.items() if pair & set(group.cpus)}
-            assert not classes or pair <= set(ours[classes.pop()].cpus) and not classes, "siblings are of one class"
+            assert not classes or (pair <= set(ours[classes.pop()].cpus) and not classes), "siblings are of one class"
 
 
 def found_cpus(found: Found) -> set[int]:
@@ -134,11 +136,13 @@ def test_random_platforms(model: Mounted) -> None:
             taken += 1
             check_laws(read(model), given.shape.caches[0], exclusive, wish, untouched)
             assert len(model.writes()) == len(answer.steps)
-            assert not divide(model.root, **wish).changed and not model.writes(), (seed, wish)
+            assert not divide(model.root, **wish).changed, (seed, wish)
+            assert not model.writes(), (seed, wish)
             assert follow(node_at(model.root)) == []
         take_back(model.root)
         assert model.state() == before, seed
         model.writes()
-        assert not take_back(model.root).changed and not model.writes()
+        assert not take_back(model.root).changed
+        assert not model.writes()
     print("%d platforms: %d wishes taken, %d refused" % (CASES, taken, refused))
     assert taken > CASES // 4

@@ -189,8 +189,7 @@ def _taken(found: Found, level: str, number: int) -> int:
 
 
 def restored(found: Found, cache: Cache, number: int, mask: int) -> int:
-    """A former mask of the root as the kernel takes it now: without what others have to themselves since; 0 for none.
-    """
+    """A former mask of the root without what others have to themselves since; 0 where the kernel takes none such."""
     taken = _taken(found, cache.name, number)
     left = base_of(cache, mask, taken) if mask & taken else mask
     return left if cache.takes(left) else 0

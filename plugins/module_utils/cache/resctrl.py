@@ -24,6 +24,10 @@ SHAREABLE, EXCLUSIVE = "shareable", "exclusive"
 PREFIX = "kubenode."
 EXCLUSIVE_GROUP, SHARED_GROUP = PREFIX + "exclusive", PREFIX + "shared"
 OUR_GROUPS = (EXCLUSIVE_GROUP, SHARED_GROUP)
+# Those of the library goresctrl, which container runtimes and plugins of NRI use.
+GORESCTRL = "goresctrl."
+# The check of a note on what cannot be read.
+UNMEASURED = "cache-unmeasured"
 # With CDP, code and data have a mask each.
 CODE, DATA = "CODE", "DATA"
 # The caches that may be divided, the one first that is taken where there are both.

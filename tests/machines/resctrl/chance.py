@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import Any, NamedTuple
 
-from .kernel import EXCLUSIVE, BandwidthShape, CacheShape, Kernel, Refused, Shape, listed
+from .kernel import EXCLUSIVE, BandwidthShape, CacheShape, Kernel, RefusedError, Shape, listed
 
 
 class Case(NamedTuple):
@@ -88,7 +88,7 @@ def _others(chance: random.Random, shape: Shape) -> list[tuple[str, str]]:
     for path, text in tries:
         try:
             kernel.mkdir(path) if text == "mkdir" else kernel.write(path, text.encode())
-        except Refused:
+        except RefusedError:
             continue
         done.append((path, text))
     return done

@@ -101,7 +101,7 @@ class Group:
     values: dict[str, dict[int, int]] = field(default_factory=dict)
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """What the kernel answers with."""
 
     def __init__(self, number: int) -> None:
@@ -112,7 +112,7 @@ class Refused(Exception):
 class Kernel:
     """One mounted resctrl. All paths begin with "/" and are relative to the mount."""
 
-    def __init__(self, shape: Shape, is_alive: Callable[[int], bool] = lambda pid: True) -> None:
+    def __init__(self, shape: Shape, is_alive: Callable[[int], bool] = bool) -> None:
         self.shape = shape
         self.is_alive = is_alive
         self.status = ""
@@ -211,9 +211,9 @@ class Kernel:
     # --- reading -----------------------------------------------------------------------------------------
 
     def read(self, path: str) -> str:
-        """The content of a file. Raises Refused."""
+        """The content of a file. Raises RefusedError."""
         if not self.is_file(path):
-            raise Refused(errno.ENOENT)
+            raise RefusedError(errno.ENOENT)
         parts = path.strip("/").split("/")
         if parts[0] == "info":
             return self._read_info(parts[1:])
@@ -309,18 +309,18 @@ class Kernel:
     # --- writing -----------------------------------------------------------------------------------------
 
     def write(self, path: str, data: bytes) -> None:
-        """One write to a file. Raises Refused."""
+        """One write to a file. Raises RefusedError."""
         if not self.is_file(path):
-            raise Refused(errno.ENOENT)
+            raise RefusedError(errno.ENOENT)
         if self.mode_of(path) == 0o444:
-            raise Refused(errno.EACCES)
+            raise RefusedError(errno.EACCES)
         found = self.group_of(path)
         assert found is not None
         group, rest = found
         try:
             text = data.decode("ascii")
         except UnicodeDecodeError:
-            raise Refused(errno.EINVAL) from None
+            raise RefusedError(errno.EINVAL) from None
         takers: dict[str, Callable[[Group, str], None]] = {
             "schemata": self._write_schemata,
             "mode": self._write_mode,
@@ -329,17 +329,17 @@ class Kernel:
             "tasks": self._write_tasks,
         }
         if rest not in takers:
-            raise Refused(errno.EINVAL)
+            raise RefusedError(errno.EINVAL)
         takers[rest](group, text)
 
-    def refuse(self, text: str, number: int = errno.EINVAL) -> Refused:
+    def refuse(self, text: str, number: int = errno.EINVAL) -> RefusedError:
         """The error, after its reason was written down."""
         self.status += text + "\n"
-        return Refused(number)
+        return RefusedError(number)
 
     def _write_schemata(self, group: Group, text: str) -> None:
         if not text.endswith("\n"):
-            raise Refused(errno.EINVAL)
+            raise RefusedError(errno.EINVAL)
         self.status = ""
         staged: dict[str, dict[int, int]] = {}
         for line in text[:-1].split("\n"):
@@ -365,7 +365,7 @@ class Kernel:
                 raise self.refuse("Missing '=' or non-numeric domain")
             if int(number) not in group.values[name]:
                 # The kernel has no words for this one.
-                raise Refused(errno.EINVAL)
+                raise RefusedError(errno.EINVAL)
             if int(number) in staged:
                 raise self.refuse("Duplicate domain %d" % int(number))
             if name in self.limits:
@@ -418,7 +418,7 @@ class Kernel:
 
     def _write_mode(self, group: Group, text: str) -> None:
         if not text.endswith("\n"):
-            raise Refused(errno.EINVAL)
+            raise RefusedError(errno.EINVAL)
         self.status = ""
         mode = text[:-1]
         if mode == group.mode:
@@ -474,12 +474,12 @@ class Kernel:
     # --- groups ------------------------------------------------------------------------------------------
 
     def mkdir(self, path: str) -> None:
-        """Make a group. Raises Refused."""
+        """Make a group. Raises RefusedError."""
         name = path.strip("/")
         if "/" in name or "\n" in name:
-            raise Refused(errno.EPERM if "/" in name else errno.EINVAL)
+            raise RefusedError(errno.EPERM if "/" in name else errno.EINVAL)
         if name in (self.names("/") or []):
-            raise Refused(errno.EEXIST)
+            raise RefusedError(errno.EEXIST)
         self.status = ""
         taken = {group.closid for group in self.groups.values()}
         free = [number for number in range(self._most_groups()) if number not in taken]
@@ -510,10 +510,10 @@ class Kernel:
         return run
 
     def rmdir(self, path: str) -> None:
-        """Remove a group: its CPUs and processes go to the root. Raises Refused."""
+        """Remove a group: its CPUs and processes go to the root. Raises RefusedError."""
         name = path.strip("/")
         if name not in self.groups or not name:
-            raise Refused(errno.EPERM)
+            raise RefusedError(errno.EPERM)
         group = self.groups.pop(name)
         self.root.cpus |= group.cpus
 

@@ -44,7 +44,7 @@ class Mounted:
         self.place = root / PLACE
         self.place.mkdir(parents=True, exist_ok=True)
         # No pipe, which would fill up.
-        self.said = tempfile.TemporaryFile(mode="w+")
+        self.said = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115 # as long as the process
         self.process = subprocess.Popen(
             [sys.executable, str(_SERVE), str(self.place)],
             stdin=subprocess.PIPE,
@@ -61,7 +61,8 @@ class Mounted:
 
     def ask(self, **command: Any) -> Any:
         """One command of serve.py; its answer."""
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(command) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())

@@ -9,6 +9,9 @@ processes into groups, {"counted": [[group, id, file, value]]} sets counters, {"
 last time. It ends with its input.
 """
 
+# FUSE calls the functions with arguments that not all need.
+# ruff: noqa: ARG002
+
 from __future__ import annotations
 
 import errno
@@ -24,7 +27,7 @@ from typing import Any, Iterator
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import mfusepy
-from kernel import Kernel, Refused, Shape
+from kernel import Kernel, RefusedError, Shape
 
 
 class Files(mfusepy.Operations):  # type: ignore[misc]
@@ -116,7 +119,7 @@ class Files(mfusepy.Operations):  # type: ignore[misc]
     def _done(act: Any) -> Any:
         try:
             return act()
-        except Refused as refused:
+        except RefusedError as refused:
             raise mfusepy.FuseOSError(refused.number) from None
 
 

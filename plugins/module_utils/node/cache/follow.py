@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
 from ...cache.read import find_mount
 from ...cache.write import carry_out, check_mounted, locked
 from ..node import Node
@@ -14,15 +16,23 @@ from .journal import read_journal, write_journal
 from .partition import check_done, needed_resctrl, not_mounted, plan_of
 
 
-def follow(node: Node) -> list[str]:
+def follow(node: Node, allow_owners: Sequence[str] = ()) -> list[str]:
     """Bring the groups to what is wished; what was written, as lines. Mostly that is one list of CPUs, or nothing.
 
-    Raises RefusedError and NodeError, also where resctrl is not mounted any more.
+    allow_owners: the ids of those who may manage CPUs beside this. Raises RefusedError and NodeError, also where
+    resctrl is not mounted any more.
     """
     tree = node.tree
     journal = read_journal(tree)
     if journal is None:
         return []
+    if node.may_have_owners():
+        # Imported here: on most nodes there is the kubelet alone.
+        from ...host.owner.conflicts import refuse
+        from ...host.owner.owners import CACHE
+        from ..owners import owners_of
+
+        refuse(owners_of(node), CACHE, allow_owners)
     if find_mount(tree) is None:
         raise not_mounted(tree)
     pool = pool_of(node, node.found()[0], journal.wish, [])
@@ -37,4 +47,4 @@ def follow(node: Node) -> list[str]:
             write_journal(tree, new)
         carry_out(tree, directory, steps)
         check_done(tree, target)
-    return ["cache: %s" % step for step in steps]
+    return ["cache: %s" % str(step) for step in steps]

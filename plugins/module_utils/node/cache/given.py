@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...cache.plan import Machine, Pool, Wish
 from ...cache.read import read_domains
+from ...cache.resctrl import UNMEASURED
 from ...cpuset import CPUSet
 from ...errors import CPUManagerError, Note, RefusedError
 from ...state.verdict import ABSENT, readable
@@ -17,8 +18,6 @@ from ..node import Node
 
 if TYPE_CHECKING:
     from ...kubelet.file.configuration import Configuration
-
-UNMEASURED = "cache-unmeasured"
 
 
 def machine_of(node: Node, level: str) -> Machine:

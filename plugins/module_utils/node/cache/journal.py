@@ -21,9 +21,9 @@ from ...cache.share import parse_shares, shown_shares
 from ...errors import InputError, NodeError
 from ...files import remedy_for, remove_file, remove_strays, replace_file
 from ...tree import Tree
+from ..change.places import CACHE as PATH
 from ..change.places import DIRECTORY
 
-PATH = DIRECTORY + "/cache.json"
 FORMAT = 1
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 

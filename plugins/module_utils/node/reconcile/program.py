@@ -4,6 +4,8 @@
 
 """One reconcile pass as a program: settings from a JSON file, what was done to the journal, figures for Prometheus.
 
+Where the caches of the node are divided, their groups follow the checkpoint, too.
+
 The figures are a textfile of node_exporter's textfile collector.
 """
 
@@ -18,6 +20,7 @@ from ...errors import InputError, NodeError, RefusedError
 from ...files import replace_file
 from ...tree import Tree
 from ...workload.crictl import find_crictl
+from ..change.places import CACHE
 from ..node import Node
 from .decide import FAILED, KEPT, SKIPPED, WRITTEN, Row
 from .run import Answer, reconcile_pods
@@ -63,6 +66,7 @@ def main(arguments: Sequence[str]) -> int:
         success = False
     for line in _lines(answer):
         _tell(line)
+    success = _caches_follow(tree, settings) and success
     if settings.get("textfile"):
         try:
             _write_metrics(settings["textfile"], _metrics(answer, success, time.monotonic() - start))
@@ -77,10 +81,30 @@ def _tell(line: str) -> None:
 
 
 def _one_pass(tree: Tree, settings: Mapping[str, Any]) -> Answer:
-    node = Node(tree, settings.get("config_path"), settings.get("kubelet_root"))
+    node = _node(tree, settings)
     endpoint = settings.get("runtime_endpoint") or node.runtime_endpoint(node.configuration())
     runtime = find_crictl(tree, endpoint) if settings.get("use_runtime", True) else None
     return reconcile_pods(node, runtime, True, settings.get("allow_owners") or ())
+
+
+def _caches_follow(tree: Tree, settings: Mapping[str, Any]) -> bool:
+    """Whether the groups of the caches have what is wished, as they have where none is."""
+    try:
+        if not tree.exists(CACHE, follow=False):
+            return True
+        # Imported here: the caches of most nodes are not divided.
+        from ..cache.follow import follow
+
+        for line in follow(_node(tree, settings), settings.get("allow_owners") or ()):
+            _tell(line)
+    except (InputError, NodeError, RefusedError, OSError) as error:
+        _tell("error: %s" % error)
+        return False
+    return True
+
+
+def _node(tree: Tree, settings: Mapping[str, Any]) -> Node:
+    return Node(tree, settings.get("config_path"), settings.get("kubelet_root"))
 
 
 def _lines(answer: Answer) -> list[str]:
