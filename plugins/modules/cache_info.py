@@ -165,7 +165,7 @@ bandwidths:
       type: str
       sample: per-thread
     in_mib_per_second:
-      description: Whether limits are MiB/s, by the mount option mba_MBps. Else they are percent, or eighths of GB/s on AMD.
+      description: Whether limits are MiB/s, by the mount option mba_MBps, and not percent, or on AMD eighths of GB/s.
       type: bool
       sample: false
 monitoring:
@@ -183,7 +183,7 @@ monitoring:
       elements: str
       sample: [llc_occupancy, mbm_total_bytes, mbm_local_bytes]
     numa_nodes_per_cache:
-      description: How many NUMA nodes share an L3 cache, by Sub-NUMA clustering. With n, a way is worth 1/n of its size.
+      description: How many NUMA nodes share an L3 cache (Sub-NUMA clustering). With n, a way is worth 1/n of its size.
       type: int
       sample: 1
 groups:

@@ -120,8 +120,8 @@ level:
   sample: L3
 groups:
   description:
-    - What each group is to have, the root with an empty name. C(ways) are masks by the ids of the caches, C(cpus) is not
-      there where it is not known, and C(bandwidth) is there with O(shared_bandwidth). Empty with O(state=absent).
+    - What each group is to have, the root with an empty name. C(ways) are masks by the ids of the caches. C(cpus) is
+      not there where it is not known, and C(bandwidth) is there with O(shared_bandwidth). Empty with O(state=absent).
   returned: success
   type: dict
   sample: {"": {"ways": {"0": "7f0"}}, "kubenode.exclusive": {"ways": {"0": "f"}, "cpus": "4-7", "mode": "shareable"}}

@@ -40,6 +40,7 @@ COLLECTION = "0.1.0"
 
 _CGROUP = "/sys/fs/cgroup"
 _MOUNTS = ("/proc/mounts", "/proc/self/mounts")
+_SAVED_KINDS = ([b"cgroup"], [b"cgroup2"], [b"resctrl"])
 # By version of the cgroups: what is read of each.
 _CGROUP_FILES = {
     1: (
@@ -284,7 +285,7 @@ def _save_mounts(collector: Collector, path: str) -> bool:
     except CPUManagerError as error:
         collector.left_out[path] = error.what
         return False
-    lines = [line for line in content.splitlines(True) if line.split(b" ")[2:3] in ([b"cgroup"], [b"cgroup2"], [b"resctrl"])]
+    lines = [line for line in content.splitlines(True) if line.split(b" ")[2:3] in _SAVED_KINDS]
     # On a live node, this file is behind links that lead to the process that reads it.
     collector.add(path, b"".join(lines))
     if len(lines) < len(content.splitlines()):

@@ -66,8 +66,8 @@ WARNINGS = (
         "cache-partition-differs",
         WARNING,
         "The caches are divided otherwise than they are to be",
-        "Masks, mode or CPUs of our groups are not what the wish and the checkpoint make of them, so some exclusive CPUs"
-        " share their ways, or others have too few.",
+        "Masks, mode or CPUs of our groups are not what the wish and the checkpoint make of them. So some exclusive"
+        " CPUs share their ways, or others have too few.",
         "Run the role cache, or wait for the next pass of the role reconcile. See docs/docsite/rst/cache.rst.",
         look=CACHE,
     ),

@@ -173,13 +173,13 @@ def _cache(answer: Mapping[str, Any]) -> dict[str, Any]:
                 "mode": line(group.get("mode", "")),
                 "cpus": line(group.get("cpus", "")),
                 "ways": "; ".join(ways),
-                "processes": _number(group.get("processes")) or 0,
-                "occupancy": sum(known) if known else None,
+                "processes": int(_number(group.get("processes")) or 0),
+                "occupancy": int(sum(known)) if known else None,
             }
         )
     rows.sort(key=lambda row: (row["owner"] != "ours", row["group"]))
     return {
-        "is_measured": bool(answer.get("mounted")) and bool(rows) and not answer.get("failed"),
+        "is_measured": bool(answer.get("mounted") or answer.get("partition")) and not answer.get("failed"),
         "exclusive": line(answer.get("exclusive") or ""),
         "groups": rows[:MOST_ROWS],
         "left_out": len(rows[MOST_ROWS:]),

@@ -25,9 +25,12 @@ _MOST_SHOWN = 5
 
 
 def findings_of(
-    node: Node, found: Found | None, notes: list[str]
+    node: Node, found: Found | None, is_mounted: bool, notes: list[str]
 ) -> tuple[dict[str, Any] | None, list[dict[str, str]]]:
-    """The wish as options of cache_partition, None where there is none, and the findings."""
+    """The wish as options of cache_partition, None where there is none, and the findings.
+
+    found: None where resctrl is not mounted, or cannot be read, of which there is a note already.
+    """
     if found is not None:
         notes += [_by_runtime(group) for group in found.foreign if group.tasks]
     try:
@@ -37,13 +40,13 @@ def findings_of(
         return None, []
     if journal is None:
         return None, []
-    finding = _finding(node, found, journal, notes)
+    finding = _finding(node, found, journal, notes) if found is not None or not is_mounted else None
     return shown_wish(journal.wish, journal.mount), [] if finding is None else [finding]
 
 
 def _finding(node: Node, found: Found | None, journal: Journal, notes: list[str]) -> dict[str, str] | None:
     if found is None:
-        lost = "no ways of the caches are set apart: resctrl is not mounted, or cannot be read"
+        lost = "no ways of the caches are set apart, as resctrl is not mounted"
         return _row(LOST, "resctrl", _APART, lost, _MOUNT)
     try:
         pool = pool_of(node, node.found()[0], journal.wish, notes)

@@ -71,7 +71,7 @@ def cache_report(node: Node, seconds: int, sleep: Sleep = time.sleep) -> dict[st
         # Imported here: most nodes have no group at all.
         from .findings import findings_of
 
-        wish, findings = findings_of(node, found, notes)
+        wish, findings = findings_of(node, found, mounted is not None, notes)
         answer["partition"] = wish
     answer["findings"] = findings
     return {**answer, **noted(notes)}
