@@ -15,6 +15,10 @@ SEED ?= 17
 HOSTILE ?= 100000
 # Of lives: how many random lives of a node.
 LIVES ?= 10000
+# Of cache: how many random platforms.
+CACHE ?= 1000
+# Of cache: how often a run is killed between two writes, at the least.
+KILLS ?= 500
 # Of answers: how many random settings.
 ANSWERS ?= 10000
 # Of bench-fleet: how many local hosts.
@@ -137,6 +141,10 @@ hostile: $(TESTING) ## Read damaged checkpoints, and predict the start of kubele
 lives: $(TESTING) ## Hold the laws of the policy dynamic against random lives of nodes; LIVES=10000 says how many
 	@LIVES=$(LIVES) pytest --hypothesis-profile=search --timeout 0 -rP tests/unit/plugins/module_utils/policy/test_dynamic.py \
 		-k lives_keep
+
+.PHONY: cache
+cache: $(TESTING) ## Divide the caches of random platforms, and kill such runs; CACHE=1000 KILLS=500 say how many
+	@CACHE=$(CACHE) KILLS=$(KILLS) SEED=$(SEED) pytest --timeout 0 -rP tests/kernel/test_cache.py tests/faults/test_cache.py
 
 .PHONY: answers
 answers: $(TESTING) ## Compare what all modules predict of random settings; ANSWERS=10000 says how many
