@@ -30,7 +30,7 @@ from .child import Child
 from .counting import Count
 from .test_housekeeping import deadly
 
-KILLS = int(os.environ.get("KILLS", "40"))
+KILLS = int(os.environ.get("KILLS", "24"))
 SEED = int(os.environ.get("SEED", "1"))
 MANY = 200
 
