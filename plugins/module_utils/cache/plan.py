@@ -223,13 +223,13 @@ def _divided(cache: Cache, number: int, base: int, wish: Wish, part: Fraction) -
     exclusive = _checked(share.of(total, cache.least, room, part), cache, room, share, EXCLUSIVE_SHARE, where)
     shared = 0
     if wish.shared is not None:
-        other = share_of(wish.shared, number)
-        if share.percent + other.percent >= _WHOLE:
+        beside = share_of(wish.shared, number)
+        if share.percent + beside.percent >= _WHOLE:
             raise InputError(
-                "%s and %s leave nothing for the rest of the host" % (share, other), "%s, %s" % (where, SHARED_SHARE)
+                "%s and %s leave nothing for the rest of the host" % (share, beside), "%s, %s" % (where, SHARED_SHARE)
             )
         room = total - cache.least - exclusive
-        shared = _checked(other.of(total, cache.least, room, 1 - part), cache, room, other, SHARED_SHARE, where)
+        shared = _checked(beside.of(total, cache.least, room, 1 - part), cache, room, beside, SHARED_SHARE, where)
     try:
         return divide(cache, base, exclusive, shared)
     except RefusedError as error:
@@ -270,7 +270,7 @@ def _overlaps(found: Found, level: str, ways: Mapping[int, Ways]) -> list[str]:
 def _check_exclusive(found: Found, cache: Cache, ways: Mapping[int, Ways], overlaps: Sequence[str]) -> None:
     """Raise RefusedError where the kernel would not take the mode: rdtgroup_mode_test_exclusive() in rdtgroup.c."""
     problem = ""
-    others = [other.name for other in found.caches if other.name != cache.name]
+    others = [level.name for level in found.caches if level.name != cache.name]
     if others:
         problem = "this platform also divides %s, whose ways all groups share" % ", ".join(others)
     elif any(own.io for own in ways.values()):

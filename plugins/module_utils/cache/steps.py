@@ -106,7 +106,7 @@ def _cpu_steps(found: Found, target: Target) -> list[Step]:
         wanted = target.cpus[name]
         if now.get(name, CPUSet()) != wanted:
             steps.append(Step(WRITE, name, CPUS, str(wanted)))
-            now = {other: cpus - wanted for other, cpus in now.items() if other != name}
+            now = {group: cpus - wanted for group, cpus in now.items() if group != name}
             now[name] = wanted
     return steps
 
@@ -136,7 +136,7 @@ def lines_after(found: Found, level: str, steps: Sequence[Step]) -> list[str]:
             del groups[step.group]
         elif group is not None and step.file == CPUS:
             cpus = CPUSet.parse(step.text)
-            groups = {name: other._replace(cpus=other.cpus - cpus) for name, other in groups.items()}
+            groups = {name: each._replace(cpus=each.cpus - cpus) for name, each in groups.items()}
             groups[ROOT] = groups[ROOT]._replace(cpus=groups[ROOT].cpus | (group.cpus - cpus))
             groups[step.group] = groups[step.group]._replace(cpus=cpus)
         elif group is not None and step.file == MODE:

@@ -145,10 +145,13 @@ def _siblings(shape: Shape) -> dict[int, list[int]]:
     return {**pairs, **{pair[1]: pair for pair in pairs.values()}}
 
 
-def record(root: Path, shape: Shape) -> None:
-    """The model's files as plain ones, as a saved node has them: a recorded tree."""
-    _copy(Kernel(shape), root / "sys/fs/resctrl", "")
-    _write(root / "proc/mounts", "resctrl /sys/fs/resctrl resctrl %s 0 0\n" % shape.options)
+def record(root: Path, shape: Shape, kernel: Kernel | None = None, mounts: str = "") -> None:
+    """The model's files as plain ones, as a saved node has them: a recorded tree.
+
+    kernel: a resctrl of this shape in which something was done. mounts: what else is mounted.
+    """
+    _copy(kernel or Kernel(shape), root / "sys/fs/resctrl", "")
+    _write(root / "proc/mounts", mounts + "resctrl /sys/fs/resctrl resctrl %s 0 0\n" % shape.options)
 
 
 def _copy(kernel: Kernel, place: Path, path: str) -> None:
