@@ -17,6 +17,10 @@ HOSTILE ?= 100000
 LIVES ?= 10000
 # Of kills: how often the program of the policy dynamic is killed.
 KILLS ?= 1000
+# Of cache: how many random platforms.
+CACHE ?= 1000
+# Of cache: how often a run is killed between two writes, at the least.
+CACHE_KILLS ?= 500
 # Of answers: how many random settings.
 ANSWERS ?= 10000
 # Of bench-fleet: how many local hosts.
@@ -143,6 +147,10 @@ lives: $(TESTING) ## Hold the laws of the policy dynamic against random lives of
 .PHONY: kills
 kills: $(TESTING) ## Kill the program of the policy dynamic between its system calls; KILLS=1000 SEED=17 says how often and which
 	@KILLS=$(KILLS) SEED=$(SEED) pytest -n $(JOBS) --timeout 0 -rP tests/faults/test_dynamic.py
+
+.PHONY: cache
+cache: $(TESTING) ## Divide the caches of random platforms, and kill such runs; CACHE=1000 CACHE_KILLS=500 say how many
+	@CACHE=$(CACHE) KILLS=$(CACHE_KILLS) SEED=$(SEED) pytest --timeout 0 -rP tests/kernel/test_cache.py tests/faults/test_cache.py
 
 .PHONY: answers
 answers: $(TESTING) ## Compare what all modules predict of random settings; ANSWERS=10000 says how many

@@ -27,6 +27,7 @@ TIME = "time"
 PACKAGES = {
     "chromium": "chromium",
     "cpio": "cpio",
+    "fusermount3": "fuse3",
     "grub-mkconfig": "grub-common",
     "ip": "iproute2",
     "lscpu": "util-linux",

@@ -102,7 +102,7 @@ options:
       - The option of M(kubenode.cpu_manager.node_report), which is only checked here.
     type: list
     elements: str
-    choices: [isolation, throttling, housekeeping]
+    choices: [isolation, throttling, housekeeping, cache]
     default: []
   look_seconds:
     description:

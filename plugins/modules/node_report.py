@@ -19,9 +19,9 @@ description:
   - M(kubenode.cpu_manager.fleet_report) makes the report of these files.
   - Takes every option of M(kubenode.cpu_manager.rollout_info), too, with the same meaning. Those of the group
     C(kubenode.cpu_manager.cpu_manager) can be given under C(module_defaults).
-  - With O(look_at), M(kubenode.cpu_manager.isolation_info), M(kubenode.cpu_manager.throttling_info) or
-    M(kubenode.cpu_manager.housekeeping_info) run on the node, too, one after the other. Their findings are
-    in the report. If one of them fails, this is a note in the report.
+  - With O(look_at), M(kubenode.cpu_manager.isolation_info), M(kubenode.cpu_manager.throttling_info),
+    M(kubenode.cpu_manager.housekeeping_info) or M(kubenode.cpu_manager.cache_info) run on the node, too, one after the
+    other. Their findings are in the report. If one of them fails, this is a note in the report.
   - The task fails for a node that cannot be reached or read, after the file is written. The file contains the error,
     too. To make the report of all hosts nevertheless, write it in the C(always) section of the block that has this
     task.
@@ -99,15 +99,17 @@ options:
         M(kubenode.cpu_manager.throttling_info) reads it.
       - V(housekeeping) is where the host's own work may run, as M(kubenode.cpu_manager.housekeeping_info) reads it. It
         is compared with O(reserved_system_cpus) or O(reservation), or else with what the kubelet reserves.
+      - V(cache) is how the caches are divided, as M(kubenode.cpu_manager.cache_info) reads it.
       - A host without a kubelet is not measured.
     type: list
     elements: str
-    choices: [isolation, throttling, housekeeping]
+    choices: [isolation, throttling, housekeeping, cache]
     default: []
   look_seconds:
     description:
       - How long each of O(look_at) measures, from 1 to 3600 seconds. With V(0), which V(isolation) does not support,
-        the result is what the kernel has counted since each cgroup was made. V(housekeeping) takes no time.
+        the result is what the kernel has counted since each cgroup was made. V(housekeeping) takes no time, and
+        V(cache) measures the bandwidth of memory for so long, if resctrl counts it.
     type: int
     default: 5
   node_name:
@@ -125,6 +127,7 @@ seealso:
   - module: kubenode.cpu_manager.isolation_info
   - module: kubenode.cpu_manager.throttling_info
   - module: kubenode.cpu_manager.housekeeping_info
+  - module: kubenode.cpu_manager.cache_info
 """
 
 EXAMPLES = r"""

@@ -23,7 +23,8 @@ description:
   - With the policies dynamic and isolated it runs until it is ended. With C(once) as the second argument it makes one
     pass, and with C(release) it gives back what it has given out.
   - Nothing is written if another program writes the cpusets of containers, such as the DRA CPU driver or an NRI policy,
-    unless O(allow_owners) names it; with the policies dynamic and isolated also not if the kubelet has the static policy.
+    unless O(allow_owners) names it; with the policies dynamic and isolated also not if the kubelet has the static
+    policy.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.attributes

@@ -25,6 +25,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.configz import settings_of_configz
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.results import Result
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import SETTINGS
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import Journal as CacheJournal
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import text_of, wish_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.report import cache_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.journal import (
     CHANGING,
     DRAINING,
@@ -32,7 +35,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.j
     Journal,
     SavedFile,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import LAST, OPEN
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import CACHE, LAST, OPEN
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.report import housekeeping
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.isolation import isolation_report
@@ -122,6 +125,47 @@ KEPT = SOUND.having({"/etc/systemd/system/system.slice.d/50-cpus.conf": "[Slice]
 IRQ = "/proc/irq/24/smp_affinity_list"
 INTERRUPT = {"/proc/irq/24/effective_affinity_list": "2\n", IRQ: "2-3\n"}
 HOUSE = {"housekeeping": None}
+# Four ways of the L3 cache are set apart for the exclusive CPUs.
+RESCTRL = "/sys/fs/resctrl/"
+SET_APART = CacheJournal(wish_of({"exclusive_share": 4}), "", "L3", {0: 0x7FF}, {0: (0x7F0,)})
+DIVIDED = EMPTY.having(
+    {
+        CHECKPOINT: state(db="1,5"),
+        CACHE: text_of(SET_APART),
+        "/proc/mounts": "resctrl /sys/fs/resctrl resctrl rw 0 0\n",
+        RESCTRL + "info/L3/num_closids": "16\n",
+        RESCTRL + "info/L3/cbm_mask": "7ff\n",
+        RESCTRL + "info/L3/min_cbm_bits": "1\n",
+        RESCTRL + "info/L3/shareable_bits": "600\n",
+        RESCTRL + "info/MB/num_closids": "8\n",
+        RESCTRL + "info/MB/min_bandwidth": "10\n",
+        RESCTRL + "info/MB/bandwidth_gran": "10\n",
+        RESCTRL + "cpus_list": "0,2-4,6-7\n",
+        RESCTRL + "mode": "shareable\n",
+        RESCTRL + "schemata": "    L3:0=7f0\n    MB:0= 100\n",
+        RESCTRL + "kubenode.exclusive/cpus_list": "1,5\n",
+        RESCTRL + "kubenode.exclusive/mode": "shareable\n",
+        RESCTRL + "kubenode.exclusive/schemata": "    L3:0=00f\n    MB:0= 100\n",
+        RESCTRL + "kubenode.exclusive/tasks": "",
+    }
+)
+
+
+def _cache(check: str, files: Mapping[str, str | None], without: Mapping[str, str | None]) -> Trouble:
+    """A node whose caches are divided, with other files of resctrl."""
+    look = {"cache": None}
+    found, other = (DIVIDED.having({RESCTRL + name: text for name, text in part.items()}) for part in (files, without))
+    return Trouble([check], found, other, looks=look, looks_without=look)
+
+
+def _group(mask: str, tasks: str = "") -> dict[str, str | None]:
+    """A group of somebody else with these ways."""
+    return {
+        "db/cpus_list": "\n",
+        "db/mode": "shareable\n",
+        "db/schemata": "L3:0=%s\nMB:0=100\n" % mask,
+        "db/tasks": tasks,
+    }
 
 
 def _line(booted: str) -> Saved:
@@ -488,6 +532,29 @@ TROUBLES: dict[str, Trouble] = {
         looks=HOUSE,
         looks_without=HOUSE,
     ),
+    "resctrl after a boot": _cache(
+        "cache-partition-lost",
+        {
+            "schemata": "L3:0=7ff\nMB:0=100\n",
+            "cpus_list": "0-7\n",
+            **{"kubenode.exclusive/" + name: None for name in ("cpus_list", "mode", "schemata", "tasks")},
+        },
+        {},
+    ),
+    "exclusive group without a CPU": _cache(
+        "cache-partition-differs", {"cpus_list": "0,2-7\n", "kubenode.exclusive/cpus_list": "1\n"}, {}
+    ),
+    "group of somebody else in the ways": _cache("cache-foreign-group", _group("003"), _group("7f0")),
+    "devices that fill all ways": _cache("cache-ways-of-devices", {"info/L3/shareable_bits": "7ff\n"}, {}),
+    "exclusive CPU with a shared sibling": Trouble(
+        ["cache-cores-split"],
+        DIVIDED.having({CHECKPOINT: state(shared="0,2-7", db="1")}),
+        DIVIDED,
+        looks={"cache": None},
+        looks_without={"cache": None},
+    ),
+    "processes in a class of a runtime": _cache("cache-class-by-runtime", _group("7f0", "77\n"), _group("7f0")),
+    "damaged schemata": _cache("cache-unmeasured", {"db/cpus_list": "?\n", "db/schemata": "L3:0=7f0\n"}, _group("7f0")),
     "no cpu controller": Trouble(
         ["throttling-unmeasured"], SOUND, COUNTED, looks={"throttling": None}, looks_without={"throttling": None}
     ),
@@ -566,6 +633,8 @@ def _seen(look: str, node: Node) -> dict[str, Any]:
         return isolation_report(node, 1, 1.0)
     if look == "housekeeping":
         return housekeeping(node, None)
+    if look == "cache":
+        return cache_report(node, 0)
     result = throttling(node, 0, 25)
     return {**result, **noted(result["notes"])}
 

@@ -175,6 +175,43 @@ LOOKS: dict[str, Any] = {
         "notes": [],
         "note_checks": [],
     },
+    "cache": {
+        "supported": True,
+        "mounted": True,
+        "exclusive": "4-6",
+        "groups": [
+            {
+                "name": "/",
+                "owner": "root",
+                "mode": "shareable",
+                "cpus": "0-3,7",
+                "schemata": {"L3": {"0": "7f0", "1": "7f0"}, "MB": {"0": "100", "1": "100"}},
+                "processes": 0,
+                "counted": {"0": {"occupancy": None}},
+            },
+            {
+                "name": "kubenode.exclusive",
+                "owner": "ours",
+                "mode": "shareable",
+                "cpus": "4-5",
+                "schemata": {"L3": {"0": "f", "1": "f"}},
+                "processes": 0,
+                "counted": {"0": {"occupancy": 4096}, "1": {"occupancy": 1024}},
+            },
+        ],
+        "partition": {"exclusive_share": 4, "mode": "shareable", "mount": False},
+        "findings": [
+            {
+                "check": "cache-partition-differs",
+                "subject": "resctrl",
+                "wanted": "as the wish and the checkpoint say",
+                "found": "to write: kubenode.exclusive, cpus_list: 4-6",
+                "remedy": "run the role cache",
+            }
+        ],
+        "notes": [],
+        "note_checks": [],
+    },
 }
 CLEAN_ANSWER: dict[str, Any] = {"status": "clean", "topology": TOPOLOGY, "found": {"cpu_manager_policy": "static"}}
 

@@ -64,7 +64,7 @@ HOSTILE = (
 )
 
 
-# What a node was looked at for: two containers, or two layers, of each look.
+# What a node was looked at for: two containers, layers or groups of each look.
 LOOKS: dict[str, Any] = {
     "isolation": {
         "is_measured": True,
@@ -127,6 +127,31 @@ LOOKS: dict[str, Any] = {
             },
             {"layer": "slices", "settings": 4, "to_change": 0, "fixed": 0, "examples": []},
         ],
+    },
+    "cache": {
+        "is_measured": True,
+        "exclusive": "4-6",
+        "groups": [
+            {
+                "group": "kubenode.exclusive",
+                "owner": "ours",
+                "mode": "exclusive",
+                "cpus": "4-6",
+                "ways": "L3 0: f, 1: f",
+                "processes": 0,
+                "occupancy": 8126464,
+            },
+            {
+                "group": "/",
+                "owner": "root",
+                "mode": "shareable",
+                "cpus": "0-3,7",
+                "ways": "L3 0: 7f0, 1: 7f0",
+                "processes": 0,
+                "occupancy": None,
+            },
+        ],
+        "left_out": 0,
     },
 }
 

@@ -28,6 +28,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing
 from ansible_collections.kubenode.cpu_manager.tests.machines import cgroups, housekept, texts
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write_layers
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS, record
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
@@ -55,9 +56,9 @@ POD = {
     "spec": {"containers": [{"name": "nginx", "resources": {"limits": {"cpu": "2", "memory": "1Gi"}}}]},
 }
 
-# What needs more than a saved node: a running kubelet, CPUs to measure on. Without a measurement there is nothing to
-# register.
-IN_CHECK_MODE = ("wait_for_kubelet", "isolation_benchmark")
+# What needs more than a saved node: a running kubelet, CPUs to measure on, a resctrl that takes writes. Without a
+# measurement there is nothing to register.
+IN_CHECK_MODE = ("wait_for_kubelet", "isolation_benchmark", "cache_partition")
 # This would restart a service of this machine; what it is given, and on which condition, is looked at.
 SERVICE = "ansible.builtin.service"
 # The task that is for a node without a kubelet.
@@ -143,6 +144,7 @@ def write_node(root: Path) -> None:
     for name, content in contents.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(content)
+    record(root, PLATFORMS["xeon-l3-mba-mbm"], mounts="cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n")
 
 
 class Examples:

@@ -41,6 +41,8 @@ MODULES: dict[str, dict[str, Any]] = {
     # On a saved node it samples nothing.
     "isolation_info": {"seconds": 1},
     "housekeeping_info": {},
+    # None of them has resctrl.
+    "cache_info": {},
     "rollout_journal": {"state": "changing", "files": ["/etc/hostname", "/var/lib/kubelet/cpu_manager_state"]},
     "start_check": WANTED,
     "allocation_plan": {**WANTED, "pods": [{"metadata": {"name": "app"}, "spec": {"containers": [{"name": "app"}]}}]},
@@ -49,9 +51,10 @@ MODULES: dict[str, dict[str, Any]] = {
 # Most of the demo's nodes have no cgroups; test_cpuset.py asks it the same. The program is tested with its role. No
 # kubelet runs on them, to wait for; test_service.py and tests/cluster have some. Saving is for test_save.py, and
 # reports are for test_report.py, benchmarks for test_isolation_benchmark.py, the module housekeeping for
-# test_housekeeping.py, the DRA driver and the runtime for test_dra.py, kubernetes.core for test_kubernetes_core.py,
-# proposals for test_propose.py, simulations for test_simulate.py.
+# test_housekeeping.py, cache_partition for test_cache.py, the DRA driver and the runtime for test_dra.py,
+# kubernetes.core for test_kubernetes_core.py, proposals for test_propose.py, simulations for test_simulate.py.
 ELSEWHERE = {
+    "cache_partition",
     "cpuset",
     "dra_info",
     "fleet_report",

@@ -30,6 +30,7 @@ FLOORS = (
     ("archive", "command", "cpuset", "files", "quantity", "tree", "versions"),
     ("ansible_module", "golang", "topology", "workload", "writable"),
     ("cgroup", "file_changes", "golang_types"),
+    ("cache",),
     ("host",),
     ("isolation",),
     ("state",),

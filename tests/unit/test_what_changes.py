@@ -27,6 +27,7 @@ def test_every_file_of_the_collection_is_named() -> None:
     files = [
         places.OPEN,
         places.LAST,
+        places.CACHE,
         journal.PATH,
         at_boot.PROGRAM_PATH,
         posixpath.join(at_boot.UNIT_DIRECTORY, at_boot.UNIT),

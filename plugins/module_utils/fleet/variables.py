@@ -14,7 +14,10 @@ from typing import Iterable, Iterator
 
 # What an operator can set: the options of the roles, and the variables of the playbooks.
 _KNOWN = (
-    "cpu_manager_apply_node_objects cpu_manager_become cpu_manager_canaries cpu_manager_check_capacity"
+    "cache_allow_owners cache_config_path cache_exclusive_share cache_kubelet_root cache_manage_service cache_mode"
+    " cache_mount cache_node_root cache_reconcile cache_shared_bandwidth cache_shared_share cache_state"
+    " cache_unit_directory"
+    " cpu_manager_apply_node_objects cpu_manager_become cpu_manager_canaries cpu_manager_check_capacity"
     " cpu_manager_hosts cpu_manager_housekeeping cpu_manager_manifests cpu_manager_max_fail_percentage"
     " cpu_manager_node_objects cpu_manager_numa_alignment cpu_manager_overwrite_edited cpu_manager_proposal_directory"
     " cpu_manager_reservation cpu_manager_save_directory cpu_manager_save_redact cpu_manager_serial"

@@ -28,6 +28,7 @@ from .collector import Change, Collector
 from .node import Node, cgroup_root_of
 from .observation import names_of
 from .pod_names import hashed
+from .saved_cache import save_cache
 from .saved_kubelet import save_kubelet
 from .saved_layers import save_layers
 from .saved_node import FORMAT, KIND, said_of
@@ -39,6 +40,7 @@ COLLECTION = "0.1.0"
 
 _CGROUP = "/sys/fs/cgroup"
 _MOUNTS = ("/proc/mounts", "/proc/self/mounts")
+_SAVED_KINDS = ([b"cgroup"], [b"cgroup2"], [b"resctrl"])
 # By version of the cgroups: what is read of each.
 _CGROUP_FILES = {
     1: (
@@ -84,6 +86,7 @@ def save_node(node: Node, name: str, redact: bool = False, now: float | None = N
     save_cgroups(collector, node, set(names))
     save_bandwidth(collector, node)
     save_layers(collector)
+    save_cache(collector)
     save_owners(collector, node)
     save_kubelet(collector, node, redact)
     if collector.file("/etc/hostname") is None:
@@ -274,7 +277,7 @@ def save_bandwidth(collector: Collector, node: Node) -> None:
 
 
 def _save_mounts(collector: Collector, path: str) -> bool:
-    """Save where the cgroups are, of all mounts; of others, options may hold passwords."""
+    """Save where the cgroups and resctrl are, of all mounts; of others, options may hold passwords."""
     try:
         if not collector.tree.exists(path):
             return False
@@ -282,7 +285,7 @@ def _save_mounts(collector: Collector, path: str) -> bool:
     except CPUManagerError as error:
         collector.left_out[path] = error.what
         return False
-    lines = [line for line in content.splitlines(True) if line.split(b" ")[2:3] in ([b"cgroup"], [b"cgroup2"])]
+    lines = [line for line in content.splitlines(True) if line.split(b" ")[2:3] in _SAVED_KINDS]
     # On a live node, this file is behind links that lead to the process that reads it.
     collector.add(path, b"".join(lines))
     if len(lines) < len(content.splitlines()):

@@ -96,4 +96,9 @@ def _profile(content: bytes) -> bytes:
 
 
 # What is saved of the files that show an owner.
-_CONTENTS = {owners.TUNED: _profile, owners.CRIO_INTERRUPTS: _toml, owners.CRIO_SHARED: _toml}
+_CONTENTS = {
+    owners.TUNED: _profile,
+    owners.CRIO_INTERRUPTS: _toml,
+    owners.CRIO_SHARED: _toml,
+    owners.GORESCTRL: _toml,
+}

@@ -237,6 +237,7 @@
       cells: (row) => [row.cpus, row.verdict || "–", percent(row.own_percent), percent(row.foreign_percent),
         row.by.join("; ")],
       isOdd: (row) => row.verdict === "disturbed",
+      none: "No container has exclusive CPUs.",
     },
     throttling: {
       title: "Quotas and throttling",
@@ -244,12 +245,28 @@
       cells: (row) => [row.exclusive || "–", limitOf(row),
         row.throttled_percent === null ? "–" : row.throttled_percent + " % of the periods"],
       isOdd: (row) => Boolean(row.exclusive) && row.limit_cpus !== null,
+      none: "No container has a quota.",
     },
     housekeeping: {
       title: "Where the host's own work may run",
       columns: ["settings", "to change", "fixed by the kernel", "such as"],
       cells: (row) => [String(row.settings), String(row.to_change), String(row.fixed), row.examples.join("; ")],
       isOdd: (row) => row.to_change > 0,
+      first: "layer",
+      rows: (look) => look.layers,
+      over: (look) => "reserved CPUs " + look.reserved,
+      none: "No layer was found.",
+    },
+    cache: {
+      title: "Ways of the caches",
+      columns: ["whose", "CPUs", "ways", "mode", "processes", "in the caches"],
+      cells: (row) => [row.owner, row.cpus || "–", row.ways || "–", row.mode, String(row.processes),
+        row.occupancy === null ? "–" : (row.occupancy / 1048576).toFixed(1) + " MiB"],
+      isOdd: (row) => row.owner !== "ours" && row.owner !== "root",
+      first: "group",
+      rows: (look) => look.groups,
+      over: (look) => look.exclusive ? "exclusive CPUs " + look.exclusive : "no exclusive CPUs",
+      none: "Nothing is divided.",
     },
   };
 
@@ -262,24 +279,19 @@
 
   function ofLooks(looks) {
     return Object.keys(looks).filter((name) => Object.hasOwn(LOOKS, name)).flatMap((name) => {
-      const { title, columns, cells, isOdd } = LOOKS[name];
+      const { title, columns, cells, isOdd, none, first = "container", rows: rowsOf, over: overOf } = LOOKS[name];
       const look = looks[name];
-      const isOfHost = name === "housekeeping";
-      const over = !look.is_measured ? "not measured" : isOfHost ? "reserved CPUs " + look.reserved
+      const over = !look.is_measured ? "not measured" : overOf ? overOf(look)
         : look.seconds === null ? "since each cgroup was made" : "in " + look.seconds + " s";
       const head = make("h4", "", title + " (" + over + ")");
-      const rows = isOfHost ? look.layers : look.containers;
-      if (!rows.length) {
-        const none = isOfHost ? "No layer was found." : name === "isolation" ? "No container has exclusive CPUs."
-          : "No container has a quota.";
-        return look.is_measured ? [head, make("p", "dim", none)] : [head];
-      }
+      const rows = rowsOf ? rowsOf(look) : look.containers;
+      if (!rows.length) return look.is_measured ? [head, make("p", "dim", none)] : [head];
       const table = make("table", "looks");
-      table.append(make("thead", "", make("tr", "", ...[isOfHost ? "layer" : "container", ...columns].map((text) => header("col", text)))));
+      table.append(make("thead", "", make("tr", "", ...[first, ...columns].map((text) => header("col", text)))));
       const body = table.appendChild(make("tbody", ""));
       for (const row of rows) {
         const odd = isOdd(row) ? "odd" : "";
-        body.append(make("tr", odd, header("row", row.container || row.layer), ...cells(row).map((text) => make("td", "", text))));
+        body.append(make("tr", odd, header("row", row[first]), ...cells(row).map((text) => make("td", "", text))));
       }
       const more = look.left_out ? make("p", "dim", "And " + look.left_out + " more.") : "";
       return [head, wide(table, title), ...(more ? [more] : [])];

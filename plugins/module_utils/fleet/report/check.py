@@ -18,8 +18,8 @@ SEVERITIES = (DANGER, WARNING, NOTE)
 
 # What a node is looked at for only where that is wanted: the modules of these names with `_info` look, and what they
 # could not measure has the checks of these names with `-unmeasured`.
-ISOLATION, THROTTLING, HOUSEKEEPING = "isolation", "throttling", "housekeeping"
-LOOKS = (ISOLATION, THROTTLING, HOUSEKEEPING)
+ISOLATION, THROTTLING, HOUSEKEEPING, CACHE = "isolation", "throttling", "housekeeping", "cache"
+LOOKS = (ISOLATION, THROTTLING, HOUSEKEEPING, CACHE)
 
 # The place of the variable of the role kubelet that the finding is about.
 VARIABLE = "{variable}"

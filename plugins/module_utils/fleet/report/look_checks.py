@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from .check import HOUSEKEEPING, ISOLATION, NOTE, THROTTLING, WARNING, Check
+from .check import CACHE, HOUSEKEEPING, ISOLATION, NOTE, THROTTLING, WARNING, Check
 
 WARNINGS = (
     Check(
@@ -51,6 +51,33 @@ WARNINGS = (
         "The kernel reads its command line when it starts, so the configured one has no effect yet.",
         "Drain the node and reboot it. See docs/docsite/rst/housekeeping.rst.",
         look=HOUSEKEEPING,
+    ),
+    Check(
+        "cache-partition-lost",
+        WARNING,
+        "The exclusive CPUs have no ways of the caches to themselves any more",
+        "resctrl begins anew at each boot and each mount. Until the groups are there again, all CPUs fill the same ways"
+        " of a cache, and a noisy neighbour can evict the lines of a container with exclusive CPUs.",
+        "Run the role cache, and the role reconcile, which brings them back after each boot. See"
+        " docs/docsite/rst/cache.rst.",
+        look=CACHE,
+    ),
+    Check(
+        "cache-partition-differs",
+        WARNING,
+        "The caches are divided otherwise than they are to be",
+        "Masks, mode or CPUs of our groups are not what the wish and the checkpoint make of them. So some exclusive"
+        " CPUs share their ways, or others have too few.",
+        "Run the role cache, or wait for the next pass of the role reconcile. See docs/docsite/rst/cache.rst.",
+        look=CACHE,
+    ),
+    Check(
+        "cache-foreign-group",
+        WARNING,
+        "A group of resctrl that is not ours has exclusive CPUs, or ways of theirs",
+        "What runs in that group fills the ways that were set apart. We leave groups of others alone.",
+        "Give that group other ways or CPUs, or remove it. See docs/docsite/rst/cache.rst.",
+        look=CACHE,
     ),
 )
 
@@ -120,5 +147,40 @@ NOTES = (
         "It is unknown whether the host's own work stays on the reserved CPUs.",
         "Do what the message says, or take housekeeping out of drift_report_look_at.",
         look=HOUSEKEEPING,
+    ),
+    Check(
+        "cache-ways-of-devices",
+        NOTE,
+        "Devices may fill ways of the exclusive CPUs",
+        "Network and storage devices write into some ways of the L3 cache themselves, and so evict what is there.",
+        "Give the exclusive CPUs fewer ways. See docs/docsite/rst/cache.rst.",
+        look=CACHE,
+    ),
+    Check(
+        "cache-cores-split",
+        NOTE,
+        "A core has CPUs of two kinds, so its class of the cache is that of one of them",
+        "Where bandwidth can be limited, both threads of a core may get the lower of their limits. So a core is in one"
+        " group as a whole, and a shared CPU beside an exclusive one has its ways, too.",
+        "Set the policy option full-pcpus-only. See docs/docsite/rst/cache.rst.",
+        look=CACHE,
+    ),
+    Check(
+        "cache-class-by-runtime",
+        NOTE,
+        "Processes are in a group of resctrl that is not ours",
+        "The group of a process comes before that of its CPU. So a container that its runtime has put into a class has"
+        " the ways of that class, also on exclusive CPUs.",
+        "Take the class away from the pod (its annotation rdt.resources.beta.kubernetes.io), if its CPUs are to count."
+        " See docs/docsite/rst/cache.rst.",
+        look=CACHE,
+    ),
+    Check(
+        "cache-unmeasured",
+        NOTE,
+        "How the caches are divided could not be read, or not all of it",
+        "Whether exclusive CPUs have ways of the caches to themselves is not known.",
+        "Do what the message says, or take cache out of drift_report_look_at.",
+        look=CACHE,
     ),
 )

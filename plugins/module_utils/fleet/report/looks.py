@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a node is looked at for where that is wanted: isolation, throttling and housekeeping. Pure.
+"""What a node is looked at for where that is wanted: isolation, throttling, housekeeping and caches. Pure.
 
-LOOKS in check.py has their names. An answer is that of the module isolation_info, throttling_info or
-housekeeping_info; a report has what shown_looks() makes of it.
+LOOKS in check.py has their names. An answer is that of the module isolation_info, throttling_info,
+housekeeping_info or cache_info; a report has what shown_looks() makes of it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import json
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ...errors import InputError
-from .check import HOUSEKEEPING, ISOLATION, LOOKS, THROTTLING
+from .check import CACHE, HOUSEKEEPING, ISOLATION, LOOKS, THROTTLING
 from .results import OF_ANSIBLE
 from .texts import WRONG, items, line, mapping
 
 # Seconds. Without a time, a counter that the kernel has kept since the boot is read; who runs where has none.
-_LEAST = {ISOLATION: 1, THROTTLING: 0, HOUSEKEEPING: 0}
+_LEAST = {ISOLATION: 1, THROTTLING: 0, HOUSEKEEPING: 0, CACHE: 0}
 MOST_SECONDS = 3600
 # Of one answer, in bytes; those of real nodes have a hundredth.
 _LARGEST = 4 << 20
@@ -80,10 +80,11 @@ def shown_looks(looks: Mapping[str, object]) -> dict[str, dict[str, Any]]:
 
     seconds: how long was looked; None for what was counted since the boot. containers: the worst first; how many more
     there are is `left_out`. is_measured: whether the checks of the look say anything about this node. Housekeeping has
-    {"is_measured", "reserved", "layers"}: how many settings there are of each layer, and how many are to change.
+    {"is_measured", "reserved", "layers"}: how many settings there are of each layer, and how many are to change. The
+    caches have {"is_measured", "exclusive", "groups", "left_out"}: what each group has, and what was counted of it.
     """
     makers: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]]
-    makers = {ISOLATION: _isolation, THROTTLING: _throttling, HOUSEKEEPING: _housekeeping}
+    makers = {ISOLATION: _isolation, THROTTLING: _throttling, HOUSEKEEPING: _housekeeping, CACHE: _cache}
     return {look: makers[look](mapping(looks[look])) for look in LOOKS if look in looks}
 
 
@@ -151,6 +152,37 @@ def _housekeeping(answer: Mapping[str, object]) -> dict[str, object]:
             }
             for layer, of_layer in list(by_layer.items())[:MOST_ROWS]
         ],
+    }
+
+
+def _cache(answer: Mapping[str, object]) -> dict[str, object]:
+    """Of each group: its CPUs, its ways as "L3 0: f, 1: f", and the bytes that it has in all caches."""
+    rows = []
+    for group in map(mapping, items(answer.get("groups"))):
+        ways = [
+            "%s %s" % (line(name), ", ".join("%s: %s" % (line(key), line(value)) for key, value in ids.items()))
+            for name, ids in ((name, mapping(ids)) for name, ids in mapping(group.get("schemata")).items())
+            if isinstance(name, str) and name[:1] == "L"
+        ]
+        counted = [_number(mapping(at).get("occupancy")) for at in mapping(group.get("counted")).values()]
+        known = [number for number in counted if number is not None]
+        rows.append(
+            {
+                "group": line(group.get("name", "")),
+                "owner": line(group.get("owner", "")),
+                "mode": line(group.get("mode", "")),
+                "cpus": line(group.get("cpus", "")),
+                "ways": "; ".join(ways),
+                "processes": int(_number(group.get("processes")) or 0),
+                "occupancy": int(sum(known)) if known else None,
+            }
+        )
+    rows.sort(key=lambda row: (row["owner"] != "ours", row["group"]))
+    return {
+        "is_measured": bool(answer.get("mounted") or answer.get("partition")) and not answer.get("failed"),
+        "exclusive": line(answer.get("exclusive") or ""),
+        "groups": rows[:MOST_ROWS],
+        "left_out": len(rows[MOST_ROWS:]),
     }
 
 

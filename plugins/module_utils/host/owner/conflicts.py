@@ -14,9 +14,11 @@ from typing import Any, Iterable, NamedTuple, Sequence
 from ...errors import InputError, RefusedError, option
 from .owners import (
     BALLOONS,
+    CACHE,
     CRIO_INTERRUPTS,
     CRIO_SHARED,
     DRA_CPU,
+    GORESCTRL,
     HOUSEKEEPING,
     IRQBALANCE,
     KUBELET_STATIC,
@@ -36,6 +38,7 @@ _REMOVE_POLICY = "uninstall the NRI policy and delete the pods that it has pinne
 _REMOVE_DRIVER = "take the driver off this node, delete the pods with claims and the socket it left"
 _KEEP_IRQ_POLICY = "leave the interrupts to the NRI policy (irqMode and controllableInterrupts in its configuration)"
 _NO_RECONCILE = "remove our timer (reconcile_state: absent)"
+_NO_CACHE = "put the caches back (cache_state: absent)"
 _NOT_OURS = "do not use the layer interrupts of the role housekeeping here"
 _POLICY_CACHES = "the NRI policy sets the affinity of interrupts and neither notices nor reverts what others set"
 
@@ -88,6 +91,13 @@ def _pairs_with_policy(policy: str) -> tuple[Pair, ...]:
             "%s, or %s" % (_NO_RECONCILE, _REMOVE_POLICY),
         ),
         Pair(policy, HOUSEKEEPING, _POLICY_CACHES, "%s, or %s" % (_KEEP_IRQ_POLICY, _REMOVE_POLICY)),
+        Pair(
+            policy,
+            CACHE,
+            "the policy gives out CPUs by its own account, and puts containers into classes of its own (goresctrl),"
+            " while our groups follow the kubelet's checkpoint",
+            "%s, or %s" % (_NO_CACHE, _REMOVE_POLICY),
+        ),
     )
 
 
@@ -148,6 +158,18 @@ PAIRS = (
         "its profile sets the affinity of interrupts, workqueues and services for its own isolated CPUs, and sets it"
         " anew at each of its starts",
         "give tuned the same CPUs and do without the role housekeeping, or take another profile with tuned-adm",
+    ),
+    Pair(
+        DRA_CPU,
+        CACHE,
+        "the driver's exclusive CPUs are in no checkpoint of the kubelet, which our groups follow",
+        "%s, or %s" % (_NO_CACHE, _REMOVE_DRIVER),
+    ),
+    Pair(
+        GORESCTRL,
+        CACHE,
+        "both divide the ways of the root group, and goresctrl gives the root what its own configuration says",
+        "%s, or remove rdt_config_file from the container runtime's configuration and its groups" % _NO_CACHE,
     ),
 )
 

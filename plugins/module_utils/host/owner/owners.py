@@ -29,6 +29,8 @@ TUNED = "tuned"
 IRQBALANCE = "irqbalance"
 RECONCILE = "reconcile"
 HOUSEKEEPING = "housekeeping"
+GORESCTRL = "goresctrl"
+CACHE = "cache"
 
 # What people call them, in the order in which they are reported.
 NAMES = {
@@ -42,6 +44,8 @@ NAMES = {
     IRQBALANCE: "irqbalance",
     RECONCILE: "the role reconcile",
     HOUSEKEEPING: "the role housekeeping",
+    GORESCTRL: "a container runtime or plugin with classes of goresctrl",
+    CACHE: "the role cache",
 }
 
 STATIC = "static"
@@ -65,6 +69,7 @@ _IRQBALANCE_FILES = ("/etc/sysconfig/irqbalance", "/etc/default/irqbalance")
 _TIMER, _SERVICE = "kubenode-cpu-manager-reconcile.timer", "kubenode-cpu-manager-reconcile.service"
 _RECONCILE_FILES = ("/etc/systemd/system/" + _TIMER, "/etc/kubenode/cpu-manager-reconcile.json")
 _JOURNAL = "/var/lib/kubenode-cpu-manager/housekeeping.json"
+_CACHE_JOURNAL = "/var/lib/kubenode-cpu-manager/cache.json"
 
 
 class Owner(NamedTuple):
@@ -110,6 +115,8 @@ def find_owners(tree: Tree, facts: Facts) -> list[Owner]:
         *_irqbalance(tree, facts),
         *_reconcile(tree),
         *_housekeeping(tree),
+        *_goresctrl(tree),
+        *_cache(tree),
     ]
 
 
@@ -234,3 +241,14 @@ def _reconcile(tree: Tree) -> Iterator[Owner]:
 
 def _housekeeping(tree: Tree) -> Iterator[Owner]:
     yield from _made(HOUSEKEEPING, [_JOURNAL] if is_there(tree, _JOURNAL) else [], (), True)
+
+
+def _goresctrl(tree: Tree) -> Iterator[Owner]:
+    # Imported here: who only wants to know whether there are others needs no reader of TOML.
+    from .goresctrl import files_with_classes, goresctrl_groups
+
+    yield from _made(GORESCTRL, [*files_with_classes(tree), *goresctrl_groups(tree)], (), True)
+
+
+def _cache(tree: Tree) -> Iterator[Owner]:
+    yield from _made(CACHE, [_CACHE_JOURNAL] if is_there(tree, _CACHE_JOURNAL) else [], (), True)

@@ -11,6 +11,7 @@ import json
 from typing import AbstractSet, Any, Iterator, Mapping
 
 from ..owner.crio import ALLOWED, SHARED, WITH_ANNOTATIONS
+from ..owner.goresctrl import KEY
 from .state import CRIO_NRI, CRIO_RUNTIME, TABLES
 from .toml_lines import parse
 
@@ -24,7 +25,10 @@ _KEYS_OF: Mapping[Any, AbstractSet[str]] = {
 
 
 def essence(text: str) -> str:
-    """The keys that state.py and owner/crio.py read, with their values. Raises TOMLError for what is no TOML."""
+    """The keys that state.py, owner/crio.py and owner/goresctrl.py read, with their values.
+
+    Raises TOMLError for what is no TOML.
+    """
     document = parse(text)
     # In containerd 1.x a table counts even where it is empty.
     tables: dict[tuple[str, ...], dict[str, Any]] = {(): {}}
@@ -52,7 +56,7 @@ def _leaves(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...]
 def _is_read(key: tuple[str, ...]) -> bool:
     if key in _TOP_KEYS or key[-1] in _KEYS_OF.get(key[:-1], frozenset()):
         return True
-    return key[:3] in WITH_ANNOTATIONS and key[-1] == ALLOWED
+    return key[-1] == KEY or (key[:3] in WITH_ANNOTATIONS and key[-1] == ALLOWED)
 
 
 def _is_plain(value: Any) -> bool:

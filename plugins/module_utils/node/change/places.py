@@ -10,3 +10,5 @@ DIRECTORY = "/var/lib/kubenode-cpu-manager"
 # The journals of the change that is under way or was interrupted, and of the last that came to its end.
 OPEN = DIRECTORY + "/change.json"
 LAST = DIRECTORY + "/last-change.json"
+# What is wished of the caches, and what they were before.
+CACHE = DIRECTORY + "/cache.json"

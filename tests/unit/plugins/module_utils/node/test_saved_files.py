@@ -22,6 +22,11 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.archive import unpacked
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import (
+    Journal,
+    text_of,
+    wish_of,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.saved_files import COLLECTION, save_node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import SAID, Tree, node_name
@@ -29,6 +34,10 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import STYL
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write_layers, write_slices
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.kernel import Kernel
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import JOURNAL, give
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import write_node as write_resctrl_node
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS, record
 from ansible_collections.kubenode.cpu_manager.tests.machines.throttled import write_node as write_throttled
 from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 
@@ -72,6 +81,7 @@ MODULES: list[tuple[str, dict[str, Any]]] = [
     ("housekeeping_info", {}),
     ("housekeeping_info", {"reserved_system_cpus": "0-1"}),
     ("dra_info", {}),
+    ("cache_info", {}),
 ]
 # What shows the most.
 FEW = [call for call in MODULES if call[0] in ("rollout_info", "kubelet_config")]
@@ -278,12 +288,34 @@ imports = ["/etc/containerd/conf.d/*.toml"]
     write(root, "/etc/crio/crio.conf.d/99.conf", shared + 'allowed_annotations = ["irq-load-balancing.crio.io"]\n')
 
 
+def make_divided(name: str) -> Callable[[Path], None]:
+    """A node whose caches are divided, by us and by others."""
+
+    def make(root: Path) -> None:
+        shape = PLATFORMS[name]
+        write_kubelet(root, KUBELETS["kubeadm"])
+        write_resctrl_node(root, shape)
+        give(root, {1}, {0})
+        kernel = Kernel(shape)
+        for group in ("kubenode.exclusive", "gold"):
+            kernel.mkdir("/" + group)
+        kernel.groups["gold"].tasks = list(range(70, 170))
+        record(root, shape, kernel, "tmpfs /run tmpfs rw,password=hunter2 0 0\n")
+        place = "kubepods.slice/kubepods-pod1.slice/cri-containerd-%s.scope" % ("4f" * 32)
+        write(root, "/proc/77/cgroup", "0::/%s\n" % place)
+        journal = Journal(wish_of({"exclusive_share": 2}), "", shape.caches[0].name, {0: 7}, {0: (4,)})
+        write(root, "/" + JOURNAL, text_of(journal))
+
+    return make
+
+
 MACHINES: dict[str, Callable[[Path], None]] = {
     "busy": make_busy,
     "stopped": make_stopped,
     "old": make_old,
     "layered": make_layered,
     "owned": make_owned,
+    **{"divided-" + name: make_divided(name) for name in ("xeon-snc2-sparse", "atom-l2", "xeon-l3-cdp")},
     **{"throttled-" + style: make_throttled(style) for style in ("v2", "hybrid-v2")},
     **{name: make_demo(name) for name in ("xeon", "epyc", "edge")},
     **{name: make_distribution(name) for name in KUBELETS},

@@ -327,7 +327,7 @@ def of_look(answer: Any, look: str = "isolation") -> list[tuple[str, str, str]]:
 
 
 def test_what_further_looks_find_are_findings_like_the_others() -> None:
-    disturbed, elsewhere, *notes = found(CLEAN_ANSWER, looks=LOOKS)
+    disturbed, elsewhere, divided, *notes = found(CLEAN_ANSWER, looks=LOOKS)
     assert disturbed == {
         **dict.fromkeys(KEYS, ""),
         **LOOKS["isolation"]["findings"][0],
@@ -340,6 +340,13 @@ def test_what_further_looks_find_are_findings_like_the_others() -> None:
         **LOOKS["housekeeping"]["findings"][0],
         "severity": "warning",
         "source": "housekeeping_info",
+        "waived": None,
+    }
+    assert divided == {
+        **dict.fromkeys(KEYS, ""),
+        **LOOKS["cache"]["findings"][0],
+        "severity": "warning",
+        "source": "cache_info",
         "waived": None,
     }
     assert [(note["check"], note["severity"], note["subject"]) for note in notes] == [

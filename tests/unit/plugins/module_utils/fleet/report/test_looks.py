@@ -60,6 +60,7 @@ def test_each_look_has_a_module_and_a_note_for_what_was_not_measured(look: str) 
         (["isolation"], 1, ""),
         (["throttling"], 0, ""),
         (["housekeeping"], 0, ""),
+        (["cache"], 0, ""),
         (["housekeeping"], -1, "-1 seconds are no time for housekeeping; give 0 to 3600"),
         (["throttling", "isolation"], 3600, ""),
         # Nobody looks.
@@ -79,6 +80,7 @@ def test_what_the_module_of_a_look_is_given() -> None:
     wanted = {"reserved_system_cpus": "0-1", "cpu_manager_policy": "static", "root": "/"}
     assert arguments_of("isolation", wanted, 5, True) == {"seconds": 5, "hide_names": True}
     assert arguments_of("throttling", wanted, 0, False) == {"seconds": 0, "hide_names": False}
+    assert arguments_of("cache", wanted, 5, True) == {"seconds": 5, "hide_names": True}
     assert arguments_of("housekeeping", wanted, 5, True) == {"reserved_system_cpus": "0-1"}
     assert arguments_of("housekeeping", {"reservation": {"count": 2}}, 5, True) == {"reservation": {"count": 2}}
 
@@ -197,6 +199,34 @@ def test_what_a_report_shows_of_housekeeping() -> None:
     }
 
 
+def test_what_a_report_shows_of_caches() -> None:
+    assert shown_looks(LOOKS)["cache"] == {
+        "is_measured": True,
+        "exclusive": "4-6",
+        "groups": [
+            {
+                "group": "kubenode.exclusive",
+                "owner": "ours",
+                "mode": "shareable",
+                "cpus": "4-5",
+                "ways": "L3 0: f, 1: f",
+                "processes": 0,
+                "occupancy": 5120,
+            },
+            {
+                "group": "/",
+                "owner": "root",
+                "mode": "shareable",
+                "cpus": "0-3,7",
+                "ways": "L3 0: 7f0, 1: 7f0",
+                "processes": 0,
+                "occupancy": None,
+            },
+        ],
+        "left_out": 0,
+    }
+
+
 @pytest.mark.parametrize(
     ("look", "parts", "is_measured"),
     [
@@ -212,6 +242,10 @@ def test_what_a_report_shows_of_housekeeping() -> None:
         ("housekeeping", {}, True),
         ("housekeeping", {"reserved": ""}, False),
         ("housekeeping", {"failed": True}, False),
+        ("cache", {}, True),
+        ("cache", {"mounted": False}, True),
+        ("cache", {"mounted": False, "partition": None}, False),
+        ("cache", {"failed": True}, False),
     ],
     ids=str,
 )
@@ -233,7 +267,7 @@ def test_a_report_has_looks_only_where_there_were_some() -> None:
     report = report_of(LOOKS)
     check_report(report)
     (node,) = report["nodes"]
-    assert list(node["looks"]) == ["isolation", "throttling", "housekeeping"]
+    assert list(node["looks"]) == ["isolation", "throttling", "housekeeping", "cache"]
     assert (node["state"], report["summary"]["exit_status"]) == ("drift", 2)
 
 

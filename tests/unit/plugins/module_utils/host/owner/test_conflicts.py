@@ -23,9 +23,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.co
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.owners import (
     BALLOONS,
+    CACHE,
     CRIO_INTERRUPTS,
     CRIO_SHARED,
     DRA_CPU,
+    GORESCTRL,
     HOUSEKEEPING,
     IRQBALANCE,
     KUBELET_STATIC,
@@ -49,6 +51,10 @@ FRIENDS = [
     (HOUSEKEEPING, IRQBALANCE),
     (HOUSEKEEPING, RECONCILE),
     (HOUSEKEEPING, DRA_CPU),
+    (KUBELET_STATIC, CACHE),
+    (KUBELET_STATIC, GORESCTRL),
+    (HOUSEKEEPING, CACHE),
+    (RECONCILE, CACHE),
     (CRIO_INTERRUPTS, IRQBALANCE),
     (TUNED, IRQBALANCE),
 ]
@@ -60,7 +66,7 @@ def ids_of(pair: Pair) -> str:
 
 def test_each_pair_is_there_once() -> None:
     sets = [frozenset((pair.first, pair.second)) for pair in PAIRS]
-    assert len(sets) == len(set(sets)) == 24
+    assert len(sets) == len(set(sets)) == 28
     assert all(len(pair) == 2 and pair <= set(NAMES) for pair in sets)
     assert not set(map(frozenset, FRIENDS)) & set(sets)
 

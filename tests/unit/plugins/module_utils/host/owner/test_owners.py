@@ -17,6 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.ow
     CRIO_INTERRUPTS,
     CRIO_SHARED,
     DRA_CPU,
+    GORESCTRL,
     HOUSEKEEPING,
     IRQBALANCE,
     KUBELET_STATIC,
@@ -29,12 +30,14 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.ow
     claims_of,
     find_owners,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.owners import CACHE as CACHE_PARTITION
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 REGISTRY = "var/lib/kubelet/plugins_registry/"
 CACHE = "var/lib/nri-resource-policy/cache"
 WANTS = "etc/systemd/system/%s.target.wants/%s"
 JOURNAL = "var/lib/kubenode-cpu-manager/housekeeping.json"
+CACHE_JOURNAL = "var/lib/kubenode-cpu-manager/cache.json"
 TIMER = "kubenode-cpu-manager-reconcile.timer"
 ALLOWED = '[crio.runtime.runtimes.fast]\nallowed_annotations = ["irq-load-balancing.crio.io"]\n'
 SHARED = '[crio.runtime]\nshared_cpuset = "2-3"\n'
@@ -212,6 +215,23 @@ SINGLE: list[Any] = [
         id="reconcile, left",
     ),
     pytest.param({JOURNAL: "{}"}, NO_FACTS, HOUSEKEEPING, ("/" + JOURNAL,), True, id="housekeeping"),
+    pytest.param(
+        {"etc/containerd/config.toml": '[plugins."x"]\nrdt_config_file = "/etc/rdt.yaml"\n'},
+        NO_FACTS,
+        GORESCTRL,
+        ("/etc/containerd/config.toml",),
+        True,
+        id="goresctrl in containerd",
+    ),
+    pytest.param(
+        {"sys/fs/resctrl/goresctrl.Guaranteed/schemata": "L3:0=f\n"},
+        NO_FACTS,
+        GORESCTRL,
+        ("/sys/fs/resctrl/goresctrl.Guaranteed",),
+        True,
+        id="groups of goresctrl",
+    ),
+    pytest.param({CACHE_JOURNAL: "{}"}, NO_FACTS, CACHE_PARTITION, ("/" + CACHE_JOURNAL,), True, id="cache"),
 ]
 
 

@@ -1,0 +1,73 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is not as the journal wishes it, and who else is in the exclusive ways: as the modules and the pass see it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...cache.resctrl import EXCLUSIVE_GROUP, UNMEASURED, Found, Group
+from ...errors import CPUManagerError, Note
+from ..change.places import CACHE
+from ..node import Node
+from .given import pool_of
+from .journal import Journal, read_journal, shown_wish
+from .partition import plan_of
+
+LOST, DIFFERS, BY_RUNTIME = "cache-partition-lost", "cache-partition-differs", "cache-class-by-runtime"
+
+_RUN = "run the role cache, or wait for the next pass of the role reconcile"
+_MOUNT = "mount resctrl at boot (cache_mount: true), and run the role cache"
+_APART = "ways for the exclusive CPUs"
+_MOST_SHOWN = 5
+
+
+def findings_of(
+    node: Node, found: Found | None, is_mounted: bool, notes: list[str]
+) -> tuple[dict[str, Any] | None, list[dict[str, str]]]:
+    """The wish as options of cache_partition, None where there is none, and the findings.
+
+    found: None where resctrl is not mounted, or cannot be read, of which there is a note already.
+    """
+    if found is not None:
+        notes += [_by_runtime(group) for group in found.foreign if group.tasks]
+    try:
+        journal = read_journal(node.tree)
+    except CPUManagerError as error:
+        notes.append(Note(UNMEASURED, "what was wished is not known: %s" % error))
+        return None, []
+    if journal is None:
+        return None, []
+    finding = _finding(node, found, journal, notes) if found is not None or not is_mounted else None
+    return shown_wish(journal.wish, journal.mount), [] if finding is None else [finding]
+
+
+def _finding(node: Node, found: Found | None, journal: Journal, notes: list[str]) -> dict[str, str] | None:
+    if found is None:
+        lost = "no ways of the caches are set apart, as resctrl is not mounted"
+        return _row(LOST, "resctrl", _APART, lost, _MOUNT)
+    try:
+        pool = pool_of(node, node.found()[0], journal.wish, notes)
+        target, steps, _journal = plan_of(node, found, journal.wish, pool, journal)
+    except CPUManagerError as error:
+        return _row(DIFFERS, "the wish in %s" % CACHE, "can be carried out", str(error), _RUN)
+    notes += target.notes
+    if not steps:
+        return None
+    if EXCLUSIVE_GROUP not in found.groups:
+        return _row(LOST, EXCLUSIVE_GROUP, _APART, "there is no such group, as after a boot", _RUN)
+    shown = "; ".join(map(str, steps[:_MOST_SHOWN]))
+    more = " and %d more" % (len(steps) - _MOST_SHOWN) if len(steps) > _MOST_SHOWN else ""
+    return _row(DIFFERS, "resctrl", "as the wish and the checkpoint say", "to write: %s%s" % (shown, more), _RUN)
+
+
+def _row(check: str, subject: str, wanted: str, found: str, remedy: str) -> dict[str, str]:
+    return {"check": check, "subject": subject, "wanted": wanted, "found": found, "remedy": remedy}
+
+
+def _by_runtime(group: Group) -> str:
+    text = "%s%d processes are in the group %s, which is not ours: its ways count for them, whatever CPUs they have"
+    more = "more than " if group.has_more else ""
+    return Note(BY_RUNTIME, text % (more, len(group.tasks), group.name))

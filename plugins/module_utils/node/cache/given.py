@@ -1,0 +1,52 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a plan for the caches needs of a node beside resctrl: its CPUs, its caches, and who has CPUs to himself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...cache.plan import Machine, Pool, Wish
+from ...cache.read import read_domains
+from ...cache.resctrl import UNMEASURED
+from ...cpuset import CPUSet
+from ...errors import CPUManagerError, Note, RefusedError
+from ...state.verdict import ABSENT, readable
+from ..node import Node
+
+if TYPE_CHECKING:
+    from ...kubelet.file.configuration import Configuration
+
+
+def machine_of(node: Node, level: str) -> Machine:
+    """The node's CPUs, and which share a cache of this level. Raises NodeError."""
+    topology = node.topology
+    cores = [core.cpus for core in topology.cores]
+    return Machine(topology.online, cores, read_domains(node.tree, level, topology.online))
+
+
+def pool_of(node: Node, configuration: Configuration | None, wish: Wish, notes: list[str]) -> Pool | None:
+    """Who has CPUs by the checkpoint; None where there is no checkpoint. Raises RefusedError for a damaged one."""
+    place = node.tree.path(node.checkpoint_path)
+    said = readable(node.checkpoint())
+    if said.verdict == ABSENT:
+        text = "%s: no checkpoint there, so it is not known which CPUs are exclusive; the groups keep their CPUs"
+        notes.append(Note(UNMEASURED, text % place))
+        return None
+    if said.state is None or not said.checksum_right:
+        raise RefusedError(
+            "is damaged, and no group was changed", where=place, remedy="repair it first, with the module checkpoint"
+        )
+    reserved = CPUSet()
+    if len(wish.groups) > 1 and configuration is not None:
+        # Imported here: without a group of the shared pool nobody needs it.
+        from ..housekeeping.reserved import kubelet_reservation
+
+        try:
+            reserved = kubelet_reservation(node, configuration).cpus
+        except CPUManagerError as error:
+            text = "what the kubelet reserves is not known, so the shared group has these CPUs, too: %s"
+            notes.append(Note(UNMEASURED, text % error))
+    return Pool(said.state.exclusive_cpus(), said.state.default_cpu_set, reserved)

@@ -1,0 +1,178 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the root group of resctrl was before it was divided, and what is wished, on the node itself.
+
+One file, replaced as a whole before the root is written. resctrl begins anew at each boot and each mount, so what the
+root was counts for one boot, and of this only where the root still is as we made it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from typing import Any, Mapping, NamedTuple
+
+from ...cache.plan import Wish
+from ...cache.resctrl import EXCLUSIVE, SHAREABLE
+from ...cache.share import parse_shares, shown_shares
+from ...errors import InputError, NodeError
+from ...files import remedy_for, remove_file, remove_strays, replace_file
+from ...tree import Tree
+from ..change.places import CACHE as PATH
+from ..change.places import DIRECTORY
+
+FORMAT = 1
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+_MODE = 0o600
+_DIRECTORY_MODE = 0o700
+_MOST = 1 << 64
+
+
+class Journal(NamedTuple):
+    """What is wished, and what was.
+
+    level: the cache that is divided. former: {id: mask of the root before}. ours: {id: the masks that we gave the root}
+    in this boot, more than one while a change is under way. is_mounted: whether we have mounted resctrl in this boot.
+    """
+
+    wish: Wish
+    boot_id: str
+    level: str
+    former: Mapping[int, int]
+    ours: Mapping[int, tuple[int, ...]]
+    is_mounted: bool = False
+    mount: bool = False
+
+
+def boot_id_of(tree: Tree) -> str:
+    """Which boot this is; empty where it is not known."""
+    return tree.read_value(BOOT_ID) or ""
+
+
+def former_masks(journal: Journal | None, boot_id: str, level: str, root: Mapping[int, int]) -> dict[int, int]:
+    """{id: mask} of the root before we divided it. root: its masks now.
+
+    A mask that is not ours is what somebody has given it since, and counts as before.
+    """
+    if journal is None or journal.boot_id != boot_id or journal.level != level:
+        return dict(root)
+    return {
+        number: journal.former.get(number, mask) if mask in journal.ours.get(number, ()) else mask
+        for number, mask in root.items()
+    }
+
+
+def with_masks(journal: Journal, masks: Mapping[int, int]) -> Journal:
+    """The journal before the root is given these masks."""
+    ours = {
+        number: tuple(dict.fromkeys((*journal.ours.get(number, ()), mask)))
+        for number, mask in masks.items()
+        if number in journal.former
+    }
+    return journal._replace(ours=ours)
+
+
+def read_journal(tree: Tree) -> Journal | None:
+    """The journal of a node; None where there is none. Raises NodeError for a damaged one."""
+    if not tree.exists(PATH, follow=False):
+        return None
+    try:
+        data = json.loads(tree.read_bytes(PATH).decode("utf-8"))
+        if data["format"] != FORMAT:
+            raise ValueError("it is of another format")
+        return Journal(
+            wish_of(data["wish"]),
+            str(data["boot_id"]),
+            str(data["level"]),
+            {_id(number): _mask(mask) for number, mask in data["former"].items()},
+            {_id(number): tuple(map(_mask, masks)) for number, masks in data["ours"].items()},
+            bool(data["is_mounted"]),
+            bool(data["wish"].get("mount", False)),
+        )
+    except (AttributeError, InputError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise NodeError(
+            "is damaged: %s" % error,
+            where=tree.path(PATH),
+            remedy="move it away; what the root group had before is then taken from the masks of our groups",
+        ) from error
+
+
+def write_journal(tree: Tree, journal: Journal) -> None:
+    """Put the journal on the node, on its disk, unless it is there. Raises NodeError."""
+    content = text_of(journal).encode("utf-8")
+    old = tree.content(PATH)
+    if content == old:
+        return
+    directory = tree.path(DIRECTORY)
+    try:
+        os.makedirs(directory, _DIRECTORY_MODE, exist_ok=True)
+    except OSError as error:
+        raise NodeError("cannot be made: %s" % error.strerror, where=directory, remedy=remedy_for(error)) from error
+    replace_file(tree.path(PATH), content, _MODE, old, backup=False, keep_mode=False)
+
+
+def remove_journal(tree: Tree) -> None:
+    """Take it away, with what a killed run left beside it, and its directory, where nothing else is in that."""
+    content = tree.content(PATH)
+    if content is not None:
+        remove_file(tree.path(PATH), content, backup=False)
+    with suppress(OSError):
+        remove_strays(os.path.realpath(tree.path(PATH)), None)
+    with suppress(OSError):
+        os.rmdir(tree.path(DIRECTORY))
+
+
+def text_of(journal: Journal) -> str:
+    """The journal as it is written."""
+    data = {
+        "format": FORMAT,
+        "wish": shown_wish(journal.wish, journal.mount),
+        "boot_id": journal.boot_id,
+        "level": journal.level,
+        "former": {str(number): "%x" % mask for number, mask in journal.former.items()},
+        "ours": {str(number): ["%x" % mask for mask in masks] for number, masks in journal.ours.items()},
+        "is_mounted": journal.is_mounted,
+    }
+    return json.dumps(data, indent=1, sort_keys=True) + "\n"
+
+
+def shown_wish(wish: Wish, mount: bool) -> dict[str, Any]:
+    """A wish as the options of cache_partition."""
+    shown: dict[str, Any] = {"exclusive_share": shown_shares(wish.exclusive), "mode": wish.mode, "mount": mount}
+    if wish.shared is not None:
+        shown["shared_share"] = shown_shares(wish.shared)
+    if wish.bandwidth is not None:
+        shown["shared_bandwidth"] = wish.bandwidth
+    return shown
+
+
+def wish_of(given: Mapping[str, Any]) -> Wish:
+    """The wish that these options are. Raises InputError."""
+    shared, bandwidth, mode = given.get("shared_share"), given.get("shared_bandwidth"), given.get("mode", SHAREABLE)
+    if mode not in (SHAREABLE, EXCLUSIVE):
+        raise InputError("there is no mode %r" % (mode,))
+    if bandwidth is not None and (isinstance(bandwidth, bool) or not isinstance(bandwidth, int)):
+        raise InputError("%r is no bandwidth" % (bandwidth,))
+    return Wish(
+        parse_shares(given["exclusive_share"], "exclusive_share"),
+        None if shared is None else parse_shares(shared, "shared_share"),
+        bandwidth,
+        mode,
+    )
+
+
+def _id(text: str) -> int:
+    if not text.isdigit() or len(text) > 9:
+        raise InputError("%r is no id of a cache" % text)
+    return int(text)
+
+
+def _mask(text: Any) -> int:
+    mask = int(text, 16)
+    if not 0 < mask < _MOST:
+        raise InputError("%r is no mask of ways" % (text,))
+    return mask

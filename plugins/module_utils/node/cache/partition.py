@@ -1,0 +1,306 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Divides the caches of a node as it is wished, or puts everything back."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
+
+from ...cache.plan import Target, Wish, check_tasks, divided_cache, make_target, restored
+from ...cache.read import find_mount, is_supported, read_resctrl
+from ...cache.resctrl import EXCLUSIVE_GROUP, KIND, MOUNT, OUR_GROUPS, ROOT, SHARED_GROUP, Cache, Found
+from ...cache.steps import SCHEMATA, Step, lines_after, lines_of, steps_back, steps_to
+from ...cache.write import carry_out, check_mounted, locked
+from ...command import Run, run_command
+from ...errors import CPUManagerError, NodeError, Note, RefusedError, noted, option
+from ...tree import Tree
+from ..node import Node
+from .given import machine_of, pool_of
+from .journal import (
+    Journal,
+    boot_id_of,
+    former_masks,
+    read_journal,
+    remove_journal,
+    with_masks,
+    write_journal,
+)
+
+if TYPE_CHECKING:
+    from ...cache.plan import Pool
+
+# The kinds of the errors where resctrl is not there.
+NOT_MOUNTED, NOT_SUPPORTED = "not_mounted", "not_supported"
+_STAYS = "cache-foreign-group"
+
+
+class Answer(NamedTuple):
+    """What was done, or in check mode would be. before, after: our groups and the root, as lines.
+
+    mounts: "mount" or "umount" where that is part of it. is_new: whether the wish is another than before.
+    """
+
+    steps: Sequence[Step] = ()
+    before: Sequence[str] = ()
+    after: Sequence[str] = ()
+    target: Target | None = None
+    mounts: str = ""
+    is_new: bool = False
+    notes: Sequence[str] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was changed."""
+        return bool(self.steps or self.mounts or self.is_new)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as modules return it."""
+        target = self.target
+        return {
+            "writes": [step.to_dict() for step in self.steps],
+            "mounted": self.mounts == "mount",
+            "unmounted": self.mounts == "umount",
+            "level": "" if target is None else target.level,
+            "groups": {} if target is None else {name: shown_group(target, name) for name in (ROOT, *target.groups)},
+            **noted(self.notes),
+        }
+
+
+def shown_group(target: Target, name: str) -> dict[str, Any]:
+    """What a group is to have, as plain data."""
+    shown: dict[str, Any] = {"ways": {str(number): "%x" % mask for number, mask in target.masks(name).items()}}
+    if name in target.cpus:
+        shown["cpus"] = str(target.cpus[name])
+    if name == SHARED_GROUP and target.bandwidth is not None:
+        shown["bandwidth"] = {str(number): value for number, value in target.bandwidth.items()}
+    if name == EXCLUSIVE_GROUP:
+        shown["mode"] = target.mode
+    return shown
+
+
+# --- present -----------------------------------------------------------------------------------------------
+
+
+def present(node: Node, wish: Wish, mount: bool, act: bool, run: Run = run_command) -> Answer:
+    """Divide the caches. mount: whether resctrl may be mounted, where it is not.
+
+    Raises InputError or RefusedError for what cannot be, before anything is written, NodeError where the kernel
+    refuses.
+    """
+    tree = node.tree
+    notes: list[str] = []
+    pool = pool_of(node, node.found()[0], wish, notes)
+    if find_mount(tree) is not None:
+        return _present(node, wish, mount, False, pool, notes, act)
+    check_supported(tree)
+    if not mount:
+        raise not_mounted(tree)
+    if not act:
+        notes.append("resctrl is not mounted, so it is not known yet what will be written")
+        return Answer(mounts="mount", notes=notes)
+    mount_it(tree, run)
+    try:
+        return _present(node, wish, mount, True, pool, notes, act)
+    except CPUManagerError:
+        if read_journal(tree) is None:
+            with suppress(CPUManagerError):
+                run(["umount", MOUNT])
+        raise
+
+
+def _present(
+    node: Node, wish: Wish, mount: bool, is_mounted: bool, pool: Pool | None, notes: list[str], act: bool
+) -> Answer:
+    tree = node.tree
+    if not act:
+        return _planned(node, wish, mount, is_mounted, pool, notes)[0]
+    check_mounted(tree)
+    with locked(tree, exclusive=True) as directory:
+        answer, found, journal = _planned(node, wish, mount, is_mounted, pool, notes)
+        if not answer.changed:
+            return answer
+        assert answer.target is not None
+        is_first = read_journal(tree) is None
+        write_journal(tree, journal)
+        try:
+            carry_out(tree, directory, answer.steps)
+            check_done(tree, answer.target)
+        except NodeError as error:
+            if not is_first:
+                raise
+            with suppress(CPUManagerError):
+                _take_back(tree, directory, found.groups, journal)
+                raise error.adding("everything is as it was before") from error
+            raise
+        write_journal(tree, journal._replace(ours={number: masks[-1:] for number, masks in journal.ours.items()}))
+        return answer
+
+
+def _planned(
+    node: Node, wish: Wish, mount: bool, is_mounted: bool, pool: Pool | None, notes: list[str]
+) -> tuple[Answer, Found, Journal]:
+    """What is to be done, what is there, and the journal for it. It only reads."""
+    tree = node.tree
+    found = needed_resctrl(tree)
+    check_tasks(found)
+    old = read_journal(tree)
+    target, steps, journal = plan_of(node, found, wish, pool, old)
+    journal = journal._replace(mount=mount, is_mounted=journal.is_mounted or is_mounted)
+    before, after = lines_of(found, target.level), lines_after(found, target.level, steps)
+    is_new = old is None or (old.wish, old.mount) != (wish, mount)
+    notes = [*notes, *target.notes]
+    return Answer(steps, before, after, target, "mount" if is_mounted else "", is_new, notes), found, journal
+
+
+def plan_of(
+    node: Node, found: Found, wish: Wish, pool: Pool | None, old: Journal | None
+) -> tuple[Target, list[Step], Journal]:
+    """What is to be, the steps to it, and the journal before them. Raises InputError or RefusedError."""
+    cache = divided_cache(found)
+    boot_id = boot_id_of(node.tree)
+    former = former_masks(old, boot_id, cache.name, found.root.schemata.get(cache.name, {}))
+    target = make_target(found, wish, machine_of(node, cache.name), pool, former)
+    is_same_boot = old is not None and old.boot_id == boot_id and old.level == cache.name
+    journal = Journal(
+        wish,
+        boot_id,
+        cache.name,
+        former,
+        old.ours if old is not None and is_same_boot else {},
+        old is not None and is_same_boot and old.is_mounted,
+        old is not None and old.mount,
+    )
+    return target, steps_to(found, target), with_masks(journal, target.masks(ROOT))
+
+
+def check_done(tree: Tree, target: Target) -> None:
+    """Raise NodeError where the kernel has taken all and made something else of it."""
+    left = steps_to(needed_resctrl(tree), target)
+    if left:
+        raise NodeError(
+            "the kernel has taken each write, and still this is to be done: %s" % "; ".join(map(str, left)),
+            where=tree.path(MOUNT),
+            remedy="look whether somebody else writes there, and run again",
+        )
+
+
+# --- absent ------------------------------------------------------------------------------------------------
+
+
+def absent(node: Node, act: bool, run: Run = run_command) -> Answer:
+    """Put everything back. Raises RefusedError where processes are in a group of ours, NodeError."""
+    tree = node.tree
+    journal = read_journal(tree)
+    if find_mount(tree) is None:
+        # Without it, nothing of the kernel's is left.
+        if act:
+            remove_journal(tree)
+        return Answer(is_new=journal is not None)
+    if not act:
+        return _planned_back(tree, journal)[0]
+    found = needed_resctrl(tree)
+    if journal is None and not any(name in found.groups for name in OUR_GROUPS):
+        remove_journal(tree)
+        return _planned_back(tree, journal)[0]
+    check_mounted(tree)
+    with locked(tree, exclusive=True) as directory:
+        answer = _planned_back(tree, journal)[0]
+        carry_out(tree, directory, answer.steps)
+    if answer.mounts:
+        run(["umount", MOUNT])
+    remove_journal(tree)
+    return answer
+
+
+def _planned_back(tree: Tree, journal: Journal | None) -> tuple[Answer, Found]:
+    found = needed_resctrl(tree)
+    check_tasks(found)
+    notes: list[str] = []
+    try:
+        cache = divided_cache(found)
+    except RefusedError:
+        # It was mounted otherwise since, so the masks are new.
+        steps = steps_back(found, "", {})
+        return Answer(steps, lines_of(found, ""), lines_after(found, "", steps), is_new=journal is not None), found
+    root = root_before(tree, found, cache, journal, notes)
+    steps = steps_back(found, cache.name, root)
+    is_boot = journal is not None and journal.boot_id == boot_id_of(tree)
+    mounts = "umount" if journal is not None and is_boot and journal.is_mounted and not found.foreign else ""
+    before, after = lines_of(found, cache.name), lines_after(found, cache.name, steps)
+    return Answer(steps, before, after, None, mounts, journal is not None, notes), found
+
+
+def root_before(tree: Tree, found: Found, cache: Cache, journal: Journal | None, notes: list[str]) -> dict[int, int]:
+    """{id: mask} of the root as it was, as far as nobody else has taken ways of it for himself since."""
+    now = found.root.schemata.get(cache.name, {})
+    before = former_masks(journal, boot_id_of(tree), cache.name, now)
+    ours = [found.groups[name] for name in OUR_GROUPS if name in found.groups]
+    if journal is None and ours:
+        notes.append("there is no journal: the root group gets the ways of our groups back, which it had to share")
+        before = {number: mask | _masks_of(ours, cache.name, number) for number, mask in now.items()}
+    back = {number: restored(found, cache, number, mask) or now[number] for number, mask in before.items()}
+    less = ["%d (%x of %x)" % (number, back[number], mask) for number, mask in before.items() if back[number] != mask]
+    if less:
+        text = "the root group gets back only a part of the ways of %s cache %s: others have the rest to themselves now"
+        notes.append(Note(_STAYS, text % (cache.name, ", ".join(less))))
+    return back
+
+
+def _masks_of(groups: Sequence[Any], level: str, number: int) -> int:
+    mask = 0
+    for group in groups:
+        mask |= group.mask(level, number)
+    return mask
+
+
+def _take_back(tree: Tree, directory: int, before: Mapping[str, Any], journal: Journal) -> None:
+    """After a refusal in the first run: remove what was made, and give the root what it had."""
+    found = needed_resctrl(tree)
+    cache = divided_cache(found)
+    steps = steps_back(found, cache.name, root_before(tree, found, cache, journal, []))
+    carry_out(tree, directory, [step for step in steps if step.file == SCHEMATA or step.group not in before])
+    remove_journal(tree)
+
+
+# --- whether it is there -----------------------------------------------------------------------------------
+
+
+def needed_resctrl(tree: Tree) -> Found:
+    """resctrl without counters. Raises NodeError where it is not mounted."""
+    found = read_resctrl(tree, counters=False)
+    if found is None:
+        raise not_mounted(tree)
+    return found
+
+
+def check_supported(tree: Tree) -> None:
+    """Raise NodeError where the kernel or the CPUs have no resctrl."""
+    if not is_supported(tree):
+        raise NodeError(
+            "is not there, so the kernel or the CPUs of this machine have no resctrl",
+            where=tree.path(MOUNT),
+            remedy="take this node out of those whose caches are divided",
+            kind=NOT_SUPPORTED,
+        )
+
+
+def not_mounted(tree: Tree) -> NodeError:
+    """What to say where resctrl could be mounted, and is not."""
+    return NodeError(
+        "resctrl is not mounted there",
+        where=tree.path(MOUNT),
+        remedy="set %s, or run mount -t resctrl resctrl %s" % (option("mount"), MOUNT),
+        kind=NOT_MOUNTED,
+    )
+
+
+def mount_it(tree: Tree, run: Run) -> None:
+    """Mount resctrl on the node itself. Raises RefusedError for a saved one, NodeError where that fails."""
+    if not tree.live:
+        raise RefusedError("nothing can be mounted in saved files", where=tree.path(MOUNT))
+    run(["mount", "-t", KIND, KIND, MOUNT])
+    if find_mount(tree) is None:
+        raise not_mounted(tree)

@@ -1,0 +1,563 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A model of the kernel's resctrl: what it answers to each read, write, mkdir and rmdir, with its texts.
+
+It is made from Documentation/filesystems/resctrl.rst, and where that says nothing from what fs/resctrl does: masks
+(cbm_validate), new groups (__init_one_rdt_domain), modes (rdtgroup_mode_test_exclusive), CPUs (cpus_ctrl_write).
+It uses nothing of the collection, which is tested against it.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+MAX_MBPS = (1 << 32) - 1
+SHAREABLE, EXCLUSIVE, LOCKSETUP = "shareable", "exclusive", "pseudo-locksetup"
+
+
+@dataclass
+class CacheShape:
+    """A cache that can be divided: L3 or L2. ids: {id: its CPUs}. size: of one, in bytes."""
+
+    name: str
+    ids: dict[int, list[int]]
+    bits: int = 11
+    closids: int = 16
+    least: int = 1
+    shareable: int = 0
+    sparse: bool = False
+    # Kernels before 6.7 have no file sparse_masks.
+    says_sparse: bool = True
+    cdp: bool = False
+    size: int = 11 << 20
+
+    @property
+    def full(self) -> int:
+        return (1 << self.bits) - 1
+
+    @property
+    def names(self) -> list[str]:
+        return [self.name + end for end in (("CODE", "DATA") if self.cdp else ("",))]
+
+
+@dataclass
+class BandwidthShape:
+    """A bandwidth that can be limited. largest: what a new group gets."""
+
+    name: str
+    ids: list[int]
+    closids: int = 8
+    least: int = 10
+    step: int = 10
+    largest: int = 100
+    linear: int = 1
+    throttle: str | None = "per-thread"
+    # mba_MBps: any value, in MiB/s.
+    is_rate: bool = False
+
+
+@dataclass
+class Shape:
+    """A platform. online: its CPUs. options: of the mount."""
+
+    online: list[int]
+    caches: list[CacheShape] = field(default_factory=list)
+    bandwidths: list[BandwidthShape] = field(default_factory=list)
+    # How many can be counted at once; None for no monitoring.
+    rmids: int | None = None
+    features: list[str] = field(default_factory=lambda: ["llc_occupancy", "mbm_total_bytes", "mbm_local_bytes"])
+    # {id of an L3 cache: the NUMA nodes in it}, with Sub-NUMA clustering.
+    sub_numa: dict[int, list[int]] = field(default_factory=dict)
+    options: str = "rw,relatime"
+    # Kernels before 6.0 pad values, too.
+    pads_values: bool = False
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Shape:
+        """What dataclasses.asdict() made of one, also after JSON."""
+        caches = [
+            CacheShape(**{**one, "ids": {int(number): cpus for number, cpus in one["ids"].items()}})
+            for one in data["caches"]
+        ]
+        limits = [BandwidthShape(**one) for one in data["bandwidths"]]
+        nodes = {int(number): found for number, found in data["sub_numa"].items()}
+        return cls(**{**data, "caches": caches, "bandwidths": limits, "sub_numa": nodes})
+
+
+@dataclass
+class Group:
+    """A control group. values: {schema: {id: value}}."""
+
+    name: str
+    closid: int
+    mode: str = SHAREABLE
+    cpus: set[int] = field(default_factory=set)
+    tasks: list[int] = field(default_factory=list)
+    values: dict[str, dict[int, int]] = field(default_factory=dict)
+
+
+class RefusedError(Exception):
+    """What the kernel answers with."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(errno.errorcode[number])
+        self.number = number
+
+
+class Kernel:
+    """One mounted resctrl. All paths begin with "/" and are relative to the mount."""
+
+    def __init__(self, shape: Shape, is_alive: Callable[[int], bool] = bool) -> None:
+        self.shape = shape
+        self.is_alive = is_alive
+        self.status = ""
+        self.caches = {name: cache for cache in shape.caches for name in cache.names}
+        self.limits = {limit.name: limit for limit in shape.bandwidths}
+        self.root = Group("", 0, cpus=set(shape.online))
+        self.groups: dict[str, Group] = {"": self.root}
+        self.counted: dict[tuple[str, int, str], int | str] = {}
+        for name, cache in self.caches.items():
+            self.root.values[name] = dict.fromkeys(cache.ids, cache.full)
+        for name, limit in self.limits.items():
+            self.root.values[name] = dict.fromkeys(limit.ids, self._largest(limit))
+
+    # --- limits ------------------------------------------------------------------------------------------
+
+    def closids(self, shape: CacheShape | BandwidthShape) -> int:
+        """CDP halves what there is."""
+        return shape.closids // 2 if isinstance(shape, CacheShape) and shape.cdp else shape.closids
+
+    def _most_groups(self) -> int:
+        shapes: list[CacheShape | BandwidthShape] = [*self.caches.values(), *self.limits.values()]
+        return min((self.closids(shape) for shape in shapes), default=1)
+
+    @staticmethod
+    def _largest(limit: BandwidthShape) -> int:
+        return MAX_MBPS if limit.is_rate else limit.largest
+
+    # --- what is there -----------------------------------------------------------------------------------
+
+    def group_of(self, path: str) -> tuple[Group, str] | None:
+        """The group that a path is in, and the rest of the path."""
+        first, _slash, rest = path.strip("/").partition("/")
+        if first in self.groups and first:
+            return self.groups[first], rest
+        return self.root, path.strip("/")
+
+    def names(self, path: str) -> list[str] | None:
+        """The names in a directory; None where there is none."""
+        if path.strip("/").partition("/")[0] == "info":
+            return self._info_names(path.strip("/").split("/")[1:])
+        found = self.group_of(path)
+        if found is None:
+            return None
+        group, rest = found
+        if not rest:
+            names = ["cpus", "cpus_list", "mode", "schemata", "size", "tasks"]
+            names += ["mon_data", "mon_groups"] if self.shape.rmids is not None else []
+            return sorted(names + (["info", *(name for name in self.groups if name)] if group is self.root else []))
+        if self.shape.rmids is None:
+            return None
+        if rest == "mon_groups":
+            return []
+        return self._mon_names(rest.split("/")[1:]) if rest.split("/")[0] == "mon_data" else None
+
+    def _info_names(self, parts: list[str]) -> list[str] | None:
+        if not parts:
+            names = [*self.caches, *self.limits, *(["L3_MON"] if self.shape.rmids is not None else [])]
+            return sorted([*names, "last_cmd_status"])
+        if len(parts) > 1:
+            return None
+        if parts[0] in self.caches:
+            names = ["bit_usage", "cbm_mask", "min_cbm_bits", "num_closids", "shareable_bits"]
+            return names + (["sparse_masks"] if self.caches[parts[0]].says_sparse else [])
+        if parts[0] in self.limits:
+            names = ["bandwidth_gran", "delay_linear", "min_bandwidth", "num_closids"]
+            return names + (["thread_throttle_mode"] if self.limits[parts[0]].throttle else [])
+        is_monitoring = parts[0] == "L3_MON" and self.shape.rmids is not None
+        return ["max_threshold_occupancy", "mon_features", "num_rmids"] if is_monitoring else None
+
+    def _l3_ids(self) -> list[int]:
+        ids = {number for cache in self.shape.caches if cache.name == "L3" for number in cache.ids}
+        return sorted(ids or self.shape.sub_numa or {0})
+
+    def _mon_names(self, parts: list[str]) -> list[str] | None:
+        domains = {"mon_L3_%02d" % number: number for number in self._l3_ids()}
+        if not parts:
+            return list(domains)
+        if parts[0] not in domains:
+            return None
+        subs = ["mon_sub_L3_%02d" % node for node in self.shape.sub_numa.get(domains[parts[0]], [])]
+        if len(parts) == 1:
+            return sorted([*self.shape.features, *subs])
+        return sorted(self.shape.features) if len(parts) == 2 and parts[1] in subs else None
+
+    def is_file(self, path: str) -> bool:
+        """Whether there is a file, and no directory."""
+        above, _slash, name = path.rstrip("/").rpartition("/")
+        return self.names(path) is None and name in (self.names(above) or [])
+
+    def mode_of(self, path: str) -> int:
+        """The bits of permission of a file."""
+        name = path.rpartition("/")[2]
+        in_group = not path.startswith("/info") and name in ("cpus", "cpus_list", "mode", "schemata", "tasks")
+        return 0o644 if in_group or name == "max_threshold_occupancy" else 0o444
+
+    # --- reading -----------------------------------------------------------------------------------------
+
+    def read(self, path: str) -> str:
+        """The content of a file. Raises RefusedError."""
+        if not self.is_file(path):
+            raise RefusedError(errno.ENOENT)
+        parts = path.strip("/").split("/")
+        if parts[0] == "info":
+            return self._read_info(parts[1:])
+        found = self.group_of(path)
+        assert found is not None
+        group, rest = found
+        if rest.startswith("mon_data/"):
+            return self._read_counter(group, rest.split("/")[1:])
+        makers: dict[str, Callable[[Group], str]] = {
+            "cpus": lambda one: "%x\n" % sum(1 << cpu for cpu in one.cpus),
+            "cpus_list": lambda one: listed(one.cpus) + "\n",
+            "mode": lambda one: one.mode + "\n",
+            "schemata": self._schemata,
+            "size": self._sizes,
+            "tasks": lambda one: "".join("%d\n" % pid for pid in one.tasks if self.is_alive(pid)),
+        }
+        return makers[rest](group)
+
+    def _read_info(self, parts: list[str]) -> str:
+        if parts == ["last_cmd_status"]:
+            return self.status or "ok\n"
+        resource, name = parts
+        if resource == "L3_MON":
+            return {
+                "num_rmids": "%s\n" % self.shape.rmids,
+                "mon_features": "".join(feature + "\n" for feature in self.shape.features),
+                "max_threshold_occupancy": "65536\n",
+            }[name]
+        if resource in self.limits:
+            limit = self.limits[resource]
+            return (
+                "%s\n"
+                % {
+                    "num_closids": self.closids(limit),
+                    "min_bandwidth": limit.least,
+                    "bandwidth_gran": limit.step,
+                    "delay_linear": limit.linear,
+                    "thread_throttle_mode": limit.throttle,
+                }[name]
+            )
+        cache = self.caches[resource]
+        return {
+            "num_closids": "%d\n" % self.closids(cache),
+            "cbm_mask": "%x\n" % cache.full,
+            "min_cbm_bits": "%d\n" % cache.least,
+            "shareable_bits": "%x\n" % cache.shareable,
+            "sparse_masks": "%d\n" % cache.sparse,
+            "bit_usage": self._usage(resource) + "\n",
+        }[name]
+
+    def _usage(self, resource: str) -> str:
+        cache, parts = self.caches[resource], []
+        for number in cache.ids:
+            shared = sum_bits(g.values[resource][number] for g in self.groups.values() if g.mode == SHAREABLE)
+            own = sum_bits(g.values[resource][number] for g in self.groups.values() if g.mode == EXCLUSIVE)
+            letters = ""
+            for bit in reversed(range(cache.bits)):
+                hardware, software = cache.shareable >> bit & 1, shared >> bit & 1
+                letters += "X" if hardware and software else "H" if hardware else "S" if software else ""
+                if not hardware and not software:
+                    letters += "E" if own >> bit & 1 else "0"
+            parts.append("%d=%s" % (number, letters))
+        return ";".join(parts)
+
+    def _schemata(self, group: Group) -> str:
+        width = max(map(len, [*self.caches, *self.limits]), default=0)
+        lines = ""
+        for name, values in group.values.items():
+            if group.mode == LOCKSETUP:
+                lines += "%s:uninitialized\n" % name
+                continue
+            form = "%d=%x" if name in self.caches else "%d=%4d" if self.shape.pads_values else "%d=%d"
+            if name in self.caches and self.shape.pads_values:
+                form = "%%d=%%0%dx" % ((self.caches[name].bits + 3) // 4)
+            lines += "%s:%s\n" % (name.rjust(width), ";".join(form % item for item in values.items()))
+        return lines
+
+    def _sizes(self, group: Group) -> str:
+        width = max(map(len, [*self.caches, *self.limits]), default=0)
+        lines = ""
+        for name, values in group.values.items():
+            sizes = values
+            if name in self.caches:
+                cache = self.caches[name]
+                sizes = {key: cache.size // cache.bits * bin(mask).count("1") for key, mask in values.items()}
+            lines += "%s:%s\n" % (name.rjust(width), ";".join("%d=%d" % item for item in sizes.items()))
+        return lines
+
+    def _read_counter(self, group: Group, parts: list[str]) -> str:
+        number = int(parts[0].rpartition("_")[2])
+        return "%s\n" % self.counted.get((group.name, number, parts[-1]), 0)
+
+    # --- writing -----------------------------------------------------------------------------------------
+
+    def write(self, path: str, data: bytes) -> None:
+        """One write to a file. Raises RefusedError."""
+        if not self.is_file(path):
+            raise RefusedError(errno.ENOENT)
+        if self.mode_of(path) == 0o444:
+            raise RefusedError(errno.EACCES)
+        found = self.group_of(path)
+        assert found is not None
+        group, rest = found
+        try:
+            text = data.decode("ascii")
+        except UnicodeDecodeError:
+            raise RefusedError(errno.EINVAL) from None
+        takers: dict[str, Callable[[Group, str], None]] = {
+            "schemata": self._write_schemata,
+            "mode": self._write_mode,
+            "cpus": lambda one, given: self._write_cpus(one, given, is_list=False),
+            "cpus_list": lambda one, given: self._write_cpus(one, given, is_list=True),
+            "tasks": self._write_tasks,
+        }
+        if rest not in takers:
+            raise RefusedError(errno.EINVAL)
+        takers[rest](group, text)
+
+    def refuse(self, text: str, number: int = errno.EINVAL) -> RefusedError:
+        """The error, after its reason was written down."""
+        self.status += text + "\n"
+        return RefusedError(number)
+
+    def _write_schemata(self, group: Group, text: str) -> None:
+        if not text.endswith("\n"):
+            raise RefusedError(errno.EINVAL)
+        self.status = ""
+        staged: dict[str, dict[int, int]] = {}
+        for line in text[:-1].split("\n"):
+            name, colon, values = line.partition(":")
+            name = name.strip()
+            if not colon:
+                raise self.refuse("Missing ':'")
+            if not values:
+                raise self.refuse("Missing '%s' value" % name)
+            shape = self.caches.get(name) or self.limits.get(name)
+            if shape is None or group.closid >= self.closids(shape):
+                raise self.refuse("Unknown or unsupported resource name '%s'" % name)
+            self._stage(group, name, values, staged.setdefault(name, {}))
+        for name, given in staged.items():
+            group.values[name].update(given)
+
+    def _stage(self, group: Group, name: str, values: str, staged: dict[int, int]) -> None:
+        for part in values.split(";"):
+            if not part:
+                return
+            number, sign, value = part.partition("=")
+            if not sign or not number.isdigit():
+                raise self.refuse("Missing '=' or non-numeric domain")
+            if int(number) not in group.values[name]:
+                # The kernel has no words for this one.
+                raise RefusedError(errno.EINVAL)
+            if int(number) in staged:
+                raise self.refuse("Duplicate domain %d" % int(number))
+            if name in self.limits:
+                staged[int(number)] = self._bandwidth(self.limits[name], value.strip())
+            else:
+                staged[int(number)] = self._mask(group, name, int(number), value.strip())
+
+    def _bandwidth(self, limit: BandwidthShape, value: str) -> int:
+        if not limit.linear and limit.largest == 100:
+            raise self.refuse("No support for non-linear MB domains")
+        if not value.isdigit() or int(value) > MAX_MBPS:
+            raise self.refuse("Invalid MB value %s" % value)
+        if limit.is_rate:
+            return int(value)
+        if not limit.least <= int(value) <= limit.largest:
+            raise self.refuse("MB value %d out of range [%d,%d]" % (int(value), limit.least, limit.largest))
+        return -(-int(value) // limit.step) * limit.step
+
+    def _mask(self, group: Group, name: str, number: int, value: str) -> int:
+        cache = self.caches[name]
+        if not re.fullmatch("(0x)?[0-9a-fA-F]{1,16}", value):
+            raise self.refuse("Non-hex character in the mask %s" % value)
+        mask = int(value, 16)
+        if (cache.least and not mask) or mask > cache.full:
+            raise self.refuse("Mask out of range")
+        first = (mask & -mask).bit_length() - 1
+        run = 0
+        while mask >> (first + run) & 1:
+            run += 1
+        if not cache.sparse and mask >> (first + run):
+            raise self.refuse("The mask %x has non-consecutive 1-bits" % mask)
+        if run < cache.least:
+            raise self.refuse("Need at least %d bits in the mask" % cache.least)
+        if self._overlaps(cache, number, mask, group, exclusive_only=True):
+            raise self.refuse("Overlaps with exclusive group")
+        if group.mode == EXCLUSIVE and self._overlaps(cache, number, mask, group, exclusive_only=False):
+            raise self.refuse("Overlaps with other group")
+        return mask
+
+    def _overlaps(self, cache: CacheShape, number: int, mask: int, group: Group, exclusive_only: bool) -> bool:
+        if not exclusive_only and mask & cache.shareable:
+            return True
+        for other in self.groups.values():
+            if other is group or other.mode == LOCKSETUP or (exclusive_only and other.mode != EXCLUSIVE):
+                continue
+            # Code and data are in the same ways.
+            if any(mask & other.values[name][number] for name in cache.names):
+                return True
+        return False
+
+    def _write_mode(self, group: Group, text: str) -> None:
+        if not text.endswith("\n"):
+            raise RefusedError(errno.EINVAL)
+        self.status = ""
+        mode = text[:-1]
+        if mode == group.mode:
+            return
+        if mode == EXCLUSIVE:
+            if not self.caches:
+                raise self.refuse("Cannot be exclusive without CAT/CDP")
+            for name, cache in self.caches.items():
+                for number, mask in group.values[name].items():
+                    if self._overlaps(cache, number, mask, group, exclusive_only=False):
+                        raise self.refuse("Schemata overlaps")
+        elif mode == LOCKSETUP and group is self.root:
+            raise self.refuse("Cannot pseudo-lock default group")
+        elif mode not in (SHAREABLE, LOCKSETUP):
+            raise self.refuse("Unknown or unsupported mode")
+        group.mode = mode
+
+    def _write_cpus(self, group: Group, text: str, is_list: bool) -> None:
+        self.status = ""
+        if group.mode == LOCKSETUP:
+            raise self.refuse("Pseudo-locking in progress")
+        try:
+            cpus = parsed_list(text.strip()) if is_list else bits(int(text.strip().replace(",", "") or "0", 16))
+        except ValueError:
+            raise self.refuse("Bad CPU list/mask") from None
+        if not cpus <= set(self.shape.online):
+            raise self.refuse("Can only assign online CPUs")
+        dropped = group.cpus - cpus
+        if dropped and group is self.root:
+            raise self.refuse("Can't drop CPUs from default group")
+        self.root.cpus |= dropped
+        for other in self.groups.values():
+            if other is not group:
+                other.cpus -= cpus
+        group.cpus = cpus
+
+    def _write_tasks(self, group: Group, text: str) -> None:
+        self.status = ""
+        if group.mode == LOCKSETUP:
+            raise self.refuse("Pseudo-locking in progress")
+        for word in text.strip().split(","):
+            if not re.fullmatch(r"\d{1,9}", word.strip()):
+                raise self.refuse("Task list parsing error pid %s" % word.strip())
+            pid = int(word)
+            if not self.is_alive(pid):
+                self.status += "No task %d\n" % pid
+                raise self.refuse("Error while processing task %d" % pid, errno.ESRCH)
+            for other in self.groups.values():
+                other.tasks = [task for task in other.tasks if task != pid]
+            if group is not self.root:
+                group.tasks.append(pid)
+
+    # --- groups ------------------------------------------------------------------------------------------
+
+    def mkdir(self, path: str) -> None:
+        """Make a group. Raises RefusedError."""
+        name = path.strip("/")
+        if "/" in name or "\n" in name:
+            raise RefusedError(errno.EPERM if "/" in name else errno.EINVAL)
+        if name in (self.names("/") or []):
+            raise RefusedError(errno.EEXIST)
+        self.status = ""
+        taken = {group.closid for group in self.groups.values()}
+        free = [number for number in range(self._most_groups()) if number not in taken]
+        if not free:
+            raise self.refuse("Out of CLOSIDs", errno.ENOSPC)
+        if self.shape.rmids is not None and len(self.groups) >= self.shape.rmids:
+            raise self.refuse("Out of RMIDs", errno.ENOSPC)
+        group = Group(name, free[0])
+        for schema, cache in self.caches.items():
+            group.values[schema] = {number: self._first_mask(schema, cache, number) for number in cache.ids}
+        for schema, limit in self.limits.items():
+            group.values[schema] = dict.fromkeys(limit.ids, self._largest(limit))
+        self.groups[name] = group
+
+    def _first_mask(self, schema: str, cache: CacheShape, number: int) -> int:
+        """All that is shareable or unused; of that the lowest run."""
+        mask = used = cache.shareable
+        for other in self.groups.values():
+            if other.mode == LOCKSETUP:
+                continue
+            used |= sum_bits(other.values[name][number] for name in cache.names)
+            if other.mode == SHAREABLE:
+                mask |= other.values[schema][number]
+        mask |= cache.full & ~used
+        run = mask & ~(mask + (mask & -mask))
+        if bin(run).count("1") < cache.least:
+            raise self.refuse("No space on %s:%d" % (schema, number), errno.ENOSPC)
+        return run
+
+    def rmdir(self, path: str) -> None:
+        """Remove a group: its CPUs and processes go to the root. Raises RefusedError."""
+        name = path.strip("/")
+        if name not in self.groups or not name:
+            raise RefusedError(errno.EPERM)
+        group = self.groups.pop(name)
+        self.root.cpus |= group.cpus
+
+    # --- for tests ---------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, str]:
+        """{path: content} of all that can be changed."""
+        return {
+            "/".join(filter(None, (name, file))): self.read("/%s/%s" % (name, file) if name else "/" + file)
+            for name in sorted(self.groups)
+            for file in ("cpus_list", "mode", "schemata", "tasks")
+        }
+
+
+def sum_bits(masks: Any) -> int:
+    """All bits of several masks."""
+    found = 0
+    for mask in masks:
+        found |= mask
+    return found
+
+
+def bits(mask: int) -> set[int]:
+    """The numbers of the bits."""
+    return {bit for bit in range(mask.bit_length()) if mask >> bit & 1}
+
+
+def listed(cpus: set[int]) -> str:
+    """As the kernel writes a list of CPUs."""
+    parts: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if parts and parts[-1][1] == cpu - 1:
+            parts[-1][1] = cpu
+        else:
+            parts.append([cpu, cpu])
+    return ",".join("%d" % first if first == last else "%d-%d" % (first, last) for first, last in parts)
+
+
+def parsed_list(text: str) -> set[int]:
+    """As the kernel reads it. Raises ValueError."""
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _sign, last = part.partition("-")
+        if not first.isdigit() or (last and not last.isdigit()):
+            raise ValueError(part)
+        found |= set(range(int(first), int(last or first) + 1))
+    return found

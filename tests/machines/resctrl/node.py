@@ -1,0 +1,66 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A saved node around a resctrl: its machine, a kubelet, and a checkpoint."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, Iterable
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import wish_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.partition import Answer, absent, present
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+
+from ..kubelets import HEADER
+from .kernel import Shape
+from .platforms import write_machine
+
+CHECKPOINT = "var/lib/kubelet/cpu_manager_state"
+CONFIG = "var/lib/kubelet/config.yaml"
+JOURNAL = "var/lib/kubenode-cpu-manager/cache.json"
+BOOT_ID = "proc/sys/kernel/random/boot_id"
+
+
+def write_node(root: Path, shape: Shape, reserved: str = "") -> None:
+    """The node's files but those of resctrl; those of another machine before go."""
+    for name in ("sys/devices", "var"):
+        shutil.rmtree(root / name, ignore_errors=True)
+    write_machine(root, shape)
+    line = "reservedSystemCPUs: '%s'\n" % reserved if reserved else ""
+    write(root / CONFIG, HEADER + "cpuManagerPolicy: static\n" + line)
+    write(root / "etc/hostname", "worker-1\n")
+    write(root / BOOT_ID, "11111111-2222-4333-8444-555555555555\n")
+
+
+def give(root: Path, exclusive: Iterable[int], shared: Iterable[int]) -> None:
+    """The kubelet's account: one container with these CPUs, and the pool of all others."""
+    cpus = CPUSet(exclusive)
+    assignments = {"pod-1": {"app": cpus}} if cpus else {}
+    content = write_checkpoint("static", State(CPUSet(shared), assignments))
+    (root / CHECKPOINT).parent.mkdir(parents=True, exist_ok=True)
+    (root / CHECKPOINT).write_bytes(content)
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def node_at(root: Path) -> Node:
+    return Node(Tree(str(root)))
+
+
+def divide(root: Path, act: bool = True, **wish: Any) -> Answer:
+    """What cache_partition does with these options."""
+    return present(node_at(root), wish_of(wish), False, act)
+
+
+def take_back(root: Path, act: bool = True) -> Answer:
+    return absent(node_at(root), act)
