@@ -69,8 +69,8 @@ demo: $(MAIN) $(LINK) ## Show what the collection does, on saved machines
 	@demo/run
 
 .PHONY: test
-test: lint unit sanity integration cluster scenario ## Run all tests, the cheap ones first; STRICT=1 lets nothing be left out
-	@python tests/summary.py $(RESULTS) lint sanity
+test: lint unit sanity integration cluster adoption scenario ## Run all tests, the cheap ones first; STRICT=1 lets nothing be left out
+	@python tests/summary.py $(RESULTS) lint sanity $(if $(filter 1,$(STRICT)),,--left coverage)
 
 .PHONY: tools
 tools: $(TESTING) ## Install the programs that tests use, as root on Debian
@@ -97,8 +97,8 @@ lint: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the linters: ruff, mypy, ansi
 unit: $(TESTING) ## Run the unit, property, conformance, fault and kernel tests; STRICT=1 with a floor of coverage
 	$(call heading,pytest: unit)
 	@rm -rf $(RESULTS)
-	@$(if $(STRICT),coverage erase && coverage run -m )pytest -n $(JOBS) --junit-xml=$(RESULTS)/unit.xml tests/unit
-ifneq ($(STRICT),)
+	@$(if $(filter 1,$(STRICT)),coverage erase && coverage run -m )pytest -n $(JOBS) --junit-xml=$(RESULTS)/unit.xml tests/unit
+ifeq ($(STRICT),1)
 	@coverage combine --quiet && coverage report
 endif
 	$(call heading,pytest: conformance, faults and kernel)
@@ -115,10 +115,10 @@ sanity: $(TESTING) ## Run ansible-test sanity, on each Python that is installed
 	@python tests/ansible_test sanity --local --color no
 
 .PHONY: integration
-integration: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the playbooks against saved machines, make and install a release, check the documentation
+integration: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the playbooks against saved machines, and check the documentation
 ifneq ($(wildcard tests/playbooks),)
 	$(call heading,pytest: playbooks)
-	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks tests/browser tests/release tests/docs tests/matrix
+	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks tests/browser tests/docs
 endif
 
 .PHONY: cluster
@@ -129,6 +129,11 @@ cluster: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the tests with a real cont
 	$(call heading,pytest: cluster)
 	@# Its tests wait for kubelets more than they work.
 	@pytest -n $$(($(JOBS) + 1)) --dist loadfile --junit-xml=$(RESULTS)/cluster.xml tests/cluster
+
+.PHONY: adoption
+adoption: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Make and install a release, and try each ansible-core, if there is time
+	$(call heading,pytest: release and versions of ansible-core)
+	@END_BY=$(END_BY) pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/adoption.xml tests/release tests/matrix
 
 .PHONY: bad-days
 bad-days: $(TESTING) $(LINK) ## Kill commands at random tasks on damaged nodes; PAIRS=200 SEED=7 says how many and which

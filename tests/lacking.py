@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from typing import NoReturn
 
 import pytest
@@ -68,6 +69,15 @@ def need(*programs: str) -> None:
         if shutil.which(program) is None:
             package = PACKAGES.get(program)
             lacking(TOOL, "no %s%s" % (program, "" if package in (None, program) else " (Debian package %s)" % package))
+
+
+def need_time(minutes: float, what: str) -> float:
+    """End the test where it would not have ended by END_BY, which it gives, in seconds since 1970."""
+    __tracebackhide__ = True
+    end = float(os.environ.get("END_BY", "inf"))
+    if time.time() + minutes * 60 > end:
+        lacking(TIME, "%s takes %d minutes" % (what, minutes))
+    return end
 
 
 def main() -> None:

@@ -4,12 +4,12 @@
 
 """Say how each part of the tests ended and what did not run, and add up pytest's results into one closing line:
 
-python tests/summary.py DIRECTORY_OF_JUNIT_FILES [PART_THAT_PASSED ...]
+python tests/summary.py DIRECTORY_OF_JUNIT_FILES [PART_THAT_PASSED ...] [--left PART_FOR_WHICH_THERE_WAS_NO_TIME ...]
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections import Counter
 from pathlib import Path
 from typing import Iterable
@@ -51,13 +51,20 @@ def not_run(suites: Iterable[ElementTree.Element]) -> dict[str, Counter[str]]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description="Add up the results of the tests.")
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("passed", nargs="*")
+    parser.add_argument("--left", nargs="*", default=[])
+    given = parser.parse_args()
     suites = {
-        file.stem: list(ElementTree.parse(file).iter("testsuite")) for file in sorted(Path(sys.argv[1]).glob("*.xml"))
+        file.stem: list(ElementTree.parse(file).iter("testsuite")) for file in sorted(given.directory.glob("*.xml"))
     }
     everything = [suite for part in suites.values() for suite in part]
     print()
-    for part in sys.argv[2:]:
+    for part in given.passed:
         print("%s: passed" % part)
+    for part in given.left:
+        print("%s: not run, %s: make %s" % (part, LACKS["time"], part))
     for part, of_part in suites.items():
         print("%s: %s" % (part, line(figures(of_part))))
     for kind, reasons in not_run(everything).items():
@@ -66,7 +73,7 @@ def main() -> None:
             print("Not run, %s: %s" % (LACKS[kind], told))
     total = figures(everything)
     print(line(total))
-    sys.exit(bool(total["failed"]))
+    raise SystemExit(bool(total["failed"]))
 
 
 if __name__ == "__main__":

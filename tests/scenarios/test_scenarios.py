@@ -26,7 +26,7 @@ from typing import Any, Callable, Iterator
 import pytest
 import yaml
 
-from ansible_collections.kubenode.cpu_manager.tests.lacking import TIME, TOOL, lacking
+from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking, need_time
 from ansible_collections.kubenode.cpu_manager.tests.vm import guest, host, image
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -82,10 +82,7 @@ def test_a_topology_that_is_ended_while_machines_start_leaves_nothing(tmp_path: 
 
 def end_with_time_for(scenario: str) -> float:
     """When the tests have to have ended; skips the test where this scenario would take longer."""
-    end = float(os.environ.get("END_BY", "inf"))
-    if time.time() + MINUTES[scenario] * 60 > end:
-        lacking(TIME, "the scenario %s takes %d minutes" % (scenario, MINUTES[scenario]))
-    return end
+    return need_time(MINUTES[scenario], "the scenario %s" % scenario)
 
 
 def prepare(scenario: str) -> float:
