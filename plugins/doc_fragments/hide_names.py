@@ -6,13 +6,13 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Answers without the names of pods."""
+    """Results without the names of pods."""
 
     DOCUMENTATION = r"""
 options:
   hide_names:
     description:
-      - Whether the answer has hashes of 8 hexadecimal digits in place of the names of pods, namespaces and containers.
+      - Whether the result has hashes of 8 hexadecimal digits in place of the names of pods, namespaces and containers.
         A name has the same hash on every node. UIDs of pods, and the names of cgroups, processes and interrupts stay.
     type: bool
     default: false

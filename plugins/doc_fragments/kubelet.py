@@ -23,13 +23,14 @@ options:
   kubelet_version:
     description:
       - The version of the kubelet, such as V(1.35.6), which decides which options it has.
-      - By default that of the kubelet that runs, else the newest whose rules are known, 1.36.
+      - By default that of the running kubelet, otherwise the newest supported version, 1.36.
     type: str
   command_line:
     description:
-      - The command line of the kubelet, word by word, for one that is stopped for now, as
-        M(kubenode.cpu_manager.drift_info) returned it while it ran.
-      - That of a running kubelet counts before it. Without either, the files of the node's distribution are read.
+      - The command line of the kubelet, word by word, for a kubelet that is stopped now, as
+        M(kubenode.cpu_manager.drift_info) returned it while the kubelet was running.
+      - The command line of a running kubelet has priority. Without either, the files of the node's distribution are
+        read.
     type: list
     elements: str
 """

@@ -12,7 +12,7 @@ class ModuleDocFragment:
 options:
   root:
     description:
-      - The directory that holds the node's files, its C(/sys), C(/etc) and C(/var).
+      - The directory with the node's files, its C(/sys), C(/etc) and C(/var).
       - V(/) is the node itself. Any other directory is a saved node, and links that lead out of it are not followed.
       - An archive that M(kubenode.cpu_manager.node_save) has written is a saved node, too. It is read-only, so a module
         that would change something in it fails, unless it runs in check mode. An archive with anything but files,
@@ -21,7 +21,8 @@ options:
     default: /
   option_names:
     description:
-      - How messages call the options of this module, by the option, for a role that sets them by variables of its own.
+      - The names that messages use for the options of this module, by the option, for a role that sets the options from
+        its own variables.
     type: dict
     default: {}
 notes:

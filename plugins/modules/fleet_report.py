@@ -15,7 +15,7 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Reads the files that M(kubenode.cpu_manager.node_report) wrote, any number of them, from runs of any parts of a
-    fleet. Of several results of one node the newest counts.
+    fleet. If there are several results of one node, the newest one counts.
   - Writes the report in the forms that are chosen. All are made from the same data, and have the same outcome.
   - It runs on the controller. It reads no node, and writes the report in check mode, too.
   - A result file that is damaged, of another fleet, or of a newer schema is named in the report. The others are
@@ -47,8 +47,8 @@ options:
     default: []
   hosts:
     description:
-      - The hosts that the report has to have. One without a result is C(missing); results of others are left out.
-      - By default all of which there are results.
+      - The hosts that the report has to contain. A host without a result is C(missing); results of others are left out.
+      - By default all hosts that have results.
     type: list
     elements: str
   max_age:
@@ -60,9 +60,9 @@ options:
   forms:
     description:
       - V(json) is C(drift.json), with the schema C(docs/schema/report-1.json) of this collection.
-      - V(html) is C(drift.html), one file that loads nothing.
-      - V(junit) is C(drift.xml), with a suite for each node and a case for each check. Checks that a node was not
-        looked at for are skipped.
+      - V(html) is C(drift.html), one file that loads nothing else.
+      - V(junit) is C(drift.xml), with a suite for each node and a case for each check. Checks that were
+        not measured on a node are skipped.
       - V(prometheus) is C(drift.prom), for the textfile collector of the node exporter.
       - V(markdown) is C(drift.md), for a ticket or a pull request.
       - V(table) is shown, as plain text.
@@ -81,20 +81,20 @@ options:
     default: ''
   baseline:
     description:
-      - The C(drift.json) of an earlier report. Each finding is then new or known, and the number of those that are gone
-        is told.
+      - The C(drift.json) of an earlier report. Each finding is then marked as new or known, and the report has the
+        number of those that are gone.
     type: path
   fail_on:
     description:
-      - V(drift) makes the task fail where a node is not as wanted, V(danger) only where a kubelet would not start or
-        would refuse its checkpoint.
-      - With both the task fails where a node could not be read, is missing or stale, or a result file was not used.
+      - V(drift) makes the task fail if a node differs from the wanted settings, V(danger) only if a kubelet would not
+        start or would refuse its checkpoint.
+      - With both the task also fails if a node could not be read, is missing or stale, or a result file was not used.
     type: str
     choices: [danger, drift, never]
     default: never
   validate_only:
     description:
-      - Only check the options and the baseline, so that what is wrong is known before the nodes are looked at.
+      - Only check the options and the baseline, so that errors are found before the nodes are read.
     type: bool
     default: false
   look_at:
@@ -110,8 +110,8 @@ options:
     type: int
     default: 5
 notes:
-  - RV(summary.exit_status) is the exit status for programs. 0 is as wanted, 1 is not known, 2 is drift, 3 is danger.
-    The worst of all nodes counts.
+  - RV(summary.exit_status) is the exit status for programs. 0 means no drift, 1 that something could not be determined,
+    2 drift, 3 danger. The worst of all nodes counts.
 seealso:
   - module: kubenode.cpu_manager.node_report
 """

@@ -45,7 +45,7 @@ STEPS = (
     "Reset or repair the checkpoint if the kubelet would refuse it",
     "Write the kubelet's configuration",
     "Start the kubelet",
-    "Wait until the kubelet has started for good",
+    "Wait until the kubelet has started and stays up",
     "Write down that the change is done",
 )
 

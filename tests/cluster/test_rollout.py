@@ -259,7 +259,7 @@ def test_a_kubelet_that_does_not_come_up_is_taken_back(fleet: Fleet, fault: Faul
     before = {path: canary.read(path) for path in (CONFIG, CHECKPOINT)}
     words = second.log()
     message = failure(fleet.run(ROLLOUT), "canary")
-    assert "Wait until the kubelet has started for good: " in message
+    assert "Wait until the kubelet has started and stays up: " in message
     assert message.endswith("; the node is as it was")
     assert {path: canary.read(path) for path in (CONFIG, CHECKPOINT)} == before
     assert (canary.read(JOURNAL), fleet.is_open("canary")) == (None, True)

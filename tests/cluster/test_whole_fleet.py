@@ -116,7 +116,7 @@ def test_a_rollback_of_a_mere_period_drains_nobody(fleet: Fleet, pods: Pods) -> 
     before = pods.on("worker")
     run = fleet.run(ROLLBACK)
     assert run.status == 0, run.account()
-    assert "Put back the configuration" in names_of(run, "worker")
+    assert "Restore the configuration" in names_of(run, "worker")
     assert "Cordon and drain the node" not in names_of(run, "worker")
     assert (pods.on("worker"), node.configuration()["cpuManagerReconcilePeriod"]) == (before, "500ms")
     # That of a policy does.

@@ -316,7 +316,7 @@ def test_a_rollout_ends_at_the_first_node_that_fails(trouble: Fleet) -> None:
     assert run.status != 0
     assert run.last("epyc")["outcome"] == "failed"
     # All were planned, the reasons of all are shown, and nothing more.
-    assert run.last("epyc")["task"].endswith("Stop where the node cannot be changed")
+    assert run.last("epyc")["task"].endswith("Stop if the node cannot be changed")
     for node in ("edge", "xeon"):
         assert any("refusals" in result for result in run.results[node])
         assert not any("Change" in result["task"] for result in run.results[node])

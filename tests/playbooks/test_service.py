@@ -264,7 +264,7 @@ def kept(story: Story, name: str) -> dict[str, str]:
 def test_a_start_that_fails_puts_all_back(story: Story) -> None:
     first, last = failures(story.run, "refused")
     assert first[0] == "Start the kubelet"
-    assert last[0] == "Say what failed"
+    assert last[0] == "Show what failed"
     assert last[1].startswith(MACHINE + ": Start the kubelet: ")
     assert "kubelet: broken" in last[1]
     assert last[1].endswith("; the node is as it was")
@@ -297,7 +297,7 @@ def test_a_kubelet_that_does_not_start_at_all(story: Story) -> None:
 
 def test_a_checkpoint_in_use_ends_it_before_the_stop(story: Story) -> None:
     (failure,) = failures(story.run, "in-use")
-    assert failure[0] == "Stop where the node cannot be changed"
+    assert failure[0] == "Stop if the node cannot be changed"
     assert "kubelet_discard_assignments: true" in failure[1]
     assert "container app: CPUs 1,5: the policy none gives no exclusive CPUs" in failure[1]
     assert story.after["in-use"] == story.before["in-use"]

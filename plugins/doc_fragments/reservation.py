@@ -1,0 +1,56 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """A reservation that is planned for each node."""
+
+    DOCUMENTATION = r"""
+options:
+  reservation:
+    description:
+      - Plan O(reserved_system_cpus) from the node's own topology, as M(kubenode.cpu_manager.reserved_cpus) does.
+    type: dict
+    suboptions:
+      count:
+        description:
+          - How many CPUs to reserve, exactly. Give one of this, O(reservation.fraction) and O(reservation.curve).
+        type: int
+      fraction:
+        description:
+          - Which part of the CPUs to reserve, rounded up to whole cores.
+        type: float
+      curve:
+        description:
+          - The part to reserve by the size of the machine, in steps, rounded up to whole cores.
+        type: list
+        elements: dict
+        suboptions:
+          cpus:
+            description:
+              - How many CPUs this step is for; all others when it is not given, in the last step.
+            type: int
+          fraction:
+            description:
+              - Which part of these CPUs to reserve.
+            type: float
+            required: true
+      strategy:
+        description:
+          - V(packed) fills one NUMA node after the other. V(spread) takes as many cores of each, give or take one.
+        type: str
+        choices: [packed, spread]
+        default: packed
+      allow_split_core:
+        description:
+          - Reserve a part of one core where the count is no sum of whole cores, instead of failing.
+        type: bool
+        default: false
+      near_device:
+        description:
+          - Begin with the NUMA node of this network device.
+        type: str
+"""
