@@ -211,6 +211,15 @@ def _number(text: str) -> int:
     return int(text)
 
 
+def read_online(tree: Tree) -> CPUSet:
+    """The CPUs that are online; none where that is not known. Raises NodeError for what are no CPUs."""
+    path = _CPU + "/online"
+    try:
+        return CPUSet.parse(tree.read_value(path) or "")
+    except InputError as error:
+        raise tree.damaged(path, str(error)) from error
+
+
 def read_domains(tree: Tree, level: str, online: CPUSet) -> dict[int, CPUSet]:
     """{id: its online CPUs} of the caches of a level, L3 or L2; empty where the kernel gives them no ids.
 
