@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ...cache.plan import Machine, Pool, Wish
-from ...cache.read import read_domains
+from ...cache.read import read_cores, read_domains, read_online
 from ...cache.resctrl import SHARED_GROUP, UNMEASURED
 from ...cpuset import CPUSet
 from ...errors import CPUManagerError, Note, RefusedError
@@ -17,9 +17,8 @@ from ..node import Node
 
 def machine_of(node: Node, level: str) -> Machine:
     """The node's CPUs, and which share a cache of this level. Raises NodeError."""
-    topology = node.topology
-    cores = [core.cpus for core in topology.cores]
-    return Machine(topology.online, cores, read_domains(node.tree, level, topology.online))
+    online = read_online(node.tree)
+    return Machine(online, read_cores(node.tree, online), read_domains(node.tree, level, online))
 
 
 def pool_of(node: Node, wish: Wish, notes: list[str]) -> Pool | None:
