@@ -129,12 +129,9 @@ def _present(
             carry_out(tree, directory, answer.steps)
             check_done(tree, answer.target)
         except NodeError as error:
-            if not is_first:
+            if not is_first or not _is_taken_back(tree, directory, found.groups, journal):
                 raise
-            with suppress(CPUManagerError):
-                _take_back(tree, directory, found.groups, journal)
-                raise error.adding("everything is as it was before") from error
-            raise
+            raise error.adding("everything is as it was before") from error
         write_journal(tree, journal._replace(ours={number: masks[-1:] for number, masks in journal.ours.items()}))
         return answer
 
@@ -235,13 +232,17 @@ def _masks_of(groups: Sequence[Any], level: str, number: int) -> int:
     return mask
 
 
-def _take_back(tree: Tree, directory: int, before: Mapping[str, Any], journal: Journal) -> None:
-    """After a refusal in the first run: remove what was made, and give the root what it had."""
-    found = needed_resctrl(tree)
-    cache = divided_cache(found)
-    steps = steps_back(found, cache.name, root_before(tree, found, cache, journal, []))
-    carry_out(tree, directory, [step for step in steps if step.file == SCHEMATA or step.group not in before])
-    remove_journal(tree)
+def _is_taken_back(tree: Tree, directory: int, before: Mapping[str, Any], journal: Journal) -> bool:
+    """After a refusal in the first run: remove what was made, and give the root what it had. Whether that was taken."""
+    try:
+        found = needed_resctrl(tree)
+        cache = divided_cache(found)
+        steps = steps_back(found, cache.name, root_before(tree, found, cache, journal, []))
+        carry_out(tree, directory, [step for step in steps if step.file == SCHEMATA or step.group not in before])
+        remove_journal(tree)
+    except CPUManagerError:
+        return False
+    return True
 
 
 # --- whether it is there -----------------------------------------------------------------------------------
