@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
+from . import node_arguments
 from .ansible_module import Arguments
 from .cpuset import CPUSet
 from .kubelet.settings import (
@@ -24,19 +25,8 @@ from .node.node import Node
 from .policy.options import texts_of_options
 from .reservation_module import PLANNER
 from .state.config import CPUManagerConfig
-from .tree import SAID, Tree
-from .versions import minor_version
 
-KUBELET = Arguments(
-    {
-        "config_path": {"type": "path"},
-        "kubelet_root": {"type": "path"},
-        "kubelet_version": {"type": "str"},
-        "command_line": {"type": "list", "elements": "str"},
-    }
-)
-
-HIDE_NAMES = Arguments({"hide_names": {"type": "bool", "default": False}})
+KUBELET, HIDE_NAMES, node_of = node_arguments.KUBELET, node_arguments.HIDE_NAMES, node_arguments.node_of
 
 SETTINGS_ARGUMENTS = Arguments(
     {
@@ -73,30 +63,6 @@ RESERVED_ARGUMENTS = Arguments(
     {name: SETTINGS_ARGUMENTS.options[name] for name in ("reserved_system_cpus", "reservation")},
     SETTINGS_ARGUMENTS.mutually_exclusive,
 )
-
-
-def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
-    """The node that the arguments KUBELET describe, and HIDE_NAMES where the module takes it."""
-    version = parameters["kubelet_version"]
-    kind: type[Node] = Node
-    if not tree.live and tree.exists(SAID):
-        # Imported here: only a node that was saved by node_save has it.
-        from .node.saved_node import SavedNode
-
-        kind = SavedNode
-    node = kind(
-        tree,
-        parameters["config_path"],
-        parameters["kubelet_root"],
-        minor_version(version) if version else None,
-        parameters["command_line"] or (),
-    )
-    if not parameters.get("hide_names"):
-        return node
-    # Imported here: every import costs time on every node.
-    from .node.hidden_names import with_hidden_names
-
-    return with_hidden_names(node)
 
 
 def wanted_settings(node: Node, parameters: Mapping[str, Any], needs_kubelet: bool = False) -> dict[str, Any]:

@@ -315,13 +315,13 @@ note_checks:
 from typing import Any, Mapping
 
 from ..module_utils.ansible_module import Arguments, Outcome, run
-from ..module_utils.kubelet_module import HIDE_NAMES, KUBELET, node_of
-from ..module_utils.node.cache.report import cache_report
+from ..module_utils.node.cache.report import cache_answer
+from ..module_utils.node_arguments import HIDE_NAMES, KUBELET, node_of
 from ..module_utils.tree import Tree
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
-    return Outcome(cache_report(node_of(tree, parameters), parameters["seconds"]))
+    return Outcome(cache_answer(tree, lambda: node_of(tree, parameters), parameters["seconds"]))
 
 
 def main() -> None:

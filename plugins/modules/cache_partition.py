@@ -177,10 +177,10 @@ from ..module_utils.ansible_module import Arguments, Outcome, difference, run
 from ..module_utils.cache.resctrl import EXCLUSIVE, MOUNT, SHAREABLE
 from ..module_utils.host.owner.conflicts import refuse
 from ..module_utils.host.owner.owners import CACHE
-from ..module_utils.kubelet_module import KUBELET, node_of
 from ..module_utils.node.cache.journal import wish_of
 from ..module_utils.node.cache.partition import absent, present
 from ..module_utils.node.owners import owners_of
+from ..module_utils.node_arguments import KUBELET, node_of
 from ..module_utils.tree import Tree
 
 

@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Iterator
+from typing import Any, Callable, Iterator
 
 import pytest
 
@@ -171,7 +171,7 @@ def test_random_platforms(model: Mounted) -> None:
 # --- what is refused before the first write ----------------------------------------------------------------
 
 
-def divided(model: Mounted, name: str, exclusive: str = "1,9", **wish: object) -> None:
+def divided(model: Mounted, name: str, exclusive: str = "1,9", **wish: Any) -> None:
     """A platform whose exclusive CPUs have a part of the caches."""
     begin(model, Case(PLATFORMS[name], [], [], []))
     own = set(CPUSet.parse(exclusive))
@@ -181,7 +181,7 @@ def divided(model: Mounted, name: str, exclusive: str = "1,9", **wish: object) -
         model.writes()
 
 
-REFUSALS = {
+REFUSALS: dict[str, tuple[str, dict[str, Any], str]] = {
     "nothing": ("xeon-l3-mba-mbm", {"exclusive_share": "0%"}, "nothing would be set apart"),
     "all": ("xeon-l3-mba-mbm", {"exclusive_share": "100%"}, "nothing would be left for others"),
     "more ways than there are": ("xeon-l3-mba-mbm", {"exclusive_share": 11}, "give 1 to 10"),
@@ -223,9 +223,10 @@ def test_processes_in_a_group_of_ours_are_refused(model: Mounted) -> None:
     divided(model, "xeon-l3-mba-mbm", exclusive_share=4)
     write(model.place / EXCLUSIVE_GROUP / "tasks", "%d\n" % os.getpid())
     model.writes()
-    for refused in (lambda: divide(model.root, exclusive_share=5), lambda: take_back(model.root)):
+    works: list[Callable[[], Any]] = [lambda: divide(model.root, exclusive_share=5), lambda: take_back(model.root)]
+    for work in works:
         with pytest.raises(RefusedError, match="has put 1 processes into it"):
-            refused()
+            work()
     assert model.writes() == []
 
 
@@ -379,8 +380,7 @@ def test_documented_examples(model: Mounted) -> None:
     write(root / "p0/cpus_list", "4-7\n")
     write(root / "p1/cpus_list", "6-7\n")
     write(root / "p1/cpus_list", "7\n")
-    read_list = lambda name: (root / name / "cpus_list").read_text()  # noqa: E731 # four times below
-    assert [read_list(name) for name in (".", "p0", "p1")] == ["0-3,6\n", "4-5\n", "7\n"]
+    assert [(root / name / "cpus_list").read_text() for name in (".", "p0", "p1")] == ["0-3,6\n", "4-5\n", "7\n"]
     # An exclusive group keeps its ways, also from a new one.
     write(root / "schemata", "L3:0=c;1=c\n")
     write(root / "p1/schemata", "L3:0=c\n")
@@ -392,7 +392,7 @@ def test_documented_examples(model: Mounted) -> None:
     assert (root / "p2/schemata").read_text() == "L3:0=c;1=c\nMB:0=100;1=100\n"
     assert (root / "info/L3/bit_usage").read_text() == "0=SSEE;1=SSEE\n"
     (root / "p1").rmdir()
-    assert read_list(".") == "0-3,6-7\n"
+    assert (root / "cpus_list").read_text() == "0-3,6-7\n"
     with pytest.raises(PermissionError):
         (root / "info").rmdir()
 

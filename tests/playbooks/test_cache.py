@@ -29,6 +29,7 @@ def model(tmp_path: Path) -> Iterator[Mounted]:
         found.load(SHAPE)
         write_node(found.root, SHAPE)
         give(found.root, {1, 9}, set(SHAPE.online) - {1, 9})
+        (found.root / UNIT).parent.mkdir(parents=True)
         yield found
 
 
@@ -46,6 +47,7 @@ def changed(run: Run) -> list[str]:
 
 def answer(run: Run) -> Any:
     """What the module answered."""
+    assert run.status == 0, run.account()
     (found,) = (result for result in run.results["worker"] if "writes" in result)
     return found
 

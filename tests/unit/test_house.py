@@ -37,6 +37,7 @@ FLOORS = (
     ("policy",),
     ("kubelet", "reservation_module"),
     ("node",),
+    ("node_arguments",),
     ("benchmark", "kubelet_module"),
     ("fleet",),
 )

@@ -10,7 +10,6 @@ Documentation/filesystems/resctrl.rst in Linux.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet, count_bits
@@ -29,7 +28,7 @@ from .resctrl import (
     Group,
     is_bandwidth,
 )
-from .share import Share, Shares, check_ids, share_of
+from .share import Part, Share, Shares, check_ids, share_of
 
 # The checks of what a plan has to say.
 CORES_SPLIT, FOREIGN, OF_DEVICES = "cache-cores-split", "cache-foreign-group", "cache-ways-of-devices"
@@ -198,21 +197,21 @@ def restored(found: Found, cache: Cache, number: int, mask: int) -> int:
 # --- ways --------------------------------------------------------------------------------------------------
 
 
-def _part(wish: Wish, machine: Machine, exclusive: CPUSet, number: int) -> Fraction:
+def _part(wish: Wish, machine: Machine, exclusive: CPUSet, number: int) -> Part:
     """The exclusive CPUs of all CPUs of a cache; 0 where no share is in proportion to them."""
     shares = [share_of(given, number) for given in (wish.exclusive, wish.shared) if given is not None]
     if Share() not in shares:
-        return Fraction(0)
+        return Part(0, 1)
     cpus = machine.domains.get(number)
     if not cpus:
         raise RefusedError(
             "the kernel does not say which CPUs share the cache %d, so nothing can be in proportion to them" % number,
             remedy="give a part in percent or a number of ways",
         )
-    return Fraction(len(cpus & exclusive), len(cpus))
+    return Part(len(cpus & exclusive), len(cpus))
 
 
-def _divided(cache: Cache, number: int, base: int, wish: Wish, part: Fraction) -> Ways:
+def _divided(cache: Cache, number: int, base: int, wish: Wish, part: Part) -> Ways:
     where = "%s cache %d" % (cache.name, number)
     total = count_bits(base)
     least_shared = cache.least if wish.shared is not None else 0
@@ -229,7 +228,8 @@ def _divided(cache: Cache, number: int, base: int, wish: Wish, part: Fraction) -
                 "%s and %s leave nothing for the rest of the host" % (share, beside), "%s, %s" % (where, SHARED_SHARE)
             )
         room = total - cache.least - exclusive
-        shared = _checked(beside.of(total, cache.least, room, 1 - part), cache, room, beside, SHARED_SHARE, where)
+        rest = Part(part.of_all - part.some, part.of_all)
+        shared = _checked(beside.of(total, cache.least, room, rest), cache, room, beside, SHARED_SHARE, where)
     try:
         return divide(cache, base, exclusive, shared)
     except RefusedError as error:

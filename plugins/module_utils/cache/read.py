@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from typing import Callable, TypeVar
+from typing import Callable, Sequence, TypeVar
 
 from ..cpuset import CPUSet
 from ..errors import InputError, NodeError
@@ -50,6 +50,8 @@ _DOMAIN, _SUB_DOMAIN = re.compile(r"mon_L3_(\d{1,9})"), re.compile(r"mon_sub_L3_
 MOST_TASKS = 64
 _CPU = "/sys/devices/system/cpu"
 _MBPS = "mba_MBps"
+# New and old names of the same mask.
+CORE_MASKS = ("core_cpus", "thread_siblings")
 
 _Value = TypeVar("_Value")
 
@@ -211,6 +213,39 @@ def _number(text: str) -> int:
     return int(text)
 
 
+def read_online(tree: Tree) -> CPUSet:
+    """The CPUs that are online; none where that is not known. Raises NodeError for what are no CPUs."""
+    path = _CPU + "/online"
+    try:
+        return CPUSet.parse(tree.read_value(path) or "")
+    except InputError as error:
+        raise tree.damaged(path, str(error)) from error
+
+
+def read_cores(tree: Tree, online: CPUSet) -> list[CPUSet]:
+    """The online CPUs of each core, read from its lowest CPU."""
+    cores = []
+    seen = CPUSet()
+    for cpu in online:
+        if cpu not in seen:
+            cpus = _mask_at(tree, "%s/cpu%d/topology/" % (_CPU, cpu), CORE_MASKS) & online | CPUSet([cpu])
+            cores.append(cpus)
+            seen |= cpus
+    return cores
+
+
+def _mask_at(tree: Tree, directory: str, names: Sequence[str]) -> CPUSet:
+    """The mask in the first of these files that is there; empty without one. Raises NodeError."""
+    for name in names:
+        text = tree.read_value(directory + name)
+        if text:
+            try:
+                return CPUSet.parse_mask(text)
+            except InputError as error:
+                raise tree.damaged(directory + name, str(error)) from error
+    return CPUSet()
+
+
 def read_domains(tree: Tree, level: str, online: CPUSet) -> dict[int, CPUSet]:
     """{id: its online CPUs} of the caches of a level, L3 or L2; empty where the kernel gives them no ids.
 
@@ -226,13 +261,10 @@ def read_domains(tree: Tree, level: str, online: CPUSet) -> dict[int, CPUSet]:
             path = "%s/index%d/" % (directory, index)
             if tree.read_value(path + "level") != level[1:] or tree.read_value(path + "type") == "Instruction":
                 continue
-            number, mask = tree.read_value(path + "id"), tree.read_value(path + "shared_cpu_map")
-            if number is None or mask is None or not number.isdigit() or len(number) > 9:
+            number = tree.read_value(path + "id")
+            if number is None or not number.isdigit() or len(number) > 9:
                 break
-            try:
-                cpus = CPUSet.parse_mask(mask) & online
-            except InputError as error:
-                raise tree.damaged(path + "shared_cpu_map", str(error)) from error
+            cpus = _mask_at(tree, path, ("shared_cpu_map",)) & online
             found[int(number)] = found.get(int(number), CPUSet()) | cpus | CPUSet([cpu])
             seen = seen | found[int(number)]
             break

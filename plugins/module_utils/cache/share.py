@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from typing import Any, Iterable, Mapping, NamedTuple
 
 from ..errors import InputError, option
@@ -21,22 +20,30 @@ _PERCENT, _WAYS = re.compile(r"(\d{1,3})\s*%", re.ASCII), re.compile(r"\d{1,3}",
 _FORMS = "give 1%% to 99%%, a number of ways, or %s" % PROPORTIONAL
 
 
+class Part(NamedTuple):
+    """So many of so many."""
+
+    some: int
+    of_all: int
+
+
 class Share(NamedTuple):
     """One of percent and ways, or neither for a part in proportion to the exclusive CPUs."""
 
     percent: int = 0
     ways: int = 0
 
-    def of(self, ways: int, least: int, room: int, part: Fraction) -> int:
-        """How many ways that is, of `ways`. part: the exclusive CPUs of all CPUs.
+    def of(self, ways: int, least: int, room: int, part: Part) -> int:
+        """How many ways that is, of `ways`. part: of the CPUs for which it is in proportion.
 
         least: as few as the kernel takes. room: as many as there can be. A part is rounded, and brought between the
         two; a number is taken as it is, and is for the caller to check.
         """
         if self.ways:
             return self.ways
-        exact = ways * (Fraction(self.percent, 100) if self.percent else part)
-        return max(least, min(room, int(exact + Fraction(1, 2))))
+        some, of_all = (self.percent, 100) if self.percent else part
+        # To the next whole number, a half upwards.
+        return max(least, min(room, (2 * ways * some + of_all) // (2 * of_all)))
 
     def __str__(self) -> str:
         return "%d%%" % self.percent if self.percent else str(self.ways) if self.ways else PROPORTIONAL

@@ -134,6 +134,7 @@ def lines_after(found: Found, level: str, steps: Sequence[Step]) -> list[str]:
             groups[step.group] = Group(step.group, SHAREABLE, CPUSet(), {})
         elif step.kind == REMOVE and group is not None:
             del groups[step.group]
+            groups[ROOT] = groups[ROOT]._replace(cpus=groups[ROOT].cpus | group.cpus)
         elif group is not None and step.file == CPUS:
             cpus = CPUSet.parse(step.text)
             groups = {name: each._replace(cpus=each.cpus - cpus) for name, each in groups.items()}
@@ -143,10 +144,6 @@ def lines_after(found: Found, level: str, steps: Sequence[Step]) -> list[str]:
             groups[step.group] = group._replace(mode=step.text)
         elif group is not None:
             groups[step.group] = group._replace(schemata=_written(group, step.text))
-    left = CPUSet()
-    for name in OUR_GROUPS:
-        left |= found.groups[name].cpus if name in found.groups and name not in groups else CPUSet()
-    groups[ROOT] = groups[ROOT]._replace(cpus=groups[ROOT].cpus | left)
     return _lines({name: groups[name] for name in (ROOT, *OUR_GROUPS) if name in groups}, level)
 
 

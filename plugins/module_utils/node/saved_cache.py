@@ -24,6 +24,7 @@ from ..cache.read import (
 from ..cache.resctrl import LEVELS, MOUNT
 from ..errors import CPUManagerError
 from ..topology.sysfs import CPU
+from .cache.journal import BOOT_ID
 from .change.places import CACHE
 from .collector import Collector
 
@@ -32,7 +33,8 @@ _ROOT_FILES = ("mode", "cpus_list", "schemata")
 
 def save_cache(collector: Collector) -> None:
     """Save it; nothing but that there is a directory, where resctrl is not mounted."""
-    collector.file(CACHE)
+    if collector.file(CACHE) is not None:
+        collector.file(BOOT_ID)
     collector.mark(MOUNT)
     try:
         if find_mount(collector.tree) is None:

@@ -20,7 +20,8 @@ from typing import Any, Iterator
 
 import pytest
 
-from ...lacking import TOOL, lacking, need
+from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking, need
+
 from .kernel import Shape
 
 PLACE = "sys/fs/resctrl"

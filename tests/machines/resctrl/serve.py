@@ -24,10 +24,19 @@ import warnings
 from pathlib import Path
 from typing import Any, Iterator
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import mfusepy
-from kernel import Kernel, RefusedError, Shape
+import collection_path
+
+collection_path.register()
+
+import mfusepy  # type: ignore[import-untyped] # noqa: E402
+
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.kernel import (  # noqa: E402
+    Kernel,
+    RefusedError,
+    Shape,
+)
 
 
 class Files(mfusepy.Operations):  # type: ignore[misc]
@@ -86,7 +95,8 @@ class Files(mfusepy.Operations):  # type: ignore[misc]
 
     def read(self, path: str, size: int, offset: int, fh: Any) -> bytes:
         with self.guard:
-            return self._done(lambda: self.kernel.read(path)).encode("ascii")[offset : offset + size]
+            content: str = self._done(lambda: self.kernel.read(path))
+        return content.encode("ascii")[offset : offset + size]
 
     def write(self, path: str, data: bytes, offset: int, fh: Any) -> int:
         with self.guard:

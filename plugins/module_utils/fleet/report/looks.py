@@ -165,7 +165,7 @@ def _cache(answer: Mapping[str, object]) -> dict[str, object]:
             if isinstance(name, str) and name[:1] == "L"
         ]
         counted = [_number(mapping(at).get("occupancy")) for at in mapping(group.get("counted")).values()]
-        known = [number for number in counted if number is not None]
+        numbers = [number for number in counted if number is not None]
         rows.append(
             {
                 "group": line(group.get("name", "")),
@@ -174,7 +174,7 @@ def _cache(answer: Mapping[str, object]) -> dict[str, object]:
                 "cpus": line(group.get("cpus", "")),
                 "ways": "; ".join(ways),
                 "processes": int(_number(group.get("processes")) or 0),
-                "occupancy": int(sum(known)) if known else None,
+                "occupancy": int(sum(numbers)) if numbers else None,
             }
         )
     rows.sort(key=lambda row: (row["owner"] != "ours", row["group"]))

@@ -14,7 +14,7 @@ from ..change.places import CACHE
 from ..node import Node
 from .given import pool_of
 from .journal import Journal, read_journal, shown_wish
-from .partition import plan_of
+from .planned import plan_of
 
 LOST, DIFFERS, BY_RUNTIME = "cache-partition-lost", "cache-partition-differs", "cache-class-by-runtime"
 
@@ -49,7 +49,7 @@ def _finding(node: Node, found: Found | None, journal: Journal, notes: list[str]
         lost = "no ways of the caches are set apart, as resctrl is not mounted"
         return _row(LOST, "resctrl", _APART, lost, _MOUNT)
     try:
-        pool = pool_of(node, node.found()[0], journal.wish, notes)
+        pool = pool_of(node, journal.wish, notes)
         target, steps, _journal = plan_of(node, found, journal.wish, pool, journal)
     except CPUManagerError as error:
         return _row(DIFFERS, "the wish in %s" % CACHE, "can be carried out", str(error), _RUN)

@@ -13,7 +13,8 @@ from ...cache.write import carry_out, check_mounted, locked
 from ..node import Node
 from .given import pool_of
 from .journal import read_journal, write_journal
-from .partition import check_done, needed_resctrl, not_mounted, plan_of
+from .partition import check_done, needed_resctrl, not_mounted
+from .planned import plan_of
 
 
 def follow(node: Node, allow_owners: Sequence[str] = ()) -> list[str]:
@@ -35,7 +36,7 @@ def follow(node: Node, allow_owners: Sequence[str] = ()) -> list[str]:
         refuse(owners_of(node), CACHE, allow_owners)
     if find_mount(tree) is None:
         raise not_mounted(tree)
-    pool = pool_of(node, node.found()[0], journal.wish, [])
+    pool = pool_of(node, journal.wish, [])
     # Without the lock: mostly nothing is to be done.
     if not plan_of(node, needed_resctrl(tree), journal.wish, pool, journal)[1]:
         return []

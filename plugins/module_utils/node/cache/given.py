@@ -6,28 +6,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...cache.plan import Machine, Pool, Wish
-from ...cache.read import read_domains
-from ...cache.resctrl import UNMEASURED
+from ...cache.read import read_cores, read_domains, read_online
+from ...cache.resctrl import SHARED_GROUP, UNMEASURED
 from ...cpuset import CPUSet
 from ...errors import CPUManagerError, Note, RefusedError
 from ...state.verdict import ABSENT, readable
 from ..node import Node
 
-if TYPE_CHECKING:
-    from ...kubelet.file.configuration import Configuration
-
 
 def machine_of(node: Node, level: str) -> Machine:
     """The node's CPUs, and which share a cache of this level. Raises NodeError."""
-    topology = node.topology
-    cores = [core.cpus for core in topology.cores]
-    return Machine(topology.online, cores, read_domains(node.tree, level, topology.online))
+    online = read_online(node.tree)
+    return Machine(online, read_cores(node.tree, online), read_domains(node.tree, level, online))
 
 
-def pool_of(node: Node, configuration: Configuration | None, wish: Wish, notes: list[str]) -> Pool | None:
+def pool_of(node: Node, wish: Wish, notes: list[str]) -> Pool | None:
     """Who has CPUs by the checkpoint; None where there is no checkpoint. Raises RefusedError for a damaged one."""
     place = node.tree.path(node.checkpoint_path)
     said = readable(node.checkpoint())
@@ -39,14 +33,19 @@ def pool_of(node: Node, configuration: Configuration | None, wish: Wish, notes: 
         raise RefusedError(
             "is damaged, and no group was changed", where=place, remedy="repair it first, with the module checkpoint"
         )
-    reserved = CPUSet()
-    if len(wish.groups) > 1 and configuration is not None:
-        # Imported here: without a group of the shared pool nobody needs it.
-        from ..housekeeping.reserved import kubelet_reservation
-
-        try:
-            reserved = kubelet_reservation(node, configuration).cpus
-        except CPUManagerError as error:
-            text = "what the kubelet reserves is not known, so the shared group has these CPUs, too: %s"
-            notes.append(Note(UNMEASURED, text % error))
+    # Without a group of the shared pool, nobody needs to know what is reserved.
+    reserved = _reserved(node, notes) if SHARED_GROUP in wish.groups else CPUSet()
     return Pool(said.state.exclusive_cpus(), said.state.default_cpu_set, reserved)
+
+
+def _reserved(node: Node, notes: list[str]) -> CPUSet:
+    """What the kubelet is configured to reserve; none where that is not known, with a note."""
+    from ..housekeeping.reserved import kubelet_reservation
+
+    try:
+        configuration = node.configuration()
+        return CPUSet() if configuration is None else kubelet_reservation(node, configuration).cpus
+    except CPUManagerError as error:
+        text = "what the kubelet reserves is not known, so the shared group has these CPUs, too: %s"
+        notes.append(Note(UNMEASURED, text % error))
+        return CPUSet()

@@ -19,7 +19,6 @@ from ...cache.plan import Wish
 from ...cache.resctrl import EXCLUSIVE, SHAREABLE
 from ...cache.share import parse_shares, shown_shares
 from ...errors import InputError, NodeError
-from ...files import remedy_for, remove_file, remove_strays, replace_file
 from ...tree import Tree
 from ..change.places import CACHE as PATH
 from ..change.places import DIRECTORY
@@ -103,6 +102,9 @@ def read_journal(tree: Tree) -> Journal | None:
 
 def write_journal(tree: Tree, journal: Journal) -> None:
     """Put the journal on the node, on its disk, unless it is there. Raises NodeError."""
+    # Imported here: who only reads needs none of it.
+    from ...files import remedy_for, replace_file
+
     content = text_of(journal).encode("utf-8")
     old = tree.content(PATH)
     if content == old:
@@ -117,6 +119,8 @@ def write_journal(tree: Tree, journal: Journal) -> None:
 
 def remove_journal(tree: Tree) -> None:
     """Take it away, with what a killed run left beside it, and its directory, where nothing else is in that."""
+    from ...files import remove_file, remove_strays
+
     content = tree.content(PATH)
     if content is not None:
         remove_file(tree.path(PATH), content, backup=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
-from ...cache.plan import Target, Wish, check_tasks, divided_cache, make_target, restored
+from ...cache.plan import Target, Wish, check_tasks, divided_cache, restored
 from ...cache.read import find_mount, is_supported, read_resctrl
 from ...cache.resctrl import EXCLUSIVE_GROUP, KIND, MOUNT, OUR_GROUPS, ROOT, SHARED_GROUP, Cache, Found
 from ...cache.steps import SCHEMATA, Step, lines_after, lines_of, steps_back, steps_to
@@ -18,16 +18,16 @@ from ...command import Run, run_command
 from ...errors import CPUManagerError, NodeError, Note, RefusedError, noted, option
 from ...tree import Tree
 from ..node import Node
-from .given import machine_of, pool_of
+from .given import pool_of
 from .journal import (
     Journal,
     boot_id_of,
     former_masks,
     read_journal,
     remove_journal,
-    with_masks,
     write_journal,
 )
+from .planned import plan_of
 
 if TYPE_CHECKING:
     from ...cache.plan import Pool
@@ -92,7 +92,7 @@ def present(node: Node, wish: Wish, mount: bool, act: bool, run: Run = run_comma
     """
     tree = node.tree
     notes: list[str] = []
-    pool = pool_of(node, node.found()[0], wish, notes)
+    pool = pool_of(node, wish, notes)
     if find_mount(tree) is not None:
         return _present(node, wish, mount, False, pool, notes, act)
     check_supported(tree)
@@ -129,12 +129,9 @@ def _present(
             carry_out(tree, directory, answer.steps)
             check_done(tree, answer.target)
         except NodeError as error:
-            if not is_first:
+            if not is_first or not _is_taken_back(tree, directory, found.groups, journal):
                 raise
-            with suppress(CPUManagerError):
-                _take_back(tree, directory, found.groups, journal)
-                raise error.adding("everything is as it was before") from error
-            raise
+            raise error.adding("everything is as it was before") from error
         write_journal(tree, journal._replace(ours={number: masks[-1:] for number, masks in journal.ours.items()}))
         return answer
 
@@ -153,27 +150,6 @@ def _planned(
     is_new = old is None or (old.wish, old.mount) != (wish, mount)
     notes = [*notes, *target.notes]
     return Answer(steps, before, after, target, "mount" if is_mounted else "", is_new, notes), found, journal
-
-
-def plan_of(
-    node: Node, found: Found, wish: Wish, pool: Pool | None, old: Journal | None
-) -> tuple[Target, list[Step], Journal]:
-    """What is to be, the steps to it, and the journal before them. Raises InputError or RefusedError."""
-    cache = divided_cache(found)
-    boot_id = boot_id_of(node.tree)
-    former = former_masks(old, boot_id, cache.name, found.root.schemata.get(cache.name, {}))
-    target = make_target(found, wish, machine_of(node, cache.name), pool, former)
-    is_same_boot = old is not None and old.boot_id == boot_id and old.level == cache.name
-    journal = Journal(
-        wish,
-        boot_id,
-        cache.name,
-        former,
-        old.ours if old is not None and is_same_boot else {},
-        old is not None and is_same_boot and old.is_mounted,
-        old is not None and old.mount,
-    )
-    return target, steps_to(found, target), with_masks(journal, target.masks(ROOT))
 
 
 def check_done(tree: Tree, target: Target) -> None:
@@ -256,13 +232,17 @@ def _masks_of(groups: Sequence[Any], level: str, number: int) -> int:
     return mask
 
 
-def _take_back(tree: Tree, directory: int, before: Mapping[str, Any], journal: Journal) -> None:
-    """After a refusal in the first run: remove what was made, and give the root what it had."""
-    found = needed_resctrl(tree)
-    cache = divided_cache(found)
-    steps = steps_back(found, cache.name, root_before(tree, found, cache, journal, []))
-    carry_out(tree, directory, [step for step in steps if step.file == SCHEMATA or step.group not in before])
-    remove_journal(tree)
+def _is_taken_back(tree: Tree, directory: int, before: Mapping[str, Any], journal: Journal) -> bool:
+    """After a refusal in the first run: remove what was made, and give the root what it had. Whether that was taken."""
+    try:
+        found = needed_resctrl(tree)
+        cache = divided_cache(found)
+        steps = steps_back(found, cache.name, root_before(tree, found, cache, journal, []))
+        carry_out(tree, directory, [step for step in steps if step.file == SCHEMATA or step.group not in before])
+        remove_journal(tree)
+    except CPUManagerError:
+        return False
+    return True
 
 
 # --- whether it is there -----------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import time
 from contextlib import ExitStack
-from typing import Any, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
-from ...cache.read import find_mount, is_supported, read_domains, read_resctrl
+from ...cache.read import find_mount, is_supported, read_domains, read_online, read_resctrl
 from ...cache.resctrl import (
     GORESCTRL,
     MOUNT,
@@ -27,9 +27,11 @@ from ...cache.resctrl import (
 )
 from ...cpuset import CPUSet, count_bits
 from ...errors import CPUManagerError, InputError, Note, noted, option
-from ...host.reading import read_cpus
 from ..change.places import CACHE as JOURNAL
-from ..node import Node
+
+if TYPE_CHECKING:
+    from ...tree import Tree
+    from ..node import Node
 
 MOST_SECONDS = 3600
 # How long the lock of others is waited for; reading without it may only be of two moments.
@@ -39,26 +41,36 @@ _ID_LENGTH = 64
 Sleep = Callable[[float], None]
 
 
+def cache_answer(tree: Tree, make_node: Callable[[], Node], seconds: int) -> dict[str, Any]:
+    """As cache_report(), without the node where resctrl is not mounted and nothing is wished, as on most."""
+    _check_seconds(seconds)
+    if find_mount(tree) is None and not tree.exists(JOURNAL, follow=False):
+        return {**_nothing(is_supported(tree)), **noted(())}
+    return cache_report(make_node(), seconds)
+
+
+def _check_seconds(seconds: int) -> None:
+    if not 0 <= seconds <= MOST_SECONDS:
+        raise InputError("is %d" % seconds, option("seconds"), "give 0 to %d" % MOST_SECONDS)
+
+
 def cache_report(node: Node, seconds: int, sleep: Sleep = time.sleep) -> dict[str, Any]:
     """What resctrl of a node has; see the module cache_info for the shape.
 
     seconds: over which bandwidth is measured, 0 for none. Raises InputError for a number out of range, NodeError where
     reading takes more rights.
     """
-    if not 0 <= seconds <= MOST_SECONDS:
-        raise InputError("is %d" % seconds, option("seconds"), "give 0 to %d" % MOST_SECONDS)
+    _check_seconds(seconds)
     tree = node.tree
     notes: list[str] = []
     mounted = find_mount(tree)
     has_journal = tree.exists(JOURNAL, follow=False)
-    if mounted is None and not has_journal:
-        return {**_nothing(is_supported(tree)), **noted(notes)}
     found = None
     try:
         found = _read(node, notes)
     except CPUManagerError as error:
         notes.append(Note(UNMEASURED, "resctrl cannot be read: %s" % error))
-    online = read_cpus(tree, "/sys/devices/system/cpu/online") or CPUSet()
+    online = read_online(tree)
     exclusive = _exclusive(node, notes)
     answer = _nothing(mounted is not None or is_supported(tree))
     answer.update(mounted=mounted is not None, exclusive=None if exclusive is None else str(exclusive))

@@ -1,0 +1,162 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tests of plugins/module_utils/node/cache/: divided, followed and put back, on the model of resctrl."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.follow import follow
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import (
+    Journal,
+    former_masks,
+    wish_of,
+    with_masks,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.partition import present
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.report import cache_answer, cache_report
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.kernel import Shape
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted, mounted
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import (
+    JOURNAL,
+    divide,
+    give,
+    node_at,
+    take_back,
+    write_node,
+)
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS
+
+SHAPE = PLATFORMS["xeon-l3-mba-mbm"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mounted]:
+    yield from mounted(tmp_path_factory.mktemp("node"))
+
+
+def begin(model: Mounted, shape: Shape = SHAPE, reserved: str = "0,8") -> dict[str, str]:
+    model.load(shape)
+    write_node(model.root, shape, reserved)
+    give(model.root, {1, 9}, set(shape.online) - {1, 9})
+    model.writes()
+    return model.state()
+
+
+def test_both_groups_and_back(model: Mounted) -> None:
+    before = begin(model)
+    answer = divide(model.root, exclusive_share=4, shared_share=3, shared_bandwidth=45)
+    assert [step.kind for step in answer.steps].count("make") == 2
+    state = model.state()
+    assert state["schemata"].startswith("L3:0=780;1=780\n")
+    assert state["kubenode.shared/schemata"] == "L3:0=070;1=070\nMB:0=  50;1=  50\n"
+    assert (state["cpus_list"], state["kubenode.shared/cpus_list"]) == ("0,8\n", "2-7,10-15\n")
+    # Without the wish for a limit, there is none; without both, no group.
+    divide(model.root, exclusive_share=4, shared_share=3)
+    assert "MB:0= 100" in model.state()["kubenode.shared/schemata"]
+    divide(model.root, exclusive_share=4)
+    assert "kubenode.shared/mode" not in model.state()
+    assert take_back(model.root, act=False).changed
+    assert take_back(model.root).to_dict()["level"] == ""
+    assert model.state() == before
+
+
+def test_follow_and_what_is_lost(model: Mounted) -> None:
+    begin(model)
+    assert follow(node_at(model.root)) == []
+    divide(model.root, exclusive_share="60%", mode="exclusive")
+    give(model.root, {2, 10}, {0})
+    (finding,) = cache_report(node_at(model.root), 0)["findings"]
+    assert (finding["check"], finding["found"]) == (
+        "cache-partition-differs",
+        "to write: kubenode.exclusive, cpus_list: 2,10",
+    )
+    assert len(follow(node_at(model.root))) == 1
+    model.load(SHAPE)
+    (finding,) = cache_report(node_at(model.root), 0)["findings"]
+    assert finding["check"] == "cache-partition-lost"
+    assert len(follow(node_at(model.root))) == 5
+    (model.root / "proc/mounts").write_text("")
+    (finding,) = cache_report(node_at(model.root), 0)["findings"]
+    assert finding["found"].endswith("resctrl is not mounted")
+    with pytest.raises(NodeError, match="is not mounted"):
+        follow(node_at(model.root))
+    assert take_back(model.root).changed
+    assert not (model.root / JOURNAL).exists()
+
+
+def test_a_refusal_of_the_kernel_in_the_first_run(model: Mounted) -> None:
+    before = begin(model, replace(PLATFORMS["xeon-l3-only"], rmids=1))
+    with pytest.raises(NodeError, match=r"Out of RMIDs.*everything is as it was before"):
+        divide(model.root, exclusive_share=4)
+    assert model.state() == before
+    assert not (model.root / JOURNAL).exists()
+
+
+def test_without_a_journal_the_root_gets_the_ways_of_our_groups(model: Mounted) -> None:
+    before = begin(model)
+    divide(model.root, exclusive_share=4)
+    (model.root / JOURNAL).unlink()
+    answer = take_back(model.root)
+    assert "there is no journal" in answer.notes[0]
+    assert model.state() == before
+    assert not take_back(model.root).changed
+
+
+def test_ways_that_somebody_has_taken_since_are_not_given_back(model: Mounted) -> None:
+    begin(model)
+    divide(model.root, exclusive_share=4)
+    (model.place / "db").mkdir()
+    for path, text in (
+        ("schemata", "L3:0=0f0;1=0f0\n"),
+        ("db/schemata", "L3:0=100;1=100\n"),
+        ("db/mode", "exclusive\n"),
+    ):
+        (model.place / path).write_text(text)
+    answer = take_back(model.root)
+    assert answer.notes == []
+    assert model.state()["schemata"].startswith("L3:0=0f0;1=0f0\n"), "what somebody gave the root since stays"
+
+
+def test_without_a_checkpoint_the_groups_keep_their_cpus(model: Mounted) -> None:
+    begin(model)
+    divide(model.root, exclusive_share=4)
+    (model.root / "var/lib/kubelet/cpu_manager_state").unlink()
+    answer = divide(model.root, exclusive_share=5)
+    assert "no checkpoint there" in answer.notes[0]
+    assert model.state()["kubenode.exclusive/cpus_list"] == "1,9\n"
+    (model.root / "var/lib/kubelet/cpu_manager_state").write_text("{")
+    with pytest.raises(RefusedError, match="is damaged, and no group was changed"):
+        divide(model.root, exclusive_share=5)
+
+
+def test_nothing_is_mounted_in_saved_files(tmp_path: Path) -> None:
+    write_node(tmp_path, SHAPE)
+    give(tmp_path, {1}, {0})
+    (tmp_path / "sys/fs/resctrl").mkdir(parents=True)
+    runs: list[Any] = []
+    wish = wish_of({"exclusive_share": 4})
+    planned = present(node_at(tmp_path), wish, True, False, lambda words: str(runs.append(words)))
+    assert (planned.mounts, planned.changed) == ("mount", True)
+    with pytest.raises(RefusedError, match="nothing can be mounted in saved files"):
+        present(node_at(tmp_path), wish, True, True, lambda words: str(runs.append(words)))
+    assert runs == []
+    answer = cache_answer(node_at(tmp_path).tree, lambda: node_at(tmp_path), 0)
+    assert (answer["supported"], answer["mounted"], answer["partition"]) == (True, False, None)
+
+
+def test_what_counts_as_before() -> None:
+    journal = Journal(wish_of({"exclusive_share": 4}), "boot", "L3", {0: 0x7FF, 1: 0x7FF}, {0: (0x7F0,), 1: (0x7F0,)})
+    assert former_masks(None, "boot", "L3", {0: 0x3FF}) == {0: 0x3FF}
+    # One is ours, the other is what somebody has given it since.
+    assert former_masks(journal, "boot", "L3", {0: 0x7F0, 1: 0xFF}) == {0: 0x7FF, 1: 0xFF}
+    assert former_masks(journal, "next", "L3", {0: 0x7F0}) == {0: 0x7F0}
+    assert former_masks(journal, "boot", "L2", {0: 0x7F0}) == {0: 0x7F0}
+    assert with_masks(journal, {0: 0x7C0, 1: 0x7F0}).ours == {0: (0x7F0, 0x7C0), 1: (0x7F0,)}
