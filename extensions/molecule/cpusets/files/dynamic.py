@@ -155,7 +155,8 @@ class Observer(threading.Thread):
             lines = (self.pods.place / "cpu.prom").read_text().splitlines()
         except FileNotFoundError:
             return 0.0
-        return max((float(line.split()[1]) for line in lines if "_duration_seconds " in line[:60]), default=0.0)
+        name = "kubenode_cpu_manager_dynamic_duration_seconds "
+        return max((float(line.split()[1]) for line in lines if line.startswith(name)), default=0.0)
 
     def said(self) -> tuple[frozenset[int], float | None]:
         try:
