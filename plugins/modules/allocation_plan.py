@@ -39,6 +39,15 @@ options:
     type: list
     elements: dict
     required: true
+  policy:
+    description:
+      - Whose policy gives out the CPUs. V(kubelet) is what the settings say.
+      - V(dynamic) and V(isolated) are those of the role P(kubenode.cpu_manager.reconcile#role), for a node whose
+        kubelet has the policy none, and begin with an empty node. V(isolated) gives out the CPUs that the machine
+        isolates. The plan has the first sets, and no growth, which M(kubenode.cpu_manager.policy_simulation) shows.
+    type: str
+    choices: [kubelet, dynamic, isolated]
+    default: kubelet
   machine:
     description:
       - Predict for this machine instead of the node, such as V(2 sockets x 12 cores x 2 threads), the largest parts
@@ -94,6 +103,12 @@ options:
 """
 
 EXAMPLES = r"""
+- name: Predict what the policy isolated would give, and what the static policy makes of isolated CPUs
+  kubenode.cpu_manager.allocation_plan:
+    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | from_yaml_all | list }}"
+    policy: isolated
+    reserved_system_cpus: "0-3"
+
 - name: Predict where three replicas would go on this node
   kubenode.cpu_manager.allocation_plan:
     pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | from_yaml_all | list }}"
@@ -223,6 +238,17 @@ allocatable:
       description: In the L3 cache that has most of them.
       type: int
       sample: 24
+isolated:
+  description:
+    - What the kubelet's static policy makes of the CPUs that the machine was booted to isolate, whichever O(policy)
+      gives out CPUs. Empty where it isolates none.
+    - C(shared) are isolated CPUs that containers share until one has them to itself, C(reserved) those that none ever
+      has, C(not_isolated) CPUs that a container may get though they are not isolated. C(reserve) is the reservation
+      with which the last two are empty. C(strict) is whether strict-cpu-reservation leaves isolated CPUs alone to be
+      shared. C(harmless) is whether the last two are empty and it does not.
+  returned: success
+  type: dict
+  sample: {"shared": "4-15", "reserved": "", "not_isolated": "", "reserve": "0-3", "strict": false, "harmless": true}
 stranded:
   description: The free CPUs that no container can get, because the other threads of their cores are taken.
   returned: success
@@ -415,6 +441,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         node.checkpoint() if from_checkpoint else None,
         pods_from_manifests(parameters["pods"]),
         bursts_of(parameters["bursts"]),
+        parameters["policy"],
     )
     plan = plan_allocations(question)
     diff = difference("allocations", plan.pop("before"), plan.pop("after"))
@@ -436,6 +463,7 @@ def main() -> None:
         Arguments(
             {
                 "pods": {"type": "list", "elements": "dict", "required": True},
+                "policy": {"type": "str", "choices": ["kubelet", "dynamic", "isolated"], "default": "kubelet"},
                 "machine": {"type": "str"},
                 "topology": {"type": "dict"},
                 "from_checkpoint": {"type": "bool"},

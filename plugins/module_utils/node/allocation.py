@@ -17,6 +17,7 @@ from ..kubelet.start.finding import Host
 from ..policy.hints import TopologyManager
 from ..policy.manager import Admission, CPUManager
 from ..policy.none import NonePolicy
+from ..policy.options import StaticOptions
 from ..policy.packed import EndlessDistributionError
 from ..policy.policy import Policy
 from ..policy.static import StaticPolicy
@@ -39,8 +40,12 @@ EMPTY_POOL = (
 )
 
 
+# The policy that the settings give to the kubelet.
+KUBELET = "kubelet"
+
+
 class Question(NamedTuple):
-    """The node that the prediction is for."""
+    """The node that the prediction is for. policy: that of the KUBELET, or one of ours, dynamic or isolated."""
 
     topology: Topology
     machine: Host
@@ -49,6 +54,7 @@ class Question(NamedTuple):
     checkpoint: bytes | None
     pods: Sequence[Pod]
     bursts: Sequence[Burst] = ()
+    policy: str = KUBELET
 
 
 def default_configuration() -> Configuration:
@@ -80,6 +86,7 @@ def plan_allocations(question: Question) -> dict[str, Any]:
         "shared_pool": str(after.default_cpu_set),
         **_headroom(question.topology, policy, after),
         "throttling": _throttling(manager, question, settings),
+        "isolated": _isolated(question, policy, settings),
         "notes": notes,
         "before": before.to_text(),
         "after": after.to_text(),
@@ -110,14 +117,20 @@ def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) ->
     prediction = predict_values(configuration.values, question.machine, configuration.source)
     config = needed_config(prediction)
     state = None
-    if question.checkpoint is not None:
+    # Ours keep no account that the kubelet has.
+    if question.checkpoint is not None and question.policy == KUBELET:
         try:
             state = check_checkpoint(question.checkpoint, config)
         except (CheckpointError, StateError) as error:
             notes.append("the kubelet would refuse the checkpoint (%s); this plan begins with an empty node" % error)
     policy: Policy = NonePolicy()
-    if config.policy_name == STATIC and prediction.checked is not None:
-        options = prediction.checked.options
+    options = StaticOptions() if prediction.checked is None else prediction.checked.options
+    if question.policy != KUBELET:
+        # Imported here: most plans are about the kubelet.
+        from .our_policies import our_policy
+
+        policy = our_policy(question.policy, question.topology, question.machine, options, _reserved(settings))
+    elif config.policy_name == STATIC and prediction.checked is not None:
         policy = StaticPolicy(question.machine.topology, options, config.reserved, question.machine.minor)
     topology_manager = TopologyManager(
         settings["topology_manager_policy"],
@@ -127,6 +140,22 @@ def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) ->
         question.topology.numa_distances,
     )
     return CPUManager(policy, topology_manager, state)
+
+
+def _reserved(settings: Mapping[str, Any]) -> CPUSet:
+    return CPUSet.parse(settings["reserved_system_cpus"])
+
+
+def _isolated(question: Question, policy: Policy, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What the kubelet's static policy makes of the CPUs that the machine isolates; empty where it isolates none."""
+    if not question.topology.isolated:
+        return {}
+    from ..policy.isolated import static_with_isolated
+
+    strict = isinstance(policy, StaticPolicy) and policy.options.strict_cpu_reservation
+    reserved = policy.summary.reserved or _reserved(settings)
+    found = static_with_isolated(question.machine.topology, reserved, question.topology.isolated, strict)
+    return {**found.to_dict(), "harmless": found.is_harmless()}
 
 
 def _keep_running(manager: CPUManager, pods: Iterable[Pod]) -> None:
@@ -259,7 +288,7 @@ def _headroom(topology: Topology, policy: Policy, state: State) -> dict[str, obj
     """What can still be given to containers for themselves."""
     if not isinstance(policy, StaticPolicy):
         return {"allocatable": {}, "stranded": ""}
-    free = state.default_cpu_set - policy.summary.reserved
+    free = (policy.summary.allocatable or state.default_cpu_set) - state.exclusive_cpus() - policy.summary.reserved
     whole = CPUSet(cpu for core in topology.cores if core.cpus <= free for cpu in core.cpus)
     # What is no whole core is of no use when only whole cores are given.
     usable = whole if policy.options.full_pcpus_only else free

@@ -134,7 +134,7 @@ def _named(container: Any) -> LoggedContainer:
     labels = container.get("labels") or {}
     # A container that no kubelet has made belongs to no pod.
     pod_name = "%s/%s" % (labels.get(_NAMESPACE, ""), labels[_POD]) if _POD in labels else ""
-    return LoggedContainer(pod_name, container["metadata"]["name"])
+    return LoggedContainer(pod_name, str(container["metadata"]["name"]))
 
 
 def _sandboxes(text: str) -> list[Sandbox]:

@@ -23,13 +23,15 @@ import time
 from pathlib import Path
 from typing import Any, Iterator
 
-PERIOD, DELAY = 2.0, 3.0
-# What a pass may take itself, and the observer, on a machine that is emulated and busy.
-SLACK = 2.0
+PERIOD, DELAY = 8.0, 6.0
+# What the observer may take on a machine that is emulated and busy. To start takes much longer.
+SLACK, PATIENCE = 2.0, 240.0
 QUOTA_PERIOD = 100000
 TOP = Path("/sys/fs/cgroup")
 IS_V2 = (TOP / "cgroup.controllers").exists()
 MOUNTS = [TOP] if IS_V2 else [TOP / name for name in ("cpuset", "cpu,cpuacct")]
+# The kubelet's cgroupRoot: what else runs on this machine is left alone.
+ROOT = "dynamic"
 PUBLISHED = Path("/run/kubenode/cpus")
 RUNTIME = """\
 #!/bin/sh
@@ -45,14 +47,15 @@ class Pods:
         self.requests: dict[str, tuple[int, str]] = {}
         self.processes: list[subprocess.Popen[bytes]] = []
         for mount in MOUNTS:
-            self._make(mount / "kubepods")
+            self._make(mount / ROOT)
+            self._make(mount / ROOT / "kubepods")
 
     def add(self, uid: str, cpus: int, elastic: str, threads: int) -> None:
         """Start a pod whose container wants to use so many CPUs."""
         self.requests[uid] = cpus, elastic
         self._tell()
         for mount in MOUNTS:
-            pod = mount / "kubepods" / ("pod" + uid)
+            pod = mount / ROOT / "kubepods" / ("pod" + uid)
             for directory in (pod, pod / self.id(uid)):
                 self._make(directory)
                 self._limit(directory, cpus)
@@ -63,7 +66,7 @@ class Pods:
                 (self.cgroup(uid, mount) / "cgroup.procs").write_text("%d" % process.pid)
 
     def cgroup(self, uid: str, mount: Path = MOUNTS[0]) -> Path:
-        return mount / "kubepods" / ("pod" + uid) / self.id(uid)
+        return mount / ROOT / "kubepods" / ("pod" + uid) / self.id(uid)
 
     def kernel(self, uid: str) -> frozenset[int]:
         """Where the kernel lets the container run."""
@@ -81,7 +84,7 @@ class Pods:
             process.kill()
             process.wait()
         for mount in MOUNTS:
-            for directory, _names, _files in os.walk(mount / "kubepods", topdown=False):
+            for directory, _names, _files in os.walk(mount / ROOT, topdown=False):
                 for _attempt in range(100):
                     try:
                         os.rmdir(directory)
@@ -131,17 +134,29 @@ class Observer(threading.Thread):
         super().__init__(daemon=True)
         self.pods, self.uid = pods, uid
         self.seen: list[dict[str, Any]] = []
+        self.has_ended = threading.Event()
+        # Seconds that the longest pass took.
+        self.longest = 0.0
 
     def run(self) -> None:
         last: tuple[Any, ...] = ()
-        while True:
+        while not self.has_ended.wait(0.003):
             before = self.said()
             kernel = self.pods.kernel(self.uid)
             after = self.said()
+            self.longest = max(self.longest, self.duration())
             if (before, kernel, after) != last:
                 last = before, kernel, after
                 self.seen.append({"at": time.time(), "before": before, "kernel": kernel, "after": after})
-            time.sleep(0.003)
+
+    def duration(self) -> float:
+        """How long the last pass took, by the figures of the program."""
+        try:
+            lines = (self.pods.place / "cpu.prom").read_text().splitlines()
+        except FileNotFoundError:
+            return 0.0
+        name = "kubenode_cpu_manager_dynamic_duration_seconds "
+        return max((float(line.split()[1]) for line in lines if line.startswith(name)), default=0.0)
 
     def said(self) -> tuple[frozenset[int], float | None]:
         try:
@@ -176,7 +191,8 @@ def until(condition: Any, patience: float) -> float:
 
 def check(program: str, place: Path, pods: Pods) -> dict[str, Any]:
     (place / "config.yaml").write_text(
-        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nreservedSystemCPUs: '0,4'\n"
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupRoot: /%s\n"
+        "reservedSystemCPUs: '0,4'\n" % ROOT
     )
     runtime = place / "crictl"
     runtime.write_text(RUNTIME % {"place": place})
@@ -200,18 +216,20 @@ def check(program: str, place: Path, pods: Pods) -> dict[str, Any]:
         pods.add("db", 1, "1-4", 4)
         came = time.time()
         observer = Observer(pods, "db")
-        first = until(lambda: len(pods.kernel("db")) == 1 and observer.said()[0] == pods.kernel("db"), 30)
+        first = until(lambda: len(pods.kernel("db")) == 1 and observer.said()[0] == pods.kernel("db"), PATIENCE)
         observer.start()
-        grew = until(lambda: len(pods.kernel("db")) > 1, 30)
-        until(lambda: len(pods.kernel("db")) == 4, 30)
+        grew = until(lambda: len(pods.kernel("db")) > 1, PATIENCE)
+        until(lambda: len(pods.kernel("db")) == 4, PATIENCE)
         assert not pods.is_limited("db"), "its quota limits it"
         grown = pods.kernel("db")
-        pods.add("big", 4, "", 4)
+        pods.add("big", 4, "", 1)
         asked = time.time()
-        gave = until(lambda: len(pods.kernel("db")) < len(grown), 30)
-        until(lambda: len(pods.kernel("big")) == 4, 30)
+        gave = until(lambda: len(pods.kernel("db")) < len(grown), PATIENCE)
+        until(lambda: len(pods.kernel("big")) == 4, PATIENCE)
         assert pods.kernel("db").isdisjoint(pods.kernel("big")), "they share CPUs"
         time.sleep(PERIOD)
+        observer.has_ended.set()
+        observer.join()
     finally:
         running.kill()
         running.wait()
@@ -221,6 +239,22 @@ def check(program: str, place: Path, pods: Pods) -> dict[str, Any]:
     online = parsed(Path("/sys/devices/system/cpu/online").read_text())
     assert pods.kernel("db") == pods.kernel("big") == online, "not all CPUs are back"
     assert pods.is_limited("db"), "its quota is not back"
+    figures = {"first": first - came, "grows": grew - first, "gives_back": gave - asked, "pass": observer.longest}
+    # A pass takes its time itself: two begin and end in the time of each.
+    late = SLACK + 2 * observer.longest
+    assert figures["grows"] <= 2 * PERIOD + late, figures
+    assert figures["gives_back"] <= DELAY + PERIOD + late, figures
+    return {
+        **{name: round(seconds, 3) for name, seconds in figures.items()},
+        **check_order(observer, gave),
+        "period": PERIOD,
+        "delay": DELAY,
+        "cgroup": 2 if IS_V2 else 1,
+    }
+
+
+def check_order(observer: Observer, gave: float) -> dict[str, int]:
+    """Where CPUs came, the kernel was first; where they left, the file was, by the delay."""
     growths = shrinks = 0
     for old, new in observer.changes():
         if new["kernel"] > old["kernel"]:
@@ -231,19 +265,9 @@ def check(program: str, place: Path, pods: Pods) -> dict[str, Any]:
             assert old["after"][0] <= new["kernel"], "its file came after the kernel"
             assert old["after"][1] is not None, "nothing was announced"
             assert new["at"] >= old["after"][1] - 0.01, "it was before its time"
-    figures = {"first": first - came, "grows": grew - first, "gives_back": gave - asked}
     assert growths, "it was not seen to grow"
     assert shrinks, "it was not seen to shrink"
-    assert figures["grows"] <= 2 * PERIOD + SLACK, figures
-    assert figures["gives_back"] <= DELAY + PERIOD + SLACK, figures
-    return {
-        **{name: round(seconds, 3) for name, seconds in figures.items()},
-        "period": PERIOD,
-        "delay": DELAY,
-        "growths": growths,
-        "shrinks": shrinks,
-        "cgroup": 2 if IS_V2 else 1,
-    }
+    return {"growths": growths, "shrinks": shrinks}
 
 
 def main(program: str) -> int:

@@ -42,7 +42,7 @@ class Acting:
         self._hierarchy, self._online = hierarchy, online
         self._present, self._state, self._publishing = present, state, publishing
         self._exclusive = set(exclusive)
-        self._effective = {one.running.id: one.running.effective or CPUSet() for one in present}
+        self._effective = {container.running.id: container.running.effective or CPUSet() for container in present}
         self.done: list[Move] = []
         self.refused: list[str] = []
 
@@ -62,16 +62,20 @@ class Acting:
 
     def entries(self) -> list[Entry]:
         """What the file of each container is to say."""
-        return [self._entry(one, self._state.containers.get(one.key)) for one in self._present if one.key is not None]
+        return [
+            self._entry(container, self._state.containers.get(container.key))
+            for container in self._present
+            if container.key is not None
+        ]
 
     # --- the kernel ------------------------------------------------------------------------------------------
 
     def _give(self, key: Key, mask: int) -> bool:
         """Let a container have these CPUs alone, if nobody else has any of them."""
-        own = [one for one in self._present if one.key == key]
+        own = [container for container in self._present if container.key == key]
         # What it has alone already, it may keep, whoever else has come upon it.
         new = mask & ~self._held_by(own) if key in self._exclusive else mask
-        taken = new & self._held_by(one for one in self._present if one.key != key)
+        taken = new & self._held_by(container for container in self._present if container.key != key)
         if taken:
             self.refused.append(
                 "pod %s, container %s does not get CPUs %s: others still have %s"
@@ -84,26 +88,30 @@ class Acting:
     def _share(self, key: Key) -> bool:
         """Let a container run on the shared pool."""
         self._exclusive.discard(key)
-        return self._settle([one for one in self._present if one.key == key], self._pool(self._state.shared))
+        return self._settle(
+            [container for container in self._present if container.key == key], self._pool(self._state.shared)
+        )
 
     def _set_pool(self, mask: int) -> bool:
         """Set the shared pool."""
-        return self._settle([one for one in self._present if one.key not in self._exclusive], self._pool(mask))
+        return self._settle(
+            [container for container in self._present if container.key not in self._exclusive], self._pool(mask)
+        )
 
     def _pool(self, mask: int) -> int:
         """What of a pool nobody still has alone."""
-        return mask & ~self._held_by(one for one in self._present if one.key in self._exclusive)
+        return mask & ~self._held_by(container for container in self._present if container.key in self._exclusive)
 
     def _held_by(self, present: Iterable[Present]) -> int:
         mask = 0
-        for one in present:
-            mask |= self._effective[one.running.id].mask
+        for container in present:
+            mask |= self._effective[container.running.id].mask
         return mask
 
     def _settle(self, present: Sequence[Present], mask: int) -> bool:
         """Bring containers to these CPUs; whether all are there."""
         wanted = CPUSet.from_mask(mask) & self._online
-        pending = [one.running for one in present if self._effective[one.running.id] != wanted]
+        pending = [container.running for container in present if self._effective[container.running.id] != wanted]
         if not pending:
             return True
         if not wanted:
@@ -133,19 +141,19 @@ class Acting:
         """Say in a container's file what it is to use. A file that is to be removed is, in the end, that of one that
         shares the pool, or that has ended."""
         try:
-            for one in self._present:
-                if one.key == move.key:
+            for container in self._present:
+                if container.key == move.key:
                     held = Held(0, move.cpus) if move.what == ANNOUNCE else None
-                    self._publishing.put(self._entry(one, held, move.until))
+                    self._publishing.put(self._entry(container, held, move.until))
         except (NodeError, RefusedError) as error:
             self.refused.append(str(error))
             return False
         return True
 
-    def _entry(self, one: Present, held: Held | None, until: float | None = None) -> Entry:
-        running, effective = one.running, self._effective[one.running.id]
+    def _entry(self, container: Present, held: Held | None, until: float | None = None) -> Entry:
+        running, effective = container.running, self._effective[container.running.id]
         name = running.name or ""
-        if held is None or one.key not in self._exclusive:
+        if held is None or container.key not in self._exclusive:
             pool = CPUSet.from_mask(self._state.shared) & self._online
             return Entry(running.pod_uid, name, pool & effective or effective, False, OURS, effective)
         if until is None and held.leaving:

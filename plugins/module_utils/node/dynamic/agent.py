@@ -144,7 +144,11 @@ class Agent:
     def _use(self, kubepods: Kubepods, present: Sequence[Present], state: DynamicState) -> Use:
         if self.settings.policy != DYNAMIC:
             return Use()
-        containers = {one.running.cgroup: one.key for one in present if one.key is not None and one.cpus}
+        containers = {
+            container.running.cgroup: container.key
+            for container in present
+            if container.key is not None and container.cpus
+        }
         return self._meter.read(counting_hierarchy(self.tree), kubepods.roots, containers, state.containers)
 
     def _decide(
@@ -159,7 +163,7 @@ class Agent:
         now: float,
     ) -> Decision:
         # Of two that have the same name, one is on its way out.
-        wanted = list({one.key: one.wanted for one in present if one.key is not None}.values())
+        wanted = list({container.key: container.wanted for container in present if container.key is not None}.values())
         reserved = self._reserved(configuration)
         if self.settings.policy == ISOLATED:
             isolated = topology.isolated | _partitioned(hierarchy)
@@ -220,10 +224,10 @@ def _exclusive(present: Sequence[Present], before: Promise) -> dict[Key, int]:
     All others run on the shared pool, or on what a runtime gives to one that is new.
     """
     held: dict[Key, int] = {}
-    for one in present:
-        if one.key is not None and one.running.effective is not None:
-            held[one.key] = held.get(one.key, 0) | one.running.effective.mask
-    promised = {key: one.cpus | before.found.get(key, 0) for key, one in before.state.containers.items()}
+    for container in present:
+        if container.key is not None and container.running.effective is not None:
+            held[container.key] = held.get(container.key, 0) | container.running.effective.mask
+    promised = {key: container.cpus | before.found.get(key, 0) for key, container in before.state.containers.items()}
     return {key: mask for key, mask in held.items() if mask and not mask & ~promised.get(key, 0)}
 
 
@@ -254,9 +258,9 @@ def _kernel_view(
             files[key] = File(said.cpus.mask, said.until)
     pool = state.shared & online.mask
     is_set = all(
-        one.running.effective is not None and one.running.effective.mask == pool
-        for one in present
-        if one.key not in exclusive
+        container.running.effective is not None and container.running.effective.mask == pool
+        for container in present
+        if container.key not in exclusive
     )
     return View(state.shared if is_set else 0, exclusive, files)
 
@@ -264,8 +268,8 @@ def _kernel_view(
 def _grown(present: Sequence[Present], state: DynamicState) -> list[str]:
     """The cgroups of containers that have more CPUs than they request, and of their pods."""
     found = []
-    for one in present:
-        held = state.containers.get(one.key) if one.key is not None else None
-        if held is not None and count_bits(held.cpus) > one.cpus:
-            found += [one.running.cgroup, parent_of(one.running.cgroup)]
+    for container in present:
+        held = state.containers.get(container.key) if container.key is not None else None
+        if held is not None and count_bits(held.cpus) > container.cpus:
+            found += [container.running.cgroup, parent_of(container.running.cgroup)]
     return found

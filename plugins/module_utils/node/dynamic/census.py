@@ -79,21 +79,23 @@ class Census:
         logged = logged_containers(kubepods.hierarchy.tree)
         running = read_running(kubepods, {**logged, **self._names})
         notes: list[str] = []
-        if any(self._is_new(one) for one in running):
+        if any(self._is_new(container) for container in running):
             notes += self._call(running)
             running = read_running(kubepods, {**logged, **self._names})
         self._forget(running)
         present = [
-            Present(one, None if one.name is None else (one.pod_uid, one.name))
-            for one in running
-            if one.effective is not None
+            Present(container, None if container.name is None else (container.pod_uid, container.name))
+            for container in running
+            if container.effective is not None
         ]
         present, more = self._specified(present, cpu, quotas)
         return self._in_order(present, before), [*notes, *more]
 
-    def _is_new(self, one: Running) -> bool:
-        calls = self._calls.get(one.id, 0)
-        return (one.name is None and calls < _MOST_CALLS) or (one.pod_uid not in self._annotations and not calls)
+    def _is_new(self, container: Running) -> bool:
+        calls = self._calls.get(container.id, 0)
+        return (container.name is None and calls < _MOST_CALLS) or (
+            container.pod_uid not in self._annotations and not calls
+        )
 
     def _call(self, running: Sequence[Running]) -> list[str]:
         """Have the runtime name who is new."""
@@ -111,13 +113,13 @@ class Census:
             self._annotations.update({sandbox.pod_uid: sandbox.annotations for sandbox in sandboxes})
             # A sandbox never gets a name.
             self._calls.update({sandbox.id: _MOST_CALLS for sandbox in sandboxes})
-        for one in running:
-            self._calls[one.id] = self._calls.get(one.id, 0) + 1
+        for container in running:
+            self._calls[container.id] = self._calls.get(container.id, 0) + 1
         return []
 
     def _forget(self, running: Iterable[Running]) -> None:
         """Those who have ended."""
-        ids, pods = {one.id for one in running}, {one.pod_uid for one in running}
+        ids, pods = {container.id for container in running}, {container.pod_uid for container in running}
         self._names = {key: value for key, value in self._names.items() if key in ids}
         self._calls = {key: value for key, value in self._calls.items() if key in ids}
         self._shares = {key: value for key, value in self._shares.items() if key in ids}
@@ -128,15 +130,15 @@ class Census:
     ) -> tuple[list[Present], list[str]]:
         """With what each of them requests."""
         counted = []
-        for one in present:
+        for container in present:
             count = 0
-            if one.key is not None and is_guaranteed(one.running) and cpu is not None:
-                count = self._requested(one.running, cpu, quotas)
-            counted.append(one._replace(cpus=count))
+            if container.key is not None and is_guaranteed(container.running) and cpu is not None:
+                count = self._requested(container.running, cpu, quotas)
+            counted.append(container._replace(cpus=count))
         groups: dict[str, list[Present]] = {}
-        for one in counted:
-            if one.cpus:
-                groups.setdefault(one.running.pod_uid, []).append(one)
+        for container in counted:
+            if container.cpus:
+                groups.setdefault(container.running.pod_uid, []).append(container)
         most: dict[Key, int] = {}
         notes = []
         for uid, group in groups.items():
@@ -145,7 +147,10 @@ class Census:
                 elastic = elastic_containers(_pod_of(group), annotations, NEWEST_MINOR)
                 most.update({(uid, name): count for name, count in elastic.most.items()})
                 notes += [] if elastic.problem is None else [str(elastic.problem)]
-        return [one if one.key is None else one._replace(most=most.get(one.key, 0)) for one in counted], notes
+        return [
+            container if container.key is None else container._replace(most=most.get(container.key, 0))
+            for container in counted
+        ], notes
 
     def _requested(self, running: Running, cpu: Hierarchy, quotas: Mapping[str, Quota]) -> int:
         """How many whole CPUs a container of a Guaranteed pod requests; 0 for another number, or one not known."""
@@ -167,12 +172,14 @@ class Census:
 
     def _in_order(self, present: Sequence[Present], before: Iterable[Key]) -> list[Present]:
         by_key: dict[Key, list[Present]] = {}
-        for one in present:
-            if one.key is not None:
-                by_key.setdefault(one.key, []).append(one)
+        for container in present:
+            if container.key is not None:
+                by_key.setdefault(container.key, []).append(container)
         arrived = {key: None for key in (*before, *self._arrived, *sorted(by_key)) if key in by_key}
         self._arrived = arrived
-        return [one for key in arrived for one in by_key[key]] + [one for one in present if one.key is None]
+        return [container for key in arrived for container in by_key[key]] + [
+            container for container in present if container.key is None
+        ]
 
 
 def is_guaranteed(running: Running) -> bool:
@@ -187,7 +194,7 @@ def _whole(amount: int, per_cpu: int) -> int:
 def _pod_of(group: Sequence[Present]) -> Pod:
     running = group[0].running
     containers = []
-    for one in group:
-        cpu = {"cpu": _MILLI * one.cpus}
-        containers.append(Container(one.running.name or "", APP, cpu, cpu))
+    for container in group:
+        cpu = {"cpu": _MILLI * container.cpus}
+        containers.append(Container(container.running.name or "", APP, cpu, cpu))
     return Pod(running.pod_uid, running.pod or running.pod_uid, tuple(containers), GUARANTEED)

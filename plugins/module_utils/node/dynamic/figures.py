@@ -57,13 +57,13 @@ class Figures:
                 "cpus",
                 "gauge",
                 "Exclusive CPUs of a container.",
-                [(_labels(*key), count_bits(one.cpus)) for key, one in held.items()],
+                [(_labels(*key), count_bits(container.cpus)) for key, container in held.items()],
             ),
             *_metric(
                 "admitted_cpus",
                 "gauge",
                 "Exclusive CPUs that a container was admitted with.",
-                [(_labels(*key), count_bits(one.admitted)) for key, one in held.items()],
+                [(_labels(*key), count_bits(container.admitted)) for key, container in held.items()],
             ),
         ]
         return "".join(line + "\n" for line in lines)

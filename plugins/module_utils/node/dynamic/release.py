@@ -54,13 +54,22 @@ def release(tree: Tree, settings: Settings) -> list[str]:
 def _all_cpus(hierarchy: Hierarchy, cgroup_root: str) -> list[str]:
     online = hierarchy.online_cpus()
     running = [
-        one
-        for one in read_running(Kubepods(hierarchy, cgroup_root), {})
-        if one.effective is not None and one.effective != online
+        container
+        for container in read_running(Kubepods(hierarchy, cgroup_root), {})
+        if container.effective is not None and container.effective != online
     ]
     rows = [
-        Row(one.pod_uid, one.pod, one.name or "", one.id, one.cgroup, online, one.effective or online, WRITE)
-        for one in running
+        Row(
+            container.pod_uid,
+            container.pod,
+            container.name or "",
+            container.id,
+            container.cgroup,
+            online,
+            container.effective or online,
+            WRITE,
+        )
+        for container in running
     ]
     settled = Settling(hierarchy, online, None, lambda: True, True).settle(running, rows)
     return ["%s: %s" % (row.cgroup, row.why) for row in settled if row.result == FAILED]

@@ -45,6 +45,7 @@ def ask(
     checkpoint: bytes | None = None,
     bursts: Sequence[Burst] = (),
     gates: Mapping[str, bool] = MappingProxyType({}),
+    policy: str = "kubelet",
     **wanted: Any,
 ) -> dict[str, Any]:
     configuration = default_configuration()
@@ -59,6 +60,7 @@ def ask(
             checkpoint,
             pods_from_manifests(manifests),
             bursts,
+            policy,
         )
     )
 
@@ -215,3 +217,48 @@ def test_exclusive_cpus_with_a_quota() -> None:
 def test_a_burst_of_no_container() -> None:
     with pytest.raises(InputError, match="bursts: no container of the pods is app in db"):
         ask(manifest("web", 1), bursts=[Burst("db", "app")])
+
+
+ISOLATED = Topology.from_dict({**XEON.to_dict(), "isolated": "4-23,28-47"})
+
+
+def test_the_policy_isolated() -> None:
+    plan = ask(
+        manifest("a", 4), manifest("b", "100m"), topology=ISOLATED, policy="isolated", reserved_system_cpus="0,24"
+    )
+    assert cpus(plan) == {"a": "4-5,28-29", "b": "0-3,24-27"}
+    # Whatever is given out, the shared pool is what is not isolated.
+    assert (plan["shared_pool"], plan["exclusive"]) == ("0-3,24-27", "4-5,28-29")
+    assert plan["allocatable"]["cpus"] == 36
+    refused = ask(manifest("big", 41), topology=ISOLATED, policy="isolated", reserved_system_cpus="0,24")
+    assert [row["pod"] for row in refused["refused"]] == ["big"]
+
+
+@pytest.mark.parametrize("policy", ["kubelet", "dynamic", "isolated"])
+def test_what_the_static_policy_makes_of_isolated_cpus(policy: str) -> None:
+    plan = ask(topology=ISOLATED, policy=policy, reserved_system_cpus="0,24")
+    assert plan["isolated"] == {
+        "shared": "4-23,28-47",
+        "reserved": "",
+        "not_isolated": "1-3,25-27",
+        "reserve": "0-3,24-27",
+        "strict": False,
+        "harmless": False,
+    }
+    right = ask(topology=ISOLATED, policy=policy, reserved_system_cpus="0-3,24-27")
+    assert right["isolated"]["harmless"]
+    assert ask(policy="kubelet")["isolated"] == {}
+
+
+def test_policies_that_cannot_be_kept() -> None:
+    with pytest.raises(InputError, match="the kernel isolates no CPU"):
+        ask(policy="isolated")
+    with pytest.raises(InputError, match="are isolated or not there"):
+        ask(topology=ISOLATED, policy="isolated", reserved_system_cpus="4")
+    with pytest.raises(InputError, match="there is no policy other"):
+        ask(policy="other")
+
+
+def test_the_policy_dynamic_gives_first_sets_as_static_does() -> None:
+    pods = (manifest("a", 4), manifest("b", "1"))
+    assert cpus(ask(*pods, policy="dynamic")) == cpus(ask(*pods))

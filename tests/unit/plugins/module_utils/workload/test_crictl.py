@@ -73,3 +73,32 @@ def test_it_is_found_on_a_live_node_only(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
     monkeypatch.setattr(crictl, "_MORE_PLACES", str(tmp_path / "nowhere"))
     assert find_crictl(Tree()) is None
+
+
+PODS = """{"items": [
+  {"id": "b1", "labels": {"io.kubernetes.pod.uid": "u1"}, "annotations": {"cpu-manager.kubenode/elastic": "2-8"}},
+  {"id": "b2", "labels": {"io.kubernetes.pod.uid": "u2"}, "annotations": null},
+  {"id": "b3", "labels": null}
+]}"""
+
+
+def test_sandboxes() -> None:
+    runtime = Crictl("crictl", None, lambda _arguments: PODS)
+    assert runtime.sandboxes() == [("b1", "u1", {"cpu-manager.kubenode/elastic": "2-8"}), ("b2", "u2", {})]
+    assert Crictl("crictl", None, lambda _arguments: '{"items": null}').sandboxes() == []
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"items": [1]}', '{"items": 1}', '{"items": [{"labels": [1]}]}'])
+def test_sandboxes_that_cannot_be_read(text: str) -> None:
+    runtime = Crictl("crictl", None, lambda _arguments: text)
+    assert runtime.sandboxes() == []
+    assert runtime.failure.startswith("crictl pods: what it prints cannot be read")
+    assert runtime.sandboxes() == []
+
+
+def test_shares() -> None:
+    text = '{"info": {"runtimeSpec": {"linux": {"resources": {"cpu": {"shares": 2048}}}}}}'
+    assert Crictl("crictl", None, lambda _arguments: text).shares("a1") == 2048
+    for wrong in ("", "{}", text.replace("2048", "true"), text.replace("2048", '"many"'), text.replace("linux", "x")):
+        with pytest.raises(NodeError, match="crictl inspect"):
+            Crictl("crictl", None, lambda _arguments, wrong=wrong: wrong).shares("a1")  # type: ignore[misc]
