@@ -154,8 +154,8 @@ DIVIDED = EMPTY.having(
 def _cache(check: str, files: Mapping[str, str | None], without: Mapping[str, str | None]) -> Trouble:
     """A node whose caches are divided, with other files of resctrl."""
     look = {"cache": None}
-    found, other = (DIVIDED.having({RESCTRL + name: text for name, text in part.items()}) for part in (files, without))
-    return Trouble([check], found, other, looks=look, looks_without=look)
+    found, quiet = (DIVIDED.having({RESCTRL + name: text for name, text in part.items()}) for part in (files, without))
+    return Trouble([check], found, quiet, looks=look, looks_without=look)
 
 
 def _group(mask: str, tasks: str = "") -> dict[str, str | None]:

@@ -146,13 +146,13 @@ class Scene:
     def check_agreement(self) -> None:
         """The promise, the kernel and the files say the same."""
         state, masks = self.promise().state, self.node.masks()
-        held = {uid: one for (uid, _name), one in state.containers.items()}
+        held = {uid: assignment for (uid, _name), assignment in state.containers.items()}
         for name, mask in masks.items():
             assert mask == (held[name].cpus if name in held else state.shared), name
         taken = state.shared
-        for one in held.values():
-            assert not one.cpus & taken
-            taken |= one.cpus
+        for assignment in held.values():
+            assert not assignment.cpus & taken
+            taken |= assignment.cpus
         for uid, pod in self.node.pods.items():
             said = self.node.file(uid)
             assert said["effective"] == str(CPUSet.from_mask(masks[uid]))

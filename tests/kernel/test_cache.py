@@ -456,7 +456,7 @@ def test_a_recorded_tree_is_read_right(name: str, tmp_path: Path) -> None:
     cache = answer["caches"][0]
     assert (cache["name"], cache["ways"], cache["least_ways"], cache["io_ways"]) == (level, ways, least, io_ways)
     assert (cache["sparse"], list(cache["ids"]), cache["cdp"]) == (sparse, ids, name == "xeon-l3-cdp")
-    assert {number: one["cpus"] for number, one in cache["ids"].items()} == {
+    assert {number: on_id["cpus"] for number, on_id in cache["ids"].items()} == {
         str(number): str(CPUSet(cpus)) for number, cpus in shape.caches[0].ids.items()
     }
     assert [limit["name"] for limit in answer["bandwidths"]] == bandwidths

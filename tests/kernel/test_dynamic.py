@@ -43,7 +43,7 @@ def _why_not() -> str:
         hierarchies = [Hierarchy(Tree(), controller) for controller in ("cpuset", CPU, CPUACCT)]
     except NodeError as error:
         return str(error)
-    if any(one.version != 1 for one in hierarchies) or not {0, 1} <= set(hierarchies[0].online_cpus()):
+    if any(hierarchy.version != 1 for hierarchy in hierarchies) or not {0, 1} <= set(hierarchies[0].online_cpus()):
         return "needs the controllers cpuset, cpu and cpuacct of cgroup v1, and CPUs 0 and 1"
     return ""
 
@@ -60,7 +60,7 @@ class Machine:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         mounts = {Hierarchy(Tree(), controller).mount for controller in ("cpuset", CPU, CPUACCT)}
         self.tops = [Path(mount, self.name) for mount in sorted(mounts)]
-        self.cpuset, self.cpu = (Path(Hierarchy(Tree(), one).mount, self.name) for one in ("cpuset", CPU))
+        self.cpuset, self.cpu = (Path(Hierarchy(Tree(), controller).mount, self.name) for controller in ("cpuset", CPU))
         self.online = str(Hierarchy(Tree()).online_cpus())
         (place / "config.yaml").write_text(
             "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupRoot: /%s\n"

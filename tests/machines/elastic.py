@@ -108,8 +108,8 @@ class ElasticNode:
             self.pods[pod.uid] = pod
             above = pod.path.split("/")
             cgroups.update({"/".join(above[:end]): self._whole for end in range(1, len(above) + 1)})
-            for one in (pod.sandbox, pod.id):
-                cgroups.update(container_files(SYSTEMD, "containerd", pod.path, one, given))
+            for container in (pod.sandbox, pod.id):
+                cgroups.update(container_files(SYSTEMD, "containerd", pod.path, container, given))
             # What the kubelet gives of the cpu controller: a pod has the sum of its containers.
             milli = 1000 * pod.cpus if pod.qos_class == "Guaranteed" else 500
             quota = pod.cpus * PERIOD_US if pod.cpus else None

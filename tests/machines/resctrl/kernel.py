@@ -81,10 +81,10 @@ class Shape:
     def from_dict(cls, data: dict[str, Any]) -> Shape:
         """What dataclasses.asdict() made of one, also after JSON."""
         caches = [
-            CacheShape(**{**one, "ids": {int(number): cpus for number, cpus in one["ids"].items()}})
-            for one in data["caches"]
+            CacheShape(**{**cache, "ids": {int(number): cpus for number, cpus in cache["ids"].items()}})
+            for cache in data["caches"]
         ]
-        limits = [BandwidthShape(**one) for one in data["bandwidths"]]
+        limits = [BandwidthShape(**limit) for limit in data["bandwidths"]]
         nodes = {int(number): found for number, found in data["sub_numa"].items()}
         return cls(**{**data, "caches": caches, "bandwidths": limits, "sub_numa": nodes})
 
@@ -223,12 +223,12 @@ class Kernel:
         if rest.startswith("mon_data/"):
             return self._read_counter(group, rest.split("/")[1:])
         makers: dict[str, Callable[[Group], str]] = {
-            "cpus": lambda one: "%x\n" % sum(1 << cpu for cpu in one.cpus),
-            "cpus_list": lambda one: listed(one.cpus) + "\n",
-            "mode": lambda one: one.mode + "\n",
+            "cpus": lambda group: "%x\n" % sum(1 << cpu for cpu in group.cpus),
+            "cpus_list": lambda group: listed(group.cpus) + "\n",
+            "mode": lambda group: group.mode + "\n",
             "schemata": self._schemata,
             "size": self._sizes,
-            "tasks": lambda one: "".join("%d\n" % pid for pid in one.tasks if self.is_alive(pid)),
+            "tasks": lambda group: "".join("%d\n" % pid for pid in group.tasks if self.is_alive(pid)),
         }
         return makers[rest](group)
 
@@ -324,8 +324,8 @@ class Kernel:
         takers: dict[str, Callable[[Group, str], None]] = {
             "schemata": self._write_schemata,
             "mode": self._write_mode,
-            "cpus": lambda one, given: self._write_cpus(one, given, is_list=False),
-            "cpus_list": lambda one, given: self._write_cpus(one, given, is_list=True),
+            "cpus": lambda group, given: self._write_cpus(group, given, is_list=False),
+            "cpus_list": lambda group, given: self._write_cpus(group, given, is_list=True),
             "tasks": self._write_tasks,
         }
         if rest not in takers:
@@ -408,11 +408,11 @@ class Kernel:
     def _overlaps(self, cache: CacheShape, number: int, mask: int, group: Group, exclusive_only: bool) -> bool:
         if not exclusive_only and mask & cache.shareable:
             return True
-        for other in self.groups.values():
-            if other is group or other.mode == LOCKSETUP or (exclusive_only and other.mode != EXCLUSIVE):
+        for neighbour in self.groups.values():
+            if neighbour is group or neighbour.mode == LOCKSETUP or (exclusive_only and neighbour.mode != EXCLUSIVE):
                 continue
             # Code and data are in the same ways.
-            if any(mask & other.values[name][number] for name in cache.names):
+            if any(mask & neighbour.values[name][number] for name in cache.names):
                 return True
         return False
 
@@ -450,9 +450,9 @@ class Kernel:
         if dropped and group is self.root:
             raise self.refuse("Can't drop CPUs from default group")
         self.root.cpus |= dropped
-        for other in self.groups.values():
-            if other is not group:
-                other.cpus -= cpus
+        for neighbour in self.groups.values():
+            if neighbour is not group:
+                neighbour.cpus -= cpus
         group.cpus = cpus
 
     def _write_tasks(self, group: Group, text: str) -> None:
@@ -466,8 +466,8 @@ class Kernel:
             if not self.is_alive(pid):
                 self.status += "No task %d\n" % pid
                 raise self.refuse("Error while processing task %d" % pid, errno.ESRCH)
-            for other in self.groups.values():
-                other.tasks = [task for task in other.tasks if task != pid]
+            for neighbour in self.groups.values():
+                neighbour.tasks = [task for task in neighbour.tasks if task != pid]
             if group is not self.root:
                 group.tasks.append(pid)
 
@@ -497,12 +497,12 @@ class Kernel:
     def _first_mask(self, schema: str, cache: CacheShape, number: int) -> int:
         """All that is shareable or unused; of that the lowest run."""
         mask = used = cache.shareable
-        for other in self.groups.values():
-            if other.mode == LOCKSETUP:
+        for group in self.groups.values():
+            if group.mode == LOCKSETUP:
                 continue
-            used |= sum_bits(other.values[name][number] for name in cache.names)
-            if other.mode == SHAREABLE:
-                mask |= other.values[schema][number]
+            used |= sum_bits(group.values[name][number] for name in cache.names)
+            if group.mode == SHAREABLE:
+                mask |= group.values[schema][number]
         mask |= cache.full & ~used
         run = mask & ~(mask + (mask & -mask))
         if bin(run).count("1") < cache.least:

@@ -65,8 +65,8 @@ def test_what_somebody_has_written_meanwhile_counts(cpu: Hierarchy) -> None:
     quotas = Quotas(cpu, {APP: BEFORE[1]})
     quotas.remember([APP])
     assert quotas.remembered == {APP: Quota(400000, 100000)}
-    other = Quotas(cpu, {APP: BEFORE[1]})
-    assert (other.put_back(), other.remembered) == ([], {})
+    restarted = Quotas(cpu, {APP: BEFORE[1]})
+    assert (restarted.put_back(), restarted.remembered) == ([], {})
     assert read_quota(cpu, APP) == Quota(400000, 100000)
 
 

@@ -37,7 +37,7 @@ def test_what_the_checkpoint_gives() -> None:
     ]
     wanted, written = {"a-own": CPUSet.parse("4-5")}, {"a-own": CPUSet.parse("4-5")}
     found = entries_of_kubelet(containers, wanted, written, state)
-    assert [(one.container, str(one.cpus), one.exclusive, str(one.effective)) for one in found] == [
+    assert [(entry.container, str(entry.cpus), entry.exclusive, str(entry.effective)) for entry in found] == [
         ("own", "4-5", True, "4-5"),
         ("side", "0-3", False, "0-3"),
         ("x", "6", True, "6"),
@@ -54,12 +54,12 @@ def test_without_a_checkpoint() -> None:
 
 def test_claims_of_the_dra_driver() -> None:
     found = with_claims([entry("own", "4-5"), entry("other", "0-3"), entry("none", "")], CPUSet.parse("4-7"), "dra")
-    assert [(one.exclusive, one.by) for one in found] == [(True, "dra"), (False, "kubelet"), (False, "kubelet")]
+    assert [(entry.exclusive, entry.by) for entry in found] == [(True, "dra"), (False, "kubelet"), (False, "kubelet")]
 
 
 def test_an_nri_policy() -> None:
     online = CPUSet.parse("0-7")
     found = by_kernel([entry("own", "4-5"), entry("left", "0-3"), entry("right", "3,6")], online, "nri")
-    assert [(one.exclusive, one.by) for one in found] == [(True, "nri"), (False, "nri"), (False, "nri")]
+    assert [(entry.exclusive, entry.by) for entry in found] == [(True, "nri"), (False, "nri"), (False, "nri")]
     # The only container of a node has all CPUs, and not to itself.
     assert not by_kernel([entry("alone", "0-7")], online, "nri")[0].exclusive
