@@ -108,7 +108,8 @@ def test_the_role(copy_of: CopyOf, tmp_path: Path) -> None:
     assert (root / PROGRAM).stat().st_mode & 0o777 == 0o755
     assert "OnUnitInactiveSec=30s" in (root / TIMER).read_text()
     (interpreter,) = re.findall("^ExecStart=([^ ]+) -I ", (root / SERVICE).read_text(), re.MULTILINE)
-    assert "ReadWritePaths=-/sys/fs/cgroup -/var/lib/metrics\n" in (root / SERVICE).read_text()
+    writable = "-/sys/fs/cgroup -/sys/fs/resctrl -/var/lib/kubenode-cpu-manager -/var/lib/metrics"
+    assert "ReadWritePaths=%s\n" % writable in (root / SERVICE).read_text()
 
     # It repairs what somebody has changed, on every Python that a node may have; a second pass says nothing.
     installed = fingerprint(root)

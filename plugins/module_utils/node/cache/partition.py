@@ -120,9 +120,8 @@ def _present(
     check_mounted(tree)
     with locked(tree, exclusive=True) as directory:
         answer, found, journal = _planned(node, wish, mount, is_mounted, pool, notes)
-        if not answer.changed:
+        if not answer.changed or answer.target is None:
             return answer
-        assert answer.target is not None
         is_first = read_journal(tree) is None
         write_journal(tree, journal)
         try:

@@ -23,6 +23,7 @@ from ...cache.resctrl import (
     Counted,
     Found,
     Group,
+    Monitoring,
     value_text,
 )
 from ...cpuset import CPUSet, count_bits
@@ -177,7 +178,7 @@ def _shown(
         "closids": {"total": found.closids(), "used": len(found.groups)},
         "caches": [_cache(cache, found.root, domains[cache.level], exclusive) for cache in found.caches],
         "bandwidths": [_bandwidth(limit) for limit in found.bandwidths],
-        "monitoring": None if found.monitoring is None else _monitoring(found),
+        "monitoring": None if found.monitoring is None else _monitoring(found.monitoring),
         "groups": [_group(group, rates.get(name, {})) for name, group in sorted(found.groups.items())],
         "seconds": seconds if rates else None,
     }
@@ -222,13 +223,8 @@ def _bandwidth(limit: Bandwidth) -> dict[str, Any]:
     }
 
 
-def _monitoring(found: Found) -> dict[str, Any]:
-    assert found.monitoring is not None
-    return {
-        "rmids": found.monitoring.rmids,
-        "features": list(found.monitoring.features),
-        "numa_nodes_per_cache": found.monitoring.sub_numa,
-    }
+def _monitoring(found: Monitoring) -> dict[str, Any]:
+    return {"rmids": found.rmids, "features": list(found.features), "numa_nodes_per_cache": found.sub_numa}
 
 
 def owner_of(group: str) -> str:
