@@ -92,8 +92,8 @@ def tables(tree: ast.Module) -> set[str]:
         if isinstance(node, ast.ClassDef)
         for member in node.body
         if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name) and member.target.id in MEMBERS
-        # A time is a float.
-        if "float" not in ast.unparse(member.annotation)
+        # A time is a float, and what is returned is no table.
+        if "float" not in ast.unparse(member.annotation) and "TypedDict" not in map(ast.unparse, node.bases)
     }
 
 

@@ -48,9 +48,11 @@ _KNOWN = (
     " kubelet_runtime_service kubelet_runtime_version kubelet_service kubelet_system_reserved_cpu"
     " kubelet_system_reserved_memory kubelet_target_version kubelet_topology_manager_policy"
     " kubelet_topology_manager_policy_options kubelet_topology_manager_scope kubelet_verify_seconds"
-    " kubelet_verify_timeout reconcile_allow_owners reconcile_config_path reconcile_interpreter reconcile_kubelet_root"
-    " reconcile_manage_service reconcile_node_root reconcile_period reconcile_program_path reconcile_runtime_endpoint"
-    " reconcile_settings_path reconcile_state reconcile_textfile reconcile_unit_directory reconcile_use_runtime"
+    " kubelet_verify_timeout reconcile_allow_owners reconcile_config_path reconcile_delay reconcile_interpreter"
+    " reconcile_kubelet_root reconcile_manage_service reconcile_node_root reconcile_period reconcile_policy"
+    " reconcile_policy_options reconcile_program_path reconcile_reserved_cpus reconcile_runtime_endpoint"
+    " reconcile_settings_path reconcile_settle reconcile_shared_minimum reconcile_state reconcile_textfile"
+    " reconcile_unit_directory reconcile_use_runtime"
 )
 
 # Those of the roles' own that are nearly one of these, and what kubespray's inventories have beside them.

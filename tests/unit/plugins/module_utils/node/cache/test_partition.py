@@ -142,11 +142,16 @@ def test_nothing_is_mounted_in_saved_files(tmp_path: Path) -> None:
     give(tmp_path, {1}, {0})
     (tmp_path / "sys/fs/resctrl").mkdir(parents=True)
     runs: list[Any] = []
+
+    def runner(words: Any) -> str:
+        runs.append(words)
+        return ""
+
     wish = wish_of({"exclusive_share": 4})
-    planned = present(node_at(tmp_path), wish, True, False, lambda words: str(runs.append(words)))
+    planned = present(node_at(tmp_path), wish, True, False, runner)
     assert (planned.mounts, planned.changed) == ("mount", True)
     with pytest.raises(RefusedError, match="nothing can be mounted in saved files"):
-        present(node_at(tmp_path), wish, True, True, lambda words: str(runs.append(words)))
+        present(node_at(tmp_path), wish, True, True, runner)
     assert runs == []
     answer = cache_answer(node_at(tmp_path).tree, lambda: node_at(tmp_path), 0)
     assert (answer["supported"], answer["mounted"], answer["partition"]) == (True, False, None)
