@@ -42,7 +42,6 @@ def client(language: str) -> str:
 def publish(root: Path, cpus: str, until: float | None = None) -> None:
     entry = Entry("uid", "app", CPUSet.parse(cpus), True, OURS, CPUSet.parse("4-7"), CPUSet(), until)
     with opened(Tree(str(root))) as directory:
-        assert directory is not None
         Publishing(directory, MACHINE.online, lambda: MACHINE, 1.0).put(entry)
 
 

@@ -123,7 +123,7 @@ class ElasticNode:
     def remove(self, uid: str) -> None:
         """End a pod."""
         pod = self.pods.pop(uid)
-        for mount in {self.style.mount, cpu_mount(self.style)}:
+        for mount in sorted({self.style.mount, cpu_mount(self.style)}):
             shutil.rmtree(self.root / mount[1:] / pod.path)
 
     def work(self, seconds: float, use: Mapping[str, float]) -> None:

@@ -22,7 +22,7 @@ from ...errors import NodeError, RefusedError
 from ...host.partitions import read_partitions
 from ...kubelet.file.configuration import Configuration
 from ...policy.dynamic import DYNAMIC, Decision, decide, first_state
-from ...policy.dynamic_rules import Rules, Use
+from ...policy.dynamic_rules import Rules, Use, Wanted
 from ...policy.dynamic_state import DynamicState, Key
 from ...policy.isolated import ISOLATED, IsolatedPolicy
 from ...policy.isolated_pass import decide_isolated, first_isolated_state
@@ -76,14 +76,13 @@ class Agent:
 
     def node(self) -> Node:
         """The node as it is now, with its kubelet."""
-        old, now = self._node, self._ticks()
-        pid = old.installation.pid if old is not None and old.installation is not None else None
+        node, now = self._node, self._ticks()
+        pid = node.installation.pid if node is not None and node.installation is not None else None
         has_ended = pid is not None and self.tree.live and not self.tree.exists("/proc/%d" % pid)
-        if old is None or has_ended or now - self._found_at > _KUBELET_AGE:
-            self._node = Node(self.tree, self.settings.config_path, self.settings.kubelet_root)
-            self._found_at = now
-        assert self._node is not None
-        return self._node
+        if node is None or has_ended or now - self._found_at > _KUBELET_AGE:
+            node = Node(self.tree, self.settings.config_path, self.settings.kubelet_root)
+            self._node, self._found_at = node, now
+        return node
 
     def _find_runtime(self) -> Crictl | None:
         if not self.settings.use_runtime:
@@ -119,7 +118,6 @@ class Agent:
         state = decision.state
         exclusive = _exclusive(present, before)
         with opened(self.tree) as directory:
-            assert directory is not None
             publishing = Publishing(directory, online, lambda: topology, now)
             moves = moves_between(_kernel_view(present, exclusive, state, online, publishing), state)
             quotas = Quotas(cpu, before.quotas)
@@ -163,7 +161,13 @@ class Agent:
         now: float,
     ) -> Decision:
         # Of two that have the same name, one is on its way out.
-        wanted = list({container.key: container.wanted for container in present if container.key is not None}.values())
+        wanted = list(
+            {
+                container.key: Wanted(*container.key, container.cpus, container.most)
+                for container in present
+                if container.key is not None
+            }.values()
+        )
         reserved = self._reserved(configuration)
         if self.settings.policy == ISOLATED:
             isolated = topology.isolated | _partitioned(hierarchy)

@@ -16,7 +16,6 @@ from ...cgroup.hierarchy import Hierarchy, parent_of
 from ...cgroup.kubepods import Kubepods
 from ...cgroup.quota import Quota, read_quota
 from ...errors import NodeError
-from ...policy.dynamic_rules import Wanted
 from ...policy.dynamic_state import Key
 from ...policy.elastic import ANNOTATION, elastic_containers
 from ...versions import NEWEST_MINOR
@@ -43,12 +42,6 @@ class Present(NamedTuple):
     key: Key | None
     cpus: int = 0
     most: int = 0
-
-    @property
-    def wanted(self) -> Wanted:
-        """It as the policy sees it."""
-        assert self.key is not None
-        return Wanted(*self.key, self.cpus, self.most)
 
 
 class Census:

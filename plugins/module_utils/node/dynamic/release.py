@@ -41,7 +41,6 @@ def release(tree: Tree, settings: Settings) -> list[str]:
     else:
         refused += _all_cpus(Hierarchy(tree), cgroup_root_of(configuration))
     with opened(tree) as directory:
-        assert directory is not None
         # The directories stay: a pod may have its own mounted, and the next pass of whatever policy writes there.
         for pod in directory.pods():
             for container in directory.read(pod):

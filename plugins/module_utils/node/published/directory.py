@@ -128,19 +128,15 @@ class Directory:
 
 
 @contextmanager
-def opened(tree: Tree, make: bool = True) -> Iterator[Directory | None]:
-    """The directory, made if need be; None where it is not there and is not to be made.
+def opened(tree: Tree) -> Iterator[Directory]:
+    """The directory, made if need be.
 
     Raises NodeError, RefusedError for one that somebody else could have put there.
     """
     place = tree.path(PLACE)
     try:
-        if make:
-            _make(place)
+        _make(place)
         descriptor = os.open(place, _DIRECTORY)
-    except FileNotFoundError:
-        yield None
-        return
     except OSError as error:
         raise cannot_write(place, error) from error
     try:

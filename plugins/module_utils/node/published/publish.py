@@ -130,7 +130,6 @@ def publish_node(
             state = readable(node.checkpoint()).state
         entries = _entries(node, hierarchy, running, rows, state)
         with opened(node.tree) as directory:
-            assert directory is not None
             publishing = Publishing(directory, hierarchy.online_cpus(), lambda: node.topology, time.time())
             return publishing.finish(entries, kubepods.pods)
     except CPUManagerError as error:

@@ -84,7 +84,11 @@ def test_what_the_kernel_refuses_is_remembered(cpu: Hierarchy, monkeypatch: pyte
     quotas.remember([APP])
     quotas.lift()
     later = Quotas(cpu, quotas.remembered)
-    monkeypatch.setattr("os.write", lambda *_arguments: (_ for _ in ()).throw(OSError(22, "Invalid argument")))
+
+    def refuse(*_arguments: object) -> int:
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr("os.write", refuse)
     (refused,) = later.put_back()
     assert "the kernel refuses" in refused
     assert "Invalid argument" in refused

@@ -25,13 +25,11 @@ def place(tmp_path: Path) -> Path:
 
 def write(root: Path, content: bytes = b"new") -> None:
     with opened(Tree(str(root))) as directory:
-        assert directory is not None
         directory.write("uid", "app", content)
 
 
 def read(root: Path) -> dict[str, bytes]:
     with opened(Tree(str(root))) as directory:
-        assert directory is not None
         return directory.read("uid")
 
 
@@ -50,7 +48,6 @@ def test_a_file_and_its_end(tmp_path: Path, place: Path) -> None:
     assert os.listdir(place / "uid") == ["app.json"]
     assert read(tmp_path) == {"app": b"new"}
     with opened(Tree(str(tmp_path))) as directory:
-        assert directory is not None
         assert directory.pods() == ["uid"]
         directory.remove("uid", "app")
         directory.remove("uid", "app")
@@ -94,7 +91,6 @@ def test_a_link_in_the_place_of_a_pod_is_not_followed(tmp_path: Path, place: Pat
     with pytest.raises(NodeError, match="uid"):
         read(tmp_path)
     with opened(Tree(str(tmp_path))) as directory:
-        assert directory is not None
         with pytest.raises(NodeError):
             directory.remove("uid", "app")
         directory.remove_pod("uid")
@@ -112,7 +108,6 @@ def test_what_stands_in_a_files_place(tmp_path: Path, place: Path) -> None:
     (place / "uid/other.json/deep").mkdir()
     assert read(tmp_path) == {"app": b"new", "other": b""}
     with opened(Tree(str(tmp_path))) as directory:
-        assert directory is not None
         with pytest.raises(NodeError, match=r"other\.json"):
             directory.write("uid", "other", b"new")
         with pytest.raises(NodeError, match="uid"):
@@ -132,9 +127,3 @@ def test_a_link_in_its_place_is_not_used(tmp_path: Path) -> None:
     (tmp_path / PLACE[1:]).symlink_to(elsewhere)
     with pytest.raises(NodeError), opened(Tree(str(tmp_path))):
         pass
-
-
-def test_one_that_is_not_there(tmp_path: Path) -> None:
-    with opened(Tree(str(tmp_path)), make=False) as directory:
-        assert directory is None
-    assert not (tmp_path / "run").exists()

@@ -43,7 +43,6 @@ class Pass:
     def __call__(self, *entries: Entry, pods: tuple[str, ...] = (), now: float = 1.0) -> list[str]:
         present = {*pods, *(entry.pod_uid for entry in entries)}
         with opened(Tree(str(self.root))) as directory:
-            assert directory is not None
             return Publishing(directory, MACHINE.online, self._topology, now).finish(entries, lambda: present)
 
     def _topology(self) -> Topology:
