@@ -324,8 +324,9 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         parameters["kernel_arguments"],
     )
     layers = [*parameters["layers"], *([KERNEL_LINE] if parameters["kernel_arguments"] else [])]
-    excluded = [*parameters["exclude_slices"], *([] if own is None else [own.slice])]
-    wish = Wish(reserved, tuple(dict.fromkeys(layers)), tuple(excluded), cgroup_root_of(configuration), own)
+    wish = Wish(
+        reserved, tuple(dict.fromkeys(layers)), tuple(parameters["exclude_slices"]), cgroup_root_of(configuration), own
+    )
     extras = Extras(
         line.arguments if parameters["kernel_arguments"] else None,
         at_boot(parameters) if parameters["persistent"] else None,

@@ -184,7 +184,8 @@ def _digest(recipe: Recipe, sources: str) -> str:
 def _remove_others(image: Image) -> None:
     """Images of this name that were made of something else. A machine that still runs on one keeps its open files."""
     name = image.directory.name.rpartition("-")[0]
-    for old_image in image.directory.parent.glob(name + "-*"):
+    # Not those of an image whose name begins with this one.
+    for old_image in image.directory.parent.glob("%s-%s" % (name, "?" * len(image.digest))):
         shutil.rmtree(old_image, ignore_errors=True)
 
 

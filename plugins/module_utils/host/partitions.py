@@ -13,19 +13,21 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Iterator, NamedTuple
+from typing import Iterable, Iterator, NamedTuple
 
 from ..cgroup.hierarchy import ROOT, Hierarchy, joined
 from ..cgroup.kubepods import Kubepods
 from ..cgroup.mounts import CPUS
 from ..cpuset import CPUSet
+from ..errors import NodeError, RefusedError
+from ..tree import Tree
 
 EXCLUSIVE = "cpuset.cpus.exclusive"
 EFFECTIVE = EXCLUSIVE + ".effective"
 PARTITION = "cpuset.cpus.partition"
 MEMBER, KINDS = "member", ("isolated", "root")
 _INVALID = " invalid"
-_ISOLATED = "cpuset.cpus.isolated"
+ISOLATED = "cpuset.cpus.isolated"
 
 
 class Partition(NamedTuple):
@@ -79,6 +81,19 @@ def _candidates(hierarchy: Hierarchy) -> Iterator[tuple[str, str]]:
             yield path, text or ""
 
 
+def owned_cpus(partitions: Iterable[Partition]) -> CPUSet:
+    """The CPUs that these have for themselves."""
+    return CPUSet(cpu for part in partitions if not part.problem for cpu in part.effective or part.cpus or ())
+
+
+def owned_on(tree: Tree) -> CPUSet:
+    """The same of all partitions of a node; none where that cannot be read."""
+    try:
+        return owned_cpus(read_partitions(Hierarchy(tree)))
+    except (NodeError, RefusedError):
+        return CPUSet()
+
+
 def read_place(hierarchy: Hierarchy, name: str) -> Place:
     """One cgroup right below the topmost. Raises NodeError for an unreadable file."""
     path = joined(hierarchy.mount, name)
@@ -100,7 +115,7 @@ def why_none(hierarchy: Hierarchy) -> str:
     if any(_text(hierarchy, path, EXCLUSIVE) is not None for path in with_cpusets):
         return ""
     # No cgroup has the controller yet.
-    if not with_cpusets and _text(hierarchy, ROOT, _ISOLATED) is not None:
+    if not with_cpusets and _text(hierarchy, ROOT, ISOLATED) is not None:
         return ""
     release = hierarchy.tree.read_value("/proc/sys/kernel/osrelease") or "of this node"
     return "the kernel %s is too old: it has no %s, as Linux has from 6.7 on" % (release, EXCLUSIVE)

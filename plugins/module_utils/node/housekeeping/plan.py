@@ -300,7 +300,8 @@ def _value_steps(found: Found, wish: Wish, values: Mapping[str, SavedValue], jou
     kept = wish.reserved & found.online
     refused = _refused(found, journal)
     # What was written for other reserved CPUs may be within these, and is to follow them all the same.
-    moves = journal is not None and not (journal.within == journal.wish.reserved == wish.reserved)
+    is_same = journal is not None and journal.is_done and journal.within == journal.wish.reserved == wish.reserved
+    moves = journal is not None and not is_same
     steps = []
     for setting in sorted(found.settings, key=lambda setting: LIVE_LAYERS.index(setting.layer)):
         if setting.problem or not is_chosen(setting, wish):

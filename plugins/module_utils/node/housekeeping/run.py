@@ -110,7 +110,14 @@ def read(tree: Tree, wish: Wish, journal: Journal | None) -> Found:
     """What a plan is made of, without the files that may be written. Raises NodeError."""
     values = {} if journal is None else journal.values
     layers = {*wish.layers, *(saved.layer for saved in values.values())}
-    settings = read_settings(tree, layers, wish.cgroup_root)
+    own = () if wish.partition is None else (wish.partition.slice,)
+    places = read_places(tree, [*own, *(() if journal is None else journal.slices)])
+    # The slice of a partition is none of the host's, also while it is none yet.
+    settings = [
+        setting
+        for setting in read_settings(tree, layers, wish.cgroup_root)
+        if setting.layer != SLICES or setting.name not in places
+    ]
     texts: dict[str, str | None] = {setting.path: setting.text for setting in settings if not setting.problem}
     for path in values:
         if path not in texts:
@@ -123,8 +130,6 @@ def read(tree: Tree, wish: Wish, journal: Journal | None) -> Found:
     for path in no_file:
         texts[path] = None
     boot_id = tree.read_value(_BOOT_ID) or ""
-    own = () if wish.partition is None else (wish.partition.slice,)
-    places = read_places(tree, [*own, *(() if journal is None else journal.slices)])
     return Found(settings, online_cpus(tree), boot_id, texts, {}, {}, (), no_file, places)
 
 
