@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.layers import LIST, LIVE_LAYERS, MASK
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.journal import SavedFile
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.partitions import KINDS
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.journal import SavedFile
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import (
     PATH,
     Journal,

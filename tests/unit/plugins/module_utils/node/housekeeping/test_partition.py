@@ -161,8 +161,8 @@ def test_whatever_was_wished_and_interrupted(
     for own, steps in wishes:
         journal = carried_out(kernel, present(kernel, journal, own), journal, steps)
     journal = carried_out(kernel, present(kernel, journal, last), journal)
-    own = {} if last is None else {last.slice: (str(last.cpus), last.kind)}
-    assert {name: (kernel.cpus[name], kind) for name, kind in kernel.kinds.items() if name not in HOST} == own
+    made = {} if last is None else {last.slice: (str(last.cpus), last.kind)}
+    assert {name: (kernel.cpus[name], kind) for name, kind in kernel.kinds.items() if name not in HOST} == made
     assert kernel.taken() == (CPUSet() if last is None else last.cpus)
     assert {kernel.cpus[name] for name in HOST} == {str(wish_of(last).reserved)}
     again = present(kernel, journal, last)
