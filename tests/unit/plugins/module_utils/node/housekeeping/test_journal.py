@@ -70,6 +70,7 @@ JOURNALS = st.builds(
     st.lists(st.lists(TEXTS, max_size=2).map(tuple), max_size=2).map(tuple),
     st.dictionaries(PATHS, TEXTS, max_size=2),
     st.booleans(),
+    st.lists(SLICES, max_size=2).map(tuple),
 )
 EMPTY = Journal(Wish(CPUSet(), ()), CPUSet(), "", {}, {}, {}, (), (), {})
 
