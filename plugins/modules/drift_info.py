@@ -306,7 +306,17 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         from ..module_utils.node.prediction import predicted_starts
 
         starts = predicted_starts(node, wanted, configuration, only_refusals=True)
-    result = report(node.topology, node.machine(), configuration, node.checkpoint(), wanted, observed, problem, starts)
+    result = report(
+        node.topology,
+        node.machine(),
+        configuration,
+        node.checkpoint(),
+        wanted,
+        observed,
+        problem,
+        starts,
+        node.owned_cpus(),
+    )
     remarks = noted([*result["notes"], *notes, *node.own_notes(), *node.owner_notes(configuration)])
     about = {"kernel": node.kernel(), "kubelet": node.kubelet(configuration), "elsewhere": node.elsewhere(wanted)}
     return Outcome({**result, **remarks, **about})

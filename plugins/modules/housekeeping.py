@@ -74,6 +74,29 @@ options:
     type: list
     elements: str
     choices: [irqaffinity, rcu_nocbs, nohz_full, managed_irq, systemd.cpu_affinity, kthread_cpus, domain]
+  partition_cpus:
+    description:
+      - Some of the reserved CPUs that are to be the own CPUs of O(partition_slice), as a partition of cgroups v2. That
+        is what C(isolcpus) does, without a boot. Nobody else runs there, so the rest of the host gets the other
+        reserved CPUs, of which at least one must be left. Without it there is no partition, and one that was made is
+        undone.
+      - A service runs there with C(Slice=isolated.slice) in its unit, or a process that is moved there. No pod does.
+      - It is refused for CPUs that are given to pods, by their cgroups or by the kubelet's configuration; with the
+        static policy the option C(strict-cpu-reservation) has to be on. It is refused where the kernel has no
+        C(cpuset.cpus.exclusive), as before Linux 6.7.
+    type: str
+  partition_type:
+    description:
+      - V(isolated) is without the balancing of load, so processes there have to choose their CPUs themselves. V(root)
+        is with it.
+    type: str
+    choices: [isolated, root]
+    default: isolated
+  partition_slice:
+    description:
+      - The slice of systemd that is made for it, right below the topmost one, so its name has no dash.
+    type: str
+    default: isolated.slice
   allow_owners:
     description:
       - The ids of owners of CPUs beside which it may work all the same, as RV(ignore:owners) of
@@ -114,6 +137,11 @@ EXAMPLES = r"""
     layers: [interrupts, workqueues]
     persistent: false
 
+- name: Reserve four CPUs, and keep two of them for processes that poll
+  kubenode.cpu_manager.housekeeping:
+    reserved_system_cpus: 0-3
+    partition_cpus: 2-3
+
 - name: Put everything back
   kubenode.cpu_manager.housekeeping:
     state: absent
@@ -126,7 +154,7 @@ node:
   type: str
   sample: worker-3
 reserved:
-  description: The CPUs of the host. Empty with O(state=absent).
+  description: The CPUs of the host, without those of O(partition_cpus). Empty with O(state=absent).
   returned: success
   type: str
   sample: 0-1,24-25
@@ -137,7 +165,7 @@ changes:
   elements: dict
   contains:
     layer:
-      description: One of O(layers), C(boot) for the service, or C(kernel_line).
+      description: One of O(layers), C(partition), C(boot) for the service, or C(kernel_line).
       type: str
       sample: interrupts
     name:
@@ -175,6 +203,11 @@ needs:
       description: Whether irqbalance has to be restarted.
       type: bool
       sample: false
+    slices:
+      description: The commands that start or stop the slice of a partition.
+      type: list
+      elements: list
+      sample: []
     update_loader:
       description: The commands that make a changed command line count.
       type: list
@@ -237,18 +270,22 @@ import sys
 from typing import Any, Mapping
 
 from ..module_utils.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils.cpuset import CPUSet
+from ..module_utils.errors import InputError, option
 from ..module_utils.host.hidden import check_visible
 from ..module_utils.host.kernel_line import FEATURES
 from ..module_utils.host.layers import INTERRUPTS, IRQBALANCE, MANAGER, RPS, SLICES, WATCHDOG, WORKQUEUES
 from ..module_utils.host.owner.conflicts import refuse
 from ..module_utils.host.owner.owners import HOUSEKEEPING
+from ..module_utils.host.partitions import KINDS
+from ..module_utils.kubelet.file.configuration import Configuration
 from ..module_utils.kubelet_module import KUBELET, RESERVED_ARGUMENTS, node_of, wanted_reservation
 
 # Imported, so that Ansible brings it.
 from ..module_utils.node.housekeeping import program
 from ..module_utils.node.housekeeping.at_boot import HIDDEN, PROGRAM_PATH, AtBoot
 from ..module_utils.node.housekeeping.bring import absent, present
-from ..module_utils.node.housekeeping.journal import Wish, read_journal
+from ..module_utils.node.housekeeping.journal import OwnCPUs, Wish, read_journal
 from ..module_utils.node.housekeeping.run import Answer, online_cpus
 from ..module_utils.node.housekeeping.shown import differences, needs_of
 from ..module_utils.node.housekeeping.steps import KERNEL_LINE
@@ -256,10 +293,11 @@ from ..module_utils.node.housekeeping.wanted import Extras, possible_cpus, runs_
 from ..module_utils.node.housekeeping.wished import (
     booted_arguments,
     kernel_line,
+    own_cpus,
     reserved_cpus,
     waits_for_boot,
 )
-from ..module_utils.node.node import cgroup_root_of
+from ..module_utils.node.node import Node, cgroup_root_of
 from ..module_utils.node.owners import owners_of
 from ..module_utils.tree import Tree
 from ..module_utils.zipapp import build
@@ -276,6 +314,8 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     reserved = reserved_cpus(node, wanted_reservation(node, parameters))
     configuration, _problem = node.found()
     refuse(owners_of(node, configuration), HOUSEKEEPING, parameters["allow_owners"])
+    own = partition_of(node, configuration, reserved, parameters)
+    reserved -= CPUSet() if own is None else own.cpus
     line = kernel_line(
         tree,
         reserved,
@@ -286,7 +326,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     )
     layers = [*parameters["layers"], *([KERNEL_LINE] if parameters["kernel_arguments"] else [])]
     wish = Wish(
-        reserved, tuple(dict.fromkeys(layers)), tuple(parameters["exclude_slices"]), cgroup_root_of(configuration)
+        reserved, tuple(dict.fromkeys(layers)), tuple(parameters["exclude_slices"]), cgroup_root_of(configuration), own
     )
     extras = Extras(
         line.arguments if parameters["kernel_arguments"] else None,
@@ -298,6 +338,22 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     if MANAGER in parameters["layers"]:
         reboot += waits_for_boot(tree, reserved)
     return outcome(answer, str(reserved), line.rows, reboot)
+
+
+def partition_of(
+    node: Node, configuration: Configuration | None, reserved: CPUSet, parameters: Mapping[str, Any]
+) -> OwnCPUs | None:
+    if parameters["partition_cpus"] is None:
+        return None
+    try:
+        cpus = CPUSet.parse(parameters["partition_cpus"])
+    except InputError as error:
+        raise error.within(option("partition_cpus")) from error
+    own = OwnCPUs(cpus, parameters["partition_type"], parameters["partition_slice"])
+    journal = read_journal(node.tree)
+    return own_cpus(
+        node, configuration, reserved, own, online_cpus(node.tree), () if journal is None else journal.slices
+    )
 
 
 def take_away(tree: Tree, parameters: Mapping[str, Any], act: bool) -> Outcome:
@@ -337,6 +393,9 @@ def main() -> None:
                 "exclude_slices": {"type": "list", "elements": "str", "default": []},
                 "kernel_arguments": {"type": "bool", "default": False},
                 "kernel_isolation": {"type": "list", "elements": "str", "choices": list(FEATURES)},
+                "partition_cpus": {"type": "str"},
+                "partition_type": {"type": "str", "choices": list(KINDS), "default": KINDS[0]},
+                "partition_slice": {"type": "str", "default": "isolated.slice"},
                 "allow_owners": {"type": "list", "elements": "str", "default": []},
                 "persistent": {"type": "bool", "default": True},
                 "interpreter": {"type": "path"},

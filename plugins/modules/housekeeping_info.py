@@ -291,8 +291,8 @@ findings:
       description:
         - C(host-on-exclusive-cpus) for a layer that lets the host's work run on CPUs that are not reserved;
           C(interrupts-not-movable) for interrupts that only the kernel can move; C(housekeeping-not-lasting) for slices
-          that lose their CPUs when systemd makes them anew; C(kernel-line-not-booted) for an argument of the kernel
-          that waits for a boot.
+          that lose their CPUs when systemd makes them anew; C(partition-invalid) for a partition of cgroups that is
+          none; C(kernel-line-not-booted) for an argument of the kernel that waits for a boot.
       type: str
       sample: host-on-exclusive-cpus
     subject:

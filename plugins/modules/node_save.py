@@ -27,8 +27,8 @@ description:
   - "Of what runs: the cpusets of cgroups, one process id of each, the CPUs that the first process of each container may
     use, and the names of containers as those of their log files. What is in logs is not saved."
   - "Of the host: where services, interrupts and workqueues may run, what shows who manages CPUs, and NRI and CDI in the
-    configuration of the container runtime. Not the configuration of the boot loader, nor what an owner of CPUs has left
-    behind that is not active."
+    configuration of the container runtime; of the boot loader only the kernel's arguments about CPUs. Not what an owner
+    of CPUs has left behind that is not active."
   - "Beside these files: the versions of the running kubelet and of the container runtime, the size of the file system
     with the kubelet's directory, and what was strange about the processes that look like a kubelet."
   - The archive appears only when it is complete, and only its owner, mostly root, can read it. The same files give the

@@ -125,6 +125,7 @@ KEPT = SOUND.having({"/etc/systemd/system/system.slice.d/50-cpus.conf": "[Slice]
 IRQ = "/proc/irq/24/smp_affinity_list"
 INTERRUPT = {"/proc/irq/24/effective_affinity_list": "2\n", IRQ: "2-3\n"}
 HOUSE = {"housekeeping": None}
+OWN_KIND = "/sys/fs/cgroup/own.mount/cpuset.cpus.partition"
 # Four ways of the L3 cache are set apart for the exclusive CPUs.
 RESCTRL = "/sys/fs/resctrl/"
 SET_APART = CacheJournal(wish_of({"exclusive_share": 4}), "", "L3", {0: 0x7FF}, {0: (0x7F0,)})
@@ -514,6 +515,13 @@ TROUBLES: dict[str, Trouble] = {
     ),
     "slice that no file of systemd keeps on its CPUs": Trouble(
         ["housekeeping-not-lasting"], SOUND, KEPT, looks=HOUSE, looks_without=HOUSE
+    ),
+    "partition that is none": Trouble(
+        ["partition-invalid"],
+        KEPT.having({OWN_KIND: "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n"}),
+        KEPT.having({OWN_KIND: "isolated\n"}),
+        looks=HOUSE,
+        looks_without=HOUSE,
     ),
     "argument of the kernel that waits for a boot": Trouble(
         ["kernel-line-not-booted"], _line("quiet"), _line("rcu_nocbs=1-3,5-7"), looks=HOUSE, looks_without=HOUSE

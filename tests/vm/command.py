@@ -50,6 +50,9 @@ def _parser() -> argparse.ArgumentParser:
     subparser = command("ssh", _ssh, "log in, or run a command there")
     subparser.add_argument("name")
     subparser.add_argument("command", nargs=argparse.REMAINDER)
+    subparser = command("reboot", _reboot, "boot a machine again with the kernel's arguments that its GRUB has")
+    subparser.add_argument("name")
+    subparser.add_argument("--configuration", default="/boot/grub/grub.cfg", help="of GRUB, there (%(default)s)")
     subparser = command("plug", _plug, "plug the CPUs that its shape leaves for later")
     subparser.add_argument("name")
     command("list", _list, "say which machines of this checkout run")
@@ -84,6 +87,10 @@ def _up(options: argparse.Namespace) -> None:
 def _ssh(options: argparse.Namespace) -> None:
     arguments = guest.ssh_arguments(options.name, *options.command)
     os.execvp(arguments[0], arguments)
+
+
+def _reboot(options: argparse.Namespace) -> None:
+    print(" ".join(guest.reboot(options.name, options.configuration)))
 
 
 def _plug(options: argparse.Namespace) -> None:

@@ -24,7 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import
 from . import acpi, host, qemu
 from .image import Image, keys, locked, make
 from .monitor import Monitor
-from .shape import Shape
+from .shape import Shape, find_shape
 
 # The machines of this checkout; each has a directory there while it runs.
 MACHINES = Path(__file__).resolve().parent.parent.parent / "build" / "vm"
@@ -86,6 +86,32 @@ def start(name: str, shape: Shape, image_name: str = "base", from_snapshot: bool
         stop(name)
         raise
     return how
+
+
+def reboot(name: str, configuration: str) -> list[str]:
+    """Boot a machine again as GRUB would, with what that gives the first kernel of this file; give these arguments.
+
+    Raises GuestError where the file has no kernel, or the machine fails. Its disk stays what it is.
+    """
+    directory = MACHINES / name
+    if not _pid(directory):
+        raise InputError("%s does not run" % name)
+    notes = json.loads((directory / "machine.json").read_text(encoding="utf-8"))
+    shown = subprocess.run(ssh_arguments(name, "cat", configuration), check=False, capture_output=True, text=True)
+    line = re.search(r"^\s*linux\s+\S+(.*)$", shown.stdout, re.MULTILINE)
+    if line is None:
+        raise GuestError("%s: %s starts no kernel: %s" % (name, configuration, shown.stderr))
+    more = shlex.split(line[1])
+    image, shape = make(notes["image"]), find_shape(notes["shape"])
+    arguments = qemu.machine_arguments(shape, image, host.has_kvm(image.kernel, image.initrd), host.tsc_khz(), more)
+    guest = _Guest(directory, shape, image, arguments)
+    # QEMU ends at a reboot. The connection ends before the command does.
+    subprocess.run(ssh_arguments(name, "systemctl", "reboot"), check=False, capture_output=True)
+    if not _comes_true(lambda: not _pid(directory), _PATIENCE):
+        raise GuestError("%s does not end" % name)
+    subprocess.run(ssh_arguments("-O", "exit", name), check=False, capture_output=True)
+    guest.boot_again()
+    return more
 
 
 def stop(name: str) -> None:
@@ -158,8 +184,13 @@ class _Guest:
     def boot(self) -> None:
         """Start it and wait until ssh listens."""
         self._prepare(self.image.root, "raw")
-        self._launch([])
+        self.boot_again()
+
+    def boot_again(self) -> None:
+        """The same with the disk that it has."""
         console = self.directory / qemu.CONSOLE
+        console.unlink(missing_ok=True)
+        self._launch([])
         self._wait(lambda: console.exists() and _READY in console.read_bytes())
         self._tell_ssh()
 
@@ -241,7 +272,8 @@ class _Guest:
 
     def _note(self, port: int) -> None:
         assert self.process
-        notes = {"shape": self.shape.name, "pid": self.process.pid, "port": port}
+        image = self.image.directory.name.rpartition("-")[0]
+        notes = {"shape": self.shape.name, "image": image, "pid": self.process.pid, "port": port}
         host.replace(self.directory / "machine.json", json.dumps(notes) + "\n")
 
     def _tell_ssh(self) -> None:

@@ -26,6 +26,7 @@ PROGRAMS = {
     "mmdebstrap": "mmdebstrap",
     "mkfs.ext4": "e2fsprogs",
     "lz4": "lz4",
+    "zstd": "zstd",
     "ssh": "openssh-client",
 }
 

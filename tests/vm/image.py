@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import lzma
 import os
 import shutil
 import subprocess
@@ -51,6 +52,7 @@ class Recipe(NamedTuple):
 
     names: tuple[str, ...]
     size: str
+    kernel_release: str
     packages: tuple[str, ...]
     modules: tuple[str, ...]
     masked_units: tuple[str, ...]
@@ -109,9 +111,9 @@ def read_recipes(path: Path = RECIPES) -> dict[str, Recipe]:
 
     def recipe(name: str) -> Recipe:
         names = lineage(name)
-        keys_of_lists = Recipe._fields[2:]
+        keys_of_lists = Recipe._fields[3:]
         lists = {key: tuple(entry for of in names for entry in texts[of].get(key, ())) for key in keys_of_lists}
-        return Recipe(names, texts[name]["size"], **lists)
+        return Recipe(names, texts[name]["size"], texts[name].get("kernel_release", ""), **lists)
 
     return {name: recipe(name) for name in texts}
 
@@ -182,7 +184,8 @@ def _digest(recipe: Recipe, sources: str) -> str:
 def _remove_others(image: Image) -> None:
     """Images of this name that were made of something else. A machine that still runs on one keeps its open files."""
     name = image.directory.name.rpartition("-")[0]
-    for old_image in image.directory.parent.glob(name + "-*"):
+    # Not those of an image whose name begins with this one.
+    for old_image in image.directory.parent.glob("%s-%s" % (name, "?" * len(image.digest))):
         shutil.rmtree(old_image, ignore_errors=True)
 
 
@@ -199,7 +202,7 @@ def _make(recipe: Recipe, sources: str, image: Image) -> None:
     ) as target:
         root = Path(stage, "root")
         _unpack(_debian(recipe, sources, Path(stage)), root)
-        version = _add_kernel(recipe, Path(stage), root, target / "vmlinux")
+        version = _add_kernel(recipe, sources, Path(stage), root, target / "vmlinux")
         (target / "initrd").write_bytes(_initrd(root, version))
         _configure(recipe, root)
         # A journal and checksums protect data, and here is none.
@@ -236,17 +239,25 @@ def _unpack(archive: Path, root: Path) -> None:
     _run("tar", "-C", root, "--numeric-owner", "--exclude=./dev/*", "-xpf", archive)
 
 
-def _add_kernel(recipe: Recipe, stage: Path, root: Path, kernel: Path) -> str:
+def _add_kernel(recipe: Recipe, sources: str, stage: Path, root: Path, kernel: Path) -> str:
     """Unpack the kernel, which installed would want an initrd of its own, and the modules; give the version."""
-    depends = _run("apt-cache", "depends", KERNEL_PACKAGE).splitlines()
-    package = next(line.split()[1] for line in depends if line.strip().startswith("Depends: linux-image-"))
     options = ["-qq", "--option=APT::Sandbox::User=root", "--option=Acquire::Retries=5"]
+    if recipe.kernel_release:
+        options += _of_release(recipe.kernel_release, sources, stage / "apt")
+        _run("apt-get", *options, "update")
+    depends = _run("apt-cache", *options, "depends", KERNEL_PACKAGE).splitlines()
+    package = next(line.split()[1] for line in depends if line.strip().startswith("Depends: linux-image-"))
     _run("apt-get", *options, "download", package, directory=stage)
     version = package[len("linux-image-") :]
     files = stage / "kernel"
     _run("dpkg-deb", "--extract", next(stage.glob(package + "_*.deb")), files)
-    boot, modules = files / "boot" / ("vmlinuz-" + version), files / "lib" / "modules" / version
-    kernel.write_bytes(_uncompressed(boot.read_bytes()))
+    kernel.write_bytes(_uncompressed((files / "boot" / ("vmlinuz-" + version)).read_bytes()))
+    # From Debian 13 on they are below /usr.
+    modules = next(files.glob("**/lib/modules/" + version))
+    for path in (modules / "kernel").rglob("*.ko.xz"):
+        # The initrd loads them without a program that unpacks them.
+        path.with_suffix("").write_bytes(lzma.decompress(path.read_bytes()))
+        path.unlink()
     target = root / "usr" / "lib" / "modules" / version
     for pattern in recipe.modules:
         for path in (modules / "kernel").glob(pattern):
@@ -259,6 +270,26 @@ def _add_kernel(recipe: Recipe, stage: Path, root: Path, kernel: Path) -> str:
     return version
 
 
+def _of_release(release: str, sources: str, place: Path) -> list[str]:
+    """Options with which apt has the packages of another release, from where this host has those of its own."""
+    for name in ("lists/partial", "cache/archives/partial"):
+        (place / name).mkdir(parents=True)
+    # Not the servers of updates, which have other releases below other names.
+    kind, address, _release, part = min(sources.splitlines(), key=lambda line: len(line.split()[2])).split()
+    (place / "sources.list").write_text("%s %s %s %s\n" % (kind, address, release, part), encoding="utf-8")
+    own = {
+        "Dir::Etc::sourcelist": place / "sources.list",
+        "Dir::Etc::sourceparts": "/dev/null",
+        "Dir::State::lists": place / "lists",
+        "Dir::Cache": place / "cache",
+    }
+    return ["--option=%s=%s" % option for option in own.items()]
+
+
+# By the first bytes of what they have packed, the programs that unpack kernels.
+_UNPACKERS = {b"\x02\x21\x4c\x18": "lz4", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
 def _uncompressed(image: bytes) -> bytes:
     """The kernel in a bzImage: an emulated CPU would take seconds to unpack it."""
     setup_sectors = image[0x1F1] or 4
@@ -266,10 +297,12 @@ def _uncompressed(image: bytes) -> bytes:
     start = (setup_sectors + 1) * 512 + offset
     # Behind the compressed data stands the size; lz4 takes it for another block, and says so.
     payload, size = image[start : start + length - 4], int.from_bytes(image[start + length - 4 :][:4], "little")
-    unpacked = subprocess.run(["lz4", "-dc"], check=False, input=payload, capture_output=True)
-    if len(unpacked.stdout) != size or not unpacked.stdout.startswith(b"\x7fELF"):
-        raise ImageError("%s: the kernel is not packed with lz4, as expected" % KERNEL_PACKAGE)
-    return unpacked.stdout
+    unpacker = _UNPACKERS.get(payload[:4], "")
+    if unpacker:
+        unpacked = subprocess.run([unpacker, "-dc"], check=False, input=payload, capture_output=True).stdout
+        if len(unpacked) == size and unpacked.startswith(b"\x7fELF"):
+            return unpacked
+    raise ImageError("%s: the kernel is packed neither with lz4 nor with zstd, as expected" % KERNEL_PACKAGE)
 
 
 def _initrd(root: Path, version: str) -> bytes:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Sequence
 
 from .image import Image
 from .shape import Shape
@@ -20,8 +21,11 @@ CONSOLE, DISK, INITRD, MONITOR = "console.log", "disk.qcow2", "initrd", "monitor
 _CGROUP_1 = ("systemd.unified_cgroup_hierarchy=0", "systemd.legacy_systemd_cgroup_controller=1")
 
 
-def machine_arguments(shape: Shape, image: Image, with_kvm: bool, tsc_khz: int) -> list[str]:
-    """All that a machine consists of, the same in each start: a snapshot needs them unchanged."""
+def machine_arguments(shape: Shape, image: Image, with_kvm: bool, tsc_khz: int, more: Sequence[str] = ()) -> list[str]:
+    """All that a machine consists of, the same in each start: a snapshot needs them unchanged.
+
+    more: what a loader gives the kernel.
+    """
     # Two threads of emulation on two CPUs of the host are no faster than one, and hang now and then.
     accelerator = "kvm" if with_kvm else "tcg,thread=single"
     arguments = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "q35"]
@@ -29,7 +33,7 @@ def machine_arguments(shape: Shape, image: Image, with_kvm: bool, tsc_khz: int) 
     arguments += _numa(shape)
     # No BIOS looks for disks: the kernel starts at once.
     arguments += ["-bios", "qboot.rom", "-kernel", str(image.kernel), "-initrd", INITRD]
-    arguments += ["-append", " ".join(_kernel_arguments(shape, with_kvm, tsc_khz))]
+    arguments += ["-append", " ".join([*_kernel_arguments(shape, with_kvm, tsc_khz), *more])]
     arguments += ["-drive", "file=%s,format=qcow2,if=none,id=disk,cache=unsafe,discard=unmap" % DISK]
     arguments += ["-device", "virtio-blk-pci,drive=disk", "-device", "virtio-net-pci,romfile=,netdev=network"]
     # The host's port is a free one; the monitor knows it.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..cpuset import CPUSet
 
 SLICES, INTERRUPTS, WORKQUEUES, RPS, WATCHDOG = "slices", "interrupts", "workqueues", "rps", "watchdog"
-IRQBALANCE, MANAGER = "irqbalance", "manager"
+IRQBALANCE, MANAGER, PARTITION = "irqbalance", "manager", "partition"
 # Those that are written into the running kernel, in the order in which they are: first what new work starts with, then
 # what moves work that is there.
 LIVE_LAYERS = (INTERRUPTS, WORKQUEUES, RPS, WATCHDOG, SLICES)

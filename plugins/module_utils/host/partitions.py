@@ -4,6 +4,8 @@
 
 """The partitions of cgroup v2: cgroups that own CPUs, from which the scheduler may keep its balancing of load.
 
+They are read, and what would be in the way of one. The order of writes is in node/housekeeping/partition.py.
+
 Sources: "Cpuset Interface Files" in Linux's Documentation/admin-guide/cgroup-v2.rst, and kernel/cgroup/cpuset.c.
 """
 
@@ -11,16 +13,21 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Iterator, NamedTuple
+from typing import Iterable, Iterator, NamedTuple
 
-from ..cgroup.hierarchy import ROOT, Hierarchy
+from ..cgroup.hierarchy import ROOT, Hierarchy, joined
+from ..cgroup.kubepods import Kubepods
 from ..cgroup.mounts import CPUS
 from ..cpuset import CPUSet
+from ..errors import NodeError, RefusedError
+from ..tree import Tree
 
 EXCLUSIVE = "cpuset.cpus.exclusive"
 EFFECTIVE = EXCLUSIVE + ".effective"
 PARTITION = "cpuset.cpus.partition"
-_MEMBER, _INVALID = "member", " invalid"
+MEMBER, KINDS = "member", ("isolated", "root")
+_INVALID = " invalid"
+ISOLATED = "cpuset.cpus.isolated"
 
 
 class Partition(NamedTuple):
@@ -33,6 +40,21 @@ class Partition(NamedTuple):
     cpus: CPUSet | None
     exclusive: CPUSet | None
     effective: CPUSet | None
+
+
+class Place(NamedTuple):
+    """A cgroup right below the topmost one as it is: its files' texts, empty where they are not there.
+
+    path: where the node has it. is_there: whether it has cpusets. has_processes: in it or below it.
+    """
+
+    name: str
+    path: str
+    is_there: bool
+    cpus: str = ""
+    exclusive: str = ""
+    partition: str = ""
+    has_processes: bool = False
 
 
 def read_partitions(hierarchy: Hierarchy) -> tuple[Partition, ...]:
@@ -52,18 +74,69 @@ def _candidates(hierarchy: Hierarchy) -> Iterator[tuple[str, str]]:
     while waiting:
         path = waiting.pop()
         text = _text(hierarchy, path, PARTITION)
-        is_partition = text not in (None, "", _MEMBER)
+        is_partition = text not in (None, "", MEMBER)
         if is_partition or _text(hierarchy, path, EXCLUSIVE):
             waiting += hierarchy.children(path)[::-1]
         if is_partition:
             yield path, text or ""
 
 
+def owned_cpus(partitions: Iterable[Partition]) -> CPUSet:
+    """The CPUs that these have for themselves."""
+    return CPUSet(cpu for part in partitions if not part.problem for cpu in part.effective or part.cpus or ())
+
+
+def owned_on(tree: Tree) -> CPUSet:
+    """The same of all partitions of a node; none where that cannot be read."""
+    try:
+        return owned_cpus(read_partitions(Hierarchy(tree)))
+    except (NodeError, RefusedError):
+        return CPUSet()
+
+
+def read_place(hierarchy: Hierarchy, name: str) -> Place:
+    """One cgroup right below the topmost. Raises NodeError for an unreadable file."""
+    path = joined(hierarchy.mount, name)
+    partition = _text(hierarchy, name, PARTITION)
+    if partition is None:
+        return Place(name, path, False)
+    cpus, exclusive = (_text(hierarchy, name, file) or "" for file in (CPUS, EXCLUSIVE))
+    return Place(name, path, True, cpus, exclusive, partition, not hierarchy.is_empty(name))
+
+
+def why_none(hierarchy: Hierarchy) -> str:
+    """Why a node can have no partition whose CPUs nobody else takes; empty where it can.
+
+    Without cpuset.cpus.exclusive, which came with Linux 6.7, any cgroup beside it that gets one of its CPUs ends it.
+    """
+    if hierarchy.version != 2:
+        return "its cgroups are of version 1, which has none"
+    with_cpusets = [path for path in hierarchy.children(ROOT) if hierarchy.read_set(path, CPUS) is not None]
+    if any(_text(hierarchy, path, EXCLUSIVE) is not None for path in with_cpusets):
+        return ""
+    # No cgroup has the controller yet.
+    if not with_cpusets and _text(hierarchy, ROOT, ISOLATED) is not None:
+        return ""
+    release = hierarchy.tree.read_value("/proc/sys/kernel/osrelease") or "of this node"
+    return "the kernel %s is too old: it has no %s, as Linux has from 6.7 on" % (release, EXCLUSIVE)
+
+
+def pods_on(hierarchy: Hierarchy, pods: Kubepods, cpus: CPUSet) -> list[str]:
+    """The cgroups of pods, and those above and below them, that have some of these CPUs by name."""
+    paths = [path for root in pods.roots for path in (root, *hierarchy.cgroups(root))]
+    return [path for path, has in hierarchy.cpus_of(paths).items() if has and has & cpus]
+
+
 def _partition(hierarchy: Hierarchy, path: str, text: str) -> Partition:
-    kind, invalid, reason = text.partition(_INVALID)
-    problem = (reason.strip().strip("()") or "no reason is given") if invalid else ""
+    kind, problem = kind_and_problem(text)
     cpus, exclusive, effective = (hierarchy.read_set(path, name) for name in (CPUS, EXCLUSIVE, EFFECTIVE))
-    return Partition(path, kind.strip(), problem, cpus, exclusive, effective)
+    return Partition(path, kind, problem, cpus, exclusive, effective)
+
+
+def kind_and_problem(text: str) -> tuple[str, str]:
+    """What the file of a partition says: its kind, and why the kernel takes it for none, empty where it does."""
+    kind, invalid, reason = text.partition(_INVALID)
+    return kind.strip(), (reason.strip().strip("()") or "no reason is given") if invalid else ""
 
 
 def _text(hierarchy: Hierarchy, path: str, name: str) -> str | None:

@@ -15,19 +15,22 @@ from ..errors import Note
 from ..topology.model import Topology
 
 
-def isolation_drift(topology: Topology, reserved: CPUSet) -> list[dict[str, str]]:
-    """Where the reservation and the kernel's command line contradict each other."""
+def isolation_drift(topology: Topology, reserved: CPUSet, owned: CPUSet) -> list[dict[str, str]]:
+    """Where the reservation and the kernel's command line contradict each other.
+
+    owned: the CPUs of partitions, which the system keeps off though they are reserved.
+    """
     drift = []
     for subject, parameter, cpus in (
         ("isolated", "isolcpus", topology.isolated),
         ("nohz_full", "nohz_full", topology.nohz_full),
     ):
-        both = cpus & reserved
+        both = cpus & (reserved - owned)
         if both:
             drift.append(
                 {
                     "subject": subject,
-                    "wanted": str(cpus - reserved),
+                    "wanted": str(cpus - both),
                     "found": str(cpus),
                     "remedy": "take the reserved CPUs %s out of %s= on the kernel's command line and boot again,"
                     " or reserve others" % (both, parameter),

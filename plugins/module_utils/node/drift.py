@@ -67,12 +67,14 @@ def report(
     observed: Observed | None = None,
     problem: NodeError | None = None,
     starts: Starts | None = None,
+    owned: CPUSet | None = None,
 ) -> dict[str, Any]:
     """Wanted against found, as plain data; see the module drift_info for its shape.
 
     observed: what runs on the node; None where no pods do.
     problem: why the configuration cannot be read, where there is one that cannot.
     starts: what is predicted of the node's files; without it, the configuration alone decides.
+    owned: the CPUs of partitions of cgroups, of a node with isolated CPUs.
     Raises RefusedError where the kubelet would not start with what is wanted. What is found wrong is reported, and no
     error.
     """
@@ -145,7 +147,7 @@ def report(
     if topology.isolated or topology.nohz_full:
         from .boot_isolation import isolation_drift, isolation_notes
 
-        drift += isolation_drift(topology, reserved_wanted)
+        drift += isolation_drift(topology, reserved_wanted, owned or CPUSet())
         notes += isolation_notes(topology, CPUSet.parse(cpus["shared"]), CPUSet.parse(cpus["exclusive"]))
     enforcement = None
     if observed is not None:

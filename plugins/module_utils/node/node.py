@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
+from ..cpuset import CPUSet
 from ..errors import PERMISSION, CPUManagerError, NodeError, Note, option
 from ..kubelet.file.configuration import Configuration, KubeletConfiguration
 from ..kubelet.installed.distributions import (
@@ -231,6 +232,15 @@ class Node:
         """Whether there is a cgroup of all pods. A quick look, for the many nodes and moments without."""
         # With a root of its own, it takes the hierarchy to find it.
         return bool(cgroup_root) or any(self.tree.exists(path) for path in _KUBEPODS)
+
+    def owned_cpus(self) -> CPUSet:
+        """The CPUs of partitions of cgroups, where the kernel was booted to isolate CPUs; else nobody has to know."""
+        if not self.topology.isolated and not self.topology.nohz_full:
+            return CPUSet()
+        # Imported here: hardly any node is booted so.
+        from ..host.partitions import owned_on
+
+        return owned_on(self.tree)
 
     def may_have_owners(self) -> bool:
         """Whether others may give containers their CPUs. A quick look, for the many nodes with the kubelet alone."""

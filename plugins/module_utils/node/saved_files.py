@@ -31,6 +31,7 @@ from .pod_names import hashed
 from .saved_cache import save_cache
 from .saved_kubelet import save_kubelet
 from .saved_layers import save_layers
+from .saved_loader import save_loader
 from .saved_node import FORMAT, KIND, said_of
 from .saved_owners import save_owners
 from .throttling import watched_containers
@@ -87,6 +88,7 @@ def save_node(node: Node, name: str, redact: bool = False, now: float | None = N
     save_bandwidth(collector, node)
     save_layers(collector)
     save_cache(collector)
+    save_loader(collector)
     save_owners(collector, node)
     save_kubelet(collector, node, redact)
     if collector.file("/etc/hostname") is None:

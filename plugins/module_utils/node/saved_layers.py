@@ -4,7 +4,7 @@
 
 """Saves the layers of a host: what housekeeping_info reads of them, and no more.
 
-Not what starts the kernel: those files may hold passwords. Who manages CPUs is in saved_owners.py.
+What starts the kernel is in saved_loader.py, and who manages CPUs in saved_owners.py.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from contextlib import suppress
 from typing import Callable, Sequence
 
 from ..cgroup.hierarchy import ROOT, Hierarchy
+from ..cgroup.mounts import CPUS
 from ..errors import CPUManagerError
 from ..host.environment import parse_lines
 from ..host.interrupts import read_interrupts
 from ..host.irqbalance import BANNED_LIST, BANNED_MASK, MARKS, PROGRAMS, SERVICE, variable_files
 from ..host.kernel_line import NAMES, parse_line
 from ..host.kernel_masks import read_rps, read_watchdog, read_workqueues
+from ..host.partitions import EFFECTIVE as EXCLUSIVE_EFFECTIVE
+from ..host.partitions import EXCLUSIVE, PARTITION, read_partitions
 from ..host.slices import UNITS
 from ..host.units import MANAGER_SECTION, manager_paths, section_of, settings_in, unit_paths
 from .collector import Collector
@@ -51,6 +54,9 @@ def _save_systemd(collector: Collector) -> None:
         hierarchy = Hierarchy(collector.tree)
         units = hierarchy.children(ROOT) if hierarchy.version == 2 else ()
         collector.file("%s/cpuset.cpus.isolated" % hierarchy.mount)
+        for part in read_partitions(hierarchy):
+            for name in (PARTITION, EXCLUSIVE, EXCLUSIVE_EFFECTIVE, CPUS):
+                collector.file("%s/%s/%s" % (hierarchy.mount, part.path, name))
     for unit in units:
         if unit.endswith(UNITS):
             for path in unit_paths(collector.tree, unit):

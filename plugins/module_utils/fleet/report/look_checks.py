@@ -108,6 +108,15 @@ NOTES = (
         look=HOUSEKEEPING,
     ),
     Check(
+        "partition-invalid",
+        NOTE,
+        "A cgroup is made a partition, and the kernel does not take it for one",
+        "Its CPUs are not its own: others run there, and the kernel balances load over them. The kernel gives the"
+        " reason in cpuset.cpus.partition, as that another cgroup has the same CPUs.",
+        "Do what the reason says, then write the kind of the partition again. See docs/docsite/rst/housekeeping.rst.",
+        look=HOUSEKEEPING,
+    ),
+    Check(
         "kernel-line-odd",
         NOTE,
         "The kernel's command line does not fit the reserved CPUs",

@@ -9,6 +9,7 @@ A finding is {"check", "subject", "wanted", "found", "remedy"}, all texts.
 
 from __future__ import annotations
 
+import os
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from ...cpuset import CPUSet
@@ -26,11 +27,14 @@ from ...host.layers import (
     Setting,
     wanted_cpus,
 )
+from ...host.names import shown
+from ...host.partitions import Partition
 from ...host.units import Configured
 
 ELSEWHERE = "host-on-exclusive-cpus"
 NOT_MOVABLE = "interrupts-not-movable"
 NOT_LASTING = "housekeeping-not-lasting"
+NO_PARTITION = "partition-invalid"
 # Of many, how many are named.
 _MOST_SHOWN = 5
 _ROLE = "run the role housekeeping"
@@ -142,6 +146,24 @@ def lasting_findings(
     wanted = "AllowedCPUs=%s in a file of systemd" % reserved.kept
     found = "no file of systemd keeps them there: %s" % _shown(lost)
     return [_finding(NOT_LASTING, SLICES, wanted, found, _REMEDIES[SLICES])]
+
+
+def partition_findings(partitions: Sequence[Partition]) -> list[dict[str, str]]:
+    """One on the cgroups that are to be partitions, and that the kernel does not take for any."""
+    broken = ["%s (%s)" % (shown(os.fsencode(part.path)), part.problem) for part in partitions if part.problem]
+    if not broken:
+        return []
+    found = ", ".join(broken[:_MOST_SHOWN])
+    more = len(broken) - _MOST_SHOWN
+    return [
+        _finding(
+            NO_PARTITION,
+            "partitions",
+            "cgroups that are made partitions have their CPUs for themselves",
+            "others run there, too: " + found + (" and %d more" % more if more > 0 else ""),
+            "do what the reason says; run the role housekeeping again where it has made the partition",
+        )
+    ]
 
 
 def _finding(check: str, subject: str, wanted: str, found: str, remedy: str) -> dict[str, str]:

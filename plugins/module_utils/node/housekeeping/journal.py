@@ -15,6 +15,7 @@ import binascii
 import hashlib
 import json
 import os
+import re
 from contextlib import suppress
 from typing import Any, Iterable, Mapping, NamedTuple
 
@@ -22,6 +23,7 @@ from ...cpuset import CPUSet
 from ...errors import InputError, NodeError
 from ...files import remedy_for, remove_file, remove_strays, replace_file
 from ...host.layers import LIVE_LAYERS
+from ...host.partitions import KINDS
 from ...tree import Tree
 from ..change.journal import SavedFile
 from ..change.places import DIRECTORY
@@ -29,8 +31,19 @@ from ..change.places import DIRECTORY
 PATH = DIRECTORY + "/housekeeping.json"
 FORMAT = 1
 
+# A slice right below the topmost one: a dash would begin another.
+SLICE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:]*\.slice")
+
 _MODE = 0o600
 _DIRECTORY_MODE = 0o700
+
+
+class OwnCPUs(NamedTuple):
+    """A slice whose CPUs are to be its own. kind: "isolated" or "root", as the kernel calls it."""
+
+    cpus: CPUSet
+    kind: str
+    slice: str
 
 
 class Wish(NamedTuple):
@@ -41,6 +54,7 @@ class Wish(NamedTuple):
     exclude_slices: tuple[str, ...] = ()
     # Below which the kubelet keeps the cgroups of pods; empty for the topmost.
     cgroup_root: str = ""
+    partition: OwnCPUs | None = None
 
 
 class SavedValue(NamedTuple):
@@ -84,6 +98,7 @@ class Journal(NamedTuple):
     pending: tuple[tuple[str, ...], ...]
     refused: Mapping[str, str]
     is_done: bool = False
+    slices: tuple[str, ...] = ()
 
 
 def checksum(content: bytes) -> str:
@@ -105,6 +120,7 @@ def read_journal(tree: Tree) -> Journal | None:
                 _texts(data["layers"]),
                 _texts(data["exclude_slices"]),
                 str(data["cgroup_root"]),
+                _partition(data.get("partition")),
             ),
             CPUSet.parse(data["within"]),
             str(data["boot_id"]),
@@ -115,6 +131,7 @@ def read_journal(tree: Tree) -> Journal | None:
             tuple(map(_texts, data["pending"])),
             {_path(path): str(name) for path, name in data["refused"].items()},
             bool(data["is_done"]),
+            tuple(map(_slice, data.get("slices", ()))),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NodeError(
@@ -162,6 +179,8 @@ def text_of(journal: Journal) -> str:
         "layers": wish.layers,
         "exclude_slices": wish.exclude_slices,
         "cgroup_root": wish.cgroup_root,
+        "partition": None if wish.partition is None else {**wish.partition._asdict(), "cpus": str(wish.partition.cpus)},
+        "slices": journal.slices,
         "within": str(journal.within),
         "boot_id": journal.boot_id,
         "kernel": {path: value._asdict() for path, value in journal.values.items()},
@@ -204,6 +223,20 @@ def _path(text: str) -> str:
     if not isinstance(text, str) or not os.path.isabs(text) or os.path.normpath(text) != text or "\0" in text:
         raise InputError("%r is no path on the node" % (text,))
     return text
+
+
+def _partition(data: Mapping[str, Any] | None) -> OwnCPUs | None:
+    if data is None:
+        return None
+    if data["kind"] not in KINDS:
+        raise ValueError("there is no partition of the kind %r" % (data["kind"],))
+    return OwnCPUs(CPUSet.parse(data["cpus"]), data["kind"], _slice(data["slice"]))
+
+
+def _slice(name: str) -> str:
+    if not SLICE.fullmatch(name):
+        raise ValueError("%r is no slice right below the topmost one" % (name,))
+    return name
 
 
 def _value(data: Mapping[str, Any]) -> SavedValue:

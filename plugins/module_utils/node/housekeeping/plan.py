@@ -5,7 +5,8 @@
 """What has to be written so that the host's work stays on the reserved CPUs. Pure.
 
 The order never leaves work without a CPU: first what new work starts with and what moves work that is there, then the
-files, systemd reads them, and then the cgroups; what others read comes last.
+files, systemd reads them, and then the cgroups; what others read comes last, but for a partition, as it takes CPUs away
+from all others. It ends first.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ...host.layers import (
     IRQBALANCE,
     LIVE_LAYERS,
     MANAGER,
+    PARTITION,
     RPS,
     SLICES,
     Setting,
@@ -29,6 +31,7 @@ from ...host.layers import (
 from ..change.journal import SavedFile
 from .back import DEFAULTS, Back, is_foreign, take_back, undone
 from .journal import Journal, KeptFile, SavedValue, Wish, checksum, with_progress
+from .partition import Change, change_after_boot, change_partition
 from .steps import (
     BOOT,
     DAEMON_RELOAD,
@@ -47,7 +50,7 @@ from .steps import (
 )
 
 # Of which systemd has to read the files again.
-_OF_SYSTEMD = (SLICES, MANAGER, BOOT)
+_OF_SYSTEMD = (SLICES, MANAGER, PARTITION, BOOT)
 _MOST_NAMES = 8
 
 
@@ -84,16 +87,18 @@ def plan_present(found: Found, wanted: Wanted, journal: Journal | None) -> Plan:
     link_steps = [
         Link(BOOT, path, target, is_made=True) for path, target in wanted.links.items() if found.links.get(path) is None
     ]
+    made = () if journal is None else journal.slices
+    change = change_partition(found.places, made, wish.partition, found.online, wanted.runs)
     commands = commands_of([*back.files, *file_steps, *link_steps, *back.links], wanted.commands, journal)
-    steps = ordered(back, value_steps, file_steps, link_steps, commands if wanted.runs else ())
+    steps = ordered(back, value_steps, file_steps, link_steps, commands if wanted.runs else (), change, wanted.runs)
     kept_values = _kept_values(found, wish, values, value_steps)
     kept_files = {}
     for file in wanted.files:
         kept = _kept_file(file, found, files.get(file.path))
         if kept is not None:
             kept_files[file.path] = kept
-    made = {step.path: step.target for step in link_steps}
-    kept_links = {path: target for path, target in {**links, **made}.items() if path in wanted.links}
+    new_links = {step.path: step.target for step in link_steps}
+    kept_links = {path: target for path, target in {**links, **new_links}.items() if path in wanted.links}
     directories = tuple(dict.fromkeys([*(() if journal is None else journal.directories), *found.missing]))
     inside = [*kept_files, *kept_links]
     kept_directories = tuple(place for place in directories if any(path.startswith(place + "/") for path in inside))
@@ -107,9 +112,16 @@ def plan_present(found: Found, wanted: Wanted, journal: Journal | None) -> Plan:
         directories,
         tuple(commands) if wanted.runs else (),
         _refused(found, journal),
+        slices=tuple(dict.fromkeys([*made, *_slices_of(wish)])),
     )
     final = with_progress(
-        whole._replace(values=kept_values, files=kept_files, links=kept_links, directories=kept_directories),
+        whole._replace(
+            values=kept_values,
+            files=kept_files,
+            links=kept_links,
+            directories=kept_directories,
+            slices=_slices_of(wish),
+        ),
         whole.refused,
     )
     is_adopted = journal is not None and (
@@ -122,9 +134,9 @@ def plan_present(found: Found, wanted: Wanted, journal: Journal | None) -> Plan:
         whole if changed else None,
         None if is_idle else final if changed else journal,
         [place for place in directories if place not in kept_directories],
-        [*notes, *back.notes],
+        [*notes, *back.notes, *change.notes],
         changed,
-        commands,
+        [*change.stop, *commands, *change.start],
     )
 
 
@@ -133,14 +145,19 @@ def plan_values(found: Found, journal: Journal) -> Plan:
     wish = journal.wish
     check_reserved(wish.reserved, found.online)
     values = _of_this_boot(found, journal)
-    steps = _value_steps(found, wish, values, journal)
+    change = Change()
+    if wish.partition is not None:
+        change = change_after_boot(found.places[wish.partition.slice], wish.partition)
+    own_steps = _value_steps(found, wish, values, journal)
+    steps = [*change.off, *own_steps, *change.on]
     changed = any(not step.was_refused for step in steps)
     whole = journal._replace(
         boot_id=found.boot_id,
-        values=_kept_values(found, wish, values, steps),
+        values=_kept_values(found, wish, values, own_steps),
         refused=_refused(found, journal),
     )
-    return Plan(steps, whole if changed else None, whole if changed else journal, (), fixed_notes(found, wish), changed)
+    notes = [*fixed_notes(found, wish), *change.notes]
+    return Plan(steps, whole if changed else None, whole if changed else journal, (), notes, changed)
 
 
 def plan_absent(found: Found, journal: Journal, commands: Sequence[tuple[str, ...]] = (), runs: bool = False) -> Plan:
@@ -148,10 +165,12 @@ def plan_absent(found: Found, journal: Journal, commands: Sequence[tuple[str, ..
     values = _of_this_boot(found, journal)
     taken = journal._replace(values=values)
     back = take_back(found, taken, journal.within, all_values=values)
+    change = change_partition(found.places, journal.slices, None, found.online, runs)
     needed = commands_of([*back.files, *back.links], commands, journal)
-    steps = ordered(back, (), (), (), needed if runs else ())
+    steps = ordered(back, (), (), (), needed if runs else (), change, runs)
     pending = journal._replace(pending=tuple(needed) if runs else (), is_done=False)
-    return Plan(steps, pending, None, journal.directories, back.notes, True, needed)
+    notes = [*back.notes, *change.notes]
+    return Plan(steps, pending, None, journal.directories, notes, True, [*change.stop, *needed])
 
 
 def commands_of(
@@ -174,8 +193,10 @@ def ordered(
     files: Sequence[File],
     links: Sequence[Link],
     commands: Sequence[tuple[str, ...]],
+    change: Change,
+    runs: bool,
 ) -> list[Step]:
-    """The steps in the order in which they are done."""
+    """The steps in the order in which they are done. runs: whether slices are started and stopped here."""
     reloads = [Command(words) for words in commands if words == DAEMON_RELOAD]
     others = [Command(words) for words in commands if words != DAEMON_RELOAD]
 
@@ -183,6 +204,8 @@ def ordered(
         return [step for step in steps if (step.layer in _OF_SYSTEMD) is yes]
 
     return [
+        *change.off,
+        *(Command(words) for words in change.stop if runs),
         *back.links,
         *back.widened,
         *(step for step in values if step.layer != SLICES),
@@ -196,6 +219,8 @@ def ordered(
         *of_systemd(files, False),
         *others,
         *back.values,
+        *(Command(words) for words in change.start if runs),
+        *change.on,
     ]
 
 
@@ -237,6 +262,10 @@ def _of_this_boot(found: Found, journal: Journal | None) -> dict[str, SavedValue
     return {path: saved for path, saved in journal.values.items() if is_same or saved.layer == SLICES}
 
 
+def _slices_of(wish: Wish) -> tuple[str, ...]:
+    return () if wish.partition is None else (wish.partition.slice,)
+
+
 def _refused(found: Found, journal: Journal | None) -> Mapping[str, str]:
     return journal.refused if journal is not None and journal.boot_id == found.boot_id else {}
 
@@ -271,7 +300,8 @@ def _value_steps(found: Found, wish: Wish, values: Mapping[str, SavedValue], jou
     kept = wish.reserved & found.online
     refused = _refused(found, journal)
     # What was written for other reserved CPUs may be within these, and is to follow them all the same.
-    moves = journal is not None and not (journal.within == journal.wish.reserved == wish.reserved)
+    is_same = journal is not None and journal.is_done and journal.within == journal.wish.reserved == wish.reserved
+    moves = journal is not None and not is_same
     steps = []
     for setting in sorted(found.settings, key=lambda setting: LIVE_LAYERS.index(setting.layer)):
         if setting.problem or not is_chosen(setting, wish):

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import os
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ...cgroup.hierarchy import Hierarchy
@@ -17,12 +17,21 @@ from ...host.interrupts import read_interrupts
 from ...host.irqbalance import Irqbalance, read_irqbalance
 from ...host.kernel_masks import read_rps, read_watchdog, read_workqueues
 from ...host.layers import FIXED, RPS, UNREADABLE, Setting
+from ...host.names import shown
+from ...host.partitions import ISOLATED, Partition, owned_cpus, read_partitions
 from ...host.reading import parsed, read_cpus
 from ...host.slices import UNITS, allowed_cpus, manager_affinity, read_slices
 from ..node import cgroup_root_of
 from ..owners import owners_of
 from .booted import read_boot
-from .findings import Reserved, irqbalance_findings, lasting_findings, layer_findings, manager_findings
+from .findings import (
+    Reserved,
+    irqbalance_findings,
+    lasting_findings,
+    layer_findings,
+    manager_findings,
+    partition_findings,
+)
 from .reserved import Reservation, kubelet_reservation
 
 if TYPE_CHECKING:
@@ -61,6 +70,7 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
         notes.append(Note(UNMEASURED, "%s: what the host may use cannot be compared with them" % why))
     hierarchy = _hierarchy(node, notes)
     slices = [] if hierarchy is None else _slices(hierarchy, cgroup_root_of(configuration), notes)
+    isolated_now, partitions = (None, ()) if hierarchy is None else _partitions(hierarchy, notes)
     interrupts = read_interrupts(tree)
     others = [*read_workqueues(tree), *read_rps(tree), *read_watchdog(tree), *slices]
     notes += _unreadable([*interrupts, *others])
@@ -80,9 +90,9 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
             findings += manager_findings(affinity, chosen)
         findings += irqbalance_findings(irqbalance, isolated["isolated"] | isolated["nohz_full"], chosen)
         findings += lasting_findings(slices, configured, chosen)
-    boot = read_boot(
-        tree, reservation.cpus, read_cpus(tree, _CPU + "possible") or online, configuration is not None, UNMEASURED
-    )
+    # The host keeps off the reserved CPUs that are a partition's, too.
+    hosts = reservation.cpus - owned_cpus(partitions)
+    boot = read_boot(tree, hosts, read_cpus(tree, _CPU + "possible") or online, configuration is not None, UNMEASURED)
     owners = owners_of(node, configuration)
     disputes = _disputes(owners)
     notes += [*boot.notes, *(Note("two-owners", "%s; %s" % (found.text(), found.remedy)) for found in disputes)]
@@ -96,12 +106,12 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
         "interrupts": rows[:MOST_INTERRUPTS],
         "interrupts_left_out": len(rows[MOST_INTERRUPTS:]),
         "systemd": _systemd(tree, configured, affinity),
-        "partitions": None if hierarchy is None else _partitions(hierarchy),
+        "partitions": _shown_partitions(isolated_now, partitions),
         "irqbalance": None if irqbalance is None else _irqbalance(irqbalance, chosen),
         "kernel": {**boot.shown, **{name: str(cpus) for name, cpus in isolated.items()}},
         "owners": [owner.to_dict() for owner in owners],
         "contradictions": [found.to_dict() for found in disputes],
-        "findings": [*findings, *boot.findings],
+        "findings": [*findings, *partition_findings(partitions), *boot.findings],
         **noted(notes),
     }
 
@@ -153,27 +163,30 @@ def _slices(hierarchy: Hierarchy, cgroup_root: str, notes: list[str]) -> list[Se
     return read_slices(hierarchy.tree, hierarchy, pods)
 
 
-def _partitions(hierarchy: Hierarchy) -> dict[str, Any] | None:
-    """The partitions of the node; None where the kernel does not show them."""
-    isolated = read_cpus(hierarchy.tree, "%s/cpuset.cpus.isolated" % hierarchy.mount)
-    if isolated is None:
-        return None
-    found: list[dict[str, str]] = []
-    if isolated:
-        # Imported here: hardly any node has one.
-        from ...host.partitions import read_partitions
+def _partitions(hierarchy: Hierarchy, notes: list[str]) -> tuple[str | None, Sequence[Partition]]:
+    """The isolated CPUs, None where the kernel does not show them, and the partitions."""
+    isolated = read_cpus(hierarchy.tree, "%s/%s" % (hierarchy.mount, ISOLATED))
+    try:
+        return None if isolated is None else str(isolated), read_partitions(hierarchy)
+    except (NodeError, RefusedError) as error:
+        notes.append(Note(UNMEASURED, "the partitions of cgroups are not known: %s" % error))
+        return None if isolated is None else str(isolated), ()
 
-        with suppress(NodeError, RefusedError):
-            found = [
-                {
-                    "cgroup": part.path,
-                    "kind": part.kind,
-                    "cpus": str(part.effective or CPUSet()),
-                    "problem": part.problem,
-                }
-                for part in read_partitions(hierarchy)
-            ]
-    return {"isolated": str(isolated), "cgroups": found}
+
+def _shown_partitions(isolated: str | None, partitions: Sequence[Partition]) -> dict[str, Any] | None:
+    """None where the kernel shows none."""
+    if isolated is None and not partitions:
+        return None
+    cgroups = [
+        {
+            "cgroup": shown(os.fsencode(part.path)),
+            "kind": part.kind,
+            "cpus": str(part.effective or CPUSet()),
+            "problem": part.problem,
+        }
+        for part in partitions
+    ]
+    return {"isolated": isolated or "", "cgroups": cgroups}
 
 
 def _affinity(tree: Tree) -> CPUSet | None:

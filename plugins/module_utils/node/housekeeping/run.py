@@ -15,17 +15,19 @@ from ...cgroup.hierarchy import Hierarchy
 from ...cgroup.kubepods import Kubepods
 from ...command import Run, run_command
 from ...cpuset import CPUSet
-from ...errors import PERMISSION, CPUManagerError, InputError, NodeError, Note, RefusedError, noted
+from ...errors import PERMISSION, CPUManagerError, InputError, NodeError, Note, RefusedError, noted, option
 from ...files import remedy_for, remove_file, replace_file
 from ...host.interrupts import read_interrupts
 from ...host.kernel_masks import read_rps, read_watchdog, read_workqueues
-from ...host.layers import INTERRUPTS, RPS, SLICES, WATCHDOG, WORKQUEUES, Setting
+from ...host.layers import INTERRUPTS, PARTITION, RPS, SLICES, WATCHDOG, WORKQUEUES, Setting
+from ...host.partitions import MEMBER, Place, kind_and_problem, read_place
 from ...host.slices import read_slices
 from ...tree import Tree
 from ...writable import why_not_writable
 from ..change.journal import SavedFile
 from ..change.saving import save_files
 from .journal import PATH, Journal, Wish, clean_up, read_journal, remove_journal, text_of, write_journal
+from .partition import KIND
 from .plan import plan_values
 from .steps import REFUSED_NOTE, Command, File, Found, Link, Plan, Step, Value, Wanted, change_of, cpus_in
 
@@ -108,7 +110,14 @@ def read(tree: Tree, wish: Wish, journal: Journal | None) -> Found:
     """What a plan is made of, without the files that may be written. Raises NodeError."""
     values = {} if journal is None else journal.values
     layers = {*wish.layers, *(saved.layer for saved in values.values())}
-    settings = read_settings(tree, layers, wish.cgroup_root)
+    own = () if wish.partition is None else (wish.partition.slice,)
+    places = read_places(tree, [*own, *(() if journal is None else journal.slices)])
+    # The slice of a partition is none of the host's, also while it is none yet.
+    settings = [
+        setting
+        for setting in read_settings(tree, layers, wish.cgroup_root)
+        if setting.layer != SLICES or setting.name not in places
+    ]
     texts: dict[str, str | None] = {setting.path: setting.text for setting in settings if not setting.problem}
     for path in values:
         if path not in texts:
@@ -121,7 +130,15 @@ def read(tree: Tree, wish: Wish, journal: Journal | None) -> Found:
     for path in no_file:
         texts[path] = None
     boot_id = tree.read_value(_BOOT_ID) or ""
-    return Found(settings, online_cpus(tree), boot_id, texts, {}, {}, (), no_file)
+    return Found(settings, online_cpus(tree), boot_id, texts, {}, {}, (), no_file, places)
+
+
+def read_places(tree: Tree, slices: Sequence[str]) -> dict[str, Place]:
+    """These slices as they are. Raises NodeError."""
+    if not slices:
+        return {}
+    hierarchy = Hierarchy(tree)
+    return {name: read_place(hierarchy, name) for name in slices}
 
 
 def _text(tree: Tree, path: str) -> str | None:
@@ -180,7 +197,7 @@ def carry_out(tree: Tree, plan: Plan, runs: bool, act: bool, run: Run) -> Answer
     done = []
     for step in plan.steps:
         if isinstance(step, Value):
-            problem = _set_value(tree, step)
+            problem = _set_partition(tree, step) if step.layer == PARTITION else _set_value(tree, step)
             if problem:
                 refused[step.path] = problem
                 now_refused.setdefault(problem, []).append(step.name)
@@ -270,9 +287,27 @@ def _set_value(tree: Tree, step: Value) -> str | None:
     now = _text(tree, step.path)
     if now is None or now == step.after:
         return None
+    if step.form == KIND:
+        return _NOT_TAKEN
     # It may leave CPUs out, or write them in another way.
     has, wanted = cpus_in(now, step.form), cpus_in(step.after, step.form)
     return None if has == wanted or (has and wanted and has <= wanted) else _NOT_TAKEN
+
+
+def _set_partition(tree: Tree, step: Value) -> str | None:
+    """As _set_value(), where the partition was asked for, so that a refusal is an error. Raises NodeError."""
+    problem = _set_value(tree, step)
+    if problem is None or (not problem and step.after in ("", MEMBER)):
+        return problem
+    reason = kind_and_problem(_text(tree, step.path) or "")[1] or problem or "there is no such file"
+    if step.form == KIND:
+        # What is none must not become one by itself, when others change.
+        _set_value(tree, step._replace(before="", after=MEMBER))
+    raise NodeError(
+        "the kernel refuses %s: %s" % (step.after or "no CPUs", reason),
+        where=tree.path(step.path),
+        remedy="correct that and run again, or leave out %s; all else is done" % option("partition_cpus"),
+    )
 
 
 def _refusal(here: str, error: OSError) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Mapping, NamedTuple, Sequence, Union
 
 from ...cpuset import CPUSet
 from ...host.layers import LIST, MASK, Setting
+from ...host.partitions import Place
 from ..change.journal import SavedFile
 from .journal import Journal, Wish
 
@@ -76,6 +77,7 @@ class Found(NamedTuple):
 
     files and links: what is at the paths that may be written; of a link, None where there is nothing. missing: the
     directories of them that are not there. no_file: the settings of cgroups that do not have the controller yet.
+    places: the slices of partitions by their names.
     """
 
     settings: Sequence[Setting]
@@ -86,6 +88,7 @@ class Found(NamedTuple):
     links: Mapping[str, str | None]
     missing: Sequence[str] = ()
     no_file: frozenset[str] = frozenset()
+    places: Mapping[str, Place] = MappingProxyType({})
 
 
 class WantedFile(NamedTuple):

@@ -20,6 +20,7 @@ from ...host.slices import allowed_cpus, manager_affinity
 from ...tree import OverlaidTree, Tree
 from .at_boot import AtBoot, boot_files
 from .journal import Journal, KeptFile, Wish
+from .partition import slice_files
 from .steps import FOREIGN_NOTE, KERNEL_LINE, Found, Wanted, WantedFile
 
 _SYSTEMD = "/run/systemd/system"
@@ -79,6 +80,10 @@ def wanted_of(
     if extras.boot is not None:
         made, links = boot_files(extras.boot)
         files += made
+    if wish.partition is not None:
+        made, own_links = slice_files(wish.partition, extras.boot is not None)
+        files += made
+        links = {**links, **own_links}
     return Wanted(wish, files, links, words, extras.runs)
 
 

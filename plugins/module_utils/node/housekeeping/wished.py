@@ -6,17 +6,27 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
+from ...cgroup.hierarchy import ROOT, Hierarchy
+from ...cgroup.kubepods import Kubepods
 from ...cpuset import CPUSet
 from ...errors import CPUManagerError, InputError, NodeError, RefusedError, option
 from ...host.kernel_line import NAMES, Argument, compare, default_features, parse_line, wanted_arguments
 from ...host.loader.loaders import configured_line, find_loader
 from ...host.loader.model import NO_LOADER
+from ...host.partitions import pods_on, why_none
 from ...tree import Tree
-from ..node import Node
+from ..node import Node, cgroup_root_of
+from .at_boot import UNIT_DIRECTORY
+from .journal import SLICE, OwnCPUs
 from .reserved import kubelet_reservation
 
+if TYPE_CHECKING:
+    from ...kubelet.file.configuration import Configuration
+
+# Those of systemd itself.
+SYSTEMD_SLICES = ("machine.slice", "system.slice", "user.slice")
 _COMMAND_LINE = "/proc/cmdline"
 
 
@@ -41,6 +51,74 @@ def reserved_cpus(node: Node, given: CPUSet | None) -> CPUSet:
             remedy="give them in %s or %s" % (option("reserved_system_cpus"), option("reservation")),
         )
     return found
+
+
+def own_cpus(
+    node: Node, configuration: Configuration | None, reserved: CPUSet, own: OwnCPUs, online: CPUSet, made: Sequence[str]
+) -> OwnCPUs:
+    """A partition that can be, of CPUs that no pod may use. made: the slices that were made for one before.
+
+    Raises RefusedError for what cannot be, and for CPUs that are given to pods; NodeError.
+    """
+    where, nothing = option("partition_cpus"), "; nothing was written"
+
+    def refusal(what: str, remedy: str, at: str = where) -> RefusedError:
+        return RefusedError(what + nothing, where=at, remedy=remedy)
+
+    hierarchy = Hierarchy(node.tree)
+    reason = why_none(hierarchy)
+    if reason:
+        raise refusal("partitions cannot be made: %s" % reason, "leave it out on this node")
+    if not own.cpus or own.cpus - online:
+        raise refusal("CPUs %s are not online" % (own.cpus - online or "(none)"), "give some of %s" % online)
+    if own.cpus - reserved:
+        what = "CPUs %s are not reserved, so they are the pods'" % (own.cpus - reserved)
+        raise refusal(what, "give some of the reserved CPUs %s, or reserve more" % reserved)
+    if not reserved & online - own.cpus:
+        what = "they are all of the reserved CPUs that are online, and the host's own work would go to those of pods"
+        raise refusal(what, "leave at least one of the reserved CPUs %s to the host" % reserved)
+    _check_kubelet(node, configuration, own.cpus, refusal)
+    pods = Kubepods(hierarchy, cgroup_root_of(configuration))
+    held = pods_on(hierarchy, pods, own.cpus)
+    if held:
+        what = "CPUs %s belong to pods: %s has some of them%s" % (
+            own.cpus,
+            hierarchy.place(held[0]),
+            ", and %d more" % (len(held) - 1) if held[1:] else "",
+        )
+        raise refusal(what, "give CPUs that no pod has, or drain the node first")
+    is_name = SLICE.fullmatch(own.slice) and own.slice not in SYSTEMD_SLICES and own.slice not in pods.roots
+    if not is_name:
+        what = "%r can be no slice of its own right below the topmost one" % own.slice
+        raise refusal(what, "give a name such as isolated.slice, without a dash", option("partition_slice"))
+    unit = "%s/%s" % (UNIT_DIRECTORY, own.slice)
+    if own.slice not in made and (own.slice in hierarchy.children(ROOT) or node.tree.exists(unit, follow=False)):
+        what = "%s is there, and was not made here" % own.slice
+        raise refusal(
+            what, "give another name, and the services that are to run there Slice=", option("partition_slice")
+        )
+    return own
+
+
+def _check_kubelet(
+    node: Node, configuration: Configuration | None, cpus: CPUSet, refusal: Callable[[str, str], RefusedError]
+) -> None:
+    """Raises RefusedError where the kubelet's static policy gives some of these CPUs to pods."""
+    if configuration is None or configuration.values.get("cpuManagerPolicy") != "static":
+        return
+    # Imported here: it is much, and hardly any node has a partition.
+    from ..prediction import certain_config, predicted_starts
+
+    config = certain_config(predicted_starts(node, {}, configuration).found)
+    if cpus - config.reserved:
+        what = "the kubelet gives CPUs %s to pods, as it reserves %s" % (
+            cpus - config.reserved,
+            config.reserved or "none",
+        )
+        raise refusal(what, "reserve them in the kubelet's configuration first")
+    if not config.strict_reservation:
+        what = "the kubelet gives the reserved CPUs also to containers without exclusive ones"
+        raise refusal(what, "set strict-cpu-reservation in cpuManagerPolicyOptions first")
 
 
 def kernel_line(

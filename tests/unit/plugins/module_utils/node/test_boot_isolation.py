@@ -26,11 +26,18 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_
     ],
 )
 def test_a_reservation_of_isolated_cpus(name: str, reserved: str, expected: list[tuple[str, str, str]]) -> None:
-    drift = isolation_drift(parse_name(name).topology(), CPUSet.parse(reserved))
+    drift = isolation_drift(parse_name(name).topology(), CPUSet.parse(reserved), CPUSet())
     assert [(row["subject"], row["wanted"], row["found"]) for row in drift] == expected
     parameters = {"isolated": "isolcpus", "nohz_full": "nohz_full"}
     for row in drift:
         assert "out of %s= on the kernel's command line" % parameters[row["subject"]] in row["remedy"]
+
+
+def test_reserved_cpus_of_a_partition() -> None:
+    """What runs there is to be left alone by the host, too."""
+    topology = parse_name("8c+isolated1-7+nohz3-7").topology()
+    drift = isolation_drift(topology, CPUSet.parse("0-3"), CPUSet.parse("2-3"))
+    assert [(row["subject"], row["wanted"]) for row in drift] == [("isolated", "2-7")]
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,12 @@ def test_brought_again_and_back(node: Node) -> None:
     assert (node.root / housekept.IRQBALANCE).stat().st_mode & 0o777 == 0o640
     assert [note for note in first.notes if "25 eth0-1" in note]
     assert node.commands == []
-    assert needs_of(first.needs) == {"daemon_reload": True, "restart_irqbalance": True, "update_loader": []}
+    assert needs_of(first.needs) == {
+        "daemon_reload": True,
+        "restart_irqbalance": True,
+        "slices": [],
+        "update_loader": [],
+    }
 
     written = node.contents()
     again = node.bring()

@@ -18,6 +18,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.layers i
     WORKQUEUES,
     Setting,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.partitions import Partition
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.units import Configured
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.findings import (
     Reserved,
@@ -25,6 +26,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekee
     lasting_findings,
     layer_findings,
     manager_findings,
+    partition_findings,
 )
 
 
@@ -138,3 +140,11 @@ def test_irqbalance(irqbalance: Irqbalance | None, isolated: str, elsewhere: str
 def test_what_does_not_last(found_setting: Setting, configured: Configured | None, is_found: bool) -> None:
     found = lasting_findings([found_setting], {"x": configured}, RESERVED)
     assert [finding["check"] for finding in found] == (["housekeeping-not-lasting"] if is_found else [])
+
+
+def test_many_partitions_that_are_none() -> None:
+    one = Partition("a\n.slice", "root", "its parent is none", None, None, None)
+    (finding,) = partition_findings([*[one] * 6, one._replace(problem="")])
+    shown = "a\\n.slice (its parent is none)"
+    assert finding["found"] == "others run there, too: %s and 1 more" % ", ".join([shown] * 5)
+    assert partition_findings([one._replace(problem="")]) == []

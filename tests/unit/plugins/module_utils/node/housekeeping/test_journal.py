@@ -17,11 +17,13 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.layers import LIST, LIVE_LAYERS, MASK
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.partitions import KINDS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.journal import SavedFile
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import (
     PATH,
     Journal,
     KeptFile,
+    OwnCPUs,
     SavedValue,
     Wish,
     checksum,
@@ -40,9 +42,11 @@ PATHS = st.from_regex(r"(/[a-z0-9_.-]*[a-z0-9]){1,3}", fullmatch=True).filter(
 )
 CPUS = st.sets(st.integers(0, 99)).map(CPUSet)
 SAVED = st.builds(SavedFile, st.binary(max_size=9), st.integers(0, 0o7777), st.integers(0, 9), st.integers(0, 9))
+SLICES = st.sampled_from(["isolated.slice", "b.slice"])
+OWN = st.builds(OwnCPUs, CPUS, st.sampled_from(KINDS), SLICES)
 JOURNALS = st.builds(
     Journal,
-    st.builds(Wish, CPUS, st.lists(TEXTS).map(tuple), st.lists(TEXTS).map(tuple), TEXTS),
+    st.builds(Wish, CPUS, st.lists(TEXTS).map(tuple), st.lists(TEXTS).map(tuple), TEXTS, st.none() | OWN),
     CPUS,
     TEXTS,
     st.dictionaries(
@@ -66,6 +70,7 @@ JOURNALS = st.builds(
     st.lists(st.lists(TEXTS, max_size=2).map(tuple), max_size=2).map(tuple),
     st.dictionaries(PATHS, TEXTS, max_size=2),
     st.booleans(),
+    st.lists(SLICES, max_size=2).map(tuple),
 )
 EMPTY = Journal(Wish(CPUSet(), ()), CPUSet(), "", {}, {}, {}, (), (), {})
 

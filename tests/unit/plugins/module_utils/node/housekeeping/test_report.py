@@ -220,6 +220,24 @@ def test_partitions(root: Path) -> None:
         "cgroups": [{"cgroup": "own", "kind": "isolated", "cpus": "3", "problem": ""}],
     }
     assert findings(found) == []
+    write(root, "/sys/fs/cgroup/own/cpuset.cpus.partition", "isolated invalid (Parent is not a partition root)\n")
+    found = answer(root)
+    assert findings(found)[-1] == ("partition-invalid", "partitions")
+    assert found["findings"][-1]["found"] == "others run there, too: own (Parent is not a partition root)"
+    assert found["partitions"]["cgroups"][0]["problem"] == "Parent is not a partition root"
+    (root / "sys/fs/cgroup/own/cpuset.cpus.partition").unlink()
+    (root / "sys/fs/cgroup/own/cpuset.cpus.partition").mkdir()
+    assert "the partitions of cgroups are not known" in answer(root)["notes"][0]
+
+
+def test_the_kernels_line_leaves_out_the_cpus_of_a_partition(root: Path) -> None:
+    make_fenced(root)
+    write(root, "/proc/cmdline", "rcu_nocbs=1-7 irqaffinity=0\n")
+    assert answer(root)["notes"] == ["rcu_nocbs=1-7 has the reserved CPUs 4"]
+    write_slices(root, "0-7", {"own": "4"})
+    for name, text in {"partition": "isolated", "exclusive": "4", "exclusive.effective": "4"}.items():
+        write(root, "/sys/fs/cgroup/own/cpuset.cpus." + name, text + "\n")
+    assert answer(root)["notes"] == []
 
 
 def test_irqbalance(root: Path) -> None:
