@@ -12,6 +12,7 @@ from ...cache.resctrl import SHARED_GROUP, UNMEASURED
 from ...cpuset import CPUSet
 from ...errors import CPUManagerError, Note, RefusedError
 from ...state.verdict import ABSENT, readable
+from ..change.places import PROMISE
 from ..node import Node
 
 
@@ -22,7 +23,20 @@ def machine_of(node: Node, level: str) -> Machine:
 
 
 def pool_of(node: Node, wish: Wish, notes: list[str]) -> Pool | None:
-    """Who has CPUs by the checkpoint; None where there is no checkpoint. Raises RefusedError for a damaged one."""
+    """Who has CPUs by the checkpoint; None where there is no checkpoint. Raises RefusedError for a damaged one.
+
+    Under the policies dynamic and isolated of this collection, by their own checkpoint in place of the kubelet's.
+    """
+    # Without a group of the shared pool, nobody needs to know what is reserved.
+    reserved = _reserved(node, notes) if SHARED_GROUP in wish.groups else CPUSet()
+    if node.tree.exists(PROMISE, follow=False):
+        # Imported here: on most nodes the kubelet gives CPUs out.
+        from ..dynamic.promise import read_promise
+
+        promise, _content = read_promise(node.tree)
+        if promise is not None:
+            state = promise.state
+            return Pool(CPUSet.from_mask(state.exclusive()), CPUSet.from_mask(state.shared), reserved)
     place = node.tree.path(node.checkpoint_path)
     said = readable(node.checkpoint())
     if said.verdict == ABSENT:
@@ -33,8 +47,6 @@ def pool_of(node: Node, wish: Wish, notes: list[str]) -> Pool | None:
         raise RefusedError(
             "is damaged, and no group was changed", where=place, remedy="repair it first, with the module checkpoint"
         )
-    # Without a group of the shared pool, nobody needs to know what is reserved.
-    reserved = _reserved(node, notes) if SHARED_GROUP in wish.groups else CPUSet()
     return Pool(said.state.exclusive_cpus(), said.state.default_cpu_set, reserved)
 
 

@@ -12,3 +12,5 @@ OPEN = DIRECTORY + "/change.json"
 LAST = DIRECTORY + "/last-change.json"
 # What is wished of the caches, and what they were before.
 CACHE = DIRECTORY + "/cache.json"
+# What the policies dynamic and isolated have promised. It ends with the machine, as all containers do.
+PROMISE = "/run/kubenode/cpu-manager.json"

@@ -18,6 +18,7 @@ from ...host.owner.conflicts import OTHER_OWNER
 from ...policy.dynamic import DYNAMIC
 from ...policy.moves import ANNOUNCE, POOL, Move
 from ...tree import Tree
+from ..cache.following import caches_follow
 from ..published.directory import opened
 from ..published.publish import publish_node
 from .agent import Agent
@@ -59,6 +60,8 @@ class Program:
                 # What was promised counts no more, and whoever gives the CPUs out, they are published.
                 lines += ["refused: " + text for text in release(self.agent.tree, self.agent.settings)]
                 lines += ["note: " + note for note in publish_node(self.agent.node())]
+        else:
+            success = caches_follow(self.agent.node(), self.agent.settings.allow_owners, lines.append)
         for move in report.moves:
             self._say(_line(move))
         lines += ["refused: " + text for text in report.refused]

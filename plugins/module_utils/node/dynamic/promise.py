@@ -20,8 +20,7 @@ from ...errors import InputError, RefusedError
 from ...files import replace_file
 from ...policy.dynamic_state import DynamicState, Key
 from ...tree import Tree
-
-PATH = "/run/kubenode/cpu-manager.json"
+from ..change.places import PROMISE
 
 _VERSION = 1
 _MODE = 0o600
@@ -60,7 +59,7 @@ def read_promise(tree: Tree) -> tuple[Promise | None, bytes | None]:
 
     Raises RefusedError for a file that is damaged: by it, nothing may be moved.
     """
-    content = tree.content(PATH)
+    content = tree.content(PROMISE)
     if content is None:
         return None, None
     try:
@@ -68,7 +67,7 @@ def read_promise(tree: Tree) -> tuple[Promise | None, bytes | None]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RefusedError(
             "is damaged (%s), and no cpuset was written" % error,
-            where=tree.path(PATH),
+            where=tree.path(PROMISE),
             remedy="remove it: the containers then get their first sets anew",
         ) from error
     return promise, content
@@ -78,14 +77,14 @@ def write_promise(tree: Tree, promise: Promise, before: bytes | None) -> bytes:
     """Put it in place of `before`; what is in the file then. Raises NodeError, RefusedError."""
     content = promise.content()
     if content != before:
-        replace_file(tree.path(PATH), content, _MODE, before, backup=False, keep_mode=False)
+        replace_file(tree.path(PROMISE), content, _MODE, before, backup=False, keep_mode=False)
     return content
 
 
 def forget_promise(tree: Tree) -> None:
     """Remove the file."""
-    if tree.exists(PATH, follow=False):
-        os.unlink(tree.path(PATH))
+    if tree.exists(PROMISE, follow=False):
+        os.unlink(tree.path(PROMISE))
 
 
 def _parsed(data: Any) -> Promise:

@@ -21,7 +21,7 @@ from ...files import replace_file
 from ...state.config import STATIC
 from ...tree import Tree
 from ...workload.crictl import find_crictl
-from ..change.places import CACHE
+from ..cache.following import caches_follow
 from ..node import Node
 from ..published.publish import publish_node
 from .decide import FAILED, KEPT, SKIPPED, WRITTEN, Row
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
     for line in [] if node is None else publish_node(node, answer.running, answer.rows, answer.new):
         _tell("note: " + line)
     if node is not None:
-        success = _caches_follow(node, settings) and success
+        success = caches_follow(node, settings.get("allow_owners") or (), _tell) and success
     if settings.get("textfile"):
         try:
             _write_metrics(settings["textfile"], _metrics(answer, success, time.monotonic() - start))
@@ -99,22 +99,6 @@ def _one_pass(node: Node, settings: Mapping[str, Any]) -> Answer:
     endpoint = settings.get("runtime_endpoint") or node.runtime_endpoint(node.configuration())
     runtime = find_crictl(node.tree, endpoint) if settings.get("use_runtime", True) else None
     return reconcile_pods(node, runtime, True, settings.get("allow_owners") or ())
-
-
-def _caches_follow(node: Node, settings: Mapping[str, Any]) -> bool:
-    """Whether the groups of the caches have what is wished, as they have where none is."""
-    try:
-        if not node.tree.exists(CACHE, follow=False):
-            return True
-        # Imported here: the caches of most nodes are not divided.
-        from ..cache.follow import follow
-
-        for line in follow(node, settings.get("allow_owners") or ()):
-            _tell(line)
-    except (InputError, NodeError, RefusedError, OSError) as error:
-        _tell("error: %s" % error)
-        return False
-    return True
 
 
 def _lines(answer: Answer) -> list[str]:

@@ -58,9 +58,9 @@ def test_the_next_boot_of_a_saved_node(tmp_path: Path, make: Callable[[Path], Tr
     copy.mkdir(exist_ok=True)
     saved = Tree(str(copy))
     answers = []
-    for one in (tree, saved):
-        loader = find_loader(one)
-        configured = configured_line(one, loader)
+    for place in (tree, saved):
+        loader = find_loader(place)
+        configured = configured_line(place, loader)
         answers.append((loader.kind, configured.where, configured.problem, compare("", configured.text, ())))
     assert answers[0] == answers[1]
     assert (answers[0][0] == "none") is (make is _nothing)

@@ -12,8 +12,10 @@ from typing import Any, Iterator
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.follow import follow
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.following import caches_follow
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import (
     Journal,
     former_masks,
@@ -22,6 +24,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.jo
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.partition import present
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.report import cache_answer, cache_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.promise import Promise, write_promise
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import DynamicState, Held
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.kernel import Shape
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted, mounted
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import (
@@ -90,6 +96,31 @@ def test_follow_and_what_is_lost(model: Mounted) -> None:
         follow(node_at(model.root))
     assert take_back(model.root).changed
     assert not (model.root / JOURNAL).exists()
+
+
+def test_under_the_policy_dynamic_its_own_checkpoint_counts(model: Mounted) -> None:
+    begin(model)
+    lines: list[str] = []
+    # Nothing is divided yet.
+    assert caches_follow(node_at(model.root), (), lines.append)
+    divide(model.root, exclusive_share=4)
+    held = Held(CPUSet([2, 10]).mask, CPUSet([2, 3, 10, 11]).mask)
+    promise = Promise("dynamic", DynamicState(CPUSet([0, 1, 8, 9]).mask, {("pod-1", "app"): held}))
+    place = model.root / PROMISE[1:]
+    place.parent.mkdir(parents=True)
+    try:
+        write_promise(Tree(str(model.root)), promise, None)
+        assert caches_follow(node_at(model.root), (), lines.append)
+        assert lines == ["cache: kubenode.exclusive, cpus_list: 2-3,10-11"]
+        place.write_text("{")
+        assert not caches_follow(node_at(model.root), (), lines.append)
+        assert "is damaged" in lines[-1]
+    finally:
+        place.unlink()
+        place.parent.rmdir()
+    assert caches_follow(node_at(model.root), (), lines.append)
+    assert model.state()["kubenode.exclusive/cpus_list"] == "1,9\n"
+    take_back(model.root)
 
 
 def test_a_refusal_of_the_kernel_in_the_first_run(model: Mounted) -> None:

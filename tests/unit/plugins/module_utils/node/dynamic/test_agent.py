@@ -14,8 +14,8 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.answers import VOLUME
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.promise import PATH
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, Style
 from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import ElasticNode, Pod
 
@@ -93,7 +93,7 @@ def test_growing_and_giving_back(tmp_path: Path, style: Style) -> None:
         node.work(10, {"db": 1.0, "web": 1.0})
         agent.one_pass()
     assert (node.quota("db"), node.quota("db", of_pod=True)) == ("200000", "200000")
-    assert json.loads((tmp_path / PATH[1:]).read_text())["quotas"] == {}
+    assert json.loads((tmp_path / PROMISE[1:]).read_text())["quotas"] == {}
 
 
 def test_a_workload_answers_early(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_a_promise_that_is_damaged(tmp_path: Path) -> None:
     node = ElasticNode(tmp_path)
     node.add(DB)
     node.agent().one_pass()
-    (tmp_path / PATH[1:]).write_text("{}")
+    (tmp_path / PROMISE[1:]).write_text("{}")
     before = node.sets()
     with pytest.raises(RefusedError, match="is damaged"):
         node.agent().one_pass()

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.program import Program, _locked, run
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.promise import PATH
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.watch import Watch
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.program import main
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
@@ -117,7 +117,7 @@ def test_once_and_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     settings.write_text(json.dumps({"root": str(tmp_path), "policy": "static"}))
     assert main([str(settings), "release"]) == 0
     assert node.sets() == {"db": "0-15", "web": "0-15"}
-    assert not (tmp_path / PATH[1:]).exists()
+    assert not (tmp_path / PROMISE[1:]).exists()
     assert not list((tmp_path / "run").rglob("*.json"))
     assert main([str(settings), "release"]) == 0
     assert "error" not in capsys.readouterr().out
@@ -154,7 +154,7 @@ def test_who_comes_later_gets_the_node(tmp_path: Path) -> None:
     assert not program.one_pass()[1]
     assert (node.sets(), node.quota("db")) == (before, "200000")
     assert node.file("db")["by"] == "kubelet"
-    assert not (tmp_path / PATH[1:]).exists()
+    assert not (tmp_path / PROMISE[1:]).exists()
 
 
 def test_two_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.quota import Quota
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE as PATH
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.promise import (
-    PATH,
     Promise,
     forget_promise,
     read_promise,

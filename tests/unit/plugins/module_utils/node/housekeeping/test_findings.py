@@ -143,8 +143,8 @@ def test_what_does_not_last(found_setting: Setting, configured: Configured | Non
 
 
 def test_many_partitions_that_are_none() -> None:
-    one = Partition("a\n.slice", "root", "its parent is none", None, None, None)
-    (finding,) = partition_findings([*[one] * 6, one._replace(problem="")])
+    partition = Partition("a\n.slice", "root", "its parent is none", None, None, None)
+    (finding,) = partition_findings([*[partition] * 6, partition._replace(problem="")])
     shown = "a\\n.slice (its parent is none)"
     assert finding["found"] == "others run there, too: %s and 1 more" % ", ".join([shown] * 5)
-    assert partition_findings([one._replace(problem="")]) == []
+    assert partition_findings([partition._replace(problem="")]) == []
