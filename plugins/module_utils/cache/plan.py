@@ -171,7 +171,7 @@ def check_tasks(found: Found) -> None:
         group = found.groups.get(name)
         if group is not None and group.tasks:
             raise RefusedError(
-                "somebody has put %s%d processes into it, the first %d; this group is given CPUs, and no processes"
+                "somebody has put %s%d processes into it, the first %d, but this group is for CPUs alone"
                 % ("more than " if group.has_more else "", len(group.tasks), group.tasks[0]),
                 where="%s/%s" % (found.mount, name),
                 remedy="write their numbers into %s/tasks, and take the class away from what starts them" % found.mount,
@@ -278,7 +278,9 @@ def _check_exclusive(found: Found, cache: Cache, ways: Mapping[int, Ways], overl
     elif overlaps:
         problem = "; ".join(overlaps)
     if problem:
-        raise RefusedError("%s: %s" % (EXCLUSIVE, problem), option(MODE), "take the mode %s" % SHAREABLE)
+        raise RefusedError(
+            "%s, so it cannot be %s" % (problem, EXCLUSIVE), option(MODE), "take the mode %s" % SHAREABLE
+        )
 
 
 # --- CPUs --------------------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def _share(given: Any, where: str) -> Share:
         share = Share(percent=int(percent.group(1)))
         if not 1 <= share.percent <= 99:
             what = "nothing would be left for others" if share.percent else "nothing would be set apart"
-            raise InputError("%s: %s" % (text, what), where=where, remedy=_FORMS)
+            raise InputError("with %s %s" % (text, what), where=where, remedy=_FORMS)
         return share
     if _WAYS.fullmatch(text):
         if not int(text):

@@ -30,6 +30,7 @@ _KNOWN = (
     " drift_report_redact drift_report_sources drift_report_title drift_report_waivers housekeeping_allow_owners"
     " housekeeping_config_path housekeeping_exclude_slices housekeeping_interpreter housekeeping_kernel_arguments"
     " housekeeping_kernel_isolation housekeeping_layers housekeeping_manage_services housekeeping_node_root"
+    " housekeeping_partition_cpus housekeeping_partition_slice housekeeping_partition_type"
     " housekeeping_persistent housekeeping_reserved_system_cpus housekeeping_state isolation_benchmark_allow_pods"
     " isolation_benchmark_api_host isolation_benchmark_as_pods isolation_benchmark_cpus isolation_benchmark_directory"
     " isolation_benchmark_experiments isolation_benchmark_forms isolation_benchmark_image"

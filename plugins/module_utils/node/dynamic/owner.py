@@ -32,8 +32,8 @@ def check_owner(node: Node, configuration: Configuration | None, allow_owners: S
         where = node.tree.path(node.checkpoint_path)
     if where:
         raise RefusedError(
-            "the kubelet's CPU manager has the policy static, and only one of both can give out CPUs; no cpuset was"
-            " written",
+            "the kubelet's CPU manager has the policy static, and only one of both can give out CPUs, so no cpuset"
+            " was written",
             where=where,
             remedy="set cpuManagerPolicy to none (role kubelet), or reconcile_policy to static",
             kind=OTHER_OWNER,

@@ -57,7 +57,7 @@ def test_forms(given_share: Any, shown: Any) -> None:
         ({}, "names no cache"),
         ({"x": 1}, "is no id of a cache"),
         ({"0": 1, "00": 2}, "is there twice"),
-        ({"0": "0%"}, "exclusive_share, 0: 0%"),
+        ({"0": "0%"}, "exclusive_share, 0: with 0%"),
     ],
 )
 def test_what_is_wanted_wrong(given_share: Any, text: str) -> None:
