@@ -119,7 +119,7 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     monkeypatch.setattr(directory, "PLACE", str(tmp_path / "cpus"))
-    monkeypatch.setattr(promise, "PATH", str(tmp_path / "promise.json"))
+    monkeypatch.setattr(promise, "PROMISE", str(tmp_path / "promise.json"))
     named = {DB: LoggedContainer("shop/db", "app"), WEB: LoggedContainer("shop/web", "app")}
     monkeypatch.setattr(census, "logged_containers", lambda _tree: named)
     # As in cgroups.py: one at a time on this machine.

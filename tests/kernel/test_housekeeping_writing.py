@@ -87,6 +87,7 @@ def housekeeping(state: str = "present", check_mode: bool = False, **given: Any)
         "kernel_arguments": False,
         "kernel_isolation": None,
         "allow_owners": [],
+        "partition_cpus": None,
         "persistent": False,
         "interpreter": None,
         "manage_services": True,
