@@ -68,8 +68,9 @@ REPORTS = ("eu", "us", "ap")
 PYTHON = "/usr/bin/python3"
 VICTIM = {"workload": "victim", "qos_class": "Guaranteed", "cpus": "1", "exclusive": True}
 BLOCKS = ("block", "rescue", "always")
-# These change their node.
+# These change their node, or assume one of their own.
 WRITERS = (
+    "allocation_plan",
     "checkpoint",
     "cpuset",
     "housekeeping",
@@ -79,6 +80,20 @@ WRITERS = (
     "rollout_journal",
     "runtime_config",
 )
+# What the examples assume of a node: isolated CPUs; a kernel that can make partitions, and no pods on reserved CPUs.
+STRICT = """cpuManagerPolicy: static
+reservedSystemCPUs: 0-3
+cpuManagerPolicyOptions:
+  strict-cpu-reservation: "true"
+"""
+ASSUMED = {
+    "allocation_plan": {"sys/devices/system/cpu/isolated": "4-47\n"},
+    "housekeeping": {
+        "sys/fs/cgroup/system.slice/cpuset.cpus.exclusive": "\n",
+        "sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/cpuset.cpus": "4-47\n",
+        "var/lib/kubelet/config.yaml": HEADER + STRICT,
+    },
+}
 # What the examples assume of a node that is not as they want it: it stops there, as the task's name says.
 STOPS = "ansible.builtin.assert"
 
@@ -168,6 +183,9 @@ class Examples:
             }
             self.tasks[module.stem] = examples(module)
         self.hosts["housekeeping"]["ansible_python_interpreter"] = PYTHON
+        for name, files in ASSUMED.items():
+            for path, text in files.items():
+                (directory / "nodes" / name / path).write_text(text, encoding="utf-8")
         for name, place in zip(("worker-1", "worker-2", "worker-3"), REPORTS):
             self.hosts[name] = {"root": str(pristine), "place": place, "benchmark": measured()}
         self.bare = directory / "bare"
