@@ -22,11 +22,13 @@ from ..cache.read import (
     find_mount,
 )
 from ..cache.resctrl import LEVELS, MOUNT
-from ..errors import CPUManagerError
+from ..errors import CPUManagerError, InputError
 from ..topology.sysfs import CPU
 from .cache.journal import BOOT_ID
-from .change.places import CACHE
+from .change.places import CACHE, PROMISE
 from .collector import Collector
+from .dynamic.promise import parse_promise
+from .redaction import UnsafeError
 
 _ROOT_FILES = ("mode", "cpus_list", "schemata")
 
@@ -35,6 +37,7 @@ def save_cache(collector: Collector) -> None:
     """Save it; nothing but that there is a directory, where resctrl is not mounted."""
     if collector.file(CACHE) is not None:
         collector.file(BOOT_ID)
+    collector.file(PROMISE, _without_names)
     collector.mark(MOUNT)
     try:
         if find_mount(collector.tree) is None:
@@ -76,6 +79,17 @@ def _save_group(collector: Collector, path: str, files: tuple[str, ...]) -> None
             else:
                 # With Sub-NUMA clustering, how many there are is read.
                 collector.mark(place)
+
+
+def _without_names(content: bytes) -> bytes:
+    """Which CPUs the policies dynamic and isolated hold exclusive; the caches do not depend on whose they are."""
+    try:
+        promise = parse_promise(content)
+    except InputError as error:
+        raise UnsafeError(str(error)) from error
+    held = enumerate(promise.state.containers.values(), 1)
+    state = promise.state._replace(containers={("pod-%d" % number, "container"): cpus for number, cpus in held})
+    return promise._replace(state=state, found={}, quotas={}).content()
 
 
 def _few(content: bytes) -> bytes:

@@ -63,14 +63,24 @@ def read_promise(tree: Tree) -> tuple[Promise | None, bytes | None]:
     if content is None:
         return None, None
     try:
-        promise = _parsed(json.loads(content))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        promise = parse_promise(content)
+    except InputError as error:
         raise RefusedError(
             "is damaged (%s), and no cpuset was written" % error,
             where=tree.path(PROMISE),
             remedy="remove it: the containers then get their first sets anew",
         ) from error
     return promise, content
+
+
+def parse_promise(content: bytes) -> Promise:
+    """What content() has made. Raises InputError for all else."""
+    try:
+        return _parsed(json.loads(content))
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(str(error)) from error
 
 
 def write_promise(tree: Tree, promise: Promise, before: bytes | None) -> bytes:

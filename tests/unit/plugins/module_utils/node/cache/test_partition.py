@@ -12,10 +12,12 @@ from typing import Any, Iterator
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.plan import Pool
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.follow import follow
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.following import caches_follow
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.given import pool_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import (
     Journal,
     former_masks,
@@ -25,9 +27,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.jo
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.partition import present
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.report import cache_answer, cache_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.collector import Collector
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.promise import Promise, write_promise
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.saved_cache import save_cache
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import DynamicState, Held
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.kernel import Shape
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted, mounted
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import (
@@ -98,6 +103,17 @@ def test_follow_and_what_is_lost(model: Mounted) -> None:
     assert not (model.root / JOURNAL).exists()
 
 
+def saved_pool(root: Path) -> Pool | None:
+    """What a saved node says of who has CPUs."""
+    tree = Tree(str(root))
+    collector = Collector(tree)
+    save_cache(collector)
+    saved = collector.members.get(PROMISE)
+    content = None if saved is None else saved.content
+    assert b"database" not in (content or b"")
+    return pool_of(Node(OverlaidTree(tree, {PROMISE: content})), wish_of({"exclusive_share": 4}), [])
+
+
 def test_under_the_policy_dynamic_its_own_checkpoint_counts(model: Mounted) -> None:
     begin(model)
     lines: list[str] = []
@@ -105,14 +121,16 @@ def test_under_the_policy_dynamic_its_own_checkpoint_counts(model: Mounted) -> N
     assert caches_follow(node_at(model.root), (), lines.append)
     divide(model.root, exclusive_share=4)
     held = Held(CPUSet([2, 10]).mask, CPUSet([2, 3, 10, 11]).mask)
-    promise = Promise("dynamic", DynamicState(CPUSet([0, 1, 8, 9]).mask, {("pod-1", "app"): held}))
+    promise = Promise("dynamic", DynamicState(CPUSet([0, 1, 8, 9]).mask, {("pod-1", "database"): held}))
     place = model.root / PROMISE[1:]
     place.parent.mkdir(parents=True)
     try:
         write_promise(Tree(str(model.root)), promise, None)
         assert caches_follow(node_at(model.root), (), lines.append)
         assert lines == ["cache: kubenode.exclusive, cpus_list: 2-3,10-11"]
+        assert saved_pool(model.root) == Pool(CPUSet([2, 3, 10, 11]), CPUSet([0, 1, 8, 9]))
         place.write_text("{")
+        assert saved_pool(model.root) == Pool(CPUSet([1, 9]), CPUSet(SHAPE.online) - CPUSet([1, 9]))
         assert not caches_follow(node_at(model.root), (), lines.append)
         assert "is damaged" in lines[-1]
     finally:

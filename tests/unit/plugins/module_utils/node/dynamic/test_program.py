@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import CACHE, PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.program import Program, _locked, run
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.watch import Watch
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.program import main
@@ -65,6 +65,19 @@ def test_lines_and_figures(tmp_path: Path) -> None:
     program.one_pass()
     assert len(lines) == 4
     assert prefix + "passes_total 2\n" in figures.read_text()
+
+
+def test_each_pass_brings_the_caches_along(tmp_path: Path) -> None:
+    node = ElasticNode(tmp_path)
+    lines: list[str] = []
+    program = Program(node.agent(), lines.append)
+    assert program.one_pass()[1]
+    journal = tmp_path / CACHE[1:]
+    journal.parent.mkdir(parents=True)
+    journal.write_text("{")
+    assert not program.one_pass()[1]
+    (line,) = (said for said in lines if said.startswith("error: "))
+    assert str(journal) in line
 
 
 def test_a_pass_that_is_refused_publishes(tmp_path: Path) -> None:
