@@ -19,7 +19,7 @@ from typing import Any, Callable, Iterator, Mapping
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark.cgroups import TOP, BenchmarkCgroups
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark.keeper import LOCK
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark.keeper import LOCK, Keeper
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
@@ -184,6 +184,31 @@ def test_whatever_ends_it_ends_all(start: Start, number: signal.Signals) -> None
     process.send_signal(number)
     process.communicate(timeout=10)
     eventually_nothing()
+
+
+def test_a_kill_of_the_process_group_at_the_first_cgroup_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ansible kills the group of an asynchronous task whose time is over, also while the benchmark begins."""
+
+    def late() -> None:
+        time.sleep(0.3)
+        setsid()
+
+    setsid = os.setsid
+    monkeypatch.setattr(os, "setsid", late)
+    with alone():
+        pid = os.fork()
+        if not pid:
+            os.setpgid(0, 0)
+            cgroups = BenchmarkCgroups(Tree("/"))
+            Keeper(cgroups).__enter__()
+            cgroups.make(TOP, ONLINE, 1024, None)
+            time.sleep(60)
+            os._exit(1)
+        while not BenchmarkCgroups(Tree("/")).leftovers():
+            time.sleep(0.001)
+        os.killpg(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        eventually_nothing()
 
 
 def test_a_node_with_pods_is_refused_unless_it_is_allowed(start: Start, tmp_path: Path) -> None:

@@ -50,10 +50,16 @@ class Keeper:
             self.cgroups.clear()
             self.cgroups.enable()
             waited, self._pipe = os.pipe()
+            begun, begin = os.pipe()
             self.pid = os.fork()
             if not self.pid:
-                self._keep(waited)
+                self._keep(waited, begin)
             os.close(waited)
+            os.close(begin)
+            # Until it has a session of its own, what kills this process group would kill it, too.
+            if not os.read(begun, 1):
+                raise NodeError("the process that cleans up after the benchmark was ended from outside")
+            os.close(begun)
         except BaseException:
             os.close(self._lock)
             raise
@@ -74,14 +80,16 @@ class Keeper:
                 os.close(descriptor)
         self._pipe = self._lock = -1
 
-    def _keep(self, waited: int) -> None:
-        """Never returns. The lock stays locked until this process ends, too."""
+    def _keep(self, waited: int, begin: int) -> None:
+        """Never returns. The lock stays locked until this process ends, too. begin: where to write that it is ready."""
         status = 1
         try:
             os.close(self._pipe)
             os.setsid()
             for number in _IGNORED:
                 signal.signal(number, signal.SIG_IGN)
+            os.write(begin, b"x")
+            os.close(begin)
             # Whoever reads what the benchmark prints must not wait for this process.
             nothing = os.open(os.devnull, os.O_RDWR)
             for descriptor in (0, 1, 2):
