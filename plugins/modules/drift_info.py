@@ -9,25 +9,26 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: drift_info
-short_description: Compare a node's CPU management with what is wanted
+short_description: Compare a node's CPU management with the wanted settings
 version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Reads a node's CPU topology, its kubelet's configuration and its checkpoint in one call, and compares them with
-    the wanted settings. The configuration is what the kubelet runs with, that is its file, drop-in files and flags
-    together.
-  - Without any setting, checks whether the node agrees with itself, so that its kubelet would start again, as
-    M(kubenode.cpu_manager.start_check) predicts it of flags, files, machine and checkpoint.
-    M(kubenode.cpu_manager.rollout_info) looks at the memory manager's state, too.
-  - It fails where the kubelet would start as the node was found, and not with the wanted settings. A kubelet that would
-    not start as the node was found is reported, in RV(found_refusal) and as RV(drift) of C(start).
-  - Where pods run, also compares the CPUs that the checkpoint gives to each container with those that its cgroup has
-    and that the kernel enforces, of both versions of cgroups. What differs is what
-    M(kubenode.cpu_manager.reconcile) would write; the kubelet itself never looks at it again. While the shared pool
-    changes, that includes what the kubelet is about to write itself, within its reconcile period.
+    the wanted settings. The configuration is the one that the kubelet runs with, from its file, drop-in
+    files and flags together.
+  - Without any setting, checks whether the kubelet would start again with the node's own files, flags, machine and
+    checkpoint, with the same prediction as M(kubenode.cpu_manager.start_check).
+    M(kubenode.cpu_manager.rollout_info) also checks the memory manager's state.
+  - Fails if the kubelet would start with the settings that the node has, but not with the wanted settings. If the
+    kubelet would not start with the settings that the node has, the module reports this in RV(found_refusal) and as
+    RV(drift) with the subject C(start), and does not fail.
+  - If pods run, also compares the CPUs that the checkpoint gives to each container with those that its cgroup has and
+    those that the kernel enforces, with cgroup v1 and v2. A difference is what M(kubenode.cpu_manager.reconcile) would
+    write; the kubelet itself does not check it again. While the shared pool changes, a difference may also be one that
+    the kubelet removes itself within its reconcile period.
   - Compares the CPUs that the kernel was booted to isolate with the reservation.
-  - A node without a kubelet is an answer, not a failure.
+  - On a node without a kubelet, succeeds with the RV(status) C(no kubelet).
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -50,12 +51,12 @@ EXAMPLES = r"""
       strategy: spread
   register: node
 
-- name: Read a node that works
+- name: Read the settings of a node that works
   kubenode.cpu_manager.drift_info:
   register: good
   delegate_to: worker-1
 
-- name: Compare the node with it
+- name: Compare the node with these settings
   kubenode.cpu_manager.drift_info: "{{ good.found }}"
 """
 
@@ -66,66 +67,64 @@ node:
   type: str
   sample: worker-3
 status:
-  description: C(clean), C(drift), C(no kubelet), or C(nothing wanted) in place of C(clean) where no setting is wanted.
+  description: C(clean), C(drift), C(no kubelet), or C(nothing wanted) in place of C(clean) if no setting is wanted.
   returned: success
   type: str
   sample: drift
 wanted:
-  description: The settings that were asked for, with the reservation as it was planned for this node.
+  description: The wanted settings, with the reservation as it was planned for this node.
   returned: success
   type: dict
   sample: {"cpu_manager_policy": "static", "reserved_system_cpus": "0,12,24,36"}
 found:
-  description: All CPU settings of the node, in the form that the modules take. None where there is no kubelet.
+  description: All CPU settings of the node, as options of the modules. None if there is no kubelet.
   returned: success
   type: dict
   sample: {"cpu_manager_policy": "none"}
 drift:
-  description: What is not as wanted.
+  description: What differs from the wanted state.
   returned: success
   type: list
   elements: dict
   contains:
     subject:
       description:
-        - A setting; or a field of the configuration that goes with one; or C(configuration), where it cannot be read;
-          or C(start), where the kubelet would not start; or C(checkpoint); or C(container) with its
-          namespace, pod and name; or C(cgroup) with its path; or C(isolated) or C(nohz_full), the CPUs that the kernel
-          was booted with.
+        - A setting; or a field of the configuration that belongs to a setting; or C(configuration) if it cannot be read;
+          or C(start) if the kubelet would not start; or C(checkpoint); or C(container) with its namespace, pod and name;
+          or C(cgroup) with its path; or C(isolated) or C(nohz_full), the CPUs that the kernel was booted with.
       type: str
       sample: cpu_manager_policy
     wanted:
-      description: The value it should have.
+      description: The wanted value.
       type: raw
       sample: static
     found:
-      description: The value it has. Of a container, the CPUs that the kernel enforces.
+      description: The present value; of a container, the CPUs that the kernel enforces.
       type: raw
       sample: none
     remedy:
-      description: What to do about it, where none of the actions does.
+      description: What to do about it, if none of the RV(actions) removes the difference.
       returned: when there is no such action
       type: str
       sample: restart the kubelet, which then writes the cpusets of all its containers once
     refused_now:
       description:
-        - Whether the kubelet refuses the state with the settings that it has now, too, and not only with the wanted
-          ones.
+        - Whether the kubelet also refuses the state with its present settings, and not only with the wanted ones.
       returned: for C(checkpoint) and C(memory_state)
       type: bool
       sample: false
     source:
-      description: The file, or the flag and its file, that gives the value it has. None for the kubelet's default.
-      returned: for a setting, or a field that goes with one
+      description: The file, or the flag and its file, that sets the present value. None for the kubelet's default.
+      returned: for a setting, or a field that belongs to one
       type: str
       sample: --cpu-manager-policy in /var/lib/kubelet/kubeadm-flags.env
 kubelet:
-  description: How the kubelet is installed. None where there is no kubelet.
+  description: How the kubelet is installed. None if there is no kubelet.
   returned: success
   type: dict
   contains:
     distribution:
-      description: The distribution of Kubernetes, C(unknown) for a kubelet that is none of the known ones.
+      description: The distribution of Kubernetes, C(unknown) for a kubelet of no supported distribution.
       type: str
       sample: kubeadm
     service:
@@ -146,33 +145,33 @@ kubelet:
       sample: /var/lib/kubelet
     version:
       description:
-        - By which it is judged, O(kubelet_version) or that of the kubelet that runs. None where it is not known.
+        - The version whose rules are used, O(kubelet_version) or that of the running kubelet. None if it is unknown.
       type: str
       sample: 1.35.6
     cri_socket:
-      description: The socket of the container runtime, where the distribution keeps it.
+      description: The socket of the container runtime, as the distribution places it.
       type: str
       sample: /run/containerd/containerd.sock
     log_file:
-      description: What the distribution's kubelet logs to. None for the journal of its service.
+      description: The log file of the distribution's kubelet. None if it logs to the journal of its service.
       type: str
       sample: /var/lib/rancher/rke2/agent/logs/kubelet.log
     pid:
-      description: The process id of the running kubelet. None where it does not run.
+      description: The process id of the running kubelet. None if it does not run.
       type: int
       sample: 712
     command_line:
-      description: What it was started with; empty where it does not run.
+      description: The command line of the running kubelet. Empty if it does not run.
       type: list
       elements: str
       sample: [/usr/bin/kubelet, --config=/var/lib/kubelet/config.yaml]
 kernel:
-  description: The release of the kernel. Empty where it is not known.
+  description: The release of the kernel. Empty if it is unknown.
   returned: success
   type: str
   sample: 6.1.0-18-amd64
 found_refusal:
-  description: Why the kubelet would not start again as the node was found. Empty where nothing is against it.
+  description: Why the kubelet would not start again with the settings that the node has. Empty if it would start.
   returned: success
   type: str
   sample: current set of available CPUs "0-7" doesn't match with CPUs in state "0-6"
@@ -189,7 +188,7 @@ checkpoint:
   type: dict
   sample: {"verdict": "refused"}
 cpus:
-  description: Who uses which CPUs now. Reserved CPUs serve the shared pool too, unless the reservation is strict.
+  description: The present use of the CPUs. Reserved CPUs are also in the shared pool, unless the reservation is strict.
   returned: success
   type: dict
   sample:
@@ -201,7 +200,7 @@ cpus:
     isolated: ""
     reserved_wanted: 0,12,24,36
 owners:
-  description: Whose each CPU is. Each that is present stands in one element.
+  description: The owners of the CPUs. Each present CPU is in exactly one element.
   returned: success
   type: list
   elements: dict
@@ -212,8 +211,8 @@ owners:
       sample: exclusive
     owner:
       description:
-        - Of exclusive CPUs, the namespace, pod and container, or the pod's UID in place of the first two where its name
-          is not known; else empty.
+        - The namespace, pod and container to which exclusive CPUs belong, with the pod's UID in place of the first two
+          if its name is unknown. Empty for other uses.
       type: str
       sample: shop/database-0/server
     cpus:
@@ -221,64 +220,63 @@ owners:
       type: str
       sample: 4-5,28-29
 enforcement:
-  description: The cgroups that were compared with the checkpoint. None where no pods run.
+  description: The cgroups that were compared with the checkpoint. None if no pods run.
   returned: success
   type: dict
   contains:
     version:
-      description: Of the cgroups with the cpuset controller, 1 or 2.
+      description: The version of the cgroups with the cpuset controller, 1 or 2.
       type: int
       sample: 2
     mount:
-      description: Where these are.
+      description: Where these cgroups are mounted.
       type: str
       sample: /sys/fs/cgroup
     containers:
       description:
-        - How many containers and sandboxes are C(kept), C(different), or C(skipped), because it cannot be determined
-          which CPUs they are to have. All are skipped where the kubelet would not take the checkpoint.
+        - How many containers and sandboxes are C(kept), C(different), or C(skipped) because it cannot be determined which
+          CPUs they should have. All are skipped if the kubelet would refuse the checkpoint.
       type: dict
       sample: {"kept": 40, "different": 1, "skipped": 12}
     cgroups:
       description:
-        - The cgroups of all pods, of the QoS classes, and those of the host beside them, with C(path), C(cpus) and the
-          CPUs that are C(effective).
+        - The cgroups of all pods, of the QoS classes, and of the host beside them, with C(path), C(cpus) and the
+          C(effective) CPUs.
       type: list
       elements: dict
       sample: [{"path": "kubepods.slice", "cpus": "", "effective": "0-47"}]
 topology:
-  description: The machine; see M(kubenode.cpu_manager.cpu_topology_info), which gives the distances too.
+  description: The machine. M(kubenode.cpu_manager.cpu_topology_info) returns the NUMA distances, too.
   returned: success
   type: dict
   sample: {"online": "0-47"}
 elsewhere:
   description:
-    - Where else the wanted settings have to be, as another system writes the kubelet's files. None where none does.
+    - Another system that writes the kubelet's files, and therefore needs the same settings. None if there is none.
   returned: success
   type: dict
   contains:
     name:
-      description: That system.
+      description: The name of the system.
       type: str
       sample: kubespray
     why:
       description: What it does with the files.
       type: str
     snippet:
-      description: The settings in its form, ready to paste. Empty where there are none.
+      description: The settings in the form of that system, ready to paste. Empty if there are none.
       type: str
       sample: "kubelet_cpu_manager_policy: static\n"
 notes:
   description:
-    - What is no drift and yet does harm, such as a reservation that splits cores; and on what it depends whether the
-      kubelet starts, where that cannot be determined; and whether it is not sure by which version's rules it is to be
-      judged.
+    - What is no drift but does harm, such as a reservation that splits cores; what decides whether the kubelet starts,
+      if that cannot be determined; and whether the version of the kubelet is uncertain.
   returned: success
   type: list
   elements: str
   sample: ["the reservation 0-1 splits cores: pods get their other threads, CPUs 24-25"]
 note_checks:
-  description: The id of the check to which each of RV(notes) belongs, in the same order. An empty text for one without.
+  description: The id of the check to which each of RV(notes) belongs, in the same order. Empty for a note without one.
   returned: success
   type: list
   elements: str

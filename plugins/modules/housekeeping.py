@@ -14,21 +14,22 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - The kubelet keeps pods with exclusive CPUs off the reserved ones, and keeps nothing else on these. This module gives
-    the reserved CPUs to interrupts, workqueues, received packets, systemd's slices and irqbalance, now and after each
-    boot, in an order that never leaves work without a CPU.
-  - Before it writes anything, it saves all values and files that were there in
-    C(/var/lib/kubenode-cpu-manager/housekeeping.json). With O(state=absent) each is put back, files to the byte with
-    mode and owner. A run that was killed is finished or taken back by the next.
-  - An interrupt whose CPUs the kernel lets nobody change, or refuses to change, is a note, not a failure.
-  - What somebody else has changed since is not lost. O(state=present) writes values of the kernel again, and keeps the
-    changed content of a file of its own as a backup beside it. O(state=absent) leaves a value that reaches beyond the
-    reserved CPUs, and a file that is not as it was written; from a file that others share it takes only its own lines.
-    Each is a note with the check C(housekeeping-foreign).
+  - The kubelet gives no reserved CPU to a container with exclusive CPUs, but it does not keep the host's own work on the
+    reserved CPUs. This module sets the reserved CPUs for interrupts, workqueues, received packets, systemd's slices and
+    irqbalance, now and after each boot, in an order that never leaves work without a CPU.
+  - Before it writes anything, it saves the present values and files in
+    C(/var/lib/kubenode-cpu-manager/housekeeping.json). O(state=absent) restores them, files byte for byte with mode and
+    owner. If a run was killed, the next run completes or undoes it.
+  - An interrupt whose CPUs cannot be changed is a note, not a failure.
+  - Changes that other programs have made since are not lost. O(state=present) writes values of the kernel again, and
+    keeps the changed content of a file of its own as a backup beside it. O(state=absent) leaves a value that includes
+    CPUs that are not reserved, and a file that differs from what was written; from a file that is shared with other
+    programs it removes only its own lines. Each of these is a note with the check C(housekeeping-foreign).
   - Interrupts that appear later begin with the default affinity, and the queues of network devices that appear later
-    with the default mask, if there is one. Both are written, too. With O(state=absent), what has begun with them gets
-    what it would have had.
-  - Another owner of what is to be written, as tuned or CRI-O may be, is refused before anything is written.
+    with the default mask, if there is one. Both are written, too. O(state=absent) gives those that appeared since the
+    values that they would have had.
+  - If a different program manages what is to be written, such as tuned or CRI-O, the module fails before anything is
+    written.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -39,87 +40,86 @@ extends_documentation_fragment:
 options:
   state:
     description:
-      - Whether the host's work is kept on the reserved CPUs. V(absent) puts everything back.
+      - Whether the host's work is kept on the reserved CPUs. V(absent) restores everything.
     type: str
     choices: [present, absent]
     default: present
   layers:
     description:
-      - What is written. What was written and is not in this list any more is put back.
-      - V(slices) are the cgroups beside those of pods, by drop-in files of systemd and at once. They need
-        cgroups v2.
-      - With V(watchdog), the kernel does not see lockups of other CPUs any more.
-      - V(manager) is the affinity of systemd itself and of all that it starts, which counts from the next boot on.
+      - The layers that are written. A layer that was written before and is no longer in this list is restored.
+      - V(slices) are the cgroups beside those of pods, by drop-in files of systemd and at once. They need cgroup v2.
+      - With V(watchdog), the kernel no longer detects lockups of the other CPUs.
+      - V(manager) is the affinity of systemd itself and of all processes that it starts, from the next boot on.
     type: list
     elements: str
     choices: [interrupts, workqueues, rps, slices, irqbalance, watchdog, manager]
     default: [interrupts, workqueues, rps, slices, irqbalance]
   exclude_slices:
     description:
-      - Cgroups beside those of pods that keep the CPUs that they have, such as V(machine.slice).
+      - Cgroups beside those of pods that keep their present CPUs, such as V(machine.slice).
     type: list
     elements: str
     default: []
   kernel_arguments:
     description:
-      - Whether the arguments of RV(kernel_arguments) are written for GRUB, grubby or systemd-boot. They count from the
-        next boot on; the node is not booted. Otherwise they are only shown.
+      - Whether the arguments of RV(kernel_arguments) are written for GRUB, grubby or systemd-boot. They take effect at
+        the next boot; this module does not boot the node. Otherwise they are only returned.
     type: bool
     default: false
   kernel_isolation:
     description:
-      - Which arguments are wanted. By default V(irqaffinity), V(rcu_nocbs) and V(managed_irq), and with cgroups v1
-        also V(systemd.cpu_affinity).
-      - V(domain) is refused, as it takes the balancing of load from all pods without exclusive CPUs.
+      - The wanted arguments. By default V(irqaffinity), V(rcu_nocbs) and V(managed_irq), and with cgroup v1 also
+        V(systemd.cpu_affinity).
+      - V(domain) is refused, because with it the kernel no longer balances the load of pods without exclusive CPUs.
     type: list
     elements: str
     choices: [irqaffinity, rcu_nocbs, nohz_full, managed_irq, systemd.cpu_affinity, kthread_cpus, domain]
   partition_cpus:
     description:
-      - Some of the reserved CPUs that are to be the own CPUs of O(partition_slice), as a partition of cgroups v2. That
-        is what C(isolcpus) does, without a boot. Nobody else runs there, so the rest of the host gets the other
-        reserved CPUs, of which at least one must be left. Without it there is no partition, and one that was made is
-        undone.
-      - A service runs there with C(Slice=isolated.slice) in its unit, or a process that is moved there. No pod does.
-      - It is refused for CPUs that are given to pods, by their cgroups or by the kubelet's configuration; with the
-        static policy the option C(strict-cpu-reservation) has to be on. It is refused where the kernel has no
-        C(cpuset.cpus.exclusive), as before Linux 6.7.
+      - Some of the reserved CPUs, which O(partition_slice) gets for itself alone, as a partition of cgroup v2. The effect
+        is that of C(isolcpus), without a boot. The rest of the host gets the remaining reserved CPUs, and at least one
+        must remain. Without this option there is no partition, and an earlier one is removed.
+      - A service runs in the partition with C(Slice=isolated.slice) in its unit, and so does a process that is moved
+        there. Pods do not.
+      - CPUs that pods may use, by their cgroups or by the kubelet's configuration, are refused; with the static policy
+        the option C(strict-cpu-reservation) has to be on. A kernel without C(cpuset.cpus.exclusive), as before Linux
+        6.7, is refused.
     type: str
   partition_type:
     description:
-      - V(isolated) is without the balancing of load, so processes there have to choose their CPUs themselves. V(root)
-        is with it.
+      - With V(isolated), the kernel does not balance the load, so processes in the partition have to choose their CPUs
+        themselves. With V(root), it does.
     type: str
     choices: [isolated, root]
     default: isolated
   partition_slice:
     description:
-      - The slice of systemd that is made for it, right below the topmost one, so its name has no dash.
+      - The slice of systemd that is created for the partition, directly below the root slice, so its name has no dash.
     type: str
     default: isolated.slice
   allow_owners:
     description:
-      - The ids of owners of CPUs beside which it may work all the same, as RV(ignore:owners) of
-        M(kubenode.cpu_manager.housekeeping_info) has them.
+      - The ids of the programs that may manage CPUs beside this module, as in RV(ignore:owners) of
+        M(kubenode.cpu_manager.housekeeping_info).
     type: list
     elements: str
     default: []
   persistent:
     description:
-      - Whether a service brings the kernel's values back after each boot, before the kubelet starts. It runs this code
-        as one file, which needs only Python.
+      - Whether a service sets the kernel's values after each boot, before the kubelet starts. It runs this code as one
+        file, which needs only Python.
     type: bool
     default: true
   interpreter:
     description:
-      - The Python on the node that the service runs, an absolute path. By default the one that Ansible uses there. The
-        service does not see C(/home), C(/root), C(/run/user), C(/tmp) and C(/var/tmp); a Python there is refused.
+      - The absolute path of the Python on the node that the service runs. By default the one that Ansible uses there. The
+        service has no access to C(/home), C(/root), C(/run/user), C(/tmp) and C(/var/tmp); a Python there is refused.
     type: path
   manage_services:
     description:
-      - Whether systemd reads its files again, irqbalance is restarted where it runs, and the loader's command is run,
-        when their files are changed. What an interrupted run has not come to is done by the next one.
-      - Otherwise, and always on a saved node, they are told in RV(needs).
+      - Whether, after a change of their files, systemd reads its files again, irqbalance is restarted if it runs, and the
+        boot loader's command is run. The next run does what an interrupted run has not done.
+      - Otherwise, and always on a saved node, RV(needs) contains these steps.
     type: bool
     default: true
 seealso:
@@ -142,7 +142,7 @@ EXAMPLES = r"""
     reserved_system_cpus: 0-3
     partition_cpus: 2-3
 
-- name: Put everything back
+- name: Restore everything
   kubenode.cpu_manager.housekeeping:
     state: absent
 """

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: housekeeping_info
-short_description: Read on which CPUs the host's own work may run, beside those that are reserved for it
+short_description: Read on which CPUs the host's own work may run, compared with the reserved CPUs
 version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - The kubelet keeps pods with exclusive CPUs off the reserved ones. It keeps nothing else on these. This module reads
-    every layer of a host that says where something runs, as it is wanted, as it is set, and as the kernel has it.
-    It writes nothing.
+  - The kubelet gives no reserved CPU to a container with exclusive CPUs. It does not keep the host's own work on the
+    reserved CPUs. This module reads every setting of a host that decides where such work runs, with the wanted value,
+    the configured value, and the value in effect. It writes nothing.
   - The layers are systemd's slices and its own affinity, interrupts, workqueues, received packets, the kernel's
-    watchdog, irqbalance, and the kernel's command line as it was booted and as it is configured for the next time.
-  - Also finds who manages CPUs on the node, and which two of them contradict each other.
-  - A layer that a kernel or a distribution does not have is left out. What cannot be read is a note with the check
-    C(housekeeping-unmeasured).
+    watchdog, irqbalance, and the kernel's command line as it was booted and as it is configured for the next boot.
+  - Also finds the programs that manage CPUs on the node, and the pairs of them that contradict each other.
+  - A layer that a kernel or a distribution does not have is left out. A setting that cannot be read is a note with the
+    check C(housekeeping-unmeasured).
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -35,16 +35,16 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read where the host's work may run, against what the kubelet reserves
+- name: Compare where the host's work may run with the kubelet's reservation
   kubenode.cpu_manager.housekeeping_info:
   register: housekeeping
 
-- name: Stop where services may run on exclusive CPUs
+- name: Fail if services may run on exclusive CPUs
   ansible.builtin.assert:
     that: housekeeping.findings | selectattr('check', 'eq', 'host-on-exclusive-cpus') | length == 0
     fail_msg: "{{ housekeeping.findings | map(attribute='found') | join('; ') }}"
 
-- name: Read what would be to do for another reservation
+- name: Compare it with a different reservation
   kubenode.cpu_manager.housekeeping_info:
     reservation:
       fraction: 0.08
@@ -57,12 +57,12 @@ node:
   type: str
   sample: worker-3
 reserved:
-  description: The CPUs for the host. Empty where none are reserved.
+  description: The CPUs that are reserved for the host. Empty if none are.
   returned: success
   type: str
   sample: 0-1,24-25
 reserved_source:
-  description: Who says so, C(options) or a file of the kubelet's. Empty where nobody does.
+  description: Where the reservation is configured, C(options) or a file of the kubelet. Empty if there is none.
   returned: success
   type: str
   sample: /var/lib/kubelet/config.yaml
@@ -73,8 +73,8 @@ online:
   sample: 0-47
 layers:
   description:
-    - The settings of the running kernel, without those of interrupts, and without the queues of network devices whose
-      packets stay on the CPU of their interrupt.
+    - The settings of the running kernel, without those of interrupts, and without the queues of network devices for
+      which the kernel processes packets on the CPU of their interrupt.
   returned: success
   type: list
   elements: dict
@@ -84,34 +84,34 @@ layers:
       type: str
       sample: slices
     name:
-      description: Of what, for people.
+      description: The name of what is set, for people.
       type: str
       sample: system.slice
     path:
-      description: The file, which need not be there for a slice.
+      description: The file. It may be absent for a slice.
       type: str
       sample: /sys/fs/cgroup/system.slice/cpuset.cpus
     wanted:
       description:
-        - The CPUs that it is to have. None where it may stay as it is, where it cannot be changed, and without
-          reserved CPUs. The watchdog stays.
+        - The wanted CPUs. None if every value is fine, as for the watchdog, if it cannot be changed, and without reserved
+          CPUs.
       type: str
       sample: 0-1,24-25
     found:
-      description: The CPUs that it has. None where there is no limit, or it cannot be read.
+      description: The configured CPUs. None if there is no limit, or if it cannot be read.
       type: str
     effective:
-      description: What the kernel makes of it. None where it does not show that.
+      description: The CPUs in effect. None if the kernel does not show them.
       type: str
       sample: 0-47
     problem:
-      description: C(fixed) where the kernel lets nobody change it, C(unreadable) for what are no CPUs, or empty.
+      description: C(fixed) if the kernel allows no change, C(unreadable) if the value is no list of CPUs, or empty.
       type: str
       sample: ""
 interrupts:
   description:
-    - The same of interrupts, those that have to change first. The first row can be of interrupts that are new. At most
-      256.
+    - The same for interrupts, those that have to change first. The first row can be the default for new interrupts. At
+      most 256 rows.
   returned: success
   type: list
   elements: dict
@@ -124,25 +124,25 @@ interrupts:
       effective: "31"
       problem: ""
 interrupts_left_out:
-  description: How many more there are.
+  description: How many interrupts are not in RV(interrupts).
   returned: success
   type: int
   sample: 0
 systemd:
-  description: What systemd is configured to, and what it has.
+  description: The CPUs of systemd, configured and in effect.
   returned: success
   type: dict
   contains:
     affinity:
-      description: The CPUs that the first process may use. None where that is not known.
+      description: The CPUs that the first process may use. None if they are unknown.
       type: str
       sample: 0-47
     manager:
-      description: C(CPUAffinity=) of the manager, as RV(systemd.units). None where it is not set.
+      description: C(CPUAffinity=) of the manager, in the form of RV(systemd.units). None if it is not set.
       type: dict
     units:
       description:
-        - C(AllowedCPUs=) of each unit among the slices of RV(layers), by its name. None where no file gives it any.
+        - C(AllowedCPUs=) of each unit among the slices of RV(layers), by its name. None if no file sets it.
       type: dict
       contains:
         cpus:
@@ -150,46 +150,46 @@ systemd:
           type: str
           sample: 0-1,24-25
         path:
-          description: The last file that says so.
+          description: The file that sets it last.
           type: str
           sample: /etc/systemd/system/system.slice.d/50-kubenode.conf
 partitions:
-  description: The partitions of cgroups v2, whose CPUs are their own alone. None where the kernel does not show them.
+  description: The partitions of cgroup v2, whose CPUs belong to no other cgroup. None if the kernel shows none.
   returned: success
   type: dict
   contains:
     isolated:
-      description: The CPUs of all isolated ones, and on newer kernels those of C(isolcpus).
+      description: The CPUs of all isolated partitions, and on newer kernels those of C(isolcpus).
       type: str
       sample: ""
     cgroups:
-      description: The partitions, each with its C(cgroup), C(kind), C(cpus), and as C(problem) why it is none.
+      description: The partitions, each with C(cgroup), C(kind), C(cpus), and C(problem), the reason if it is invalid.
       type: list
       elements: dict
       sample: []
 irqbalance:
-  description: What irqbalance is configured to. None where it is not there.
+  description: The configuration of irqbalance. None if irqbalance is not installed.
   returned: success
   type: dict
   contains:
     file:
-      description: The file of its variables.
+      description: The file that sets its environment variables.
       type: str
       sample: /etc/default/irqbalance
     variable:
-      description: The variable that counts, C(IRQBALANCE_BANNED_CPULIST) or C(IRQBALANCE_BANNED_CPUS).
+      description: The variable that is in effect, C(IRQBALANCE_BANNED_CPULIST) or C(IRQBALANCE_BANNED_CPUS).
       type: str
       sample: IRQBALANCE_BANNED_CPULIST
     banned:
-      description: The CPUs on which it puts no interrupt. None where it is not set, or cannot be read.
+      description: The CPUs on which it puts no interrupt. None if the variable is not set, or cannot be read.
       type: str
       sample: 2-23,26-47
     wanted:
-      description: The CPUs on which it should put none. None without reserved CPUs.
+      description: The CPUs on which it should put no interrupt. None without reserved CPUs.
       type: str
       sample: 2-23,26-47
     installed:
-      description: Whether its program is there.
+      description: Whether its program is installed.
       type: bool
       sample: true
     running:
@@ -197,13 +197,13 @@ irqbalance:
       type: bool
       sample: true
 kernel:
-  description: The kernel's command line, as far as it is about CPUs.
+  description: The arguments of the kernel's command line that are about CPUs.
   returned: success
   type: dict
   contains:
     arguments:
       description: Those of C(irqaffinity), C(rcu_nocbs), C(nohz_full), C(isolcpus), C(systemd.cpu_affinity) and
-        C(kthread_cpus) that are there.
+        C(kthread_cpus) that are set.
       type: list
       elements: dict
       contains:
@@ -212,23 +212,23 @@ kernel:
           type: str
           sample: isolcpus
         booted:
-          description: Its value as the node was booted. None where it was not there.
+          description: The value with which the node was booted. None if it was not set.
           type: str
           sample: managed_irq,2-23,26-47
         configured:
-          description: Its value at the next boot. None where it is not there, or that is not known.
+          description: The value at the next boot. None if it is not set, or unknown.
           type: str
           sample: managed_irq,2-23,26-47
     loader:
-      description: What starts the kernel, C(grub), C(bls), C(systemd-boot) or C(none).
+      description: The boot loader, C(grub), C(bls), C(systemd-boot) or C(none).
       type: str
       sample: grub
     configured_in:
-      description: Where it is configured. Empty where that is not known.
+      description: The file in which the command line is configured. Empty if it is unknown.
       type: str
       sample: /etc/default/grub
     problem:
-      description: Why the configured arguments are not known, or may be others. Empty where they are known.
+      description: Why the configured arguments are unknown or uncertain. Empty if they are known.
       type: str
       sample: ""
     isolated:
@@ -240,59 +240,60 @@ kernel:
       type: str
       sample: ""
 owners:
-  description: Who manages CPUs on the node.
+  description: The programs that manage CPUs on the node.
   returned: success
   type: list
   elements: dict
   contains:
     id:
-      description: Its id, which stays.
+      description: The id of the program, stable over versions of this collection.
       type: str
       sample: kubelet-static
     name:
       description: Its name, for people.
       type: str
     evidence:
-      description: Where it shows.
+      description: The files and processes by which it was found.
       type: list
       elements: str
       sample: [/var/lib/kubelet/config.yaml]
     active:
-      description: Whether it works now, as far as that can be seen.
+      description: Whether it runs now, as far as that can be determined.
       type: bool
       sample: true
 contradictions:
-  description: The pairs of RV(owners) that cannot both have their way.
+  description: The pairs of RV(owners) that contradict each other.
   returned: success
   type: list
   elements: dict
   contains:
     first:
-      description: The id of one.
+      description: The id of the first program.
       type: str
       sample: kubelet-static
     second:
-      description: The id of the other.
+      description: The id of the second program.
       type: str
       sample: dra-driver-cpu
     reason:
-      description: Why.
+      description: Why they contradict each other.
       type: str
     remedy:
-      description: The way out.
+      description: What to do about it.
       type: str
 findings:
-  description: What is not as the reservation wants it.
+  description: The differences from the reservation.
   returned: success
   type: list
   elements: dict
   contains:
     check:
       description:
-        - C(host-on-exclusive-cpus) for a layer that lets the host's work run on CPUs that are not reserved;
+        - C(host-on-exclusive-cpus) for a layer with which the host's work may run on CPUs that are not reserved;
           C(interrupts-not-movable) for interrupts that only the kernel can move; C(housekeeping-not-lasting) for slices
-          that lose their CPUs when systemd makes them anew; C(partition-invalid) for a partition of cgroups that is
-          none; C(kernel-line-not-booted) for an argument of the kernel that waits for a boot.
+          that lose their CPUs when systemd creates them again; C(partition-invalid) for a partition of cgroups that the
+          kernel does not enforce; C(kernel-line-not-booted) for an argument of the kernel that takes effect at the next
+          boot.
       type: str
       sample: host-on-exclusive-cpus
     subject:
@@ -304,14 +305,14 @@ findings:
       type: str
       sample: host's processes run on the reserved CPUs 0-1,24-25 only
     found:
-      description: What is.
+      description: The present state.
       type: str
       sample: "2 of 4 may run elsewhere: system.slice (no limit), user.slice (no limit)"
     remedy:
       description: What to do about it.
       type: str
 notes:
-  description: What could not be read, and what is odd.
+  description: What could not be read, and what is unusual.
   returned: success
   type: list
   elements: str

@@ -14,11 +14,12 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Decides all that a rollout or a rollback would do to the node, before anything is touched, and whether the kubelet
-    would start afterwards. The answer is that of M(kubenode.cpu_manager.drift_info), and more.
-  - A change that was interrupted is taken back first. The plan is made for the node as it will be then.
-  - What is found wrong on the node does not make the module fail. It is reported, and what keeps the node from being
-    changed is in RV(refusals). What is wanted wrong makes it fail.
+  - Decides everything that a rollout or a rollback would do to the node, before anything is changed, and whether the
+    kubelet would start afterwards. The result contains that of M(kubenode.cpu_manager.drift_info).
+  - If a change was interrupted, a run first restores the files from before it. The plan is made for the node as it will
+    be then.
+  - An error that is found on the node does not make the module fail. It is reported, and RV(refusals) contains the
+    errors that prevent a change. An error in the wanted settings makes the module fail.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -30,21 +31,21 @@ extends_documentation_fragment:
 options:
   change:
     description:
-      - V(rollout) brings the node to the wanted settings, and repairs what the kubelet would refuse.
-      - V(rollback) puts the configuration back as it was before the last change; settings are not taken into account.
+      - V(rollout) changes the node to the wanted settings, and repairs what the kubelet would refuse.
+      - V(rollback) restores the configuration from before the last change; the wanted settings are ignored.
     type: str
     choices: [rollout, rollback]
     default: rollout
   rollback_of:
     description:
-      - With V(rollback) in O(change), the rollout to go back from, by its name. A node whose last change was of another
-        one is left alone. By default the last change, whichever it was of.
+      - With V(rollback) in O(change), the name of the rollout that is undone. A node whose last change was made by a
+        different rollout stays unchanged. By default the last change is undone, whichever rollout made it.
     type: str
     default: ''
   drain:
     description:
-      - Whether the node may be drained. Without that, a change with which running containers would lose exclusive CPUs
-        is refused.
+      - Whether the node may be drained. If not, a change by which running containers would lose exclusive CPUs is
+        refused.
     type: bool
     default: true
   discard_assignments:
@@ -54,23 +55,24 @@ options:
     default: false
   manage_service:
     description:
-      - Whether the kubelet is stopped before its files are changed. Without that, a running kubelet would overwrite its
-        checkpoint, and a change of it is refused.
+      - Whether the kubelet is stopped before its files are changed. If not, a change of the checkpoint of a running
+        kubelet is refused, because the kubelet would overwrite it.
     type: bool
     default: true
   allow_owners:
     description:
-      - Those who may manage CPUs on the node beside the kubelet's static policy, by their ids, such as V(nri-balloons),
-        which R(One owner for every CPU, ansible_collections.kubenode.cpu_manager.docsite.owners) lists.
-        Without it, a change to the static policy is refused where one is found that writes the cpusets of containers,
-        too.
+      - The programs that may manage CPUs on the node beside the kubelet's static policy, by their ids, such as
+        V(nri-balloons). R(One owner for every CPU, ansible_collections.kubenode.cpu_manager.docsite.owners) lists them.
+        If a program that also writes the cpusets of containers is found and is not in this list, a change to the static
+        policy is refused.
     type: list
     elements: str
     default: []
   runtime_config:
     description:
-      - What is wanted of the container runtime's configuration, as M(kubenode.cpu_manager.runtime_config) has it in its
-        O(kubenode.cpu_manager.runtime_config#module:state). By default it is not looked at.
+      - The wanted configuration of the container runtime, with the values of the option
+        O(kubenode.cpu_manager.runtime_config#module:state) of M(kubenode.cpu_manager.runtime_config). By default it is
+        not read.
       - With V(rollout) in O(change).
     type: str
     choices: [present, absent]
@@ -85,9 +87,9 @@ options:
     type: str
   check_variables:
     description:
-      - Whether it fails, before it looks at the node, where the host has a variable whose name is nearly that of one of
-        this collection's, as the filter P(kubenode.cpu_manager.misspelled_variables#filter) finds them. Such a variable
-        would have no effect.
+      - Whether the module fails, before it reads the node, if the host has a variable with a misspelled name of a
+        variable of this collection, as the filter P(kubenode.cpu_manager.misspelled_variables#filter) finds them. Such
+        a variable would have no effect.
     type: bool
     default: false
 seealso:
@@ -127,12 +129,12 @@ node:
   type: str
   sample: worker-3
 status:
-  description: C(clean), C(drift), C(no kubelet), or C(nothing wanted) in place of C(clean) where no setting is wanted.
+  description: C(clean), C(drift), C(no kubelet), or C(nothing wanted) in place of C(clean) if no setting is wanted.
   returned: success
   type: str
   sample: drift
 wanted:
-  description: The settings that were asked for, with the reservation as it was planned for this node.
+  description: The wanted settings, with the reservation as it was planned for this node.
   returned: success
   type: dict
   sample: {"cpu_manager_policy": "static", "reserved_system_cpus": "0,12,24,36"}
@@ -144,7 +146,7 @@ found:
 drift:
   description:
     - As RV(kubenode.cpu_manager.drift_info#module:drift).
-    - A C(subject) can also be C(memory_state), what the memory manager has saved, or of a rollback the path of a file.
+    - A C(subject) can also be C(memory_state), the memory manager's state file, or with a rollback the path of a file.
   returned: success
   type: list
   elements: dict
@@ -156,30 +158,31 @@ actions:
   elements: str
   sample: [stop_kubelet, reset_checkpoint, reset_memory_state, write_configuration, start_kubelet, reconcile]
 kernel:
-  description: The release of the kernel. Empty where it is not known.
+  description: The release of the kernel. Empty if it is unknown.
   returned: success
   type: str
   sample: 6.1.0-18-amd64
 found_refusal:
-  description: Why the kubelet would not start again as the node was found. Empty where nothing is against it.
+  description: Why the kubelet would not start again with the settings that the node has. Empty if it would start.
   returned: success
   type: str
   sample: current set of available CPUs "0-7" doesn't match with CPUs in state "0-6"
 refusals:
-  description: Why the node cannot be changed. Empty where it can, or where nothing is to be changed.
+  description: Why the node cannot be changed. Empty if it can be, or if nothing is to be changed.
   returned: success
   type: list
   elements: dict
   contains:
     kind:
       description:
-        - What kind of reason it is, such as C(configuration), which cannot be read; C(no_kubelet); C(would_not_start);
-          C(assignments), which running containers would lose; C(kubelet_runs), and nobody stops it; C(other_owner),
-          who gives containers their CPUs; C(refused) where the node is managed by other means.
+        - The kind of the reason, such as C(configuration) if it cannot be read; C(no_kubelet); C(would_not_start);
+          C(assignments) if running containers would lose them; C(kubelet_runs) if it runs and O(manage_service=false);
+          C(other_owner) if a different program sets the CPUs of containers; C(refused) if the node is managed by other
+          means.
       type: str
       sample: assignments
     where:
-      description: The file or the setting that it is about.
+      description: The file or the setting.
       type: str
       sample: /var/lib/kubelet/cpu_manager_state
     text:
@@ -211,7 +214,7 @@ enforcement:
   type: dict
   sample: {"version": 2, "mount": "/sys/fs/cgroup", "containers": {"kept": 40, "different": 1, "skipped": 12}}
 topology:
-  description: The machine; see M(kubenode.cpu_manager.cpu_topology_info).
+  description: The machine. See M(kubenode.cpu_manager.cpu_topology_info).
   returned: success
   type: dict
   sample: {"online": "0-47"}
@@ -222,9 +225,8 @@ elsewhere:
   sample: {"name": "kubespray", "snippet": "kubelet_cpu_manager_policy: static\n"}
 notes:
   description:
-    - What is no drift and yet does harm, such as a reservation that splits cores; and on what it depends whether the
-      kubelet starts, where that cannot be determined; and whether it is not sure by which version's rules it is to be
-      judged.
+    - What is no drift but does harm, such as a reservation that splits cores; what decides whether the kubelet starts,
+      if that cannot be determined; and whether the version of the kubelet is uncertain.
   returned: success
   type: list
   elements: str
@@ -237,26 +239,26 @@ note_checks:
   sample: [reservation-splits-cores]
 drain:
   description:
-    - Whether pods have to leave the node first, since the kubelet would admit them anew with other rules.
+    - Whether pods have to leave the node first, because the kubelet would admit them again under other rules.
   returned: success
   type: bool
   sample: true
 drains:
-  description: Whether they do, as O(drain) allows it.
+  description: Whether the node is drained, that is whether pods have to leave it and O(drain) allows it.
   returned: success
   type: bool
   sample: true
 starts:
   description:
-    - Whether the kubelet would start after the change, as far as that can be determined. RV(unknown) says what cannot,
-      which does not keep the node from being changed.
+    - Whether the kubelet would start after the change, as far as that can be determined. RV(unknown) contains what
+      cannot be determined; it does not prevent the change.
   returned: success
   type: bool
   sample: true
 findings:
   description:
-    - What it would refuse, or suffer from, each with C(text), C(cause), C(remedy), C(fatal), C(where) and C(context);
-      see M(kubenode.cpu_manager.start_check).
+    - What the kubelet would refuse, or start with and do harm, each with C(text), C(cause), C(remedy), C(fatal),
+      C(where) and C(context); see M(kubenode.cpu_manager.start_check).
   returned: success
   type: list
   elements: dict
@@ -264,14 +266,14 @@ findings:
 runtime:
   description:
     - The container runtime, with C(kind), C(version), C(service), C(files) and C(found) as
-      M(kubenode.cpu_manager.runtime_config) returns them. None where its configuration stays as it is.
+      M(kubenode.cpu_manager.runtime_config) returns them. None if its configuration stays as it is.
   returned: success
   type: dict
   sample: {"kind": "containerd", "version": "1.7", "service": "containerd", "files": ["/etc/containerd/config.toml"]}
 upgrade:
   description:
     - Whether the kubelet of the version O(upgrade_to) would start with the node's files as they are, and what is lost.
-    - RV(upgrade.back) says the same of today's kubelet, with the checkpoint that the other one writes.
+    - RV(upgrade.back) is the same prediction for the present kubelet, with the checkpoint that the new one writes.
   returned: with O(upgrade_to)
   type: dict
   contains:
@@ -280,7 +282,7 @@ upgrade:
       type: str
       sample: "1.37"
     starts:
-      description: Whether it would start; none where that cannot be determined.
+      description: Whether it would start. None if that cannot be determined.
       type: bool
       sample: true
     findings:
