@@ -89,9 +89,10 @@ drift:
   contains:
     subject:
       description:
-        - A setting; or a field of the configuration that belongs to a setting; or C(configuration) if it cannot be read;
-          or C(start) if the kubelet would not start; or C(checkpoint); or C(container) with its namespace, pod and name;
-          or C(cgroup) with its path; or C(isolated) or C(nohz_full), the CPUs that the kernel was booted with.
+        - A setting; or a field of the configuration that belongs to a setting; or C(configuration) if it cannot be
+          read; or C(start) if the kubelet would not start; or C(checkpoint); or C(container) with its namespace, pod
+          and name; or C(cgroup) with its path; or C(isolated) or C(nohz_full), the CPUs that the kernel was booted
+          with.
       type: str
       sample: cpu_manager_policy
     wanted:
@@ -234,8 +235,8 @@ enforcement:
       sample: /sys/fs/cgroup
     containers:
       description:
-        - How many containers and sandboxes are C(kept), C(different), or C(skipped) because it cannot be determined which
-          CPUs they should have. All are skipped if the kubelet would refuse the checkpoint.
+        - How many containers and sandboxes are C(kept), C(different), or C(skipped) because it cannot be determined
+          which CPUs they should have. All are skipped if the kubelet would refuse the checkpoint.
       type: dict
       sample: {"kept": 40, "different": 1, "skipped": 12}
     cgroups:

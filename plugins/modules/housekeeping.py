@@ -14,9 +14,9 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - The kubelet gives no reserved CPU to a container with exclusive CPUs, but it does not keep the host's own work on the
-    reserved CPUs. This module sets the reserved CPUs for interrupts, workqueues, received packets, systemd's slices and
-    irqbalance, now and after each boot, in an order that never leaves work without a CPU.
+  - The kubelet gives no reserved CPU to a container with exclusive CPUs, but it does not keep the host's own work on
+    the reserved CPUs. This module sets the reserved CPUs for interrupts, workqueues, received packets, systemd's slices
+    and irqbalance, now and after each boot, in an order that never leaves work without a CPU.
   - Before it writes anything, it saves the present values and files in
     C(/var/lib/kubenode-cpu-manager/housekeeping.json). O(state=absent) restores them, files byte for byte with mode and
     owner. If a run was killed, the next run completes or undoes it.
@@ -76,9 +76,9 @@ options:
     choices: [irqaffinity, rcu_nocbs, nohz_full, managed_irq, systemd.cpu_affinity, kthread_cpus, domain]
   partition_cpus:
     description:
-      - Some of the reserved CPUs, which O(partition_slice) gets for itself alone, as a partition of cgroup v2. The effect
-        is that of C(isolcpus), without a boot. The rest of the host gets the remaining reserved CPUs, and at least one
-        must remain. Without this option there is no partition, and an earlier one is removed.
+      - Some of the reserved CPUs, which O(partition_slice) gets for itself alone, as a partition of cgroup v2. The
+        effect is that of C(isolcpus), without a boot. The rest of the host gets the remaining reserved CPUs, and at
+        least one must remain. Without this option there is no partition, and an earlier one is removed.
       - A service runs in the partition with C(Slice=isolated.slice) in its unit, and so does a process that is moved
         there. Pods do not.
       - CPUs that pods may use, by their cgroups or by the kubelet's configuration, are refused; with the static policy
@@ -112,13 +112,14 @@ options:
     default: true
   interpreter:
     description:
-      - The absolute path of the Python on the node that the service runs. By default the one that Ansible uses there. The
-        service has no access to C(/home), C(/root), C(/run/user), C(/tmp) and C(/var/tmp); a Python there is refused.
+      - The absolute path of the Python on the node that the service runs. By default the one that Ansible uses there.
+        The service has no access to C(/home), C(/root), C(/run/user), C(/tmp) and C(/var/tmp); a Python there is
+        refused.
     type: path
   manage_services:
     description:
-      - Whether, after a change of their files, systemd reads its files again, irqbalance is restarted if it runs, and the
-        boot loader's command is run. The next run does what an interrupted run has not done.
+      - Whether, after a change of their files, systemd reads its files again, irqbalance is restarted if it runs, and
+        the boot loader's command is run. The next run does what an interrupted run has not done.
       - Otherwise, and always on a saved node, RV(needs) contains these steps.
     type: bool
     default: true

@@ -93,8 +93,8 @@ layers:
       sample: /sys/fs/cgroup/system.slice/cpuset.cpus
     wanted:
       description:
-        - The wanted CPUs. None if every value is fine, as for the watchdog, if it cannot be changed, and without reserved
-          CPUs.
+        - The wanted CPUs. None if every value is fine, as for the watchdog, if it cannot be changed, and without
+          reserved CPUs.
       type: str
       sample: 0-1,24-25
     found:

@@ -90,7 +90,7 @@ class DynamicState(NamedTuple):
             state = cls(_mask(data["shared"]), containers, changed)
         except InputError as error:
             raise error.within(where) if where else error from error
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise InputError(
                 "is no state of the dynamic policy (%s: %s)" % (type(error).__name__, error), where
             ) from error

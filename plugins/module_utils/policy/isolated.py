@@ -43,7 +43,7 @@ class IsolatedPolicy(StaticPolicy):
         shared = topology.all_cpus() - isolated
         if not isolated:
             raise InputError(
-                "the kernel isolates no CPU", remedy="boot with isolcpus=, make an isolated partition, or use static"
+                "the kernel isolates no CPU", remedy="boot with isolcpus=, or use the policy static or dynamic"
             )
         if not shared:
             raise InputError("the kernel isolates all CPUs, and the shared pool would be empty")

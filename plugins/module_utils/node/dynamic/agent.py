@@ -19,7 +19,7 @@ from ...cgroup.kubepods import Kubepods
 from ...cgroup.mounts import CPU
 from ...cpuset import CPUSet, count_bits
 from ...errors import NodeError, RefusedError
-from ...host.partitions import read_partitions
+from ...host.partitions import owned_cpus, read_partitions
 from ...kubelet.file.configuration import Configuration
 from ...policy.dynamic import DYNAMIC, Decision, decide, first_state
 from ...policy.dynamic_rules import Rules, Use, Wanted
@@ -96,7 +96,8 @@ class Agent:
     def one_pass(self) -> Report:
         """Raises RefusedError where another owner gives CPUs out, InputError for rules that cannot be kept, NodeError
         for files that cannot be read."""
-        start, now = self._ticks(), self._clock()
+        # In whole milliseconds, as the files have it.
+        start, now = self._ticks(), round(self._clock(), 3)
         node = self.node()
         configuration = node.configuration()
         check_owner(node, configuration, self.settings.allow_owners)
@@ -114,17 +115,19 @@ class Agent:
             promise, before = None, Promise(self.settings.policy, DynamicState(0), {}, before.quotas)
         present, notes = self._census.read(kubepods, cpu, before.quotas, before.state.containers)
         use = self._use(kubepods, present, before.state)
-        decision = self._decide(hierarchy, configuration, topology, view, present, use, promise, now)
+        # No container can use the CPUs of a partition of the host.
+        owned = owned_cpus(read_partitions(hierarchy))
+        decision = self._decide(owned, configuration, topology, view, present, use, promise, now)
         state = decision.state
         exclusive = _exclusive(present, before)
         with opened(self.tree) as directory:
             publishing = Publishing(directory, online, lambda: topology, now)
-            moves = moves_between(_kernel_view(present, exclusive, state, online, publishing), state)
+            moves = moves_between(_kernel_view(present, exclusive, state, online - owned, publishing), state)
             quotas = Quotas(cpu, before.quotas)
             quotas.remember(_grown(present, state))
             after = Promise(self.settings.policy, state, _beyond(exclusive, state), quotas.remembered)
             content = write_promise(self.tree, after, content)
-            acting = Acting(hierarchy, online, present, state, exclusive, publishing)
+            acting = Acting(hierarchy, online - owned, present, state, exclusive, publishing)
             acting.refused += quotas.lift()
             acting.carry_out(moves)
             acting.refused += quotas.put_back()
@@ -151,7 +154,7 @@ class Agent:
 
     def _decide(
         self,
-        hierarchy: Hierarchy,
+        owned: CPUSet,
         configuration: Configuration | None,
         topology: Topology,
         view: CPUTopology,
@@ -168,9 +171,9 @@ class Agent:
                 if container.key is not None
             }.values()
         )
-        reserved = self._reserved(configuration)
+        reserved = self._reserved(configuration) | (owned & topology.online)
         if self.settings.policy == ISOLATED:
-            isolated = topology.isolated | _partitioned(hierarchy)
+            isolated = topology.isolated - owned
             policy = IsolatedPolicy(view, self.settings.options, reserved, isolated, self.node().minor)
             former = first_isolated_state(policy) if promise is None else promise.state
             return decide_isolated(policy, wanted, former)
@@ -208,15 +211,6 @@ def cpu_hierarchy(tree: Tree) -> Hierarchy | None:
         return Hierarchy(tree, CPU)
     except NodeError:
         return None
-
-
-def _partitioned(hierarchy: Hierarchy) -> CPUSet:
-    """The CPUs of isolated partitions."""
-    cpus = CPUSet()
-    for partition in read_partitions(hierarchy):
-        if partition.kind == ISOLATED and not partition.problem and partition.cpus is not None:
-            cpus |= partition.cpus
-    return cpus
 
 
 # --- what the kernel has ---------------------------------------------------------------------------------------

@@ -15,8 +15,9 @@ from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
 from ...cgroup.hierarchy import Hierarchy, parent_of
 from ...cgroup.kubepods import Kubepods
 from ...cgroup.quota import Quota, read_quota
+from ...cpuset import count_bits
 from ...errors import NodeError
-from ...policy.dynamic_state import Key
+from ...policy.dynamic_state import Held, Key
 from ...policy.elastic import ANNOTATION, elastic_containers
 from ...versions import NEWEST_MINOR
 from ...workload.crictl import Crictl
@@ -63,11 +64,12 @@ class Census:
         self._arrived: dict[Key, None] = {}
 
     def read(
-        self, kubepods: Kubepods, cpu: Hierarchy | None, quotas: Mapping[str, Quota], before: Iterable[Key]
+        self, kubepods: Kubepods, cpu: Hierarchy | None, quotas: Mapping[str, Quota], before: Mapping[Key, Held]
     ) -> tuple[list[Present], list[str]]:
-        """Those who are on the node now, in the order in which they came, and what is to be said of them.
+        """The containers on the node in the order in which they came, and notes about them.
 
-        cpu: the hierarchy with the cpu controller. quotas: those that were lifted. before: those who came first.
+        cpu: the hierarchy with the cpu controller. quotas: those that were lifted. before: what each had at the last
+        pass, also of an earlier program. It is used where the runtime gives no answer.
         """
         logged = logged_containers(kubepods.hierarchy.tree)
         running = read_running(kubepods, {**logged, **self._names})
@@ -81,7 +83,7 @@ class Census:
             for container in running
             if container.effective is not None
         ]
-        present, more = self._specified(present, cpu, quotas)
+        present, more = self._specified(present, cpu, quotas, before)
         return self._in_order(present, before), [*notes, *more]
 
     def _is_new(self, container: Running) -> bool:
@@ -119,14 +121,21 @@ class Census:
         self._annotations = {key: value for key, value in self._annotations.items() if key in pods}
 
     def _specified(
-        self, present: Sequence[Present], cpu: Hierarchy | None, quotas: Mapping[str, Quota]
+        self,
+        present: Sequence[Present],
+        cpu: Hierarchy | None,
+        quotas: Mapping[str, Quota],
+        before: Mapping[Key, Held],
     ) -> tuple[list[Present], list[str]]:
         """With what each of them requests."""
         counted = []
         for container in present:
-            count = 0
+            count: int | None = 0
             if container.key is not None and is_guaranteed(container.running) and cpu is not None:
                 count = self._requested(container.running, cpu, quotas)
+            if count is None:
+                held = None if container.key is None else before.get(container.key)
+                count = 0 if held is None else count_bits(held.admitted)
             counted.append(container._replace(cpus=count))
         groups: dict[str, list[Present]] = {}
         for container in counted:
@@ -135,8 +144,12 @@ class Census:
         most: dict[Key, int] = {}
         notes = []
         for uid, group in groups.items():
-            annotations = self._annotations.get(uid, {})
-            if ANNOTATION in annotations:
+            annotations = self._annotations.get(uid)
+            if annotations is None:
+                # The runtime has not answered yet: what they have grown to is kept, and they grow no further.
+                keys = ((uid, container.running.name or "") for container in group)
+                most.update({key: count_bits(before[key].cpus & ~before[key].leaving) for key in keys if key in before})
+            elif ANNOTATION in annotations:
                 elastic = elastic_containers(_pod_of(group), annotations, NEWEST_MINOR)
                 most.update({(uid, name): count for name, count in elastic.most.items()})
                 notes += [] if elastic.problem is None else [str(elastic.problem)]
@@ -145,8 +158,8 @@ class Census:
             for container in counted
         ], notes
 
-    def _requested(self, running: Running, cpu: Hierarchy, quotas: Mapping[str, Quota]) -> int:
-        """How many whole CPUs a container of a Guaranteed pod requests; 0 for another number, or one not known."""
+    def _requested(self, running: Running, cpu: Hierarchy, quotas: Mapping[str, Quota]) -> int | None:
+        """How many whole CPUs a container of a Guaranteed pod requests; 0 for a different number, None if unknown."""
         if cpu.version == 1:
             text = cpu.quick_value(running.cgroup, _SHARES) or ""
             return _whole(int(text), _SHARES_PER_CPU) if text.isdigit() else 0
@@ -160,8 +173,9 @@ class Census:
             try:
                 self._shares[running.id] = self._runtime.shares(running.id)
             except NodeError:
-                return 0
-        return _whole(self._shares.get(running.id, 0), _SHARES_PER_CPU)
+                return None
+        shares = self._shares.get(running.id)
+        return None if shares is None else _whole(shares, _SHARES_PER_CPU)
 
     def _in_order(self, present: Sequence[Present], before: Iterable[Key]) -> list[Present]:
         by_key: dict[Key, list[Present]] = {}

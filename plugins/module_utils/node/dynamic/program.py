@@ -57,9 +57,7 @@ class Program:
             lines.append("error: %s" % error)
             success = False
             if isinstance(error, RefusedError) and error.kind == OTHER_OWNER:
-                # What was promised counts no more, and whoever gives the CPUs out, they are published.
-                lines += ["refused: " + text for text in release(self.agent.tree, self.agent.settings)]
-                lines += ["note: " + note for note in publish_node(self.agent.node())]
+                lines += self._yielded()
         else:
             success = caches_follow(self.agent.node(), self.agent.settings.allow_owners, lines.append)
         for move in report.moves:
@@ -73,6 +71,19 @@ class Program:
         self._told = set(lines)
         self._figures.count(report.moves, len(report.refused), success)
         return report, self._write_figures(report, success) and success and not report.refused
+
+    def _yielded(self) -> list[str]:
+        """Give the node up to the owner of its CPUs, and publish what that one assigns; what went wrong."""
+        lines = []
+        try:
+            lines += ["refused: " + text for text in release(self.agent.tree, self.agent.settings)]
+        except (CPUManagerError, OSError) as error:
+            lines.append("error: %s" % error)
+        try:
+            lines += ["note: " + note for note in publish_node(self.agent.node())]
+        except (CPUManagerError, OSError) as error:
+            lines.append("error: %s" % error)
+        return lines
 
     def _write_figures(self, report: Report, success: bool) -> bool:
         path = self.agent.settings.textfile

@@ -79,7 +79,7 @@ def parse_promise(content: bytes) -> Promise:
         return _parsed(json.loads(content))
     except InputError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(str(error)) from error
 
 

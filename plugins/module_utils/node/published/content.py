@@ -11,6 +11,7 @@ line, so that a shell finds it without a parser of JSON. docs/docsite/rst/dynami
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Iterable, NamedTuple
 
@@ -122,8 +123,15 @@ def read_said(content: bytes) -> Said | None:
             CPUSet.parse(data["cpus"]),
             data["exclusive"] is True,
             str(data["by"]),
-            None if until is None else float(until),
-            float(data["since"]),
+            None if until is None else _time(until),
+            _time(data["since"]),
         )
-    except (ValueError, KeyError, TypeError, InputError, RecursionError):
+    except (ValueError, KeyError, TypeError, InputError, OverflowError, RecursionError):
         return None
+
+
+def _time(value: float) -> float:
+    seconds = float(value)
+    if not math.isfinite(seconds):
+        raise ValueError("%r is no time" % (value,))
+    return seconds

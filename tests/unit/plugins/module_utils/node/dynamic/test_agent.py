@@ -16,6 +16,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.answers import VOLUME
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.moves import ANNOUNCE
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, Style
 from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import ElasticNode, Pod
 
@@ -126,6 +127,47 @@ def test_a_new_program_goes_on_where_the_old_one_was(tmp_path: Path) -> None:
     before = node.sets()
     assert node.agent().one_pass().moves == []
     assert node.sets() == before
+
+
+def test_a_new_program_without_an_answer_of_the_runtime_keeps_what_was_given(tmp_path: Path) -> None:
+    node = ElasticNode(tmp_path, style=V2)
+    node.add(DB, CACHE, WEB)
+    # As with cpuCFSQuota: false, what it requests is in no file.
+    (tmp_path / V2.mount[1:] / CACHE.cgroup / "cpu.max").write_text("max 100000\n")
+    agent = node.agent()
+    for _period in range(4):
+        agent.one_pass()
+        node.work(10, {"db": 8.0, "web": 1.0})
+    before = node.sets()
+    assert len(CPUSet.parse(before["db"])) > 2
+    silent = node.agent(use_runtime=False)
+    for _period in range(3):
+        assert silent.one_pass().moves == []
+        node.work(10, {"db": 8.0, "web": 1.0})
+    assert node.sets() == before
+    # What it has grown to beyond its request still goes where it is needed.
+    node.add(Pod("big", 8))
+    silent.one_pass()
+    node.work(10, {"db": 8.0, "web": 1.0})
+    silent.one_pass()
+    assert len(CPUSet.parse(node.sets()["big"])) == 8
+    assert node.sets()["cache"] == before["cache"]
+
+
+def test_a_loss_is_announced_once(tmp_path: Path) -> None:
+    node = ElasticNode(tmp_path)
+    node.now += 0.1234567
+    node.add(DB, WEB)
+    agent = node.agent(delay="20s")
+    for _period in range(5):
+        agent.one_pass()
+        node.work(10, {"db": 8.0, "web": 1.0})
+    node.add(Pod("big", 10))
+    announced = []
+    for _second in range(5):
+        announced += [move for move in agent.one_pass().moves if move.what == ANNOUNCE]
+        node.work(1.0001234, {"db": 8.0, "web": 1.0})
+    assert len(announced) == 1
 
 
 def test_what_somebody_else_has_written_is_put_right(tmp_path: Path, style: Style) -> None:
@@ -278,6 +320,31 @@ def test_the_policy_isolated(tmp_path: Path, style: Style) -> None:
     node.add(Pod("large", 20))
     assert agent.one_pass().waiting == (("large", "app"),)
     assert node.sets()["large"] == "0-1,8-9"
+
+
+@pytest.mark.parametrize("policy", ["dynamic", "isolated"])
+def test_the_cpus_of_a_partition_of_the_host(tmp_path: Path, policy: str) -> None:
+    """No container can use them, so none is given any, exclusively or in the shared pool."""
+    node = ElasticNode(tmp_path, style=V2)
+    node.add(DB, CACHE, WEB)
+    isolated = tmp_path / "sys/devices/system/cpu/isolated"
+    isolated.write_text("1-7,9-15\n")
+    slice_files = {
+        "cpuset.cpus": "1-3",
+        "cpuset.cpus.exclusive": "1-3",
+        "cpuset.cpus.exclusive.effective": "1-3",
+        "cpuset.cpus.partition": "isolated",
+        "cpuset.cpus.effective": "1-3",
+        "cgroup.procs": "",
+    }
+    (tmp_path / V2.mount[1:] / "dpdk.slice").mkdir()
+    for name, value in slice_files.items():
+        (tmp_path / V2.mount[1:] / "dpdk.slice" / name).write_text(value + "\n")
+    report = node.agent(policy=policy).one_pass()
+    assert (report.refused, report.waiting) == ([], ())
+    assert not any(CPUSet.parse(cpus) & CPUSet.parse("1-3") for cpus in node.sets().values())
+    assert (len(CPUSet.parse(node.sets()["db"])), len(CPUSet.parse(node.sets()["cache"]))) == (2, 4)
+    assert node.agent(policy=policy).one_pass().moves == []
 
 
 def test_a_node_without_pods(tmp_path: Path) -> None:

@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Sequence
+from typing import Mapping, Sequence
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.kubepods import Kubepods
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts import CPU
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.census import Census, Present
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import Held, Key
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.crictl import Crictl
 from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import ElasticNode, Pod
@@ -20,7 +21,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import Elas
 DB, WEB = Pod("db", 2, "2-8"), Pod("web", 0, "", "Burstable")
 
 
-def read(node: ElasticNode, census: Census, before: Sequence[tuple[str, str]] = ()) -> tuple[list[Present], list[str]]:
+def read(node: ElasticNode, census: Census, before: Mapping[Key, Held] = {}) -> tuple[list[Present], list[str]]:
     tree = Tree(str(node.root))
     return census.read(Kubepods(Hierarchy(tree)), Hierarchy(tree, CPU), {}, before)
 
@@ -52,7 +53,8 @@ def test_the_order_in_which_they_came(tmp_path: Path) -> None:
     node.add(DB, Pod("a", 1))
     assert list(counts(read(node, census)[0])) == ["web", "a", "db"]
     # What was promised before the program was started comes first.
-    assert list(counts(read(node, Census(lambda: None), [("db", "app"), ("gone", "app")])[0])) == ["db", "a", "web"]
+    before = {("db", "app"): Held(0b110, 0b110), ("gone", "app"): Held(0b11000, 0b11000)}
+    assert list(counts(read(node, Census(lambda: None), before)[0])) == ["db", "a", "web"]
 
 
 def test_a_runtime_that_fails_is_left_alone_for_a_while(tmp_path: Path) -> None:

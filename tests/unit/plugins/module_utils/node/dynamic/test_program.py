@@ -94,6 +94,20 @@ def test_a_pass_that_is_refused_publishes(tmp_path: Path) -> None:
     assert "kubenode_cpu_manager_dynamic_failures_total 2\n" in figures.read_text()
 
 
+@pytest.mark.parametrize("damage", ["{}", '{"version": 1%s}' % ("0" * 400)])
+def test_a_damaged_promise_beside_another_owner(tmp_path: Path, damage: str) -> None:
+    node = ElasticNode(tmp_path)
+    node.add(DB)
+    node.agent().one_pass()
+    node.configure("0,8", "static")
+    (tmp_path / PROMISE[1:]).write_text(damage)
+    lines: list[str] = []
+    assert not Program(node.agent(), lines.append).one_pass()[1]
+    assert [line.partition(" ")[0] for line in lines] == ["error:", "error:"]
+    assert "is damaged" in lines[1]
+    assert node.file("db")["by"] == "kubelet"
+
+
 def test_figures_that_cannot_be_written(tmp_path: Path) -> None:
     node = ElasticNode(tmp_path)
     node.add(DB)

@@ -67,6 +67,7 @@ def _changed(**members: Any) -> str:
         _changed(quotas={"a": [True, 1]}),
         _changed(quotas={"a": [0, 1]}),
         _changed(quotas=[]),
+        _changed(state={**PROMISE.state.to_dict(), "changed": [{"at": 10**400, "cpus": "1"}]}),
     ],
 )
 def test_one_that_is_damaged(tree: Tree, tmp_path: Path, text: str) -> None:

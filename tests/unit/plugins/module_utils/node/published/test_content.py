@@ -80,7 +80,18 @@ def test_the_beginning_differs_where_anything_does(more: dict[str, Any]) -> None
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{}", b"[]", b"\xff", b'{"cpus": 1, "exclusive": true, "by": "x", "until": null, "since": 1}', b"[" * 5000],
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"\xff",
+        b'{"cpus": 1, "exclusive": true, "by": "x", "until": null, "since": 1}',
+        b"[" * 5000,
+        b'{"cpus": "1", "exclusive": true, "by": "x", "until": 1%s, "since": 1}' % (b"0" * 400),
+        b'{"cpus": "1", "exclusive": true, "by": "x", "until": null, "since": 1%s}' % (b"0" * 5000),
+        b'{"cpus": "1", "exclusive": true, "by": "x", "until": NaN, "since": 1}',
+        b'{"cpus": "1", "exclusive": true, "by": "x", "until": null, "since": Infinity}',
+    ],
 )
 def test_what_is_none_of_ours(content: bytes) -> None:
     assert read_said(content) is None
