@@ -177,7 +177,7 @@ from ..module_utils.ansible_module import Arguments, Outcome, difference, run
 from ..module_utils.cache.resctrl import EXCLUSIVE, MOUNT, SHAREABLE
 from ..module_utils.host.owner.conflicts import refuse
 from ..module_utils.host.owner.owners import CACHE
-from ..module_utils.node.cache.journal import wish_of
+from ..module_utils.node.cache.journal import terms_of, wish_of
 from ..module_utils.node.cache.partition import absent, present
 from ..module_utils.node.owners import owners_of
 from ..module_utils.node_arguments import KUBELET, node_of
@@ -191,7 +191,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     else:
         wish = wish_of(parameters)
         refuse(owners_of(node), CACHE, parameters["allow_owners"])
-        answer = present(node, wish, parameters["mount"], not check_mode)
+        answer = present(node, wish, terms_of(parameters), not check_mode)
     before, after = ("".join(line + "\n" for line in lines) for lines in (answer.before, answer.after))
     return Outcome(answer.to_dict(), answer.changed, [difference(tree.path(MOUNT), before, after)])
 

@@ -21,6 +21,7 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.plan import OF_DEVICES
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.read import read_resctrl
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.resctrl import (
     EXCLUSIVE_GROUP,
@@ -39,7 +40,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import
     RefusedError,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.follow import follow
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import wish_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import Terms, wish_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.partition import absent, present
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.report import cache_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import program
@@ -154,7 +155,11 @@ def test_random_platforms(model: Mounted) -> None:
             answer = divide(model.root, **wish)
             assert (answer.steps, answer.before, answer.after) == (planned.steps, planned.before, planned.after)
             taken += 1
-            check_laws(read(model), given.shape.caches[0], exclusive, wish, untouched)
+            found = read(model)
+            check_laws(found, given.shape.caches[0], exclusive, wish, untouched)
+            own = found.groups[EXCLUSIVE_GROUP].schemata[found.caches[0].name]
+            noted = {getattr(note, "check", "") for note in answer.notes}
+            assert not any(mask & found.caches[0].io_ways for mask in own.values()) or OF_DEVICES in noted, (seed, wish)
             assert len(model.writes()) == len(answer.steps)
             assert not divide(model.root, **wish).changed, (seed, wish)
             assert not model.writes(), (seed, wish)
@@ -421,8 +426,8 @@ def test_the_real_one_is_divided_and_put_back() -> None:
     if node.installation is not None:
         pytest.skip("this machine has a kubelet")
     try:
-        present(node, wish_of({"exclusive_share": "50%"}), False, True)
-        assert not present(node, wish_of({"exclusive_share": "50%"}), False, True).steps
+        present(node, wish_of({"exclusive_share": "50%"}), Terms(), True)
+        assert not present(node, wish_of({"exclusive_share": "50%"}), Terms(), True).steps
     finally:
         absent(node, True)
     assert [path.read_text() for path in names] == before

@@ -68,6 +68,10 @@ def test_the_role(model: Mounted, tmp_path: Path) -> None:
     again = run_role(model, tmp_path, cache_mount=True)
     assert changed(again) == []
     assert model.writes() == []
+    assert answer(run_role(model, tmp_path, cache_mount=False))["changed"]
+    assert not (model.root / UNIT).exists()
+    assert changed(run_role(model, tmp_path, cache_mount=False)) == []
+    assert answer(run_role(model, tmp_path, cache_mount=True))["changed"]
     assert answer(run_role(model, tmp_path, cache_state="absent"))["changed"]
     assert model.state() == before
     assert not (model.root / JOURNAL).exists()

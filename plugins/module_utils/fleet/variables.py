@@ -51,9 +51,9 @@ _KNOWN = (
     " kubelet_topology_manager_policy_options kubelet_topology_manager_scope kubelet_verify_seconds"
     " kubelet_verify_timeout reconcile_allow_owners reconcile_config_path reconcile_delay reconcile_interpreter"
     " reconcile_kubelet_root reconcile_manage_service reconcile_node_root reconcile_period reconcile_policy"
-    " reconcile_policy_options reconcile_program_path reconcile_reserved_cpus reconcile_runtime_endpoint"
-    " reconcile_settings_path reconcile_settle reconcile_shared_minimum reconcile_state reconcile_textfile"
-    " reconcile_unit_directory reconcile_use_runtime"
+    " reconcile_policy_options reconcile_program_path reconcile_reserved_cpus reconcile_restart"
+    " reconcile_runtime_endpoint reconcile_settings_path reconcile_settle reconcile_shared_minimum reconcile_state"
+    " reconcile_textfile reconcile_unit_directory reconcile_use_runtime"
 )
 
 # Those of the roles' own that are nearly one of these, and what kubespray's inventories have beside them.

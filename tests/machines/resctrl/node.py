@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Iterable
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import wish_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import terms_of, wish_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.partition import Answer, absent, present
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
@@ -59,7 +59,7 @@ def node_at(root: Path) -> Node:
 
 def divide(root: Path, act: bool = True, **wish: Any) -> Answer:
     """What cache_partition does with these options."""
-    return present(node_at(root), wish_of(wish), False, act)
+    return present(node_at(root), wish_of(wish), terms_of(wish), act)
 
 
 def take_back(root: Path, act: bool = True) -> Answer:

@@ -41,7 +41,7 @@ def findings_of(
     if journal is None:
         return None, []
     finding = _finding(node, found, journal, notes) if found is not None or not is_mounted else None
-    return shown_wish(journal.wish, journal.mount), [] if finding is None else [finding]
+    return shown_wish(journal.wish, journal.terms), [] if finding is None else [finding]
 
 
 def _finding(node: Node, found: Found | None, journal: Journal, notes: list[str]) -> dict[str, str] | None:

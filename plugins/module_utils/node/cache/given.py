@@ -10,10 +10,9 @@ from ...cache.plan import Machine, Pool, Wish
 from ...cache.read import read_cores, read_domains, read_online
 from ...cache.resctrl import SHARED_GROUP, UNMEASURED
 from ...cpuset import CPUSet
-from ...errors import CPUManagerError, Note, RefusedError
-from ...state.verdict import ABSENT, readable
-from ..change.places import PROMISE
+from ...errors import CPUManagerError, Note
 from ..node import Node
+from .assigned import assigned_cpus
 
 
 def machine_of(node: Node, level: str) -> Machine:
@@ -23,31 +22,15 @@ def machine_of(node: Node, level: str) -> Machine:
 
 
 def pool_of(node: Node, wish: Wish, notes: list[str]) -> Pool | None:
-    """Who has CPUs by the checkpoint; None where there is no checkpoint. Raises RefusedError for a damaged one.
-
-    Under the policies dynamic and isolated of this collection, by their own checkpoint in place of the kubelet's.
-    """
+    """The CPUs by their use; None where there is no checkpoint. Raises RefusedError for a damaged one."""
     # Without a group of the shared pool, nobody needs to know what is reserved.
     reserved = _reserved(node, notes) if SHARED_GROUP in wish.groups else CPUSet()
-    if node.tree.exists(PROMISE, follow=False):
-        # Imported here: on most nodes the kubelet gives CPUs out.
-        from ..dynamic.promise import read_promise
-
-        promise, _content = read_promise(node.tree)
-        if promise is not None:
-            state = promise.state
-            return Pool(CPUSet.from_mask(state.exclusive()), CPUSet.from_mask(state.shared), reserved)
-    place = node.tree.path(node.checkpoint_path)
-    said = readable(node.checkpoint())
-    if said.verdict == ABSENT:
+    assigned = assigned_cpus(node)
+    if assigned is None:
         text = "%s: no checkpoint there, so it is not known which CPUs are exclusive; the groups keep their CPUs"
-        notes.append(Note(UNMEASURED, text % place))
+        notes.append(Note(UNMEASURED, text % node.tree.path(node.checkpoint_path)))
         return None
-    if said.state is None or not said.checksum_right:
-        raise RefusedError(
-            "is damaged, and no group was changed", where=place, remedy="repair it first, with the module checkpoint"
-        )
-    return Pool(said.state.exclusive_cpus(), said.state.default_cpu_set, reserved)
+    return Pool(*assigned, reserved)
 
 
 def _reserved(node: Node, notes: list[str]) -> CPUSet:

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the root group of resctrl was before it was divided, and what is wished, on the node itself.
+"""The journal of the division of the caches, on the node itself: the wish, and the root group as it was before.
 
-One file, replaced as a whole before the root is written. resctrl begins anew at each boot and each mount, so what the
-root was counts for one boot, and of this only where the root still is as we made it.
+One file, replaced as a whole before the root is written. resctrl loses all settings at each boot and each mount. So the
+values of the root are valid for one boot, and of these only the masks that the root still has from us.
 """
 
 from __future__ import annotations
@@ -29,13 +29,28 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _MODE = 0o600
 _DIRECTORY_MODE = 0o700
 _MOST = 1 << 64
+_PATHS = ("config_path", "kubelet_root")
+
+
+class Terms(NamedTuple):
+    """The options beside the wish that also hold for the passes that follow.
+
+    mount: whether resctrl may be mounted. allow_owners: the ids of programs that may manage CPUs beside this.
+    config_path, kubelet_root: where the kubelet is, None where it is found.
+    """
+
+    mount: bool = False
+    allow_owners: tuple[str, ...] = ()
+    config_path: str | None = None
+    kubelet_root: str | None = None
 
 
 class Journal(NamedTuple):
     """What is wished, and what was.
 
-    level: the cache that is divided. former: {id: mask of the root before}. ours: {id: the masks that we gave the root}
-    in this boot, more than one while a change is under way. is_mounted: whether we have mounted resctrl in this boot.
+    level: the cache that is divided; empty while resctrl is being mounted for the first time. former: {id: mask of the
+    root before}. ours: {id: the masks that we gave the root} in this boot, more than one while a change is under way.
+    is_mounted: whether we have mounted resctrl in this boot, or were about to.
     """
 
     wish: Wish
@@ -44,7 +59,7 @@ class Journal(NamedTuple):
     former: Mapping[int, int]
     ours: Mapping[int, tuple[int, ...]]
     is_mounted: bool = False
-    mount: bool = False
+    terms: Terms = Terms()
 
 
 def boot_id_of(tree: Tree) -> str:
@@ -90,7 +105,7 @@ def read_journal(tree: Tree) -> Journal | None:
             {_id(number): _mask(mask) for number, mask in data["former"].items()},
             {_id(number): tuple(map(_mask, masks)) for number, masks in data["ours"].items()},
             bool(data["is_mounted"]),
-            bool(data["wish"].get("mount", False)),
+            terms_of(data["wish"]),
         )
     except (AttributeError, InputError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise NodeError(
@@ -134,7 +149,7 @@ def text_of(journal: Journal) -> str:
     """The journal as it is written."""
     data = {
         "format": FORMAT,
-        "wish": shown_wish(journal.wish, journal.mount),
+        "wish": shown_wish(journal.wish, journal.terms),
         "boot_id": journal.boot_id,
         "level": journal.level,
         "former": {str(number): "%x" % mask for number, mask in journal.former.items()},
@@ -144,9 +159,12 @@ def text_of(journal: Journal) -> str:
     return json.dumps(data, indent=1, sort_keys=True) + "\n"
 
 
-def shown_wish(wish: Wish, mount: bool) -> dict[str, Any]:
+def shown_wish(wish: Wish, terms: Terms) -> dict[str, Any]:
     """A wish as the options of cache_partition."""
-    shown: dict[str, Any] = {"exclusive_share": shown_shares(wish.exclusive), "mode": wish.mode, "mount": mount}
+    shown: dict[str, Any] = {"exclusive_share": shown_shares(wish.exclusive), "mode": wish.mode, "mount": terms.mount}
+    if terms.allow_owners:
+        shown["allow_owners"] = list(terms.allow_owners)
+    shown.update((name, value) for name, value in terms._asdict().items() if name in _PATHS and value is not None)
     if wish.shared is not None:
         shown["shared_share"] = shown_shares(wish.shared)
     if wish.bandwidth is not None:
@@ -167,6 +185,17 @@ def wish_of(given: Mapping[str, Any]) -> Wish:
         bandwidth,
         mode,
     )
+
+
+def terms_of(given: Mapping[str, Any]) -> Terms:
+    """The terms that these options are. Raises InputError."""
+    owners = given.get("allow_owners") or ()
+    paths = [given.get(name) for name in _PATHS]
+    if not isinstance(owners, (list, tuple)) or not all(isinstance(text, str) for text in owners):
+        raise InputError("%r are no ids of owners" % (owners,))
+    if not all(path is None or isinstance(path, str) for path in paths):
+        raise InputError("%r are no paths" % (paths,))
+    return Terms(bool(given.get("mount", False)), tuple(owners), *paths)
 
 
 def _id(text: str) -> int:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from ...cache.plan import Target, Wish, check_tasks, divided_cache, restored
 from ...cache.read import find_mount, is_supported, read_resctrl
@@ -21,6 +21,7 @@ from ..node import Node
 from .given import pool_of
 from .journal import (
     Journal,
+    Terms,
     boot_id_of,
     former_masks,
     read_journal,
@@ -28,9 +29,6 @@ from .journal import (
     write_journal,
 )
 from .planned import plan_of
-
-if TYPE_CHECKING:
-    from ...cache.plan import Pool
 
 # The kinds of the errors where resctrl is not there.
 NOT_MOUNTED, NOT_SUPPORTED = "not_mounted", "not_supported"
@@ -84,45 +82,57 @@ def shown_group(target: Target, name: str) -> dict[str, Any]:
 # --- present -----------------------------------------------------------------------------------------------
 
 
-def present(node: Node, wish: Wish, mount: bool, act: bool, run: Run = run_command) -> Answer:
-    """Divide the caches. mount: whether resctrl may be mounted, where it is not.
+def present(node: Node, wish: Wish, terms: Terms, act: bool, run: Run = run_command) -> Answer:
+    """Divide the caches.
 
     Raises InputError or RefusedError for what cannot be, before anything is written, NodeError where the kernel
     refuses.
     """
     tree = node.tree
-    notes: list[str] = []
-    pool = pool_of(node, wish, notes)
     if find_mount(tree) is not None:
-        return _present(node, wish, mount, False, pool, notes, act)
+        return _present(node, wish, terms, False, act)
+    notes: list[str] = []
+    pool_of(node, wish, notes)
     check_supported(tree)
-    if not mount:
+    if not terms.mount:
         raise not_mounted(tree)
     if not act:
         notes.append("resctrl is not mounted, so it is not known yet what will be written")
         return Answer(mounts="mount", notes=notes)
-    mount_it(tree, run)
+    check_mountable(tree)
+    before = read_journal(tree)
+    # Before the mount: a run that is killed after it can still be undone.
+    write_journal(tree, Journal(wish, boot_id_of(tree), "", {}, {}, True, terms))
+    is_mounted = False
     try:
-        return _present(node, wish, mount, True, pool, notes, act)
+        mount_it(tree, run)
+        is_mounted = True
+        return _present(node, wish, terms, True, act)
     except CPUManagerError:
-        if read_journal(tree) is None:
+        now = read_journal(tree)
+        if now is None or not now.level:
+            # No group was written.
             with suppress(CPUManagerError):
-                run(["umount", MOUNT])
+                if is_mounted:
+                    run(["umount", MOUNT])
+                if before is None:
+                    remove_journal(tree)
+                else:
+                    write_journal(tree, before)
         raise
 
 
-def _present(
-    node: Node, wish: Wish, mount: bool, is_mounted: bool, pool: Pool | None, notes: list[str], act: bool
-) -> Answer:
+def _present(node: Node, wish: Wish, terms: Terms, is_mounted: bool, act: bool) -> Answer:
     tree = node.tree
     if not act:
-        return _planned(node, wish, mount, is_mounted, pool, notes)[0]
+        return _planned(node, wish, terms, is_mounted)[0]
     check_mounted(tree)
     with locked(tree, exclusive=True) as directory:
-        answer, found, journal = _planned(node, wish, mount, is_mounted, pool, notes)
+        answer, found, journal = _planned(node, wish, terms, is_mounted)
         if not answer.changed or answer.target is None:
             return answer
-        is_first = read_journal(tree) is None
+        old = read_journal(tree)
+        is_first = old is None or not old.level
         write_journal(tree, journal)
         try:
             carry_out(tree, directory, answer.steps)
@@ -135,18 +145,18 @@ def _present(
         return answer
 
 
-def _planned(
-    node: Node, wish: Wish, mount: bool, is_mounted: bool, pool: Pool | None, notes: list[str]
-) -> tuple[Answer, Found, Journal]:
+def _planned(node: Node, wish: Wish, terms: Terms, is_mounted: bool) -> tuple[Answer, Found, Journal]:
     """What is to be done, what is there, and the journal for it. It only reads."""
     tree = node.tree
+    notes: list[str] = []
+    pool = pool_of(node, wish, notes)
     found = needed_resctrl(tree)
     check_tasks(found)
     old = read_journal(tree)
     target, steps, journal = plan_of(node, found, wish, pool, old)
-    journal = journal._replace(mount=mount, is_mounted=journal.is_mounted or is_mounted)
+    journal = journal._replace(terms=terms, is_mounted=journal.is_mounted or is_mounted)
     before, after = lines_of(found, target.level), lines_after(found, target.level, steps)
-    is_new = old is None or (old.wish, old.mount) != (wish, mount)
+    is_new = old is None or not old.level or (old.wish, old.terms) != (wish, terms)
     notes = [*notes, *target.notes]
     return Answer(steps, before, after, target, "mount" if is_mounted else "", is_new, notes), found, journal
 
@@ -182,11 +192,13 @@ def absent(node: Node, act: bool, run: Run = run_command) -> Answer:
         return _planned_back(tree, journal)[0]
     check_mounted(tree)
     with locked(tree, exclusive=True) as directory:
-        answer = _planned_back(tree, journal)[0]
+        # Whoever had the lock may have written the root, and the journal before it.
+        answer = _planned_back(tree, read_journal(tree))[0]
         carry_out(tree, directory, answer.steps)
+        # Under the lock: who waits for it finds nothing to bring back.
+        remove_journal(tree)
     if answer.mounts:
         run(["umount", MOUNT])
-    remove_journal(tree)
     return answer
 
 
@@ -203,7 +215,14 @@ def _planned_back(tree: Tree, journal: Journal | None) -> tuple[Answer, Found]:
     root = root_before(tree, found, cache, journal, notes)
     steps = steps_back(found, cache.name, root)
     is_boot = journal is not None and journal.boot_id == boot_id_of(tree)
-    mounts = "umount" if journal is not None and is_boot and journal.is_mounted and not found.foreign else ""
+    mounts = "umount" if journal is not None and is_boot and journal.is_mounted else ""
+    others = [group.name for group in found.foreign]
+    others += ["%d groups that only count" % sum(group.monitors for group in found.groups.values())] * any(
+        group.monitors for group in found.groups.values()
+    )
+    if mounts and others:
+        mounts = ""
+        notes.append(Note(_STAYS, "resctrl stays mounted, as others use it: %s" % ", ".join(others)))
     before, after = lines_of(found, cache.name), lines_after(found, cache.name, steps)
     return Answer(steps, before, after, None, mounts, journal is not None, notes), found
 
@@ -276,10 +295,14 @@ def not_mounted(tree: Tree) -> NodeError:
     )
 
 
-def mount_it(tree: Tree, run: Run) -> None:
-    """Mount resctrl on the node itself. Raises RefusedError for a saved one, NodeError where that fails."""
+def check_mountable(tree: Tree) -> None:
+    """Raise RefusedError for a saved node."""
     if not tree.live:
         raise RefusedError("nothing can be mounted in saved files", where=tree.path(MOUNT))
+
+
+def mount_it(tree: Tree, run: Run) -> None:
+    """Mount resctrl. Raises NodeError where that fails."""
     run(["mount", "-t", KIND, KIND, MOUNT])
     if find_mount(tree) is None:
         raise not_mounted(tree)

@@ -11,7 +11,7 @@ from ...cache.resctrl import ROOT, Found
 from ...cache.steps import Step, steps_to
 from ..node import Node
 from .given import machine_of
-from .journal import Journal, boot_id_of, former_masks, with_masks
+from .journal import Journal, Terms, boot_id_of, former_masks, with_masks
 
 
 def plan_of(
@@ -22,14 +22,14 @@ def plan_of(
     boot_id = boot_id_of(node.tree)
     former = former_masks(old, boot_id, cache.name, found.root.schemata.get(cache.name, {}))
     target = make_target(found, wish, machine_of(node, cache.name), pool, former)
-    is_same_boot = old is not None and old.boot_id == boot_id and old.level == cache.name
+    of_boot = old if old is not None and old.boot_id == boot_id else None
     journal = Journal(
         wish,
         boot_id,
         cache.name,
         former,
-        old.ours if old is not None and is_same_boot else {},
-        old is not None and is_same_boot and old.is_mounted,
-        old is not None and old.mount,
+        of_boot.ours if of_boot is not None and of_boot.level == cache.name else {},
+        of_boot is not None and of_boot.is_mounted,
+        Terms() if old is None else old.terms,
     )
     return target, steps_to(found, target), with_masks(journal, target.masks(ROOT))

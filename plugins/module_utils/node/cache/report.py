@@ -131,13 +131,13 @@ def _exclusive(node: Node, notes: list[str]) -> CPUSet | None:
     """The exclusive CPUs; None where the checkpoint is not there, or damaged."""
     try:
         # Imported here: a node without resctrl needs none of it.
-        from ...state.verdict import readable
+        from .assigned import assigned_cpus
 
-        said = readable(node.checkpoint())
+        assigned = assigned_cpus(node)
     except CPUManagerError as error:
         notes.append(Note(UNMEASURED, "which CPUs are exclusive is not known: %s" % error))
         return None
-    return None if said.state is None else said.state.exclusive_cpus()
+    return None if assigned is None else assigned[0]
 
 
 def _rates(
@@ -149,9 +149,14 @@ def _rates(
     if found.monitoring is None or not os.path.ismount(node.tree.path(MOUNT)):
         notes.append(Note(UNMEASURED, "the bandwidth is not measured: nothing counts it here"))
         return {}
-    before, start = read_resctrl(node.tree), time.monotonic()
-    sleep(seconds)
-    after, end = read_resctrl(node.tree), time.monotonic()
+    try:
+        before, start = read_resctrl(node.tree), time.monotonic()
+        sleep(seconds)
+        after, end = read_resctrl(node.tree), time.monotonic()
+    except CPUManagerError as error:
+        # Without the lock, which nobody may hold for so long, a group can vanish while it is read.
+        notes.append(Note(UNMEASURED, "the bandwidth is not measured: %s" % error))
+        return {}
     if before is None or after is None:
         return {}
     # Imported here: without a time nobody needs it.

@@ -6,21 +6,28 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Iterator
+from types import ModuleType
+from typing import Any, Callable, Iterator
 
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.plan import Pool
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache import follow as following
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache import partition
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.follow import follow
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.following import caches_follow
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.given import pool_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import (
     Journal,
+    Terms,
     former_masks,
+    text_of,
     wish_of,
     with_masks,
 )
@@ -36,14 +43,16 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import O
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.kernel import Shape
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted, mounted
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import (
+    BOOT_ID,
     JOURNAL,
     divide,
     give,
     node_at,
     take_back,
+    write,
     write_node,
 )
-from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS, record
 
 SHAPE = PLATFORMS["xeon-l3-mba-mbm"]
 
@@ -128,6 +137,8 @@ def test_under_the_policy_dynamic_its_own_checkpoint_counts(model: Mounted) -> N
         write_promise(Tree(str(model.root)), promise, None)
         assert caches_follow(node_at(model.root), (), lines.append)
         assert lines == ["cache: kubenode.exclusive, cpus_list: 2-3,10-11"]
+        report = cache_report(node_at(model.root), 0)
+        assert (report["exclusive"], report["caches"][0]["ids"]["0"]["exclusive"]) == ("2-3,10-11", "2-3,10-11")
         assert saved_pool(model.root) == Pool(CPUSet([2, 3, 10, 11]), CPUSet([0, 1, 8, 9]))
         place.write_text("{")
         assert saved_pool(model.root) == Pool(CPUSet([1, 9]), CPUSet(SHAPE.online) - CPUSet([1, 9]))
@@ -138,6 +149,171 @@ def test_under_the_policy_dynamic_its_own_checkpoint_counts(model: Mounted) -> N
         place.parent.rmdir()
     assert caches_follow(node_at(model.root), (), lines.append)
     assert model.state()["kubenode.exclusive/cpus_list"] == "1,9\n"
+    take_back(model.root)
+
+
+# --- two at a time, and one that is killed -------------------------------------------------------------------
+
+
+def waiting(monkeypatch: pytest.MonkeyPatch, module: ModuleType, meanwhile: Callable[[], object]) -> None:
+    """Let somebody else do something while this module waits for the lock."""
+    locked = module.locked
+
+    @contextmanager
+    def late(tree: Tree, exclusive: bool) -> Iterator[int]:
+        monkeypatch.undo()
+        meanwhile()
+        with locked(tree, exclusive) as directory:
+            yield directory
+
+    monkeypatch.setattr(module, "locked", late)
+
+
+def test_a_pass_that_waits_for_the_end_of_the_partition(model: Mounted, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = begin(model)
+    divide(model.root, exclusive_share=4)
+    give(model.root, {2, 10}, {0})
+    waiting(monkeypatch, following, lambda: take_back(model.root))
+    assert follow(node_at(model.root)) == []
+    assert model.state() == before
+    assert not (model.root / JOURNAL).exists()
+
+
+def test_a_pass_that_waits_for_a_new_wish(model: Mounted, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin(model)
+    divide(model.root, exclusive_share=4)
+    give(model.root, {2, 10}, {0})
+    waiting(monkeypatch, following, lambda: divide(model.root, exclusive_share=8))
+    assert follow(node_at(model.root)) == []
+    assert json.loads((model.root / JOURNAL).read_text())["wish"]["exclusive_share"] == "8"
+    assert model.state()["kubenode.exclusive/schemata"].startswith("L3:0=0ff;1=0ff\n")
+    take_back(model.root)
+
+
+def test_an_end_that_waits_for_a_pass(model: Mounted, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = begin(model)
+    divide(model.root, exclusive_share="proportional")
+    give(model.root, {1, 2, 4, 9, 10}, {0})
+    waiting(monkeypatch, partition, lambda: follow(node_at(model.root)))
+    take_back(model.root)
+    assert model.state() == before
+
+
+class Mounting:
+    """resctrl that is not mounted until a run of the partition mounts it; of the model, as the node sees it."""
+
+    def __init__(self, model: Mounted, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.file = model.root / "proc/mounts"
+        self.mounts = self.file.read_text()
+        self.file.write_text("")
+        self.runs: list[Any] = []
+        monkeypatch.setattr(partition, "check_mountable", lambda _tree: None)
+        monkeypatch.setattr(partition, "mount_it", lambda _tree, _run: self.file.write_text(self.mounts))
+
+    def run(self, words: Any) -> str:
+        self.runs.append(words)
+        if words[0] == "umount":
+            self.file.write_text("")
+        return ""
+
+    def divide(self, model: Mounted, **wish: Any) -> Any:
+        return present(node_at(model.root), wish_of(wish), Terms(mount=True), True, self.run)
+
+
+UMOUNT = ["umount", "/sys/fs/resctrl"]
+
+
+def test_a_run_that_is_killed_after_the_mount_is_undone(model: Mounted, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = begin(model)
+    mounting = Mounting(model, monkeypatch)
+    with monkeypatch.context() as killed:
+        killed.setattr(partition, "locked", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            mounting.divide(model, exclusive_share=4)
+    (finding,) = cache_report(node_at(model.root), 0)["findings"]
+    assert finding["check"] == "cache-partition-lost"
+    assert mounting.divide(model, exclusive_share=4).changed
+    assert not mounting.divide(model, exclusive_share=4).changed
+    assert absent_of(model, mounting).mounts == "umount"
+    assert mounting.runs == [UMOUNT]
+    mounting.file.write_text(mounting.mounts)
+    assert model.state() == before
+    # Killed again, and put back at once.
+    mounting.file.write_text("")
+    with monkeypatch.context() as killed:
+        killed.setattr(partition, "locked", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            mounting.divide(model, exclusive_share=4)
+    assert absent_of(model, mounting).mounts == "umount"
+    mounting.file.write_text(mounting.mounts)
+    assert not (model.root / JOURNAL).exists()
+
+
+def _killed(*_arguments: Any, **_more: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+def absent_of(model: Mounted, mounting: Mounting) -> Any:
+    return partition.absent(node_at(model.root), True, mounting.run)
+
+
+def test_a_refusal_after_the_mount_leaves_the_node_as_it_was(model: Mounted, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin(model)
+    mounting = Mounting(model, monkeypatch)
+    with pytest.raises(InputError):
+        mounting.divide(model, exclusive_share=400)
+    assert mounting.runs == [UMOUNT]
+    assert not (model.root / JOURNAL).exists()
+    # With the journal of an earlier boot, this one stays.
+    journal = Journal(wish_of({"exclusive_share": 4}), "earlier", "L3", {0: 0x7FF}, {0: (0x7F0,)})
+    write(model.root / JOURNAL, text_of(journal))
+    with pytest.raises(InputError):
+        mounting.divide(model, exclusive_share=400)
+    assert mounting.runs == [UMOUNT] * 2
+    assert (model.root / JOURNAL).read_text() == text_of(journal)
+    mounting.file.write_text(mounting.mounts)
+    (model.root / JOURNAL).unlink()
+
+
+def test_resctrl_stays_mounted_while_others_count(tmp_path: Path) -> None:
+    write_node(tmp_path, SHAPE)
+    record(tmp_path, SHAPE)
+    give(tmp_path, {1}, {0})
+    boot = (tmp_path / BOOT_ID).read_text().strip()
+    journal = Journal(wish_of({"exclusive_share": 4}), boot, "L3", {0: 0x7FF}, {0: (0x7F0,)}, True)
+    write(tmp_path / JOURNAL, text_of(journal))
+    assert take_back(tmp_path, act=False).mounts == "umount"
+    (tmp_path / "sys/fs/resctrl/mon_groups/pqos").mkdir(parents=True)
+    answer = take_back(tmp_path, act=False)
+    assert answer.mounts == ""
+    assert "resctrl stays mounted, as others use it: 1 groups that only count" in answer.notes
+
+
+def test_a_pass_beside_an_owner_that_came_later(model: Mounted) -> None:
+    begin(model)
+    divide(model.root, exclusive_share=4)
+    give(model.root, {2, 10}, {0})
+    config = model.root / "etc/containerd/config.toml"
+    write(config, 'rdt_config_file = "/etc/rdt.yaml"\n')
+    with pytest.raises(RefusedError, match="goresctrl"):
+        follow(node_at(model.root))
+    # Allowed for the partition, it is allowed for each pass.
+    divide(model.root, exclusive_share=4, allow_owners=["goresctrl"])
+    give(model.root, {3, 11}, {0})
+    assert len(follow(node_at(model.root))) == 1
+    config.unlink()
+    take_back(model.root)
+
+
+def test_a_pass_reads_the_kubelet_of_the_partition(model: Mounted) -> None:
+    begin(model)
+    second = model.root / "var/lib/kubelet-2"
+    (model.root / "var/lib/kubelet").rename(second)
+    divide(model.root, exclusive_share=4, kubelet_root="/var/lib/kubelet-2")
+    (second / "cpu_manager_state").rename(model.root / "state")
+    give(model.root, {2, 10}, {0})
+    (model.root / "var/lib/kubelet/cpu_manager_state").rename(second / "cpu_manager_state")
+    assert follow(node_at(model.root)) == ["cache: kubenode.exclusive, cpus_list: 2,10"]
     take_back(model.root)
 
 
@@ -182,7 +358,7 @@ def test_without_a_checkpoint_the_groups_keep_their_cpus(model: Mounted) -> None
     assert "no checkpoint there" in answer.notes[0]
     assert model.state()["kubenode.exclusive/cpus_list"] == "1,9\n"
     (model.root / "var/lib/kubelet/cpu_manager_state").write_text("{")
-    with pytest.raises(RefusedError, match="is damaged, and no group was changed"):
+    with pytest.raises(RefusedError, match="is damaged, so the exclusive CPUs are unknown"):
         divide(model.root, exclusive_share=5)
 
 
@@ -197,11 +373,12 @@ def test_nothing_is_mounted_in_saved_files(tmp_path: Path) -> None:
         return ""
 
     wish = wish_of({"exclusive_share": 4})
-    planned = present(node_at(tmp_path), wish, True, False, runner)
+    planned = present(node_at(tmp_path), wish, Terms(mount=True), False, runner)
     assert (planned.mounts, planned.changed) == ("mount", True)
     with pytest.raises(RefusedError, match="nothing can be mounted in saved files"):
-        present(node_at(tmp_path), wish, True, True, runner)
+        present(node_at(tmp_path), wish, Terms(mount=True), True, runner)
     assert runs == []
+    assert not (tmp_path / JOURNAL).exists()
     answer = cache_answer(node_at(tmp_path).tree, lambda: node_at(tmp_path), 0)
     assert (answer["supported"], answer["mounted"], answer["partition"]) == (True, False, None)
 
