@@ -213,26 +213,32 @@ def check(program: str, place: Path, pods: Pods) -> dict[str, Any]:
     with (place / "journal").open("wb") as journal:
         running = subprocess.Popen(arguments, stdout=journal, stderr=journal, env=environment)
     try:
-        pods.add("db", 1, "1-4", 4)
+        pods.add("db", 2, "2-4", 4)
         came = time.time()
         observer = Observer(pods, "db")
-        first = until(lambda: len(pods.kernel("db")) == 1 and observer.said()[0] == pods.kernel("db"), PATIENCE)
+        first = until(lambda: len(pods.kernel("db")) == 2 and observer.said()[0] == pods.kernel("db"), PATIENCE)
         observer.start()
-        grew = until(lambda: len(pods.kernel("db")) > 1, PATIENCE)
+        grew = until(lambda: len(pods.kernel("db")) > 2, PATIENCE)
         until(lambda: len(pods.kernel("db")) == 4, PATIENCE)
         assert not pods.is_limited("db"), "its quota limits it"
         grown = pods.kernel("db")
         pods.add("big", 4, "", 1)
         asked = time.time()
+        second = Observer(pods, "big")
+        second.start()
         gave = until(lambda: len(pods.kernel("db")) < len(grown), PATIENCE)
         until(lambda: len(pods.kernel("big")) == 4, PATIENCE)
         assert pods.kernel("db").isdisjoint(pods.kernel("big")), "they share CPUs"
+        until(lambda: second.said()[0] == pods.kernel("big"), PATIENCE)
         time.sleep(PERIOD)
-        observer.has_ended.set()
-        observer.join()
+        for thread in (observer, second):
+            thread.has_ended.set()
+            thread.join()
     finally:
         running.kill()
         running.wait()
+    assert any(seen["before"][0] for seen in second.seen), "it was not seen to get its CPUs"
+    assert all(seen["before"][0] <= seen["kernel"] for seen in second.seen), "its file came before the kernel"
     # The next program goes on, and the end of it all gives everything back.
     subprocess.run([*arguments, "once"], check=True, env=environment, stdout=subprocess.DEVNULL)
     subprocess.run([*arguments, "release"], check=True, env=environment)
