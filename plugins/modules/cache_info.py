@@ -17,7 +17,7 @@ description:
   - Exclusive CPUs share their last cache and their memory with all others. With resctrl, Linux divides both on CPUs
     that can do so. This module reads what the platform has, which groups there are and whose they are, which CPUs they
     have, and what was counted of them. It writes nothing.
-  - Compares the groups of M(kubenode.cpu_manager.cache_partition) with what was wished and with the CPU manager's
+  - Compares the groups of M(kubenode.cpu_manager.cache_partition) with its settings and with the CPU manager's
     checkpoint.
   - Containers that a container runtime has put into a group of its own are listed. The CPUs of our groups say nothing
     of them.
@@ -267,12 +267,12 @@ seconds:
   type: int
   sample: 10
 partition:
-  description: What is wished on this node, as options of M(kubenode.cpu_manager.cache_partition). None for nothing.
+  description: The settings of this node, as options of M(kubenode.cpu_manager.cache_partition). None without any.
   returned: success
   type: dict
   sample: {"exclusive_share": "60%", "mode": "shareable", "mount": false}
 findings:
-  description: What is not as it is wished.
+  description: The differences from these settings.
   returned: success
   type: list
   elements: dict

@@ -335,7 +335,7 @@ def test_the_lock_of_somebody_else_is_respected(model: Mounted) -> None:
         fcntl.flock(directory, fcntl.LOCK_SH)
         with locked(Tree(str(model.root)), exclusive=False, patience=0):
             pass
-        held = pytest.raises(NodeError, match=r"somebody else has held its lock \(flock\) for 0 seconds")
+        held = pytest.raises(NodeError, match=r"a different process has held its lock \(flock\) for 0 seconds")
         with held, locked(Tree(str(model.root)), exclusive=True, patience=0):
             pass
     finally:

@@ -166,7 +166,7 @@ def test_an_exclusive_sibling(cgroups: Cgroups) -> None:
 
 def test_the_topmost_cgroup(cgroups: Cgroups) -> None:
     hierarchy = cgroups.hierarchy
-    with pytest.raises(RefusedError, match="the kernel lets nobody write it"):
+    with pytest.raises(RefusedError, match="the kernel allows no write"):
         plan_writes(1, hierarchy.around([""]), [Wanted("", CPUSet([0]))], hierarchy.online_cpus(), CPUSet())
 
 

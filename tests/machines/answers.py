@@ -204,7 +204,7 @@ LOOKS: dict[str, Any] = {
             {
                 "check": "cache-partition-differs",
                 "subject": "resctrl",
-                "wanted": "as the wish and the checkpoint say",
+                "wanted": "as by the settings and the checkpoint",
                 "found": "to write: kubenode.exclusive, cpus_list: 4-6",
                 "remedy": "run the role cache",
             }

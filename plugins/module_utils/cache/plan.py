@@ -161,7 +161,7 @@ def _check_room(found: Found, wanted: Iterable[str]) -> None:
             "has %d classes of service (CLOSIDs), and %d are needed: the root's, ours, and those of %s"
             % (found.closids(), needed, ", ".join(groups) or "nobody else"),
             where=found.mount,
-            remedy="remove groups that nobody needs, or do without %s" % option(SHARED_SHARE),
+            remedy="remove groups that are not needed, or do without %s" % option(SHARED_SHARE),
         )
 
 
@@ -171,7 +171,7 @@ def check_tasks(found: Found) -> None:
         group = found.groups.get(name)
         if group is not None and group.tasks:
             raise RefusedError(
-                "somebody has put %s%d processes into it, the first %d, but this group is for CPUs alone"
+                "a different program has put %s%d processes into it, the first %d, but this group is for CPUs alone"
                 % ("more than " if group.has_more else "", len(group.tasks), group.tasks[0]),
                 where="%s/%s" % (found.mount, name),
                 remedy="write their numbers into %s/tasks, and take the class away from what starts them" % found.mount,
@@ -261,7 +261,7 @@ def _overlaps(found: Found, level: str, ways: Mapping[int, Ways]) -> list[str]:
         shown = ", ".join("%d (%x)" % item for item in common.items() if item[1])
         if shown:
             texts.append(
-                "the group %s, which is not ours, may fill ways of the exclusive group: those of %s cache %s"
+                "the group %s of a different program may fill ways of the exclusive group: those of %s cache %s"
                 % (group.name, level, shown)
             )
     return texts
@@ -293,7 +293,7 @@ def _classes(found: Found, wish: Wish, machine: Machine, pool: Pool, notes: list
     lost = exclusive & theirs
     if lost:
         names = ", ".join(group.name for group in found.foreign if group.cpus & lost)
-        text = "the exclusive CPUs %s stay in the group %s, which is not ours" % (lost, names)
+        text = "the exclusive CPUs %s stay in the group %s of a different program" % (lost, names)
         notes.append(Note(FOREIGN, text))
     exclusive -= theirs
     # Where bandwidth can be limited, the CPUs of a core may get the lower one of their limits.
@@ -328,7 +328,7 @@ def _whole_cores(exclusive: CPUSet, theirs: CPUSet, cores: Iterable[CPUSet], not
         remedy = "the policy option full-pcpus-only gives out whole cores"
         notes.append(Note(CORES_SPLIT, text % (joined, remedy)))
     if left:
-        text = "the exclusive CPUs %s are in no group of ours, as their siblings are in one of others"
+        text = "the exclusive CPUs %s are in no group of ours, as their siblings are in that of a different program"
         notes.append(Note(CORES_SPLIT, text % left))
     return (exclusive | joined) - left
 

@@ -62,7 +62,7 @@ def _lock(directory: int, here: str, kind: int, patience: float, sleep: Sleep) -
                 raise NodeError("cannot be locked: %s" % error.strerror, here) from error
         if time.monotonic() >= end:
             raise NodeError(
-                "somebody else has held its lock (flock) for %g seconds" % patience,
+                "a different process has held its lock (flock) for %g seconds" % patience,
                 where=here,
                 remedy="look for that process in /proc/locks, and run again",
                 kind="locked",

@@ -122,7 +122,7 @@ class _File:
         for path, cpus in self.asked.items():
             if path == ROOT:
                 raise RefusedError(
-                    "is what the node has online, and the kernel lets nobody write it (EACCES)",
+                    "is what the node has online, and the kernel allows no write (EACCES)",
                     where="the topmost cgroup's %s" % self.name,
                 )
             if path not in self.old:

@@ -130,7 +130,7 @@ def _put_back(hierarchy: Hierarchy, write: Write) -> None:
         return
     if now != write.new:
         raise RefusedError(
-            "somebody else has changed it to %s" % shown(now), where=hierarchy.place(write.path, write.file)
+            "a different program has changed it to %s" % shown(now), where=hierarchy.place(write.path, write.file)
         )
     try:
         _put(hierarchy, write, write.old)

@@ -98,7 +98,7 @@ class DynamicState(NamedTuple):
         for key, held in containers.items():
             if held.cpus & seen:
                 raise InputError(
-                    "pod %s, container %s has CPUs %s, and somebody else has them, too"
+                    "pod %s, container %s has CPUs %s, which a second container or the shared pool has, too"
                     % (*key, _text(held.cpus & seen)),
                     where,
                 )

@@ -66,7 +66,7 @@ WARNINGS = (
         "cache-partition-differs",
         WARNING,
         "The caches are divided otherwise than they are to be",
-        "Masks, mode or CPUs of our groups are not what the wish and the checkpoint make of them. So some exclusive"
+        "Masks, mode or CPUs of our groups differ from the settings and the checkpoint. So some exclusive"
         " CPUs share their ways, or others have too few.",
         "Run the role cache, or wait for the next pass of the role reconcile. See docs/docsite/rst/cache.rst.",
         look=CACHE,
@@ -74,7 +74,7 @@ WARNINGS = (
     Check(
         "cache-foreign-group",
         WARNING,
-        "A group of resctrl that is not ours has exclusive CPUs, or ways of theirs",
+        "A resctrl group of a different program has exclusive CPUs, or ways of theirs",
         "What runs in that group fills the ways that were set apart. We leave groups of others alone.",
         "Give that group other ways or CPUs, or remove it. See docs/docsite/rst/cache.rst.",
         look=CACHE,
@@ -177,7 +177,7 @@ NOTES = (
     Check(
         "cache-class-by-runtime",
         NOTE,
-        "Processes are in a group of resctrl that is not ours",
+        "Processes are in a resctrl group of a different program",
         "The group of a process comes before that of its CPU. So a container that its runtime has put into a class has"
         " the ways of that class, also on exclusive CPUs.",
         "Take the class away from the pod (its annotation rdt.resources.beta.kubernetes.io), if its CPUs are to count."

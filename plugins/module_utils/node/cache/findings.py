@@ -36,7 +36,7 @@ def findings_of(
     try:
         journal = read_journal(node.tree)
     except CPUManagerError as error:
-        notes.append(Note(UNMEASURED, "what was wished is not known: %s" % error))
+        notes.append(Note(UNMEASURED, "the settings of the partition are unknown: %s" % error))
         return None, []
     if journal is None:
         return None, []
@@ -52,7 +52,7 @@ def _finding(node: Node, found: Found | None, journal: Journal, notes: list[str]
         pool = pool_of(node, journal.wish, notes)
         target, steps, _journal = plan_of(node, found, journal.wish, pool, journal)
     except CPUManagerError as error:
-        return _row(DIFFERS, "the wish in %s" % CACHE, "can be carried out", str(error), _RUN)
+        return _row(DIFFERS, "the settings in %s" % CACHE, "are possible", str(error), _RUN)
     notes += target.notes
     if not steps:
         return None
@@ -60,7 +60,7 @@ def _finding(node: Node, found: Found | None, journal: Journal, notes: list[str]
         return _row(LOST, EXCLUSIVE_GROUP, _APART, "there is no such group, as after a boot", _RUN)
     shown = "; ".join(map(str, steps[:_MOST_SHOWN]))
     more = " and %d more" % (len(steps) - _MOST_SHOWN) if len(steps) > _MOST_SHOWN else ""
-    return _row(DIFFERS, "resctrl", "as the wish and the checkpoint say", "to write: %s%s" % (shown, more), _RUN)
+    return _row(DIFFERS, "resctrl", "as by the settings and the checkpoint", "to write: %s%s" % (shown, more), _RUN)
 
 
 def _row(check: str, subject: str, wanted: str, found: str, remedy: str) -> dict[str, str]:
@@ -68,6 +68,6 @@ def _row(check: str, subject: str, wanted: str, found: str, remedy: str) -> dict
 
 
 def _by_runtime(group: Group) -> str:
-    text = "%s%d processes are in the group %s, which is not ours: its ways count for them, whatever CPUs they have"
+    text = "%s%d processes are in the group %s of a different program: its ways apply to them, whatever CPUs they have"
     more = "more than " if group.has_more else ""
     return Note(BY_RUNTIME, text % (more, len(group.tasks), group.name))

@@ -168,7 +168,7 @@ def check_done(tree: Tree, target: Target) -> None:
         raise NodeError(
             "the kernel has taken each write, and still this is to be done: %s" % "; ".join(map(str, left)),
             where=tree.path(MOUNT),
-            remedy="look whether somebody else writes there, and run again",
+            remedy="look for a different program that writes there, and run again",
         )
 
 

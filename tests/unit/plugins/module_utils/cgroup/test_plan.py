@@ -287,7 +287,7 @@ REFUSED = [
         {**sets_of(a="0"), "": cpus("0-3")},
         {"": cpus("0-1")},
         "",
-        "the topmost cgroup's cpuset.cpus: is what the node has online, and the kernel lets nobody write it (EACCES)",
+        "the topmost cgroup's cpuset.cpus: is what the node has online, and the kernel allows no write (EACCES)",
     ),
     ({"": cpus("0-3")}, {"a": cpus("4")}, "", "a: has no cpuset.cpus, because the controller is not enabled there"),
 ]

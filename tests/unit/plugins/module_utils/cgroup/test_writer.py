@@ -200,7 +200,7 @@ def test_what_is_read_again_is_compared(tmp_path: Path, monkeypatch: pytest.Monk
         carry_out(hierarchy, WRITES)
     place = hierarchy.place("a/b", CPUS)
     assert str(caught.value) == (
-        "%s: holds 7 after 1 was written; not undone: %s: somebody else has changed it to 7" % (place, place)
+        "%s: holds 7 after 1 was written; not undone: %s: a different program has changed it to 7" % (place, place)
     )
 
 
@@ -368,7 +368,7 @@ def test_a_failure_of_systemd_undoes_what_was_done(units: tuple[Hierarchy, FakeS
     assert str(caught.value).startswith("systemctl set-property: Unknown assignment: AllowedCPUs=2; ")
     assert fake.properties["b.scope AllowedCPUs"] == before
     # 0-2: the property came back, and systemd wrote what was not in the file before.
-    told = "somebody else has changed it to 0-2" if before == "0-2" else "everything is as it was before"
+    told = "a different program has changed it to 0-2" if before == "0-2" else "everything is as it was before"
     assert told in str(caught.value)
     assert hierarchy.read_set("b.scope", CPUS) == CPUSet.parse("0-3" if before != "0-2" else "0-2")
 
