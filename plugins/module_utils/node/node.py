@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ..cpuset import CPUSet
 from ..errors import PERMISSION, CPUManagerError, NodeError, Note, option
-from ..kubelet.file.configuration import Configuration, KubeletConfiguration
 from ..kubelet.installed.distributions import (
     CHECKPOINT_NAME,
     CONTAINERD,
@@ -22,14 +21,14 @@ from ..kubelet.installed.distributions import (
 )
 from ..kubelet.installed.installation import Installation, find_installation
 from ..kubelet.installed.process import Search, search_kubelet
-from ..topology.model import Topology
-from ..topology.sysfs import read_sysfs
 from ..tree import Tree
 from ..versions import NEWEST_MINOR, minor_version, version_notes
 from .change.places import LAST, OPEN
 
 if TYPE_CHECKING:
+    from ..kubelet.file.configuration import Configuration, KubeletConfiguration
     from ..kubelet.start.finding import Host
+    from ..topology.model import Topology
     from .observation import Observed
 
 # What those keep on a node who may give containers their CPUs beside the kubelet: NRI policies, and the DRA driver at
@@ -92,6 +91,9 @@ class Node:
     def topology(self) -> Topology:
         """The machine's CPUs. Raises NodeError."""
         if self._topology is None:
+            # Imported here: some modules need the kubelet alone.
+            from ..topology.sysfs import read_sysfs
+
             self._topology = read_sysfs(self.tree)
         return self._topology
 
@@ -226,6 +228,9 @@ class Node:
 
     def parsed(self, path: str) -> KubeletConfiguration:
         """One file that is there. Raises NodeError for a file that is no KubeletConfiguration."""
+        # Imported here: some modules need only where the kubelet is.
+        from ..kubelet.file.configuration import KubeletConfiguration
+
         return KubeletConfiguration.parse(self.tree.read_text(path), self.tree.path(path))
 
     def runs_pods(self, cgroup_root: str) -> bool:
