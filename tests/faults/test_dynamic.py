@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The program of the policy dynamic is killed between any two of its system calls, and the next pass completes it.
+"""The program of the policies dynamic and isolated is killed between any two of its system calls, and the next pass
+completes it; so is the end of it all.
 
 `make kills` does it as often as it is told; else KILLS is small.
 """
@@ -21,8 +22,14 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts import CPUS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.agent import Agent
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.promise import Promise, read_promise
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.release import release
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.settings import read_settings
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic import DYNAMIC
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import DynamicState
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.isolated import ISOLATED
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, Style
 from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import PERIOD_US, ElasticNode, Pod
@@ -75,8 +82,17 @@ def ends(node: ElasticNode) -> None:
     node.add(Pod("late", 3))
 
 
+def is_isolated(node: ElasticNode) -> None:
+    """Two come to a node whose exclusive CPUs are isolated, where another has just ended."""
+    (node.root / "sys/devices/system/cpu/isolated").write_text("2-7,10-15\n")
+    comes(node)
+    node.agent(policy=ISOLATED).one_pass()
+    node.remove("db")
+    node.add(Pod("late", 4), Pod("next", 2))
+
+
 SCENES: dict[str, Callable[[ElasticNode], None]] = {
-    scene.__name__: scene for scene in (comes, grows, is_announced, leaves, ends)
+    scene.__name__: scene for scene in (comes, grows, is_announced, leaves, ends, is_isolated)
 }
 
 
@@ -87,15 +103,20 @@ class Scene:
         self.node = ElasticNode(root, "1s8c2t", style)
         SCENES[name](self.node)
         self.is_busy = name == "grows"
+        self.policy = ISOLATED if name == "is_isolated" else DYNAMIC
         self._places = [root / "sys/fs/cgroup", root / "run"]
         self._files = self._read()
         # Before the first pass over them, containers have the CPUs that the runtime gave them.
         self.masks = self.node.masks()
         self.before = read_promise(Tree(str(root)))[0] or Promise("dynamic", DynamicState(0))
 
+    def agent(self) -> Agent:
+        """A program that has just been started."""
+        return self.node.agent(policy=self.policy)
+
     def one_pass(self) -> None:
         """What the program does."""
-        agent = self.node.agent()
+        agent = self.agent()
         if self.is_busy:
             # It has measured before.
             agent._meter._read = {
@@ -195,7 +216,7 @@ def test_a_pass_that_nobody_kills(name: str, style: Style, tmp_path: Path, watch
     scene.one_pass()
     scene.check_agreement()
     again = json.dumps(scene.node.sets())
-    assert scene.node.agent().one_pass().moves == []
+    assert scene.agent().one_pass().moves == []
     assert json.dumps(scene.node.sets()) == again
 
 
@@ -223,6 +244,38 @@ def test_killed_between_two_system_calls(
         scene.follow()
         scene.check_alone()
         # The next program.
-        assert scene.node.agent().one_pass().refused == []
+        assert scene.agent().one_pass().refused == []
         scene.check_agreement()
+    count("kills", kills)
+
+
+def test_an_end_that_is_killed(style: Style, tmp_path: Path, count: Count) -> None:
+    """The next end completes it: all CPUs, the quotas that were, nothing promised and nothing published."""
+    if tracer.why_not():
+        pytest.skip(tracer.why_not())
+    scene = Scene(tmp_path, "is_announced", style)
+    settings = read_settings({"policy": DYNAMIC})
+
+    def end() -> None:
+        assert release(Tree(str(tmp_path)), settings) == []
+
+    traced = Traced(end)
+    while traced.next_stop():
+        pass
+    stops = traced.stops
+    traced.answer()
+    kills = max(2, KILLS // (2 * len(SCENES)))
+    for number in sorted(random.Random("%d end %d" % (SEED, style.version)).choices(range(1, stops), k=kills)):
+        scene.restore()
+        traced = Traced(end)
+        for _stop in range(number):
+            assert traced.next_stop()
+        traced.kill()
+        scene.follow()
+        end()
+        scene.follow()
+        assert set(scene.node.sets().values()) == {scene.node.online}
+        assert (scene.node.quota("db"), scene.node.quota("db", of_pod=True)) == ("%d" % (2 * PERIOD_US),) * 2
+        assert not (tmp_path / PROMISE[1:]).exists()
+        assert not list((tmp_path / "run/kubenode/cpus").rglob("*.json"))
     count("kills", kills)
