@@ -14,24 +14,24 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Gives the exclusive CPUs of a node ways of the cache that no other CPU fills, by a group C(kubenode.exclusive) of
-    resctrl. Its CPUs are those that the CPU manager's checkpoint has as exclusive. The root group keeps the rest, and
-    with O(shared_share) or O(shared_bandwidth) a group C(kubenode.shared) has the CPUs of all other containers.
-  - The L3 cache is divided, or the L2 cache where no L3 cache can be. The ways that devices fill stay with the root
-    group as long as there are enough others.
-  - The groups have CPUs and no processes, so they hold under every container runtime. A container that a runtime has
-    put into a class of its own is not governed by them, see RV(ignore:containers) of
+  - Creates the resctrl group C(kubenode.exclusive), which gives the exclusive CPUs of a node ways of the cache that no
+    other CPU fills. Its CPUs are the exclusive CPUs of the CPU manager's checkpoint. The root group keeps the rest.
+    With O(shared_share) or O(shared_bandwidth), the group C(kubenode.shared) has the CPUs of all other containers.
+  - Divides the L3 cache, or the L2 cache if no L3 cache can be divided. The ways that devices fill stay with the root
+    group as long as there are enough other ways.
+  - The groups consist of CPUs and not of processes, so they work with every container runtime. They do not apply to a
+    container that a runtime has put into a class of its own, see RV(ignore:containers) of
     M(kubenode.cpu_manager.cache_info).
-  - Lines that are in a cache already stay there and stay usable, so an effect is not immediate.
-  - Where bandwidth can be limited, whole cores are in one group, as both threads of a core may get the lower of their
-    limits.
-  - All is written under the lock that users of resctrl agree on. Groups of others are left alone, with their CPUs.
-    What the root group had is saved in C(/var/lib/kubenode-cpu-manager/cache.json) before the first write, and
-    O(state=absent) puts it back. A run that was killed is finished or taken back by the next.
-  - resctrl begins anew at each boot. The program of the role P(kubenode.cpu_manager.reconcile#role) brings the groups
-    back, and lets their CPUs follow the checkpoint.
-  - A node where the DRA CPU driver, an NRI policy or classes of goresctrl are active is refused, unless
-    O(allow_owners) has them.
+  - Lines that are in a cache already stay there and stay usable, so the effect is not immediate.
+  - If the platform can limit bandwidth, both threads of a core are in the same group, because the lower of two limits
+    may apply to both.
+  - Everything is written under the lock that users of resctrl share. The groups of other programs keep their ways and
+    CPUs. The values of the root group are saved in C(/var/lib/kubenode-cpu-manager/cache.json) before the first write,
+    and O(state=absent) restores them. If a run was killed, the next run completes or undoes it.
+  - resctrl loses all settings at each boot. The program of the role P(kubenode.cpu_manager.reconcile#role) creates the
+    groups again, and keeps their CPUs in line with the checkpoint.
+  - The module fails on a node where the DRA CPU driver, an NRI policy or classes of goresctrl are active, unless
+    O(allow_owners) contains them.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -40,47 +40,47 @@ extends_documentation_fragment:
 options:
   state:
     description:
-      - Whether the caches are divided. V(absent) removes our groups, gives the root group back what it had, and
-        unmounts resctrl where this module has mounted it and nobody else has a group.
+      - Whether the caches are divided. V(absent) removes the two groups, restores the root group, and unmounts resctrl
+        if this module has mounted it and no other program uses it.
     type: str
     choices: [present, absent]
     default: present
   exclusive_share:
     description:
-      - How much of each cache the exclusive group gets, of the ways that the root group had; required for
+      - The share of each cache for the exclusive group, of the ways that the root group had; required for
         O(state=present).
-      - A part such as V(60%), which is rounded to ways, a number of ways, or V(proportional) for as large a part as the
-        exclusive CPUs are of the CPUs of the cache. V(0) and V(100%) are refused.
-      - For each cache apart, a mapping of ids to these, with C(all) for the ids that it does not name.
+      - A percentage such as V(60%), which is rounded to ways, a number of ways, or V(proportional), the ratio of the
+        exclusive CPUs to all CPUs of the cache. V(0) and V(100%) are refused.
+      - Different shares for each cache are a mapping of cache ids to these values, with C(all) for the other ids.
     type: raw
   shared_share:
     description:
-      - How much the group of all other containers gets for itself, in the same form. By default it shares the ways of
-        the root group, where there is such a group.
+      - The share for the group of all other containers, in the same form. By default, if this group exists, it shares
+        the ways of the root group.
       - The reserved CPUs stay in the root group.
     type: raw
   shared_bandwidth:
     description:
       - The limit of the memory bandwidth of the group of all other containers, in percent, on AMD in eighths of GB/s,
-        or in MiB/s where resctrl is mounted with mba_MBps. It is rounded up to the platform's step. By default there is
-        none.
+        or in MiB/s if resctrl is mounted with mba_MBps. It is rounded up to the platform's step. By default there is no
+        limit.
     type: int
   mode:
     description:
-      - With V(exclusive), the kernel lets nobody else have ways of the exclusive group from then on. It is refused
-        where a group of others or devices have some of them already, or another level of caches is divided, too.
+      - With V(exclusive), the kernel gives ways of the exclusive group to no other group from then on. It is refused if
+        a group of a different program or devices have some of these ways, or if a second level of caches is divided.
     type: str
     choices: [shareable, exclusive]
     default: shareable
   mount:
     description:
-      - Whether resctrl is mounted where it is not.
+      - Whether resctrl is mounted if it is not.
     type: bool
     default: false
   allow_owners:
     description:
-      - Those who may manage CPUs on the node beside this module, by their ids, such as V(goresctrl), which
-        R(One owner for every CPU, ansible_collections.kubenode.cpu_manager.docsite.owners) lists.
+      - The programs that may manage CPUs on the node beside this module, by their ids, such as V(goresctrl).
+        R(One owner for every CPU, ansible_collections.kubenode.cpu_manager.docsite.owners) lists them.
     type: list
     elements: str
     default: []
@@ -102,7 +102,7 @@ EXAMPLES = r"""
       all: 40%
     shared_bandwidth: 50
 
-- name: Put everything back
+- name: Restore everything
   kubenode.cpu_manager.cache_partition:
     state: absent
 """
