@@ -46,7 +46,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.re
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import program
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.chance import Case, case
-from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.kernel import BandwidthShape, CacheShape, Shape
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted, mounted
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import (
     BOOT_ID,
@@ -59,6 +58,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import write as write_file
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS, record
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.shapes import BandwidthShape, CacheShape, Shape
 
 CASES = int(os.environ.get("CACHE", "8"))
 SEED = int(os.environ.get("SEED", "1"))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import random
 from typing import Any, NamedTuple
 
-from .kernel import EXCLUSIVE, BandwidthShape, CacheShape, Kernel, RefusedError, Shape, listed
+from .kernel import EXCLUSIVE, Kernel, RefusedError
+from .shapes import BandwidthShape, CacheShape, Shape, listed
 
 
 class Case(NamedTuple):

@@ -22,7 +22,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking, need
 
-from .kernel import Shape
+from .shapes import Shape
 
 PLACE = "sys/fs/resctrl"
 _SERVE = Path(__file__).with_name("serve.py")

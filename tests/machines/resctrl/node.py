@@ -19,8 +19,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 from ..kubelets import HEADER
-from .kernel import Shape
 from .platforms import write_machine
+from .shapes import Shape
 
 CHECKPOINT = "var/lib/kubelet/cpu_manager_state"
 CONFIG = "var/lib/kubelet/config.yaml"

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .kernel import BandwidthShape, CacheShape, Kernel, Shape
+from .kernel import Kernel
+from .shapes import BandwidthShape, CacheShape, Shape
 
 
 def domains(ids: list[int], cores: int, threads: int = 2) -> dict[int, list[int]]:

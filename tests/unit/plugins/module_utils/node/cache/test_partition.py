@@ -40,7 +40,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node imp
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.saved_cache import save_cache
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import DynamicState, Held
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
-from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.kernel import Shape
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted, mounted
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import (
     BOOT_ID,
@@ -53,6 +52,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import
     write_node,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS, record
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.shapes import Shape
 
 SHAPE = PLATFORMS["xeon-l3-mba-mbm"]
 
