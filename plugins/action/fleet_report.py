@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterable
 from ansible.utils.display import Display
 
 from ..module_utils.errors import InputError
-from ..module_utils.fleet.report.assemble import Terms, assemble, fails
+from ..module_utils.fleet.report.assemble import GATES, Terms, assemble, fails
 from ..module_utils.fleet.report.baseline import read_baseline
 from ..module_utils.fleet.report.check import LOOKS
 from ..module_utils.fleet.report.checks import CHECKS
@@ -27,7 +27,7 @@ from ..module_utils.fleet.report.output import put_file
 from ..module_utils.fleet.report.progress import Progress
 from ..module_utils.fleet.report.results import find_files, read_results
 from ..module_utils.fleet.report.shapes import Report
-from ..module_utils.fleet.report.terminal import fleet_table
+from ..module_utils.fleet.report.terminal import fleet_table, summary_line
 from ..module_utils.fleet.report.times import duration_of
 from ..plugin_utils.controller_action import ControllerAction, Given
 from ..plugin_utils.page import page
@@ -49,7 +49,6 @@ FORMS: dict[str, tuple[str, Callable[[Report], Iterable[str]]]] = {
     "markdown": ("drift.md", lambda report: [markdown(report)]),
 }
 TABLE = "table"
-GATES = ("danger", "drift", "never")
 
 _ARGUMENTS: dict[str, dict[str, object]] = {
     "directory": {"type": "path", "required": True},
@@ -96,10 +95,9 @@ class ActionModule(ControllerAction):
         is_failed = fails(report, given["fail_on"])
         result = {"changed": False, "failed": is_failed, "summary": summary, "files": files}
         if is_failed:
-            states = ", ".join("%d %s" % (count, state) for state, count in summary["states"].items())
             result["msg"] = "the outcome of the report is %s: %s; fail_on is %s" % (
                 summary["outcome"],
-                states,
+                summary_line(report),
                 given["fail_on"],
             )
         return result

@@ -88,9 +88,10 @@ options:
     description:
       - V(drift) makes the task fail if a node differs from the wanted settings, V(danger) only if a kubelet would not
         start or would refuse its checkpoint.
-      - With both the task also fails if a node could not be read, is missing or stale, or a result file was not used.
+      - With both the task also fails if a node could not be read, is missing or stale, if a result file was not used,
+        or if there is no node at all. With V(unread) it fails for these reasons alone, and with V(never) for none.
     type: str
-    choices: [danger, drift, never]
+    choices: [danger, drift, unread, never]
     default: never
   validate_only:
     description:

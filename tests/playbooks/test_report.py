@@ -565,8 +565,19 @@ def test_parts_of_a_fleet_become_one_report(copy_of: CopyOf, tmp_path: Path) -> 
     old = report_playbook(
         tmp_path / "old", "report", hosts, drift_report_sources=sources[:1], drift_report_max_age="0s"
     )
-    assert old.status == 0, old.account()
+    # By default, too: a node of which nothing is known is never clean.
+    assert old.status != 0, old.account()
+    assert "1 stale" in old.results["localhost"][-1]["msg"]
     assert {node["state"] for node in read_report(tmp_path / "old")["nodes"]} == {"missing", "stale"}
+
+    read = report_playbook(tmp_path / "read", "report", {"us": hosts["us"]}, drift_report_sources=sources[1:2])
+    assert read.status != 0, read.account()
+    assert "1 result file not used" in read.results["localhost"][-1]["msg"]
+    (tmp_path / "us/drift-report/nodes/other.json").unlink()
+    # What differs fails only where that is wanted.
+    read = report_playbook(tmp_path / "read", "report", {"us": hosts["us"]}, drift_report_sources=sources[1:2])
+    assert read.status == 0, read.account()
+    assert read_report(tmp_path / "read")["summary"]["outcome"] == "danger"
 
 
 def test_names_of_pods_are_hidden(copy_of: CopyOf, tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ UNKNOWN_STATES = frozenset((FAILED, UNREACHABLE, MISSING, STALE))
 
 # What a report comes to, with the exit status that stands for it.
 OUTCOMES = {"clean": 0, "unknown": 1, "drift": 2, "danger": 3}
+# What makes the run fail that makes a report.
+GATES = ("danger", "drift", "unread", "never")
 
 _POOLS = ("online", "reserved", "exclusive", "shared", "offline", "isolated", "reserved_wanted")
 _USES = ("exclusive", "reserved", "shared", "offline")
@@ -92,14 +94,11 @@ def assemble(results: Iterable[Result | Problem], terms: Terms) -> Report:
 
 
 def fails(report: Report, gate: str) -> bool:
-    """Whether a report does not pass a gate: "never", "danger" or "drift".
-
-    What could not be read passes "never" alone.
-    """
+    """Whether a report does not pass one of GATES. What could not be read passes "never" alone."""
     if gate == "never":
         return False
     is_unread = report["problems"] or not report["nodes"] or UNKNOWN_STATES.intersection(report["summary"]["states"])
-    return bool(is_unread) or OUTCOMES[report["summary"]["outcome"]] >= OUTCOMES[gate]
+    return bool(is_unread) or (gate != "unread" and OUTCOMES[report["summary"]["outcome"]] >= OUTCOMES[gate])
 
 
 def _described(check_id: str) -> CheckText:

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.assemble import (
+    GATES,
     OUTCOMES,
     STATES,
     UNKNOWN_STATES,
@@ -100,6 +101,7 @@ def check_consistency(report: Any) -> None:
         members = [node["state"] for node in nodes if node["group"] == group["id"]]
         assert group["nodes"] == len(members) == sum(group["states"].values()) > 0
     assert fails(report, "never") is False
+    assert fails(report, "unread") is is_unknown
     assert fails(report, "drift") is (is_unknown or worst != "clean")
     assert fails(report, "danger") is (is_unknown or worst == "danger")
 
@@ -312,17 +314,18 @@ def test_a_file_that_was_not_used_is_never_clean() -> None:
         ([DRIFT], ["drift"]),
         ([DANGER], ["danger", "drift"]),
         ([DANGER, DRIFT], ["danger", "drift"]),
-        ([FAILED], ["danger", "drift"]),
-        ([UNREACHABLE], ["danger", "drift"]),
-        ([PROBLEM, CLEAN_ANSWER], ["danger", "drift"]),
+        ([FAILED], ["danger", "drift", "unread"]),
+        ([UNREACHABLE], ["danger", "drift", "unread"]),
+        ([PROBLEM, CLEAN_ANSWER], ["danger", "drift", "unread"]),
+        ([], ["danger", "drift", "unread"]),
         # A fleet with drift of which a part was not read may have a danger there.
-        ([DRIFT, FAILED], ["danger", "drift"]),
-        ([DRIFT, PROBLEM], ["danger", "drift"]),
+        ([DRIFT, FAILED], ["danger", "drift", "unread"]),
+        ([DRIFT, PROBLEM], ["danger", "drift", "unread"]),
     ],
 )
 def test_gates(results: list[Any], failing: list[str]) -> None:
     report = made(*results)
-    assert [gate for gate in ("danger", "drift", "never") if fails(report, gate)] == failing
+    assert [gate for gate in GATES if fails(report, gate)] == failing
 
 
 @pytest.mark.parametrize("terms", [{"hosts": ["a", "z"]}, {"max_age": 1}])
@@ -330,6 +333,7 @@ def test_a_gate_stops_what_is_missing_or_stale(terms: Any) -> None:
     report = made(CLEAN_ANSWER, **terms)
     assert fails(report, "danger")
     assert fails(report, "drift")
+    assert fails(report, "unread")
     assert not fails(report, "never")
 
 
