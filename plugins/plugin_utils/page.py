@@ -20,7 +20,9 @@ from urllib.parse import quote
 
 from jinja2 import Environment, StrictUndefined
 
+from ..module_utils.fleet.report.baseline import hosts_by_gone
 from ..module_utils.fleet.report.shapes import Finding, Group, MeasuredNode, Report
+from ..module_utils.fleet.report.terminal import host_names
 
 # {state: how it is shown}; a state that is not here is shown as one of a node that was not read.
 KINDS = {
@@ -64,6 +66,8 @@ _FEW = 8
 # Rows in one list of the HTML.
 _CHUNK = 120
 _LONGEST_ROW = 160
+_LONGEST_NAMES = 400
+_MOST_GONE = 200
 _MOST_IN_ROW = 3
 # Of the bar: its width, and the least width of a part, so that one node of 10,000 can be seen.
 _BAR, _LEAST = 1000.0, 5.0
@@ -91,6 +95,7 @@ def page(report: Report, parts: Mapping[str, str]) -> str:
             tiles=_tiles(report["summary"]["states"]),
             bar=_bar(report["summary"]["states"]),
             checks=_checks(report),
+            gone=_gone(report),
             sections=sections,
             chunk_size=_CHUNK,
             usual=["%s=%s" % fact for fact in _usual(report["groups"]).items() if fact[0] not in _FACTS],
@@ -172,6 +177,16 @@ def _checks(report: Report) -> list[dict[str, object]]:
             }
         )
     return rows
+
+
+def _gone(report: Report) -> dict[str, object]:
+    """What is gone since the baseline: rows of equal findings, and how many findings have no row."""
+    folded = list(hosts_by_gone(report["gone"]).items())
+    rows = [
+        {"check": check, "subject": _cut(subject), "hosts": host_names(hosts, _LONGEST_NAMES)}
+        for (check, subject), hosts in folded[:_MOST_GONE]
+    ]
+    return {"rows": rows, "left_out": sum(len(hosts) for _key, hosts in folded[_MOST_GONE:])}
 
 
 def _severity(severity: str) -> str:

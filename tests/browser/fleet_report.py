@@ -124,6 +124,10 @@ def fleet_report(nodes: int = 300, shapes: int = 40, drift: float = 0.03, seed: 
                 "remedy": "remove it from the directory of results",
             },
         ],
+        "gone": [
+            {"host": node["host"], "check": "policy-differs", "subject": "cpu_manager_policy"}
+            for node in [node for node in made if node["state"] == "clean"][:4]
+        ],
         "checks": checks,
         "nodes": made,
     }

@@ -285,10 +285,19 @@ def report(nodes: Sequence[Mapping[str, Any]] | None = None, **parts: Any) -> An
         "problems": [
             {"file": "slices/a/nodes/x.json", "text": "is cut off at byte 812", "remedy": "copy the file again"}
         ],
+        "gone": [
+            *(gone(host, "policy-differs", "cpu_manager_policy") for host in ("worker-1", "worker-11", "worker-12")),
+            gone("worker-1", "cpuset-differs", "container shop/db-0/server"),
+        ],
         "checks": {check: dict(about) for check, about in CHECKS.items()},
         "nodes": chosen,
         **parts,
     }
+
+
+def gone(host: str, check: str, subject: str) -> Any:
+    """A finding of the baseline that is gone."""
+    return {"host": host, "check": check, "subject": subject}
 
 
 def summary(nodes: Sequence[Mapping[str, Any]]) -> Any:

@@ -469,7 +469,24 @@ def test_waivers_baseline_and_gates(copy_of: CopyOf, tmp_path: Path) -> None:
     since = {finding["check"]: finding["since"] for finding in report["nodes"][0]["findings"]}
     assert since["reconcile-period-differs"] == "new"
     assert set(since.values()) <= {"new", "known"}
-    assert report["summary"]["gone"] == 0
+    assert (report["summary"]["gone"], report["gone"]) == (0, [])
+
+    del hosts["good"]["kubelet_cpu_manager_reconcile_period"]
+    mended = report_playbook(
+        tmp_path / "mended",
+        "drift_report",
+        hosts,
+        drift_report_baseline=str(tmp_path / "drifted/drift-report/drift.json"),
+    )
+    assert read_report(tmp_path / "mended")["gone"] == [
+        {
+            "host": "good",
+            "check": "reconcile-period-differs",
+            "subject": "cpu_manager_reconcile_period",
+        }
+    ]
+    assert "good: gone: reconcile-period-differs cpu_manager_reconcile_period\n" in mended.output
+    hosts["good"].update(PERIOD)
 
     # The inventory has the waiver for this host.
     hosts["good"]["drift_report_waivers"] = [WAIVER]

@@ -11,8 +11,8 @@ import os
 from typing import Collection, Iterable, Mapping
 
 from ...errors import InputError
-from .shapes import MeasuredNode
-from .texts import mapping
+from .shapes import GoneFinding, MeasuredNode
+from .texts import line, mapping
 
 # Of a report.
 KIND = "kubenode.cpu_manager/report"
@@ -32,12 +32,12 @@ class Baseline:
             keys = {(str(finding.get("check")), str(finding.get("subject"))) for finding in findings}
             self._findings.setdefault(str(node.get("host")), set()).update(keys)
 
-    def compare(self, nodes: Iterable[MeasuredNode], unknown_states: Collection[str]) -> int:
-        """Mark each finding of these nodes as new or known. Returns how many of the earlier ones are gone.
+    def compare(self, nodes: Iterable[MeasuredNode], unknown_states: Collection[str]) -> list[GoneFinding]:
+        """Mark each finding of these nodes as new or known. Returns the earlier ones that are gone, node by node.
 
         Of a node that could not be read nothing is gone. A node that is no longer in the report is left out.
         """
-        gone = 0
+        gone: list[GoneFinding] = []
         for node in nodes:
             before = self._findings.get(node["host"], set())
             now = set()
@@ -45,8 +45,21 @@ class Baseline:
                 key = (finding["check"], finding["subject"])
                 finding["since"] = "known" if key in before else "new"
                 now.add(key)
-            gone += 0 if node["state"] in unknown_states else len(before - now)
+            if node["state"] not in unknown_states:
+                gone += (_gone(node["host"], *key) for key in sorted(before - now))
         return gone
+
+
+def _gone(host: str, check: str, subject: str) -> GoneFinding:
+    return {"host": host, "check": line(check), "subject": line(subject)}
+
+
+def hosts_by_gone(gone: Iterable[GoneFinding]) -> dict[tuple[str, str], list[str]]:
+    """{(check, subject): the hosts of which it is gone}, that of most hosts first."""
+    hosts: dict[tuple[str, str], list[str]] = {}
+    for finding in gone:
+        hosts.setdefault((finding["check"], finding["subject"]), []).append(line(finding["host"]))
+    return dict(sorted(hosts.items(), key=lambda item: -len(item[1])))
 
 
 def items_of(part: Mapping[str, object], name: str) -> list[object]:

@@ -16,6 +16,7 @@ import re
 from typing import Iterable, Iterator, Sequence
 
 from .answers import CLEAN, NO_KUBELET, NOTHING_WANTED
+from .baseline import hosts_by_gone
 from .shapes import Count, Report
 from .terminal import cell, counted_states, folded, host_names, plural, remedies, summary_line
 
@@ -25,6 +26,7 @@ LONGEST = 65536
 _RESERVE = 800
 _LONGEST_CELL = 300
 _MOST_PROBLEMS = 20
+_MOST_GONE = 20
 _AS_WANTED = frozenset((CLEAN, NOTHING_WANTED, NO_KUBELET))
 # Words alone. A colon only before a space, and a hyphen only in a word: no address, emoji, or name of an issue.
 _HARMLESS = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ,;'()]|: |(?<=[a-z])-(?=[a-z]))*")
@@ -44,6 +46,11 @@ def markdown(report: Report) -> str:
     _add_checks(sheet, report)
     problems = [([[_code(row[name]) for name in ("file", "text", "remedy")]], 1) for row in report["problems"]]
     sheet.table("Result files that are not used", ("File", "Why", "What to do"), problems, "file", _MOST_PROBLEMS)
+    gone = [
+        ([[_code(host_names(hosts)), _code(check), _code(subject)]], len(hosts))
+        for (check, subject), hosts in hosts_by_gone(report["gone"]).items()
+    ]
+    sheet.table("Gone since the baseline", ("Nodes", "Check", "Subject"), gone, "finding", _MOST_GONE)
     todo = [([(_code(check), _code(remedy))], 1) for check, _severity, remedy in remedies(report) if remedy]
     sheet.table("What to do", ("Check", "Remedy"), todo, "check")
     head = ("Nodes", "State", "Check", "Subject", "Found", "Wanted")

@@ -141,6 +141,14 @@ class UnusedFile(TypedDict):
     remedy: str
 
 
+class GoneFinding(TypedDict):
+    """A finding of the baseline that its node no longer has."""
+
+    host: str
+    check: str
+    subject: str
+
+
 class Report(TypedDict):
     """The report of a fleet."""
 
@@ -152,5 +160,7 @@ class Report(TypedDict):
     summary: Summary
     groups: list[Group]
     problems: list[UnusedFile]
+    # Empty without a baseline.
+    gone: list[GoneFinding]
     checks: dict[str, CheckText]
     nodes: list[MeasuredNode]

@@ -13,6 +13,7 @@ from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence, Tuple
 
 from .answers import NO_KUBELET
 from .assemble import STATES
+from .baseline import hosts_by_gone
 from .checks import NOTE
 from .shapes import Finding, Node, Report, Waived
 from .texts import line
@@ -350,6 +351,8 @@ def _remarks(report: Report) -> Iterator[str]:
                 _add(notes.setdefault(cell(found["check"]), {}), said_in_words(found), host)
     yield from _listed(waivers)
     yield from _listed(dict(_note(check, texts) for check, texts in notes.items()))
+    gone = hosts_by_gone(report["gone"])
+    yield from _listed({" ".join(["gone:", *map(cell, key)]).rstrip(): hosts for key, hosts in gone.items()})
     without = [line(node["host"]) for node in report["nodes"] if node["state"] == NO_KUBELET]
     if without:
         yield "No kubelet: %s" % host_names(without, WIDEST - len("No kubelet: "))

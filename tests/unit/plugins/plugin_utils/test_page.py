@@ -178,15 +178,27 @@ def test_the_summary_has_all_states_and_checks(report: Report, text: str) -> Non
     assert "%d not read" % sum(unread.values()) in shown
     assert all("%d %s" % (number, state) in shown for state, number in unread.items())
     assert "4 findings of it are gone" in shown
+    assert re.search(r"are gone\. policy-differs cpu_manager_policy: worker-.*worker-", shown)
     assert "2 result files not used" in shown
     assert "is cut off at byte 812" in shown
 
 
 def test_without_a_baseline_nothing_is_new(report: Report) -> None:
-    without: Report = {**report, "summary": {**report["summary"], "gone": None}}
+    without: Report = {**report, "summary": {**report["summary"], "gone": None}, "gone": []}
     shown = page(without, PARTS)
     assert "baseline" not in Reader(shown).shown
     assert "<option>new</option>" not in shown
+
+
+def test_what_is_gone_is_bounded(report: Report) -> None:
+    gone = [{"host": "w-%d" % number, "check": "x", "subject": str(number)} for number in range(5000)]
+    gone += [{"host": "w-%d" % number, "check": "y", "subject": "s"} for number in range(0, 10000, 3)]
+    many: Report = {**report, "gone": gone}
+    shown = " ".join(Reader(page(many, PARTS)).shown.split())
+    assert re.search("y s: w-0, w-3, .{,400} and 3[0-9]{3} more x 0: w-0 x 1: w-1", shown)
+    assert "x 198: w-198" in shown
+    assert "x 199: w-199" not in shown
+    assert "and 4801 more findings, which the JSON has" in shown
 
 
 def test_an_empty_fleet_has_a_page() -> None:

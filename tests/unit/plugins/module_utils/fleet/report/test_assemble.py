@@ -122,6 +122,7 @@ def test_a_report() -> None:
         "summary",
         "groups",
         "problems",
+        "gone",
         "checks",
         "nodes",
     ]
@@ -509,6 +510,8 @@ def test_a_report_after_an_earlier_one() -> None:
     check_report(now)
     check_consistency(now)
     assert now["summary"]["gone"] == 1
+    # Of the third node nothing is known, and the fourth is not in this report.
+    assert now["gone"] == [{"host": "a", "check": "policy-differs", "subject": "cpu_manager_policy"}]
     marks = {node["host"]: [finding["since"] for finding in node["findings"]] for node in now["nodes"]}
     assert marks == {"a": [], "b": ["known", "new"], "c": [], "z": ["new"]}
     rows = {row["check"]: row["new"] for row in now["summary"]["checks"]}
@@ -518,6 +521,7 @@ def test_a_report_after_an_earlier_one() -> None:
 def test_without_a_baseline_nothing_is_new() -> None:
     report = made(DRIFT)
     assert report["summary"]["gone"] is None
+    assert report["gone"] == []
     assert report["nodes"][0]["findings"][0]["since"] == ""
 
 

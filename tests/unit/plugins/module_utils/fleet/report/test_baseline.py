@@ -14,21 +14,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.baseline import Baseline, read_baseline
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.baseline import (
+    Baseline,
+    hosts_by_gone,
+    read_baseline,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.json_form import json_form
-from ansible_collections.kubenode.cpu_manager.tests.machines.answers import json_values
-from ansible_collections.kubenode.cpu_manager.tests.machines.reports import finding, node, report
+from ansible_collections.kubenode.cpu_manager.tests.machines.answers import can_be_shown, json_values
+from ansible_collections.kubenode.cpu_manager.tests.machines.reports import finding, gone, node, report
 
 POLICY = finding()
 SCOPE = finding("field-differs", subject="scope")
 UNKNOWN = ("failed", "stale")
 
 
-def compared(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> tuple[list[list[str]], int]:
-    """The marks of the findings of each node of now, and how many are gone."""
+def compared(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> tuple[list[list[str]], list[Any]]:
+    """The marks of the findings of each node of now, and those that are gone."""
     nodes = json.loads(json.dumps(now))
-    gone = Baseline(report(before)).compare(nodes, UNKNOWN)
-    return [[item["since"] for item in part["findings"]] for part in nodes], gone
+    missing = Baseline(report(before)).compare(nodes, UNKNOWN)
+    return [[item["since"] for item in part["findings"]] for part in nodes], missing
 
 
 # --- comparing ----------------------------------------------------------------------------------------
@@ -37,7 +41,10 @@ def compared(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> tuple[l
 def test_known_new_and_gone() -> None:
     before = [node("a", "drift", findings=[POLICY]), node("b", "drift", findings=[POLICY, SCOPE])]
     now = [node("a", "drift", findings=[POLICY, SCOPE]), node("b")]
-    assert compared(before, now) == ([["known", "new"], []], 2)
+    assert compared(before, now) == (
+        [["known", "new"], []],
+        [gone("b", "field-differs", "scope"), gone("b", "policy-differs", "cpu_manager_policy")],
+    )
 
 
 def test_a_finding_is_the_same_by_its_check_and_subject() -> None:
@@ -46,40 +53,46 @@ def test_a_finding_is_the_same_by_its_check_and_subject() -> None:
         node("a", "drift", findings=[finding(found="other", waived={"reason": "", "until": ""})]),
         node("b", "drift", findings=[POLICY]),
     ]
-    assert compared(before, now) == ([["known"], ["new"]], 0)
-    assert compared(before, [node("a", "drift", findings=[finding(subject="another")])]) == ([["new"]], 1)
+    assert compared(before, now) == ([["known"], ["new"]], [])
+    assert compared(before, [node("a", "drift", findings=[finding(subject="another")])]) == (
+        [["new"]],
+        [gone("a", "policy-differs", "cpu_manager_policy")],
+    )
 
 
 def test_several_findings_of_one_check_and_subject() -> None:
     notes = [finding("reservation-splits-cores", subject="", text=text) for text in "ab"]
-    assert compared([node("a", findings=notes)], [node("a", findings=notes[:1])]) == ([["known"]], 0)
-    assert compared([node("a", findings=notes)], [node("a")]) == ([[]], 1)
+    assert compared([node("a", findings=notes)], [node("a", findings=notes[:1])]) == ([["known"]], [])
+    assert compared([node("a", findings=notes)], [node("a")]) == (
+        [[]],
+        [gone("a", "reservation-splits-cores", "")],
+    )
 
 
 @pytest.mark.parametrize("state", UNKNOWN)
 def test_nothing_is_gone_of_a_node_that_was_not_read(state: str) -> None:
-    assert compared([node("a", "drift", findings=[POLICY])], [node("a", state)]) == ([[]], 0)
+    assert compared([node("a", "drift", findings=[POLICY])], [node("a", state)]) == ([[]], [])
 
 
 def test_nothing_is_gone_of_a_node_that_is_no_longer_there() -> None:
-    assert compared([node("a", "drift", findings=[POLICY])], []) == ([], 0)
+    assert compared([node("a", "drift", findings=[POLICY])], []) == ([], [])
 
 
 def test_nodes_that_are_shown_alike() -> None:
     before = [node("a", "drift", findings=[POLICY]), node("a", "drift", findings=[SCOPE])]
-    assert compared(before, [node("a", "drift", findings=[POLICY, SCOPE])]) == ([["known", "known"]], 0)
+    assert compared(before, [node("a", "drift", findings=[POLICY, SCOPE])]) == ([["known", "known"]], [])
 
 
 def test_a_report_is_no_news_after_itself() -> None:
     data = report()
-    assert Baseline(data).compare(data["nodes"], UNKNOWN) == 0
+    assert Baseline(data).compare(data["nodes"], UNKNOWN) == []
     assert {item["since"] for part in data["nodes"] for item in part["findings"]} == {"known"}
 
 
 def test_many_findings_of_one_node() -> None:
     findings = [finding("cpuset-differs", subject="container a/b/%d" % number) for number in range(3000)]
-    marks, gone = compared([node("a", "drift", findings=findings)], [node("a", "drift", findings=findings)])
-    assert (set(marks[0]), gone) == ({"known"}, 0)
+    marks, missing = compared([node("a", "drift", findings=findings)], [node("a", "drift", findings=findings)])
+    assert (set(marks[0]), missing) == ({"known"}, [])
 
 
 @given(
@@ -92,8 +105,19 @@ def test_many_findings_of_one_node() -> None:
 )
 def test_any_report_is_a_baseline(data: Any) -> None:
     nodes = [node("a", "drift", findings=[finding()])]
-    assert Baseline(data).compare(nodes, UNKNOWN) >= 0
+    for missing in Baseline(data).compare(nodes, UNKNOWN):
+        assert missing["host"] == "a"
+        assert all(map(can_be_shown, (missing["check"], missing["subject"])))
     assert nodes[0]["findings"][0]["since"] in ("known", "new")
+
+
+def test_equal_findings_that_are_gone_are_one() -> None:
+    findings = [gone("a", "x", ""), gone("b", "y", "s"), gone("a", "y", "s"), gone("a", "y", "t")]
+    assert list(hosts_by_gone(findings).items()) == [
+        (("y", "s"), ["b", "a"]),
+        (("x", ""), ["a"]),
+        (("y", "t"), ["a"]),
+    ]
 
 
 # --- reading ------------------------------------------------------------------------------------------
@@ -116,7 +140,7 @@ def problem(path: Path) -> str:
 
 def test_a_report_is_read(path: Path) -> None:
     nodes = report()["nodes"]
-    assert read_baseline(str(path)).compare(nodes, UNKNOWN) == 0
+    assert read_baseline(str(path)).compare(nodes, UNKNOWN) == []
     assert {item["since"] for part in nodes for item in part["findings"]} == {"known"}
 
 

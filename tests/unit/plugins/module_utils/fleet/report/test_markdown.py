@@ -18,6 +18,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.reports import (
     HOSTILE,
     big,
     finding,
+    gone,
     hostile,
     hostile_texts,
     node,
@@ -102,8 +103,20 @@ def test_what_to_do_and_problems() -> None:
     ]
 
 
+def test_what_is_gone() -> None:
+    assert table_of(report(), "Gone since the baseline") == [
+        ["Nodes", "Check", "Subject"],
+        ["---"] * 3,
+        ["`worker-[1,11-12]`", "`policy-differs`", "`cpu_manager_policy`"],
+        ["`worker-1`", "`cpuset-differs`", "`container shop/db-0/server`"],
+    ]
+    many = report(gone=[gone("a", "policy-differs", str(number)) for number in range(25)])
+    assert len(table_of(many, "Gone since the baseline")) == 22
+    assert "\nLeft out here for their length: 5 more findings.\n" in markdown(many)
+
+
 def test_a_clean_fleet_has_no_table_of_nodes() -> None:
-    text = markdown(report([node("a"), node("b", "no kubelet"), node("c", "nothing wanted")], problems=[]))
+    text = markdown(report([node("a"), node("b", "no kubelet"), node("c", "nothing wanted")], problems=[], gone=[]))
     assert "**clean**: 3 nodes" in text
     assert [line for line in text.splitlines() if line.startswith("#")] == ["## CPU drift report", "### States"]
 

@@ -135,6 +135,8 @@ field-differs (warning): A field that goes with a setting is not as it has to be
 worker-[2-4]: field-differs waived until 2026-12-31: until the | move
 worker-12: field-differs waived: wanted so
 worker-[1-4]: note: reservation-splits-cores: the reservation 0-1 splits cores
+worker-[1,11-12]: gone: policy-differs cpu_manager_policy
+worker-1: gone: cpuset-differs container shop/db-0/server
 No kubelet: bastion
 not used: slices/a/nodes/x.json: is cut off at byte 812; copy the file again
 """  # noqa: E501
