@@ -75,8 +75,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
             is_running = is_read and node["status"] != NO_KUBELET
             looks = self._looks(own, for_node, task_vars) if is_running and own["look_at"] else {}
             now = time.time()
-            result = Result(host, time_of(now), answer, running, waivers, looks)
-            path = write_result(own["directory"], result, own["fleet"])
+            result = Result(host, time_of(now), answer, running, waivers, looks, own["fleet"])
+            path = write_result(own["directory"], result)
         except CPUManagerError as error:
             raise AnsibleActionFail("%s: %s" % (host, error)) from error
         self._show_progress(own["directory"], task_vars, now)

@@ -18,8 +18,8 @@ description:
     fleet. If there are several results of one node, the newest one counts.
   - Writes the report in the forms that are chosen. All are made from the same data, and have the same outcome.
   - It runs on the controller. It reads no node, and writes the report in check mode, too.
-  - A result file that is damaged, of another fleet, or of a newer schema is named in the report. The others are
-    reported, and the outcome is not C(clean).
+  - A result file that is damaged, of another fleet, or of a newer schema is named in the report. So is one that differs
+    from another one of the same node and moment. The others are reported, and the outcome is not C(clean).
 extends_documentation_fragment:
   - kubenode.cpu_manager.attributes
 attributes:
@@ -76,7 +76,9 @@ options:
     default: CPU drift report
   fleet:
     description:
-      - A name of the fleet. Result files of another fleet are not used. By default files of any fleet are.
+      - A name of the fleet. Result files of another fleet are not used.
+      - By default files of any fleet are, but not of two. After the first file that names its fleet, files of other
+        fleets are not used.
     type: str
     default: ''
   baseline:

@@ -597,6 +597,25 @@ def test_parts_of_a_fleet_become_one_report(copy_of: CopyOf, tmp_path: Path) -> 
     assert read_report(tmp_path / "read")["summary"]["outcome"] == "danger"
 
 
+def test_parts_of_two_fleets_are_not_mixed(copy_of: CopyOf, tmp_path: Path) -> None:
+    hosts = {"node": {"kubelet_node_root": str(copy_of("edge", "node"))}}
+    for fleet in ("east", "west"):
+        run = report_playbook(tmp_path / fleet, "drift_report", hosts, drift_report_fleet=fleet)
+        assert run.status == 0, run.account()
+        assert read_report(tmp_path / fleet)["fleet"] == fleet
+    sources = [str(tmp_path / fleet) for fleet in ("east", "west")]
+    mixed = report_playbook(tmp_path / "mixed", "report", hosts, drift_report_sources=sources)
+    assert mixed.status != 0
+    (problem,) = read_report(tmp_path / "mixed")["problems"]
+    assert problem["file"] == str(tmp_path / "west/drift-report/nodes/node.json")
+    assert problem["text"].startswith('is of the fleet "west", and ')
+    assert mixed.output.count("west/drift-report/nodes/node.json") == 1
+    (tmp_path / "east/drift-report/nodes/node.json").unlink()
+    west = report_playbook(tmp_path / "west", "report", hosts, drift_report_sources=sources, drift_report_fleet="west")
+    assert west.status == 0, west.account()
+    assert read_report(tmp_path / "west")["problems"] == []
+
+
 def test_names_of_pods_are_hidden(copy_of: CopyOf, tmp_path: Path) -> None:
     hosts = {"node": {"kubelet_node_root": str(copy_of("epyc", "node"))}}
     shown = report_playbook(tmp_path / "shown", "drift_report", hosts)

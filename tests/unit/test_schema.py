@@ -211,7 +211,7 @@ def test_the_words_are_those_of_the_code() -> None:
 
 
 def test_a_result_that_is_written_is_as_its_schema_says(tmp_path: Path) -> None:
-    write_result(str(tmp_path), Result("a", LOOKED_AT, ANSWER, {"x": "y"}, []), "east")
+    write_result(str(tmp_path), Result("a", LOOKED_AT, ANSWER, {"x": "y"}, [], fleet="east"))
     written = json.loads((tmp_path / "nodes" / file_name("a")).read_text("utf-8"))
     assert errors(written, NODE) == []
 

@@ -45,6 +45,8 @@ class Result(NamedTuple):
     running: Mapping[str, object]
     waivers: Sequence[object]
     looks: Mapping[str, object] = {}
+    # Empty where it was given no name.
+    fleet: str = ""
 
 
 class Problem(NamedTuple):
@@ -68,11 +70,11 @@ def file_name(host: str) -> str:
     return name + _SUFFIX
 
 
-def write_result(directory: str, result: Result, fleet: str = "") -> str:
+def write_result(directory: str, result: Result) -> str:
     """Write a result file below `directory`, whole or not at all. Returns its path. Raises NodeError."""
     path = os.path.join(directory, NODES, file_name(result.host))
     answer = {name: value for name, value in result.answer.items() if name not in OF_ANSIBLE and name[:1] != "_"}
-    content = {"schema_version": SCHEMA_VERSION, "kind": KIND, "fleet": fleet, **result._asdict()}
+    content = {"schema_version": SCHEMA_VERSION, "kind": KIND, **result._asdict()}
     try:
         text = _json({**content, "answer": answer})
     except WRONG as error:
@@ -108,12 +110,42 @@ def find_files(sources: Iterable[str]) -> Iterator[str]:
 
 
 def read_results(paths: Iterable[str], fleet: str = "") -> Iterator[Result | Problem]:
-    """What each of these files holds, or why it is not used. fleet: the one whose files count; empty for any."""
+    """What each of these files holds, or why it is not used.
+
+    fleet: the one whose files count; if empty, that of the first file that names one, and files that name none.
+    """
+    files: dict[tuple[str, str], str] = {}
+    named = ("", "")
     for path in paths:
         try:
-            yield read_result(path, fleet)
+            result = read_result(path, fleet)
+            if result.fleet and not named[0]:
+                named = (result.fleet, path)
+            _check_fleet(path, result, *named)
+            _check_twice(path, result, files.setdefault((result.host, result.looked_at), path))
+            yield result
         except CPUManagerError as error:
             yield Problem(path, error.what, error.remedy)
+
+
+def _check_fleet(path: str, result: Result, fleet: str, first: str) -> None:
+    """Raises RefusedError for a result of another fleet than the first: hosts of both may have the same names."""
+    if result.fleet and result.fleet != fleet:
+        what = "is of the fleet %s, and %s is of %s" % (_short(result.fleet), line(first), _short(fleet))
+        raise RefusedError(what, path, "say which fleet is meant, or take the file out of the given places")
+
+
+def _check_twice(path: str, result: Result, before: str) -> None:
+    """Raises RefusedError for a result that differs from one of the same node and moment: which is right is unknown."""
+    if path == before:
+        return
+    try:
+        is_same = read_result(before) == result
+    except RecursionError:
+        is_same = False
+    if not is_same:
+        what = "differs from %s, which is of the same node and moment" % line(before)
+        raise RefusedError(what, path, "look at the node again, or take one of the two out of the given places")
 
 
 def read_result(path: str, fleet: str = "") -> Result:
@@ -146,7 +178,8 @@ def read_result(path: str, fleet: str = "") -> Result:
         raise NodeError("has no answer of the node", path, again)
     if not isinstance(looks, dict):
         raise NodeError("has no answer of the node", path, again)
-    return Result(host, str(looked_at), answer, running, waivers, looks)
+    named = content.get("fleet")
+    return Result(host, str(looked_at), answer, running, waivers, looks, named if isinstance(named, str) else "")
 
 
 def _parsed(path: str) -> object:

@@ -157,8 +157,10 @@ def test_a_file_of_that_name_can_be_written_and_read(tmp_path: Path, host: str) 
 
 
 def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
-    given_result = Result("a", LOOKED_AT, ANSWER, {"cpu_manager_policy": "none"}, [{"check": "policy-differs"}], LOOKS)
-    path = write_result(str(tmp_path / "new" / "directory"), given_result, "east")
+    given_result = Result(
+        "a", LOOKED_AT, ANSWER, {"cpu_manager_policy": "none"}, [{"check": "policy-differs"}], LOOKS, "east"
+    )
+    path = write_result(str(tmp_path / "new" / "directory"), given_result)
     assert path == str(tmp_path / "new" / "directory" / "nodes" / "a.json")
     assert read_result(path) == read_result(path, "east") == given_result
 
@@ -394,13 +396,13 @@ def test_a_part_that_is_deep(nodes: Path, name: str, depth: int) -> None:
 
 def test_newer_minor_schemas_and_more_members_are_read(nodes: Path) -> None:
     path = put(nodes, schema_version="1.9", added_later={"x": 1})
-    assert read_result(str(path)) == Result("a", LOOKED_AT, {"status": "clean"}, {}, [])
+    assert read_result(str(path)) == Result("a", LOOKED_AT, {"status": "clean"}, {}, [], fleet="east")
 
 
 def test_what_came_later_need_not_be_there(nodes: Path) -> None:
     path = nodes / "a.json"
     path.write_text(json.dumps({key: value for key, value in CONTENT.items() if key not in ("running", "waivers")}))
-    assert read_result(str(path)) == Result("a", LOOKED_AT, {"status": "clean"}, {}, [])
+    assert read_result(str(path)) == Result("a", LOOKED_AT, {"status": "clean"}, {}, [], fleet="east")
 
 
 def test_the_fleet_counts_only_where_one_is_given(nodes: Path) -> None:
@@ -408,6 +410,63 @@ def test_the_fleet_counts_only_where_one_is_given(nodes: Path) -> None:
     assert read_result(str(path)) == read_result(str(path), "east")
     with pytest.raises(RefusedError, match="is of the fleet"):
         read_result(str(path), "west")
+
+
+def test_results_of_several_fleets(nodes: Path) -> None:
+    """Nobody has said which one is meant, and hosts of both may have the same names."""
+    paths = [
+        put(nodes, "a", fleet=""),
+        put(nodes, "b", fleet="east"),
+        put(nodes, "c", fleet="west\x1b"),
+        put(nodes, "d", fleet="east"),
+        put(nodes, "e", fleet=None),
+    ]
+    read = list(read_results(map(str, paths)))
+    assert [item.host if isinstance(item, Result) else item for item in read] == [
+        "a",
+        "b",
+        Problem(
+            str(paths[2]),
+            'is of the fleet "west\\x1b", and %s is of "east"' % paths[1],
+            "say which fleet is meant, or take the file out of the given places",
+        ),
+        "d",
+        "e",
+    ]
+    assert [isinstance(item, Result) for item in read_results(map(str, paths), "east")] == [
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_results_of_one_node_and_moment(nodes: Path, tmp_path: Path) -> None:
+    (tmp_path / "copies").mkdir()
+    copies = [
+        put(tmp_path / "copies", "same"),
+        put(tmp_path / "copies", "newer", looked_at="2026-11-23T15:00:01Z"),
+        put(tmp_path / "copies", "other", running={"cpu_manager_policy": "none"}),
+    ]
+    paths = [str(put(nodes, path.name[:-5])) for path in copies]
+    read = list(read_results([*paths, *map(str, copies)]))
+    assert [isinstance(item, Result) for item in read] == [True, True, True, True, True, False]
+    assert read[5] == Problem(
+        str(copies[2]),
+        "differs from %s, which is of the same node and moment" % paths[2],
+        "look at the node again, or take one of the two out of the given places",
+    )
+
+
+def test_deep_results_of_one_node_and_moment(nodes: Path, tmp_path: Path) -> None:
+    """Wherever Python's recursion ends."""
+    for depth in range(100, 1000, 50):
+        path, copy = put(nodes), tmp_path / "a.json"
+        deep = json.dumps({**CONTENT, "answer": {"x": "HERE"}}).replace('"HERE"', "[" * depth + "]" * depth)
+        path.write_text(deep)
+        copy.write_text(deep)
+        assert len(list(read_results([str(path), str(copy)]))) == 2
 
 
 def test_a_file_that_is_not_there(nodes: Path) -> None:
