@@ -13,7 +13,16 @@ from .texts import WRONG, items, mapping, text
 
 # What is wanted; what the files say, and the running kubelet; what the checkpoint says, and the kernel enforces.
 WAYS = ("wanted", "files", "kubelet", "checkpoint", "kernel")
-_CONTAINER = "container "
+# Of a difference that is no setting: in which ways its wanted and its found value are seen. A subject that ends in a
+# space is a beginning; what is not here is in the files.
+_WAYS_OF = {
+    "container ": ("checkpoint", "kernel"),
+    "cgroup ": ("wanted", "kernel"),
+    "isolated": ("wanted", "kernel"),
+    "nohz_full": ("wanted", "kernel"),
+    "checkpoint": ("wanted", "checkpoint"),
+    "memory_state": ("wanted", "checkpoint"),
+}
 
 
 def ways_of(answer: Mapping[str, object], running: Mapping[str, object]) -> list[dict[str, Any]]:
@@ -31,9 +40,11 @@ def ways_of(answer: Mapping[str, object], running: Mapping[str, object]) -> list
             rows.append(_row(name, values, [meaning_of(name, value) for value in values]))
     for difference in map(mapping, items(answer.get("drift"))):
         subject = difference.get("subject")
-        if isinstance(subject, str) and subject.startswith(_CONTAINER):
-            values = (None, None, None, difference.get("wanted"), difference.get("found"))
-            rows.append(_row(text(subject), values, [text(value) for value in values]))
+        if isinstance(subject, str) and subject not in SETTINGS:
+            start, space, _name = subject.partition(" ")
+            ways = _WAYS_OF.get(start + space, ("wanted", "files"))
+            seen = dict(zip(ways, map(difference.get, ("wanted", "found"))))
+            rows.append(_row(text(subject), [seen.get(way) for way in WAYS], [text(seen.get(way)) for way in WAYS]))
     return rows
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.answers import collected
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.checks import CHECKS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.ways import WAYS, meaning_of, ways_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import SETTINGS
 from ansible_collections.kubenode.cpu_manager.tests.machines.answers import (
@@ -61,8 +62,6 @@ def test_rows() -> None:
 def test_a_container_is_what_the_checkpoint_says_and_the_kernel_enforces() -> None:
     drift = [
         {"subject": "container shop/db-0/server", "wanted": "4-5", "found": "0-7"},
-        {"subject": "cgroup kubepods.slice", "wanted": "", "found": "0"},
-        {"subject": "isolated"},
         {"subject": ["container a/b/c"]},
         "container a/b/c",
     ]
@@ -77,6 +76,32 @@ def test_a_container_is_what_the_checkpoint_says_and_the_kernel_enforces() -> No
             "odd": ["kernel"],
         }
     ]
+
+
+@pytest.mark.parametrize(
+    ("subject", "wanted", "found", "seen"),
+    [
+        ("cgroup system.slice", "0-1", "0-7", {"wanted": "0-1", "kernel": "0-7"}),
+        ("isolated", "2-7", "0-7", {"wanted": "2-7", "kernel": "0-7"}),
+        ("nohz_full", "", "0", {"wanted": "", "kernel": "0"}),
+        ("checkpoint", "accepted", "refused: x", {"wanted": "accepted", "checkpoint": "refused: x"}),
+        ("memory_state", "accepted", "refused: x", {"wanted": "accepted", "checkpoint": "refused: x"}),
+        ("configuration", "readable", "no YAML", {"wanted": "readable", "files": "no YAML"}),
+        ("start", "starts", "refused: x", {"wanted": "starts", "files": "refused: x"}),
+        ("enforceNodeAllocatable", ["pods"], [], {"wanted": "[pods]", "files": "[]"}),
+        ("isolated ", "0", "1", {"wanted": "0", "files": "1"}),
+    ],
+)
+def test_what_differs_and_is_no_setting(subject: str, wanted: Any, found: Any, seen: dict[str, str]) -> None:
+    (row,) = ways_of({"drift": [{"subject": subject, "wanted": wanted, "found": found}]}, {})
+    assert row == {"subject": subject, **dict.fromkeys(WAYS), **seen, "odd": [list(seen)[-1]]}
+
+
+def test_every_subject_has_one_row() -> None:
+    subjects = ["cpu_manager_policy", *(subject for check in CHECKS.values() for subject in check.subjects)]
+    drift = [{"subject": subject, "wanted": "a", "found": "b"} for subject in subjects]
+    found = {row["subject"] for row in ways_of({"found": dict.fromkeys(SETTINGS, "b"), "drift": drift}, {})}
+    assert found >= set(subjects)
 
 
 def test_settings_come_in_their_order() -> None:
