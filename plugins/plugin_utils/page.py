@@ -54,6 +54,7 @@ _NO_GROUP: Group = {
     "machine": "",
     "kernel": "",
     "kubelet": "",
+    "distribution": "",
     "runtime": "",
     "settings": {},
     "map": None,

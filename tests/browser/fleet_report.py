@@ -172,6 +172,7 @@ def _group(number: int) -> dict[str, Any]:
         "machine": ", ".join(["%d CPUs online" % len(topology.online), *parts]),
         "kernel": _KERNELS[number // 8 % 3 if number % 3 == 0 else 0],
         "kubelet": _KUBELETS[number // 16 % 3],
+        "distribution": _KUBELETS[number // 16 % 3].partition(" ")[0],
         "runtime": _RUNTIMES[number % 7 == 6],
         "settings": {
             "cpu_manager_policy": "static",

@@ -10,6 +10,7 @@ import re
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.metrics import HELP
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.variables import KNOWN
 
 from .pages import CHECKOUT, GUIDES
@@ -32,6 +33,13 @@ def test_the_page_has_all_variables_of_playbooks() -> None:
     assert first_cells("Variables of the playbooks") == sorted(
         name for name in KNOWN if name.startswith("cpu_manager_")
     )
+
+
+def test_the_guide_has_all_metrics_of_the_report() -> None:
+    text = (GUIDES / "drift_report.rst").read_text("utf-8")
+    table = text.partition("\nAlerts\n")[2].partition(".. code-block::")[0]
+    assert sorted(FIRST_CELL.findall(table)) == sorted(HELP)
+    assert set(re.findall(r"kubenode_cpu_\w+", text)) == set(HELP)
 
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS)

@@ -201,6 +201,7 @@ def group(**parts: Any) -> Any:
         "machine": "4 CPUs online, 1 socket, 1 NUMA node, 1 L3 cache, 2 cores",
         "kernel": "6.1.0-18-amd64",
         "kubelet": "kubeadm 1.35.6",
+        "distribution": "kubeadm",
         "runtime": "containerd",
         "settings": {"cpu_manager_policy": "static"},
         "nodes": 3,

@@ -49,6 +49,7 @@ class Groups:
                     "map": cpu_map(topology),
                     "kernel": kernel,
                     "kubelet": version,
+                    "distribution": line(kubelet.get("distribution") or ""),
                     "runtime": runtime,
                     "settings": settings,
                     "nodes": 0,

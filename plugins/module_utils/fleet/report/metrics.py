@@ -29,13 +29,16 @@ CPUSET_DIFFERS = "cpuset-differs"
 _LONGEST_LABEL = 200
 
 # In the order in which they are written.
-_HELP = {
+HELP = {
     "kubenode_cpu_nodes": "Nodes of the fleet by state.",
     "kubenode_cpu_drift": "Nodes with a finding of the check that is not waived; in the figures of one node 1.",
     "kubenode_cpu_findings_waived": "Findings that are waived.",
     "kubenode_cpu_mispinned_containers": "Containers that have other CPUs than the checkpoint gives them.",
     "kubenode_cpu_mispinned_cpus": "CPUs that a container has but should not have, or should have but does not have.",
+    "kubenode_cpu_owner_nodes": "Nodes of the fleet by who writes the configuration of the kubelet.",
     "kubenode_cpu_report_outcome": "1 for the outcome of the report, 0 for the others.",
+    "kubenode_cpu_report_exit_status": "The outcome of the report as a number: 0 clean, 1 unknown, 2 drift, 3 danger.",
+    "kubenode_cpu_report_problems": "Result files that were not used.",
     "kubenode_cpu_report_timestamp_seconds": "When the report was made.",
     "kubenode_cpu_oldest_look_timestamp_seconds": "The oldest time at which a node of the report was looked at.",
     "kubenode_cpu_look_timestamp_seconds": "When the node was looked at.",
@@ -77,8 +80,16 @@ def _of_fleet(report: Report) -> Iterator[tuple[str, Mapping[str, str], int]]:
     for check, count in waived.items():
         yield "kubenode_cpu_findings_waived", {"check": check}, count
     yield "kubenode_cpu_mispinned_containers", {}, sum(map(_mispinned_containers, nodes))
+    yield "kubenode_cpu_mispinned_cpus", {}, sum(len(_mispinned_cpus(node)) for node in nodes)
+    distributions = {group["id"]: group["distribution"] for group in report["groups"]}
+    owners = Counter(_owner(node, distributions.get(node["group"], "")) for node in nodes)
+    for owner, count in owners.items():
+        if owner:
+            yield "kubenode_cpu_owner_nodes", {"owner": owner}, count
     for outcome in OUTCOMES:
         yield "kubenode_cpu_report_outcome", {"outcome": outcome}, int(summary["outcome"] == outcome)
+    yield "kubenode_cpu_report_exit_status", {}, summary["exit_status"]
+    yield "kubenode_cpu_report_problems", {}, len(report["problems"])
     for seconds in _seconds(report["made"]):
         yield "kubenode_cpu_report_timestamp_seconds", {}, seconds
     looks = [seconds for moment in {node["looked_at"] for node in nodes} for seconds in _seconds(moment)]
@@ -96,7 +107,7 @@ def _of_node(node: MeasuredNode, made: str) -> Iterator[tuple[str, Mapping[str, 
         yield "kubenode_cpu_mispinned_cpus", {}, len(_mispinned_cpus(node))
     for seconds in _seconds(node["looked_at"] or (made if was_read else "")):
         yield "kubenode_cpu_look_timestamp_seconds", {}, seconds
-    owner = _owner(node)
+    owner = _owner(node, mapping(mapping(node.get("answer")).get("kubelet")).get("distribution"))
     if owner:
         yield "kubenode_cpu_owner_info", {"owner": owner}, 1
 
@@ -126,10 +137,9 @@ def _mispinned_cpus(node: MeasuredNode) -> CPUSet:
     return cpus
 
 
-def _owner(node: MeasuredNode) -> str:
-    """The distribution, where the node's whole answer is there; else what writes the kubelet's files beside it."""
-    kubelet = mapping(mapping(node.get("answer")).get("kubelet"))
-    return line(kubelet.get("distribution") or node["elsewhere"].get("name", ""))
+def _owner(node: MeasuredNode, distribution: object) -> str:
+    """The distribution, where it is known; else what writes the kubelet's files beside it."""
+    return line(distribution or node["elsewhere"].get("name", ""))
 
 
 def _seconds(moment: str) -> Iterator[int]:
@@ -143,7 +153,7 @@ def _seconds(moment: str) -> Iterator[int]:
 
 
 def _written(samples: _Samples) -> str:
-    families: dict[str, dict[str, int]] = {name: {} for name in _HELP}
+    families: dict[str, dict[str, int]] = {name: {} for name in HELP}
     for name, labels, value in samples:
         pairs = ",".join('%s="%s"' % (key, _escaped(text)) for key, text in labels.items())
         sample = name + ("{%s}" % pairs if pairs else "")
@@ -151,7 +161,7 @@ def _written(samples: _Samples) -> str:
         families[name][sample] = families[name].get(sample, 0) + value
     return "".join(
         "# HELP %s %s\n# TYPE %s gauge\n%s"
-        % (name, _HELP[name], name, "".join("%s %d\n" % sample for sample in found.items()))
+        % (name, HELP[name], name, "".join("%s %d\n" % sample for sample in found.items()))
         for name, found in families.items()
         if found
     )

@@ -116,7 +116,9 @@ class Group(TypedDict):
     machine: str
     map: dict[str, object] | None
     kernel: str
+    # The distribution and the version.
     kubelet: str
+    distribution: str
     runtime: str
     settings: dict[str, str]
     nodes: int

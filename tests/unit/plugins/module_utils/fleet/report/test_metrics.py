@@ -22,6 +22,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.reports import (
     MADE,
     STATES,
     finding,
+    group,
     hostile,
     hostile_texts,
     node,
@@ -84,6 +85,11 @@ def test_the_figures_of_a_fleet() -> None:
             )
         },
         "kubenode_cpu_mispinned_containers": {("east",): 3},
+        # Of three nodes six each.
+        "kubenode_cpu_mispinned_cpus": {("east",): 18},
+        "kubenode_cpu_owner_nodes": {("east", "kubeadm"): 8},
+        "kubenode_cpu_report_exit_status": {("east",): 3},
+        "kubenode_cpu_report_problems": {("east",): 1},
         "kubenode_cpu_report_outcome": {
             ("east", "clean"): 0,
             ("east", "unknown"): 0,
@@ -192,12 +198,28 @@ def test_owner(parts: dict[str, Any], owner: str | None) -> None:
     assert of_node(**parts).get("kubenode_cpu_owner_info") == (None if owner is None else {(owner,): 1})
 
 
+def test_owners_of_a_fleet() -> None:
+    nodes = [
+        node("a", group=1, elsewhere={"name": "kubespray"}),
+        node("b", group=2, elsewhere={"name": "kubespray"}),
+        node("c", group=2),
+        node("d", "missing"),
+    ]
+    groups = [group(id=1, distribution="k3s"), group(id=2, distribution="")]
+    owners = {("default", "k3s"): 1, ("default", "kubespray"): 1}
+    assert of_fleet(*nodes, groups=groups)["kubenode_cpu_owner_nodes"] == owners
+
+
 def test_a_fleet_and_a_node_of_one_machine_have_no_sample_in_common() -> None:
     """node_exporter puts all files together, with one text of help for each name."""
     both = fleet_metrics(report(fleet="")), node_metrics(report()["nodes"][5], MADE)
     samples = [set(text.splitlines()) for text in both]
     shared = samples[0] & samples[1]
-    assert {line.split()[2] for line in shared} == {"kubenode_cpu_drift", "kubenode_cpu_mispinned_containers"}
+    assert {line.split()[2] for line in shared} == {
+        "kubenode_cpu_drift",
+        "kubenode_cpu_mispinned_containers",
+        "kubenode_cpu_mispinned_cpus",
+    }
     assert all(line.startswith("# ") for line in shared)
     keys = [{line.rpartition(" ")[0] for line in text if not line.startswith("#")} for text in samples]
     assert keys[0] & keys[1] == set()
