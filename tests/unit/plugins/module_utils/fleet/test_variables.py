@@ -36,6 +36,15 @@ def test_all_that_an_operator_can_set_is_known() -> None:
     assert {*options_of_roles(), *variables_of_playbooks()} == KNOWN
 
 
+@pytest.mark.parametrize("entry_point", ["main", "merge"])
+def test_the_role_drift_report_takes_what_it_uses(entry_point: str) -> None:
+    role = CHECKOUT / "roles" / "drift_report"
+    specification = yaml.safe_load((role / "meta/argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]
+    tasks = (role / "tasks" / (entry_point + ".yml")).read_text(encoding="utf-8")
+    used = set(re.findall(r"\bdrift_report_\w+", tasks)) - {"drift_report_hosts"}
+    assert set(specification[entry_point]["options"]) == used
+
+
 def test_no_name_of_the_collection_s_own_is_misspelled() -> None:
     names = {
         name
