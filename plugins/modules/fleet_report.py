@@ -83,8 +83,8 @@ options:
     default: ''
   baseline:
     description:
-      - The C(drift.json) of an earlier report. Each finding is then marked as new or known, and the report lists
-        those that are gone.
+      - The C(drift.json) of an earlier report. Each finding is then marked as new or known, with the time at which
+        it was first seen, and the report lists those that are gone.
     type: path
   fail_on:
     description:

@@ -270,6 +270,7 @@ def _finding(kind: tuple[str, ...], chance: Random, waived: bool = False) -> dic
         "remedy": remedy,
         "waived": {"reason": "until the rack is rebuilt", "until": "2026-12-31"} if waived else None,
         "since": chance.choice(("new", "known", "known")),
+        "first_seen": "2026-11-02T03:00:00Z",
     }
 
 

@@ -233,6 +233,7 @@ def test_an_open_node_has_all_that_was_found(seen: Seen) -> None:
         assert report["checks"][finding["check"]]["title"] in shown
         for key in ("subject", "wanted", "found", "source", "text", "remedy"):
             assert finding[key] in shown, key
+        assert finding["first_seen"].replace("T", " ").replace("Z", " UTC") in shown
     assert node["actions"] in shown
     assert all(refusal in shown for refusal in node["refusals"])
     for text in (

@@ -169,6 +169,7 @@ def finding(check: str = "policy-differs", **parts: Any) -> Any:
         "remedy": "set kubelet_cpu_manager_policy",
         "waived": None,
         "since": "",
+        "first_seen": "",
         **parts,
     }
 
@@ -336,7 +337,20 @@ def summary(nodes: Sequence[Mapping[str, Any]]) -> Any:
 
 # What the report itself decides, and no node.
 OF_THE_REPORT = frozenset(
-    ["schema_version", "kind", "made", "looked_at", "state", "severity", "outcome", "check", "since", "odd", "verdict"]
+    [
+        "schema_version",
+        "kind",
+        "made",
+        "looked_at",
+        "state",
+        "severity",
+        "outcome",
+        "check",
+        "since",
+        "first_seen",
+        "odd",
+        "verdict",
+    ]
 )
 
 

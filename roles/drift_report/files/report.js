@@ -181,6 +181,7 @@
     if (finding.since === "new") head.append(make("b", "badge new", "new"));
     if (finding.waived) head.append(make("span", "badge waived", "waived"));
     const facts = ["subject", "wanted", "found", "source"].map((name) => [name, finding[name]]);
+    facts.push(["first seen", finding.first_seen.replace("T", " ").replace("Z", " UTC")]);
     if (finding.waived) {
       const { reason, until } = finding.waived;
       facts.push(["waived", reason + (until ? " (until " + until + ")" : "")]);

@@ -69,7 +69,8 @@ def assemble(results: Iterable[Result | Problem], terms: Terms) -> Report:
             newest[host] = _empty_node(host, MISSING, "there is no result of this node")
     order = {state: number for number, state in enumerate(STATES)}
     nodes = sorted(newest.values(), key=lambda node: (order[node["state"]], _natural(node["host"])))
-    gone = None if terms.baseline is None else terms.baseline.compare(nodes, UNKNOWN_STATES)
+    made = time_of(terms.made)
+    gone = None if terms.baseline is None else terms.baseline.compare(nodes, UNKNOWN_STATES, made)
     checks = _check_counts(nodes)
     outcome, exit_status = _outcome(nodes, problems)
     return {
@@ -77,7 +78,7 @@ def assemble(results: Iterable[Result | Problem], terms: Terms) -> Report:
         "kind": KIND,
         "fleet": line(terms.fleet),
         "title": line(terms.title),
-        "made": time_of(terms.made),
+        "made": made,
         "summary": {
             "nodes": len(nodes),
             "states": _counts(node["state"] for node in nodes),

@@ -13,6 +13,7 @@ from typing import Collection, Iterable, Mapping
 from ...errors import InputError
 from .shapes import GoneFinding, MeasuredNode
 from .texts import line, mapping
+from .times import seconds_of
 
 # Of a report.
 KIND = "kubenode.cpu_manager/report"
@@ -23,31 +24,45 @@ _LARGEST = 256 << 20
 
 
 class Baseline:
-    """The findings of an earlier report, {host: {(check, subject)}}."""
+    """The findings of an earlier report, {host: {(check, subject): when it was first seen}}."""
 
     def __init__(self, report: Mapping[str, object]) -> None:
-        self._findings: dict[str, set[tuple[str, str]]] = {}
+        self._findings: dict[str, dict[tuple[str, str], str]] = {}
+        made = _moment(report.get("made"))
         for node in map(mapping, items_of(report, "nodes")):
-            findings = map(mapping, items_of(node, "findings"))
-            keys = {(str(finding.get("check")), str(finding.get("subject"))) for finding in findings}
-            self._findings.setdefault(str(node.get("host")), set()).update(keys)
+            before = self._findings.setdefault(str(node.get("host")), {})
+            for finding in map(mapping, items_of(node, "findings")):
+                # It may have been compared with an earlier one itself.
+                first_seen = _moment(finding.get("first_seen")) or made
+                before.setdefault((str(finding.get("check")), str(finding.get("subject"))), first_seen)
 
-    def compare(self, nodes: Iterable[MeasuredNode], unknown_states: Collection[str]) -> list[GoneFinding]:
-        """Mark each finding of these nodes as new or known. Returns the earlier ones that are gone, node by node.
+    def compare(self, nodes: Iterable[MeasuredNode], unknown_states: Collection[str], made: str) -> list[GoneFinding]:
+        """Mark each finding of these nodes as new or known, and say when it was first seen.
 
-        Of a node that could not be read nothing is gone. A node that is no longer in the report is left out.
+        made: when their report is made. Returns the earlier ones that are gone, node by node. Of a node that could not
+        be read nothing is gone. A node that is no longer in the report is left out.
         """
         gone: list[GoneFinding] = []
         for node in nodes:
-            before = self._findings.get(node["host"], set())
+            before = self._findings.get(node["host"], {})
             now = set()
             for finding in node["findings"]:
                 key = (finding["check"], finding["subject"])
                 finding["since"] = "known" if key in before else "new"
+                finding["first_seen"] = before.get(key, made)
                 now.add(key)
             if node["state"] not in unknown_states:
-                gone += (_gone(node["host"], *key) for key in sorted(before - now))
+                gone += (_gone(node["host"], *key) for key in sorted(before.keys() - now))
         return gone
+
+
+def _moment(value: object) -> str:
+    """A time of ours; empty for what is none."""
+    try:
+        seconds_of(value)
+    except InputError:
+        return ""
+    return str(value)
 
 
 def _gone(host: str, check: str, subject: str) -> GoneFinding:

@@ -4,8 +4,8 @@
 
 """What is wrong on a node, as findings of the checks. Pure.
 
-A finding is {"check", "severity", "subject", "wanted", "found", "source", "text", "remedy", "waived", "since"}; all are
-texts but `waived`, which is None or {"reason", "until"}.
+A finding is {"check", "severity", "subject", "wanted", "found", "source", "text", "remedy", "waived", "since",
+"first_seen"}; all are texts but `waived`, which is None or {"reason", "until"}.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ def _finding(
         "remedy": remedy or check.remedy_for(subject),
         "waived": None,
         "since": "",
+        "first_seen": "",
     }
 
 

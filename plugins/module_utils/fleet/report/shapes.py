@@ -33,6 +33,8 @@ class Finding(TypedDict):
     waived: Waived | None
     # "new" or "known"; empty without a baseline.
     since: str
+    # When the first of the reports was made that had it, each compared with the one before; empty without a baseline.
+    first_seen: str
 
 
 class Row(TypedDict):

@@ -514,6 +514,10 @@ def test_a_report_after_an_earlier_one() -> None:
     assert now["gone"] == [{"host": "a", "check": "policy-differs", "subject": "cpu_manager_policy"}]
     marks = {node["host"]: [finding["since"] for finding in node["findings"]] for node in now["nodes"]}
     assert marks == {"a": [], "b": ["known", "new"], "c": [], "z": ["new"]}
+    (later,) = made(answer, baseline=Baseline(now), made=MADE + 60)["nodes"]
+    assert [finding["first_seen"] for finding in later["findings"]] == [time_of(MADE + 60)] * 2
+    (later,) = made(result("b", answer), baseline=Baseline(now), made=MADE + 60)["nodes"]
+    assert [finding["first_seen"] for finding in later["findings"]] == [time_of(MADE)] * 2
     rows = {row["check"]: row["new"] for row in now["summary"]["checks"]}
     assert rows == {"policy-differs": 1, "isolated-cpus-differ": 1}
 

@@ -21,17 +21,18 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.json_form import json_form
 from ansible_collections.kubenode.cpu_manager.tests.machines.answers import can_be_shown, json_values
-from ansible_collections.kubenode.cpu_manager.tests.machines.reports import finding, gone, node, report
+from ansible_collections.kubenode.cpu_manager.tests.machines.reports import MADE, finding, gone, node, report
 
 POLICY = finding()
 SCOPE = finding("field-differs", subject="scope")
 UNKNOWN = ("failed", "stale")
+NOW = "2026-11-24T03:00:00Z"
 
 
 def compared(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> tuple[list[list[str]], list[Any]]:
     """The marks of the findings of each node of now, and those that are gone."""
     nodes = json.loads(json.dumps(now))
-    missing = Baseline(report(before)).compare(nodes, UNKNOWN)
+    missing = Baseline(report(before)).compare(nodes, UNKNOWN, NOW)
     return [[item["since"] for item in part["findings"]] for part in nodes], missing
 
 
@@ -85,7 +86,7 @@ def test_nodes_that_are_shown_alike() -> None:
 
 def test_a_report_is_no_news_after_itself() -> None:
     data = report()
-    assert Baseline(data).compare(data["nodes"], UNKNOWN) == []
+    assert Baseline(data).compare(data["nodes"], UNKNOWN, NOW) == []
     assert {item["since"] for part in data["nodes"] for item in part["findings"]} == {"known"}
 
 
@@ -105,10 +106,28 @@ def test_many_findings_of_one_node() -> None:
 )
 def test_any_report_is_a_baseline(data: Any) -> None:
     nodes = [node("a", "drift", findings=[finding()])]
-    for missing in Baseline(data).compare(nodes, UNKNOWN):
+    for missing in Baseline(data).compare(nodes, UNKNOWN, NOW):
         assert missing["host"] == "a"
         assert all(map(can_be_shown, (missing["check"], missing["subject"])))
     assert nodes[0]["findings"][0]["since"] in ("known", "new")
+
+
+@pytest.mark.parametrize(
+    ("first_seen", "made", "answer"),
+    [
+        ("2026-11-01T03:00:00Z", MADE, "2026-11-01T03:00:00Z"),
+        ("", MADE, MADE),
+        ("yesterday", MADE, MADE),
+        (["\x1b"], MADE, MADE),
+        ("", "yesterday", ""),
+        (None, None, ""),
+    ],
+)
+def test_when_a_finding_was_first_seen(first_seen: Any, made: Any, answer: str) -> None:
+    before = report([node("a", "drift", findings=[finding(first_seen=first_seen)])], made=made)
+    nodes = [node("a", "drift", findings=[finding(), SCOPE])]
+    Baseline(before).compare(nodes, UNKNOWN, NOW)
+    assert [item["first_seen"] for item in nodes[0]["findings"]] == [answer, NOW]
 
 
 def test_equal_findings_that_are_gone_are_one() -> None:
@@ -140,7 +159,7 @@ def problem(path: Path) -> str:
 
 def test_a_report_is_read(path: Path) -> None:
     nodes = report()["nodes"]
-    assert read_baseline(str(path)).compare(nodes, UNKNOWN) == []
+    assert read_baseline(str(path)).compare(nodes, UNKNOWN, NOW) == []
     assert {item["since"] for part in nodes for item in part["findings"]} == {"known"}
 
 

@@ -29,7 +29,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.answers import (
 from ansible_collections.kubenode.cpu_manager.tests.machines.answers import looks as any_looks
 
 TODAY = "2026-11-23"
-KEYS = ["check", "severity", "subject", "wanted", "found", "source", "text", "remedy", "waived", "since"]
+KEYS = ["check", "severity", "subject", "wanted", "found", "source", "text", "remedy", "waived", "since", "first_seen"]
 
 
 def found(answer: Any, running: Any = None, looks: Any = None) -> list[Any]:
@@ -69,6 +69,7 @@ def test_a_finding_of_each_kind() -> None:
         "remedy": "set it",
         "waived": None,
         "since": "",
+        "first_seen": "",
     }
     assert list(policy) == KEYS
     assert refusal["text"] == "config.yaml: it is a link; remove it"
