@@ -138,25 +138,32 @@ class Verdict(NamedTuple):
 
 def judge(groups: Iterable[NodeGroup], plans: Mapping[str, object]) -> Verdict:
     """Whether every kubelet would start with what is proposed. plans: the answers of rollout_info with it."""
+    hosts = sorted(host for group in groups for host in group.hosts)
+    verdicts = {host: _verdict(collected(host, plans.get(host))) for host in hosts}
+    return Verdict(
+        tuple("%s: %s" % (host, refusal) for host, verdict in verdicts.items() for refusal in verdict.refusals),
+        tuple("%s: %s" % (host, note) for host, verdict in verdicts.items() for note in verdict.notes),
+    )
+
+
+def _verdict(answer: Mapping[str, object]) -> Verdict:
+    """What the plan of one node says."""
+    if answer["status"] in (FAILED, UNREACHABLE, NO_KUBELET):
+        return Verdict((line(answer.get("message", "there is no kubelet")),), ())
     refusals, notes = [], []
-    for host in sorted(host for group in groups for host in group.hosts):
-        answer = collected(host, plans.get(host))
-        if answer["status"] in (FAILED, UNREACHABLE, NO_KUBELET):
-            refusals.append("%s: %s" % (host, line(answer.get("message", "there is no kubelet"))))
-            continue
-        for refusal in map(mapping, items(answer.get("refusals"))):
-            parts = (line(refusal.get("where", "")), line(refusal.get("text", "")))
-            said = "; ".join(filter(None, (": ".join(filter(None, parts)), line(refusal.get("remedy", "")))))
-            if refusal.get("kind") in _OF_PROPOSAL:
-                refusals.append("%s: %s" % (host, said))
-            else:
-                notes.append("%s: today a rollout would refuse: %s" % (host, said))
-        if answer.get("starts") is not True and not any(reason.startswith(host + ": ") for reason in refusals):
-            refusals.append("%s: its kubelet would not start" % host)
-        notes += [
-            "%s: whether its kubelet starts depends on: %s" % (host, line(mapping(doubt).get("reason", "")))
-            for doubt in items(answer.get("unknown"))
-        ]
+    for refusal in map(mapping, items(answer.get("refusals"))):
+        parts = (line(refusal.get("where", "")), line(refusal.get("text", "")))
+        said = "; ".join(filter(None, (": ".join(filter(None, parts)), line(refusal.get("remedy", "")))))
+        if refusal.get("kind") in _OF_PROPOSAL:
+            refusals.append(said)
+        else:
+            notes.append("today a rollout would refuse: %s" % said)
+    if answer.get("starts") is not True and not refusals:
+        refusals.append("its kubelet would not start")
+    notes += [
+        "whether its kubelet starts depends on: %s" % line(mapping(doubt).get("reason", ""))
+        for doubt in items(answer.get("unknown"))
+    ]
     return Verdict(tuple(refusals), tuple(notes))
 
 

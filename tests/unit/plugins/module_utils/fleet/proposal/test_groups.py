@@ -109,6 +109,10 @@ def test_what_keeps_a_proposal_from_being_written() -> None:
     # What is so today, and has nothing to do with the proposal.
     assert refused("assignments") == ((), ("b: today a rollout would refuse: file: bad; correct it",))
     assert judge(groups, {"a": plan(starts=False), "b": good}).refusals == ("a: its kubelet would not start",)
+    # Of each node once: what is refused says why it would not start.
+    refusal = {"kind": "would_not_start", "text": "bad"}
+    plans = {"a": plan(starts=False, refusals=[refusal]), "b": plan(starts=False)}
+    assert judge(groups, plans).refusals == ("a: bad", "b: its kubelet would not start")
     assert judge(groups, {"a": good}).refusals == ("b: the node could not be reached",)
     assert judge(groups, {"a": good, "b": {"failed": True, "msg": "gone"}}).refusals == ("b: gone",)
 
