@@ -4,8 +4,8 @@
 
 """The checks of a report: their ids, and for people what each means. Pure.
 
-This is the only list: reports, waivers, the pages below docs/docsite/rst/checks and the tests are made from it. An id
-stays what it is once it was released.
+The list is in this file and, for the checks of further looks, in look_checks.py: reports, waivers, the pages below
+docs/docsite/rst/checks and the tests are made from both. An id stays what it is once it was released.
 """
 
 from __future__ import annotations
