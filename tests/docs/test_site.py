@@ -46,6 +46,8 @@ SEARCHES = {
     "full-pcpus-only": "docsite/concepts.html",
     "strict-cpu-reservation": "docsite/concepts.html",
     "checkpoint-refused": "docsite/checks/checkpoint-refused.html",
+    # As a kubelet prints it.
+    'configured policy "static" differs from state checkpoint policy "none"': "docsite/errors.html",
 }
 
 
