@@ -20,7 +20,7 @@ description:
     to the controller.
   - "Of the machine: its CPUs, caches and NUMA nodes in sysfs, the NUMA nodes of network devices, what
     C(/proc/cpuinfo), C(/proc/meminfo), C(/proc/swaps) and C(/proc/mounts) say of CPUs, memory and cgroups, some flags
-    of the kernel, C(/etc/hostname) and C(/etc/os-release)."
+    of the kernel, its load, C(/etc/hostname) and C(/etc/os-release)."
   - "Of the kubelet: its configuration with drop-in files and kubeadm's patch, the files, units and environment files
     that give it flags, the command line and the start of its process, its checkpoint, the memory manager's state, and
     the journals of this collection."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import tarfile
 import tempfile
 from pathlib import Path
@@ -80,6 +81,30 @@ def test_a_fleet_is_saved_and_read(copy_of: CopyOf, tmp_path: Path) -> None:
             assert named(found, "%s:" % (saved / (node + ".tar.gz"))) == named(
                 expected, hosts[node]["kubelet_node_root"]
             )
+
+
+def test_the_report_says_the_same_of_the_archives(copy_of: CopyOf, tmp_path: Path) -> None:
+    hosts = {node: {"kubelet_node_root": str(copy_of(node, node))} for node in NODES}
+    run = ansible_playbook(tmp_path / "run", SAVE, hosts)
+    assert run.status == 0, run.account()
+    archives = {node: str(tmp_path / "run/saved-nodes" / (node + ".tar.gz")) for node in NODES}
+    # On a saved node no time passes: throttling is counted from the start of each cgroup.
+    looks = {"drift_report_look_at": ["throttling", "housekeeping", "cache"], "drift_report_look_seconds": 0}
+    said = {}
+    for name, roots in (
+        ("nodes", {node: host["kubelet_node_root"] for node, host in hosts.items()}),
+        ("archives", archives),
+    ):
+        places = {node: {"kubelet_node_root": root} for node, root in roots.items()}
+        reported = ansible_playbook(
+            tmp_path / name, "kubenode.cpu_manager.drift_report", places, "-e", json.dumps(looks)
+        )
+        assert reported.status == 0, reported.account()
+        report = json.loads((tmp_path / name / "drift-report/drift.json").read_text("utf-8"))
+        assert [node["host"] for node in report["nodes"] if len(node["looks"]) != 3] == []
+        said[name] = {node["host"]: {**node, "looked_at": ""} for node in report["nodes"]}
+        said[name] = {host: named(named(node, roots[host] + ":"), roots[host]) for host, node in said[name].items()}
+    assert said["archives"] == said["nodes"]
 
 
 def named(value: Any, root: str) -> Any:

@@ -11,6 +11,7 @@ compares this list with what the modules open.
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Callable
 
@@ -83,6 +84,7 @@ def save_node(node: Node, name: str, redact: bool = False, now: float | None = N
     """
     collector = Collector(node.tree)
     save_machine(collector)
+    save_load(collector, node)
     names = save_names(collector, node, redact)
     save_cgroups(collector, node, set(names))
     save_bandwidth(collector, node)
@@ -124,14 +126,26 @@ def save_machine(collector: Collector) -> None:
     for device in collector.names("/sys/class/net"):
         collector.mark("/sys/class/net/" + device)
         collector.file("/sys/class/net/%s/device/numa_node" % device)
-    collector.file("/proc/cpuinfo", _lines_of(_is_place_of_cpu, keep_numbers=True))
-    collector.file("/proc/meminfo", _lines_of(lambda line: line.startswith("MemTotal")))
+    collector.file("/proc/cpuinfo", _saved_cpuinfo)
+    collector.file("/proc/meminfo", _lines_of(lambda line: line.startswith(("MemTotal", "MemAvailable"))))
     collector.file("/proc/swaps")
     for flag in _KERNEL_FLAGS:
         collector.file("/proc/sys/" + flag)
     collector.file("/etc/os-release")
     collector.mark("/run")
     collector.mark("/run/systemd/system")
+
+
+def save_load(collector: Collector, node: Node) -> None:
+    """Save what the plan of a benchmark says of the machine: its largest cache, and how busy it is."""
+    collector.file("/proc/loadavg")
+    collector.file(CPU + "/cpu0/cpufreq/scaling_governor")
+    try:
+        first = node.topology.online.first()
+    except CPUManagerError:
+        return
+    for index in _numbered(collector.tree, "%s/cpu%d/cache" % (CPU, first), "index"):
+        collector.file("%s/cpu%d/cache/index%d/size" % (CPU, first, index))
 
 
 def _save_cpu(collector: Collector, path: str) -> None:
@@ -175,9 +189,18 @@ def _numbered(tree: Tree, path: str, prefix: str) -> list[int]:
         return []
 
 
-def _is_place_of_cpu(line: str) -> bool:
-    field = line.partition(":")[0].strip()
-    return field in FIELDS or field.startswith("processor") or field == "cpu number"
+def _saved_cpuinfo(content: bytes) -> bytes:
+    """The places of the CPUs, their model, and of the many flags only the one that is read."""
+    shown = re.sub(rb"^(flags\s*:).*\bhypervisor\b.*$", rb"\1 hypervisor", content, flags=re.MULTILINE)
+    return _lines_of(_is_read_of_cpuinfo, keep_numbers=True)(shown) or b""
+
+
+def _is_read_of_cpuinfo(line: str) -> bool:
+    field, _colon, value = line.partition(":")
+    field = field.strip()
+    if field == "flags":
+        return value.strip() == "hypervisor"
+    return field in FIELDS or field.startswith("processor") or field in ("cpu number", "model name")
 
 
 def _lines_of(is_read: Callable[[str], bool], keep_numbers: bool = False) -> Change:
