@@ -48,6 +48,7 @@ options:
     description:
       - The layers that are written. A layer that was written before and is no longer in this list is restored.
       - V(slices) are the cgroups beside those of pods, by drop-in files of systemd and at once. They need cgroup v2.
+        The slices of virtual machines and logins get their files also if systemd has not created them yet.
       - With V(watchdog), the kernel no longer detects lockups of the other CPUs.
       - V(manager) is the affinity of systemd itself and of all processes that it starts, from the next boot on.
     type: list

@@ -94,7 +94,10 @@ def killed_at_each_write(start: Path, work: Work, rest: Callable[[Path, int], No
 def untouched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # Nobody takes the power away, and a disk takes its time.
     monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
-    return write_node(tmp_path / "untouched")
+    root = write_node(tmp_path / "untouched")
+    # systemd has not made this one yet.
+    shutil.rmtree(root / "sys/fs/cgroup/user.slice")
+    return root
 
 
 def copied(root: Path, name: str) -> Path:
@@ -166,5 +169,5 @@ def test_killed_while_the_wish_changes(untouched: Path, count: Count) -> None:
         assert contents(root) == wanted, number
 
     kills = killed_at_each_write(whole, change, rest)
-    assert kills > 40
+    assert kills > 35
     count("kills", kills)

@@ -26,6 +26,9 @@ _COMMAND_LINE = "/proc/cmdline"
 _PARTITION = "cpuset.cpus.partition"
 # What systemd can give CPUs.
 UNITS = (".slice", ".scope", ".service")
+# Those of systemd itself: the first is there from the start, the others while something runs in them.
+SYSTEM_SLICE = "system.slice"
+SYSTEMD_SLICES = (SYSTEM_SLICE, "machine.slice", "user.slice")
 # The kernel's work for them takes a moment, and no process stays.
 _WITHOUT_PROCESSES = (".mount", ".automount", ".swap", ".device")
 
@@ -37,17 +40,42 @@ def read_slices(tree: Tree, hierarchy: Hierarchy, kubepods: Collection[str]) -> 
     is not enabled there, has what the topmost one has. On v1 the topmost cgroup keeps the processes that nobody has
     moved, and so its children are FIXED.
     """
-    above_pods = {path.partition("/")[0] for path in kubepods}
-    try:
-        children = hierarchy.children(ROOT)
-    except (NodeError, RefusedError):
-        return []
+    above_pods = _above(kubepods)
     found = []
-    for child in children:
+    for child in _children(hierarchy):
         if child in above_pods or child.endswith(_WITHOUT_PROCESSES) or _is_partition(tree, hierarchy, child):
             continue
         found.append(_setting(tree, hierarchy, child))
     return found
+
+
+def read_later_slices(tree: Tree, hierarchy: Hierarchy, kubepods: Collection[str]) -> list[Setting]:
+    """Systemd's own slices that are not there, as it makes them: with the CPUs that its files will give them.
+
+    None where systemd has no slices, and on v1, where it gives them no CPUs. kubepods: as for read_slices().
+    """
+    there = _children(hierarchy)
+    if hierarchy.version == 1 or SYSTEM_SLICE not in there:
+        return []
+    later = [name for name in SYSTEMD_SLICES if name not in there and name not in _above(kubepods)]
+    return [_later(tree, hierarchy, name) for name in later]
+
+
+def _later(tree: Tree, hierarchy: Hierarchy, name: str) -> Setting:
+    configured = allowed_cpus(tree, name)
+    cpus = None if configured is None else configured.cpus
+    return Setting(SLICES, name, joined(joined(hierarchy.mount, name), CPUS), "", cpus)
+
+
+def _above(kubepods: Collection[str]) -> set[str]:
+    return {path.partition("/")[0] for path in kubepods}
+
+
+def _children(hierarchy: Hierarchy) -> list[str]:
+    try:
+        return hierarchy.children(ROOT)
+    except (NodeError, RefusedError):
+        return []
 
 
 def _setting(tree: Tree, hierarchy: Hierarchy, child: str) -> Setting:

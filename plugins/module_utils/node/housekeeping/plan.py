@@ -349,10 +349,10 @@ def _kept_values(
         kept.pop(path, None)
         default = values.get(DEFAULTS.get(layer, ""))
         follows = layer in (INTERRUPTS, RPS) and default is not None and default.is_ours and saved is None
-        if path in written or path in found.no_file or not (follows and setting.cpus):
-            kept[path] = SavedValue(
-                layer, setting.name, setting.form, setting.text, path in written or path in found.no_file
-            )
+        is_by_file = path in found.no_file and wanted_cpus(setting, wish.reserved, found.online) is not None
+        is_ours = path in written or is_by_file
+        if is_ours or not (follows and setting.cpus):
+            kept[path] = SavedValue(layer, setting.name, setting.form, setting.text, is_ours)
     return kept
 
 

@@ -21,7 +21,7 @@ from ...host.interrupts import read_interrupts
 from ...host.kernel_masks import read_rps, read_watchdog, read_workqueues
 from ...host.layers import INTERRUPTS, PARTITION, RPS, SLICES, WATCHDOG, WORKQUEUES, Setting
 from ...host.partitions import MEMBER, Place, kind_and_problem, read_place
-from ...host.slices import read_slices
+from ...host.slices import read_later_slices, read_slices
 from ...tree import Tree
 from ...writable import why_not_writable
 from ..change.journal import SavedFile
@@ -76,7 +76,7 @@ def after_boot(tree: Tree) -> Answer | None:
 
 
 def read_settings(tree: Tree, layers: Iterable[str], cgroup_root: str = "") -> list[Setting]:
-    """The settings of these layers."""
+    """The settings of these layers, also of slices that systemd makes later."""
     chosen = set(layers)
     found: list[Setting] = []
     for layer, read in (
@@ -90,7 +90,8 @@ def read_settings(tree: Tree, layers: Iterable[str], cgroup_root: str = "") -> l
     if SLICES in chosen:
         with suppress(NodeError):  # no cgroups with cpusets
             hierarchy = Hierarchy(tree)
-            found += read_slices(tree, hierarchy, Kubepods(hierarchy, cgroup_root).roots)
+            pods = Kubepods(hierarchy, cgroup_root).roots
+            found += [*read_slices(tree, hierarchy, pods), *read_later_slices(tree, hierarchy, pods)]
     return found
 
 

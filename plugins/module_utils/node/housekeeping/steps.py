@@ -76,7 +76,8 @@ class Found(NamedTuple):
     """What a plan is made of. texts: what the files of the kernel hold that the journal knows, None where it is gone.
 
     files and links: what is at the paths that may be written; of a link, None where there is nothing. missing: the
-    directories of them that are not there. no_file: the settings of cgroups that do not have the controller yet.
+    directories of them that are not there. no_file: the settings of cgroups that do not have the controller yet, or are
+    not there yet: systemd gives these their CPUs.
     places: the slices of partitions by their names.
     """
 

@@ -99,7 +99,7 @@ def unit_of(setting: Setting) -> str:
 
 
 def _drop_ins(wish: Wish, found: Found, journal: Journal | None) -> list[WantedFile]:
-    """One for each unit that is to be limited, and for each that was and does not run now, as that of VMs."""
+    """One for each unit that is to be limited, also where it is not there yet, and for each that was and is gone."""
     units = []
     for setting in found.settings:
         if setting.layer != SLICES or setting.problem or setting.name in wish.exclude_slices:

@@ -16,6 +16,7 @@ from ...host.kernel_line import NAMES, Argument, compare, default_features, pars
 from ...host.loader.loaders import configured_line, find_loader
 from ...host.loader.model import NO_LOADER
 from ...host.partitions import pods_on, why_none
+from ...host.slices import SYSTEMD_SLICES
 from ...tree import Tree
 from ..node import Node, cgroup_root_of
 from .at_boot import UNIT_DIRECTORY
@@ -25,8 +26,6 @@ from .reserved import kubelet_reservation
 if TYPE_CHECKING:
     from ...kubelet.file.configuration import Configuration
 
-# Those of systemd itself.
-SYSTEMD_SLICES = ("machine.slice", "system.slice", "user.slice")
 _COMMAND_LINE = "/proc/cmdline"
 
 

@@ -13,6 +13,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.layers i
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.slices import (
     allowed_cpus,
     manager_affinity,
+    read_later_slices,
     read_slices,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
@@ -94,6 +95,34 @@ def test_version_1_is_only_for_reading(tmp_path: Path) -> None:
         write(tmp_path, "/sys/fs/cgroup/cpuset%s/cpuset.cpus" % path, cpus + "\n")
         write(tmp_path, "/sys/fs/cgroup/cpuset%s/cpuset.effective_cpus" % path, cpus + "\n")
     assert read(tmp_path) == [("empty", "", "", FIXED), ("system.slice", "0-1", "0-1", FIXED)]
+
+
+@pytest.mark.parametrize(
+    ("there", "pods", "later"),
+    [
+        (["system.slice"], PODS, {"machine.slice": "0", "user.slice": None}),
+        (["system.slice", "user.slice", "machine.slice"], PODS, {}),
+        (["system.slice"], ["machine.slice/machine-kubepods.slice"], {"user.slice": None}),
+        # Something else than systemd has made the cgroups.
+        (["init", "openrc.sshd"], PODS, {}),
+    ],
+)
+def test_slices_that_systemd_makes_later(
+    there: list[str], pods: list[str], later: dict[str, str | None], tmp_path: Path
+) -> None:
+    write_slices(tmp_path, "0-3", dict.fromkeys(there, ""))
+    write(tmp_path, "/etc/systemd/system/machine.slice.d/10.conf", "[Slice]\nAllowedCPUs=0\n")
+    tree = Tree(str(tmp_path))
+    found = read_later_slices(tree, Hierarchy(tree), pods)
+    assert {row.name: None if row.cpus is None else str(row.cpus) for row in found} == later
+    assert {row.path for row in found} == {"/sys/fs/cgroup/%s/cpuset.cpus" % name for name in later}
+
+
+def test_version_1_gives_later_slices_no_cpus(tmp_path: Path) -> None:
+    write(tmp_path, "/sys/fs/cgroup/cpuset/cpuset.cpus", "0-3\n")
+    write(tmp_path, "/sys/fs/cgroup/cpuset/system.slice/cpuset.cpus", "0-3\n")
+    tree = Tree(str(tmp_path))
+    assert read_later_slices(tree, Hierarchy(tree), PODS) == []
 
 
 def test_what_systemd_is_configured_to(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any, Sequence
 
@@ -351,6 +352,71 @@ def test_a_slice_that_is_not_there_now(node: Node) -> None:
     away.rename(slice_of_machines)
     assert not (node.root / (DROP_IN % "machine.slice")).parent.exists()
     assert node.contents().keys() == node.before.keys()
+
+
+def without(node: Node, *slices: str) -> Node:
+    """The same, with these slices not made yet."""
+    for name in slices:
+        shutil.rmtree(node.root / "sys/fs/cgroup" / name)
+    node.before = node.contents()
+    return node
+
+
+def test_a_slice_that_is_not_there_yet(node: Node) -> None:
+    """systemd makes those of machines and users when something is to run there, with what its files say."""
+    without(node, "machine.slice", "user.slice")
+    check = node.bring(act=False)
+    assert node.contents() == node.before
+    first = node.bring()
+    assert first.to_dict() == check.to_dict()
+    for name in ("machine.slice", "user.slice"):
+        assert node.held(DROP_IN % name).splitlines()[1:] == ["[Slice]", "AllowedCPUs=", "AllowedCPUs=0-1"]
+        assert not (node.root / "sys/fs/cgroup" / name).exists()
+    assert not node.bring().changed
+    node.bring("0-2")
+    assert node.held(DROP_IN % "machine.slice").endswith("AllowedCPUs=0-2")
+    assert node.back().changed
+    assert node.contents() == node.before
+
+
+def test_a_slice_that_systemd_has_made_since(node: Node) -> None:
+    """It has our CPUs from its file, and what it would have without us when that goes."""
+    without(node, "machine.slice")
+    node.bring()
+    write(node.root, "/sys/fs/cgroup/machine.slice/cpuset.cpus", "0-1\n")
+    assert not node.bring().changed
+    back = node.back()
+    assert node.held("sys/fs/cgroup/machine.slice/cpuset.cpus") == ""
+    values = [step for step in back.steps if isinstance(step, Value) and "machine.slice" in step.path]
+    assert [(step.before, step.after) for step in values] == [("0-1", "0-7"), ("0-7", "")]
+    shutil.rmtree(node.root / "sys/fs/cgroup/machine.slice")
+    assert node.contents() == node.before
+
+
+def test_a_slice_that_is_to_come_and_is_left_out(node: Node) -> None:
+    without(node, "machine.slice", "user.slice")
+    own = "[Slice]\nAllowedCPUs=0\n"
+    write(node.root, "/etc/systemd/system/user.slice.d/10-own.conf", own)
+    before = node.contents()
+    node.bring(exclude_slices=("machine.slice",))
+    assert not (node.root / (DROP_IN % "machine.slice")).exists()
+    # It has its own CPUs already, as one that is there.
+    assert not (node.root / (DROP_IN % "user.slice")).exists()
+    write(node.root, "/sys/fs/cgroup/user.slice/cpuset.cpus", "0\n")
+    assert not node.bring(exclude_slices=("machine.slice",)).changed
+    node.back()
+    assert node.held("sys/fs/cgroup/user.slice/cpuset.cpus") == "0"
+    shutil.rmtree(node.root / "sys/fs/cgroup/user.slice")
+    assert node.contents() == before
+
+
+def test_a_slice_that_is_to_come_when_its_layer_goes(node: Node) -> None:
+    without(node, "machine.slice")
+    node.bring()
+    write(node.root, "/sys/fs/cgroup/machine.slice/cpuset.cpus", "0-1\n")
+    node.bring(layers=("interrupts",))
+    assert not (node.root / (DROP_IN % "machine.slice")).parent.exists()
+    assert node.held("sys/fs/cgroup/machine.slice/cpuset.cpus") == ""
 
 
 def test_a_later_file_gives_other_cpus(node: Node) -> None:
