@@ -19,6 +19,8 @@ description:
     the configured value, and the value in effect. It writes nothing.
   - The layers are systemd's slices and its own affinity, interrupts, workqueues, received packets, the kernel's
     watchdog, irqbalance, and the kernel's command line as it was booted and as it is configured for the next boot.
+  - If the role housekeeping has been used on the node, also compares the node with what the role was to bring it to,
+    such as a partition and the affinity of systemd.
   - Also finds the programs that manage CPUs on the node, and the pairs of them that contradict each other.
   - A layer that a kernel or a distribution does not have is left out. A setting that cannot be read is a note with the
     check C(housekeeping-unmeasured).
@@ -62,7 +64,9 @@ reserved:
   type: str
   sample: 0-1,24-25
 reserved_source:
-  description: Where the reservation is configured, C(options) or a file of the kubelet. Empty if there is none.
+  description:
+    - Where the reservation is configured, C(options), a file of the kubelet, or the journal of the role housekeeping.
+      Empty if there is none.
   returned: success
   type: str
   sample: /var/lib/kubelet/config.yaml
@@ -105,7 +109,9 @@ layers:
       type: str
       sample: 0-47
     problem:
-      description: C(fixed) if the kernel allows no change, C(unreadable) if the value is no list of CPUs, or empty.
+      description:
+        - C(fixed) if the kernel allows no change, C(refused) if it has refused a change of the role housekeeping since
+          the last boot, C(unreadable) if the value is no list of CPUs, or empty.
       type: str
       sample: ""
 interrupts:
@@ -291,9 +297,10 @@ findings:
       description:
         - C(host-on-exclusive-cpus) for a layer with which the host's work may run on CPUs that are not reserved;
           C(interrupts-not-movable) for interrupts that only the kernel can move; C(housekeeping-not-lasting) for slices
-          that lose their CPUs when systemd creates them again; C(partition-invalid) for a partition of cgroups that the
-          kernel does not enforce; C(kernel-line-not-booted) for an argument of the kernel that takes effect at the next
-          boot.
+          that lose their CPUs when systemd creates them again, and for other files that are missing at the next boot;
+          C(housekeeping-unfinished) for a run of the role housekeeping that is in progress or was interrupted;
+          C(partition-invalid) for a partition of cgroups that the kernel does not enforce, or that is missing;
+          C(kernel-line-not-booted) for an argument of the kernel that takes effect at the next boot.
       type: str
       sample: host-on-exclusive-cpus
     subject:

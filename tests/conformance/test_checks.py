@@ -14,6 +14,7 @@ from typing import Any, Collection, Iterable, Iterator, Mapping, NamedTuple
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import noted
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.assemble import Terms as ReportTerms
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.assemble import assemble
@@ -35,8 +36,14 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.j
     Journal,
     SavedFile,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import CACHE, LAST, OPEN
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import (
+    CACHE,
+    HOUSEKEEPING,
+    LAST,
+    OPEN,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import journal as house_journal
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.report import housekeeping
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.isolation import isolation_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
@@ -125,6 +132,9 @@ KEPT = SOUND.having({"/etc/systemd/system/system.slice.d/50-cpus.conf": "[Slice]
 IRQ = "/proc/irq/24/smp_affinity_list"
 INTERRUPT = {"/proc/irq/24/effective_affinity_list": "2\n", IRQ: "2-3\n"}
 HOUSE = {"housekeeping": None}
+BROUGHT = house_journal.Journal(
+    house_journal.Wish(CPUSet((0, 4)), ("interrupts",)), CPUSet((0, 4)), "", {}, {}, {}, (), (), {}, is_done=True
+)
 OWN_KIND = "/sys/fs/cgroup/own.mount/cpuset.cpus.partition"
 # Four ways of the L3 cache are set apart for the exclusive CPUs.
 RESCTRL = "/sys/fs/resctrl/"
@@ -520,6 +530,13 @@ TROUBLES: dict[str, Trouble] = {
         ["partition-invalid"],
         KEPT.having({OWN_KIND: "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n"}),
         KEPT.having({OWN_KIND: "isolated\n"}),
+        looks=HOUSE,
+        looks_without=HOUSE,
+    ),
+    "housekeeping that was interrupted": Trouble(
+        ["housekeeping-unfinished"],
+        KEPT.having({HOUSEKEEPING: house_journal.text_of(BROUGHT._replace(is_done=False))}),
+        KEPT.having({HOUSEKEEPING: house_journal.text_of(BROUGHT)}),
         looks=HOUSE,
         looks_without=HOUSE,
     ),

@@ -22,9 +22,11 @@ from ..host.kernel_line import NAMES, parse_line
 from ..host.kernel_masks import read_rps, read_watchdog, read_workqueues
 from ..host.partitions import EFFECTIVE as EXCLUSIVE_EFFECTIVE
 from ..host.partitions import EXCLUSIVE, PARTITION, read_partitions
-from ..host.slices import UNITS
+from ..host.slices import SYSTEMD_SLICES, UNITS
 from ..host.units import MANAGER_SECTION, manager_paths, section_of, settings_in, unit_paths
 from .collector import Collector
+from .housekeeping.journal import BOOT_ID, PATH, essence_of, read_journal, text_of
+from .housekeeping.unkept import AT_BOOT
 
 _EFFECTIVE = "/effective_affinity_list"
 _REQUESTED = "/sys/devices/virtual/workqueue/cpumask_requested"
@@ -42,11 +44,27 @@ def save_layers(collector: Collector) -> None:
     _reduced(collector, "/proc/interrupts", _names_of_interrupts)
     _reduced(collector, "/proc/cmdline", _arguments_about_cpus)
     _reduced(collector, "/proc/1/status", _affinity)
-    _save_systemd(collector)
+    _save_systemd(collector, _save_journal(collector))
     _save_irqbalance(collector)
 
 
-def _save_systemd(collector: Collector) -> None:
+def _save_journal(collector: Collector) -> Sequence[str]:
+    """Save what the role housekeeping has brought the node to; give the slices that count also where they are not."""
+    try:
+        journal = read_journal(collector.tree)
+    except CPUManagerError:
+        return ()  # saved_owners.py saves that it is there
+    if journal is None:
+        return ()
+    text = text_of(essence_of(journal))
+    _reduced(collector, PATH, lambda _content: text.encode("utf-8"))
+    collector.file(BOOT_ID)
+    for path in (*(path for path, kept in journal.files.items() if kept.layer in AT_BOOT), *journal.links):
+        collector.mark(path)
+    return SYSTEMD_SLICES
+
+
+def _save_systemd(collector: Collector, later: Sequence[str]) -> None:
     for path in manager_paths(collector.tree):
         _reduced(collector, path, _settings(MANAGER_SECTION, ("CPUAffinity",)))
     units: Sequence[str] = ()
@@ -57,7 +75,7 @@ def _save_systemd(collector: Collector) -> None:
         for part in read_partitions(hierarchy):
             for name in (PARTITION, EXCLUSIVE, EXCLUSIVE_EFFECTIVE, CPUS):
                 collector.file("%s/%s/%s" % (hierarchy.mount, part.path, name))
-    for unit in units:
+    for unit in dict.fromkeys((*units, *(later if units else ()))):
         if unit.endswith(UNITS):
             for path in unit_paths(collector.tree, unit):
                 _reduced(collector, path, _settings(section_of(unit), ("AllowedCPUs",)))

@@ -53,6 +53,16 @@ WARNINGS = (
         look=HOUSEKEEPING,
     ),
     Check(
+        "housekeeping-unfinished",
+        WARNING,
+        "A run of the role housekeeping is in progress or was interrupted",
+        "A part of the host's own work may be on the reserved CPUs, and another part not. The journal on the node has"
+        " what was there before.",
+        "If no run is in progress, run the playbook kubenode.cpu_manager.housekeeping again: it finishes the run, or"
+        " with housekeeping_state=absent undoes it.",
+        look=HOUSEKEEPING,
+    ),
+    Check(
         "cache-partition-lost",
         WARNING,
         "The exclusive CPUs have no ways of the caches to themselves any more",
@@ -95,25 +105,30 @@ NOTES = (
         NOTE,
         "The kernel handles interrupts on CPUs that are not reserved, and they cannot be moved",
         "If a driver has a queue for each CPU, such as that of NVMe, the kernel manages the interrupts of these queues."
-        " The interrupts of a queue occur when a process on its CPUs uses the device.",
+        " The interrupts of a queue occur when a process on its CPUs uses the device. Older kernels show that only by"
+        " an error, which the role housekeeping remembers until the next boot.",
         "Boot with isolcpus=managed_irq, or give the device fewer queues. See docs/docsite/rst/housekeeping.rst.",
         look=HOUSEKEEPING,
     ),
     Check(
         "housekeeping-not-lasting",
         NOTE,
-        "Slices are on the reserved CPUs now, but no file of systemd keeps them there",
-        "When systemd starts a slice again, at the latest after a reboot, the slice may use all CPUs.",
-        "Set AllowedCPUs= of these slices in a drop-in file. See docs/docsite/rst/housekeeping.rst.",
+        "The host's own work is on the reserved CPUs now, but a file is missing that keeps it there",
+        "When systemd starts a slice again, at the latest after a reboot, the slice may use all CPUs; so may systemd"
+        " itself without its affinity, and the kernel without the service at boot.",
+        "Do what the finding says, such as to set AllowedCPUs= of slices in a drop-in file. See"
+        " docs/docsite/rst/housekeeping.rst.",
         look=HOUSEKEEPING,
     ),
     Check(
         "partition-invalid",
         NOTE,
-        "A cgroup is made a partition, and the kernel does not take it for one",
+        "A cgroup is to be a partition, and the kernel does not take it for one",
         "Its CPUs are not its own: others run there, and the kernel balances load over them. The kernel gives the"
-        " reason in cpuset.cpus.partition, as that another cgroup has the same CPUs.",
-        "Do what the reason says, then write the kind of the partition again. See docs/docsite/rst/housekeeping.rst.",
+        " reason in cpuset.cpus.partition, as that another cgroup has the same CPUs. A partition that the role"
+        " housekeeping has made, and that is none any more, has no reason there.",
+        "Do what the reason says, then write the kind of the partition again, or run the role housekeeping again. See"
+        " docs/docsite/rst/housekeeping.rst.",
         look=HOUSEKEEPING,
     ),
     Check(

@@ -147,7 +147,7 @@ def _housekeeping(answer: Mapping[str, object]) -> dict[str, object]:
                 "layer": layer,
                 "settings": len(of_layer),
                 "to_change": sum(row.get("wanted") is not None for row in of_layer),
-                "fixed": sum(row.get("problem") == "fixed" for row in of_layer),
+                "fixed": sum(row.get("problem") in ("fixed", "refused") for row in of_layer),
                 "examples": [_setting(row) for row in of_layer if row.get("wanted") is not None][:_MOST_DISTURBERS],
             }
             for layer, of_layer in list(by_layer.items())[:MOST_ROWS]

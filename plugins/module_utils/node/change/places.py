@@ -12,5 +12,7 @@ OPEN = DIRECTORY + "/change.json"
 LAST = DIRECTORY + "/last-change.json"
 # What is wished of the caches, and what they were before.
 CACHE = DIRECTORY + "/cache.json"
+# What is wished of the host's own work, and what was there before.
+HOUSEKEEPING = DIRECTORY + "/housekeeping.json"
 # What the policies dynamic and isolated have promised. It ends with the machine, as all containers do.
 PROMISE = "/run/kubenode/cpu-manager.json"

@@ -10,7 +10,7 @@ A finding is {"check", "subject", "wanted", "found", "remedy"}, all texts.
 from __future__ import annotations
 
 import os
-from typing import Iterable, Mapping, NamedTuple, Sequence
+from typing import Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from ...cpuset import CPUSet
 from ...host.irqbalance import Irqbalance
@@ -19,6 +19,7 @@ from ...host.layers import (
     INTERRUPTS,
     IRQBALANCE,
     MANAGER,
+    REFUSED,
     RPS,
     SLICES,
     UNREADABLE,
@@ -35,42 +36,67 @@ ELSEWHERE = "host-on-exclusive-cpus"
 NOT_MOVABLE = "interrupts-not-movable"
 NOT_LASTING = "housekeeping-not-lasting"
 NO_PARTITION = "partition-invalid"
+_IMMOVABLE = (FIXED, REFUSED)
 # Of many, how many are named.
 _MOST_SHOWN = 5
 _ROLE = "run the role housekeeping"
+_REMEDY_REFUSED = "do what the kernel's error says, which the role housekeeping has in its notes; it tries again"
+_REMEDY_NOT_MOVABLE = (
+    "boot with isolcpus=managed_irq and the CPUs that are not reserved, which holds where a queue has a reserved CPU"
+    " too, or give the device fewer queues"
+)
+# Of those that are FIXED, and of those that are REFUSED.
+_NOT_MOVABLE_TEXTS = (
+    "the kernel manages %d of %d itself, on others too: %s",
+    "the kernel refuses to move %d of %d, on others too: %s",
+)
 _REMEDIES = {
     SLICES: "%s, which sets AllowedCPUs= of these units" % _ROLE,
     INTERRUPTS: "%s, which writes their CPUs into /proc/irq" % _ROLE,
     WORKQUEUES: "%s, which writes the CPUs of all unbound workqueues" % _ROLE,
     RPS: "%s, which takes the other CPUs out of the masks" % _ROLE,
+    WATCHDOG: "%s, which writes kernel.watchdog_cpumask" % _ROLE,
 }
 _WORK = {
     SLICES: "host's processes run",
     INTERRUPTS: "interrupts are handled",
     WORKQUEUES: "workqueues run",
     RPS: "received packets are worked on",
+    WATCHDOG: "the kernel looks for lockups",
 }
 
 
 class Reserved(NamedTuple):
-    """The reserved CPUs that are online, and all that are."""
+    """The reserved CPUs that are online, and all that are.
+
+    layers: those that are wished for this node. exclude_slices: the names of slices that are to keep their CPUs.
+    """
 
     kept: CPUSet
     online: CPUSet
+    layers: Collection[str] = ()
+    exclude_slices: Collection[str] = ()
 
     def wanted(self, setting: Setting) -> CPUSet | None:
         """Which CPUs a setting is to have; None where it may stay as it is, or cannot be judged."""
-        # By default it may look for lockups everywhere.
-        if setting.layer == WATCHDOG or setting.problem == UNREADABLE:
+        # Where nobody wishes otherwise, it may look for lockups everywhere.
+        is_free = setting.layer == WATCHDOG and WATCHDOG not in self.layers
+        is_excluded = setting.layer == SLICES and setting.name in self.exclude_slices
+        if is_free or is_excluded or setting.problem == UNREADABLE:
             return None
         return wanted_cpus(setting, self.kept, self.online)
+
+    def holds(self, configured: Configured | None) -> bool:
+        """Whether what files give a unit is within the reserved CPUs."""
+        cpus = None if configured is None else configured.cpus
+        return cpus is not None and cpus & self.online <= self.kept
 
     def is_elsewhere(self, setting: Setting) -> bool:
         """Whether the work of a setting may be done on other CPUs."""
         if self.wanted(setting) is None:
             return False
         # What the kernel makes of it counts where nobody but itself can change that.
-        if setting.effective is not None and (setting.layer == WORKQUEUES or setting.problem == FIXED):
+        if setting.effective is not None and (setting.layer == WORKQUEUES or setting.problem in _IMMOVABLE):
             return bool(setting.effective & self.online - self.kept)
         return True
 
@@ -81,33 +107,46 @@ def layer_findings(settings: Sequence[Setting], reserved: Reserved) -> list[dict
     for layer, work in _WORK.items():
         of_layer = [setting for setting in settings if setting.layer == layer]
         elsewhere = [setting for setting in of_layer if reserved.is_elsewhere(setting)]
+        fixed, refused = ([setting for setting in elsewhere if setting.problem == kind] for kind in _IMMOVABLE)
         movable = [setting for setting in elsewhere if not setting.problem]
+        if layer != INTERRUPTS:
+            movable += refused
+        wanted = "%s on the reserved CPUs %s only" % (work, reserved.kept)
         if movable:
             what = "%d of %d may run elsewhere: %s" % (len(movable), len(of_layer), _shown(movable))
-            wanted = "%s on the reserved CPUs %s only" % (work, reserved.kept)
-            found.append(_finding(ELSEWHERE, layer, wanted, what, _REMEDIES[layer]))
-        fixed = [setting for setting in elsewhere if setting.problem == FIXED]
-        if fixed and layer == INTERRUPTS:
-            what = "the kernel manages %d of %d itself, on others too: %s" % (len(fixed), len(of_layer), _shown(fixed))
-            remedy = (
-                "boot with isolcpus=managed_irq and the CPUs that are not reserved, which holds where a queue has a"
-                " reserved CPU too, or give the device fewer queues"
+            remedy = _REMEDIES[layer] if len(movable) > len(refused) or layer == INTERRUPTS else _REMEDY_REFUSED
+            found.append(finding(ELSEWHERE, layer, wanted, what, remedy))
+        if layer == INTERRUPTS and (fixed or refused):
+            what = "; ".join(
+                text % (len(some), len(of_layer), _shown(some))
+                for text, some in zip(_NOT_MOVABLE_TEXTS, (fixed, refused))
+                if some
             )
-            wanted = "interrupts are handled on the reserved CPUs %s only" % reserved.kept
-            found.append(_finding(NOT_MOVABLE, layer, wanted, what, remedy))
+            found.append(finding(NOT_MOVABLE, layer, wanted, what, _REMEDY_NOT_MOVABLE))
     return found
 
 
-def manager_findings(affinity: CPUSet | None, reserved: Reserved) -> list[dict[str, str]]:
-    """Where the cgroups of services have no CPUs of their own. affinity: that of the first process."""
-    if affinity is None or not affinity & reserved.online - reserved.kept:
-        return []
+def manager_findings(
+    affinity: CPUSet | None, reserved: Reserved, configured: Configured | None = None
+) -> list[dict[str, str]]:
+    """Where the cgroups of services have no CPUs of their own, or this layer is wished.
+
+    affinity: that of the first process. configured: what the files of systemd give it.
+    """
     wanted = "services run on the reserved CPUs %s only" % reserved.kept
-    remedy = (
-        "%s, which sets CPUAffinity= of systemd, and boot again; or use version 2 of cgroups, where slices have CPUs"
-        " of their own" % _ROLE
-    )
-    return [_finding(ELSEWHERE, MANAGER, wanted, "systemd and what it starts may use CPUs %s" % affinity, remedy)]
+    is_configured = reserved.holds(configured)
+    if affinity is not None and affinity & reserved.online - reserved.kept:
+        remedy = "boot the node again, once its pods are elsewhere: systemd reads CPUAffinity= when it starts"
+        if not is_configured:
+            remedy = (
+                "%s, which sets CPUAffinity= of systemd, and boot again; or use version 2 of cgroups, where slices"
+                " have CPUs of their own" % _ROLE
+            )
+        return [finding(ELSEWHERE, MANAGER, wanted, "systemd and what it starts may use CPUs %s" % affinity, remedy)]
+    if MANAGER in reserved.layers and not is_configured:
+        found = "no file of systemd gives it these CPUs when it starts again"
+        return [finding(NOT_LASTING, MANAGER, wanted, found, "%s with the layer manager" % _ROLE)]
+    return []
 
 
 def irqbalance_findings(irqbalance: Irqbalance | None, isolated: CPUSet, reserved: Reserved) -> list[dict[str, str]]:
@@ -119,7 +158,7 @@ def irqbalance_findings(irqbalance: Irqbalance | None, isolated: CPUSet, reserve
     if wanted <= banned:
         return []
     return [
-        _finding(
+        finding(
             ELSEWHERE,
             IRQBALANCE,
             "it puts no interrupt on CPUs %s" % wanted,
@@ -130,22 +169,29 @@ def irqbalance_findings(irqbalance: Irqbalance | None, isolated: CPUSet, reserve
 
 
 def lasting_findings(
-    settings: Iterable[Setting], configured: Mapping[str, Configured | None], reserved: Reserved
+    settings: Iterable[Setting],
+    configured: Mapping[str, Configured | None],
+    reserved: Reserved,
+    later: Iterable[Setting] = (),
 ) -> list[dict[str, str]]:
-    """Slices that have their CPUs until systemd makes them anew. configured: by the names of units."""
-    lost = []
+    """Slices that have their CPUs until systemd makes them anew.
+
+    configured: by the names of units. later: slices that are not there, with what their files will give them.
+    """
+    if reserved.kept == reserved.online:
+        return []
+    lost = [setting for setting in later if reserved.wanted(setting) is not None]
     for setting in settings:
         if setting.layer != SLICES or setting.problem or setting.name not in configured or setting.cpus is None:
             continue
-        if reserved.wanted(setting) is None and reserved.kept != reserved.online:
-            allowed = configured[setting.name]
-            if allowed is None or allowed.cpus is None or not allowed.cpus & reserved.online <= reserved.kept:
-                lost.append(setting)
+        is_kept = reserved.wanted(setting) is None and setting.name not in reserved.exclude_slices
+        if is_kept and not reserved.holds(configured[setting.name]):
+            lost.append(setting)
     if not lost:
         return []
     wanted = "AllowedCPUs=%s in a file of systemd" % reserved.kept
     found = "no file of systemd keeps them there: %s" % _shown(lost)
-    return [_finding(NOT_LASTING, SLICES, wanted, found, _REMEDIES[SLICES])]
+    return [finding(NOT_LASTING, SLICES, wanted, found, _REMEDIES[SLICES])]
 
 
 def partition_findings(partitions: Sequence[Partition]) -> list[dict[str, str]]:
@@ -156,7 +202,7 @@ def partition_findings(partitions: Sequence[Partition]) -> list[dict[str, str]]:
     found = ", ".join(broken[:_MOST_SHOWN])
     more = len(broken) - _MOST_SHOWN
     return [
-        _finding(
+        finding(
             NO_PARTITION,
             "partitions",
             "cgroups that are made partitions have their CPUs for themselves",
@@ -166,7 +212,7 @@ def partition_findings(partitions: Sequence[Partition]) -> list[dict[str, str]]:
     ]
 
 
-def _finding(check: str, subject: str, wanted: str, found: str, remedy: str) -> dict[str, str]:
+def finding(check: str, subject: str, wanted: str, found: str, remedy: str) -> dict[str, str]:
     return {"check": check, "subject": subject, "wanted": wanted, "found": found, "remedy": remedy}
 
 
@@ -177,5 +223,6 @@ def _shown(settings: Sequence[Setting]) -> str:
 
 
 def _cpus(setting: Setting) -> str:
-    cpus = setting.effective if setting.problem == FIXED and setting.effective is not None else setting.cpus
-    return "no limit" if cpus is None else "CPUs %s" % cpus if cpus else "no CPUs"
+    cpus = setting.effective if setting.problem in _IMMOVABLE and setting.effective is not None else setting.cpus
+    text = "no limit" if cpus is None else "CPUs %s" % cpus if cpus else "no CPUs"
+    return text + ", refused" if setting.problem == REFUSED and setting.layer != INTERRUPTS else text

@@ -26,10 +26,11 @@ from ...host.layers import LIVE_LAYERS
 from ...host.partitions import KINDS
 from ...tree import Tree
 from ..change.journal import SavedFile
-from ..change.places import DIRECTORY
+from ..change.places import DIRECTORY, HOUSEKEEPING
 
-PATH = DIRECTORY + "/housekeeping.json"
+PATH = HOUSEKEEPING
 FORMAT = 1
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 # A slice right below the topmost one: a dash would begin another.
 SLICE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:]*\.slice")
@@ -192,6 +193,12 @@ def text_of(journal: Journal) -> str:
         "is_done": journal.is_done,
     }
     return json.dumps(data, indent=1, sort_keys=True) + "\n"
+
+
+def essence_of(journal: Journal) -> Journal:
+    """What a report reads of it: without what was there before, which may hold secrets."""
+    files = {path: KeptFile(kept.layer, SavedFile(None), ()) for path, kept in journal.files.items()}
+    return journal._replace(values={}, files=files)
 
 
 def _file_data(file: KeptFile) -> dict[str, Any]:

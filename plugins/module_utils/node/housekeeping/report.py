@@ -16,11 +16,12 @@ from ...errors import CPUManagerError, InputError, NodeError, Note, RefusedError
 from ...host.interrupts import read_interrupts
 from ...host.irqbalance import Irqbalance, read_irqbalance
 from ...host.kernel_masks import read_rps, read_watchdog, read_workqueues
-from ...host.layers import FIXED, RPS, UNREADABLE, Setting
+from ...host.layers import FIXED, MANAGER, REFUSED, RPS, UNREADABLE, Setting
 from ...host.names import shown
 from ...host.partitions import ISOLATED, Partition, owned_cpus, read_partitions
 from ...host.reading import parsed, read_cpus
-from ...host.slices import UNITS, allowed_cpus, manager_affinity, read_slices
+from ...host.slices import UNITS, allowed_cpus, manager_affinity, read_later_slices, read_slices
+from ..change.places import HOUSEKEEPING
 from ..node import cgroup_root_of
 from ..owners import owners_of
 from .booted import read_boot
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from ...kubelet.file.configuration import Configuration
     from ...tree import Tree
     from ..node import Node
+    from .unkept import Promise
 
 UNMEASURED = "housekeeping-unmeasured"
 _CPU = "/sys/devices/system/cpu/"
@@ -61,18 +63,24 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
     notes: list[str] = []
     online = read_cpus(tree, _CPU + "online") or node.topology.online
     configuration, problem = node.found()
+    promise = _promise(tree, notes)
     reservation = Reservation(CPUSet() if reserved is None else reserved, "options")
     if reserved is None:
-        reservation = _reservation(node, configuration, problem, notes)
-    chosen = Reserved(reservation.cpus & online, online) if reservation.cpus & online else None
+        reservation = _reservation(node, configuration, problem, promise, notes)
+    hosts = reservation.cpus if promise is None else promise.narrowed(reservation.cpus)
+    chosen = Reserved(hosts & online, online) if hosts & online else None
     if chosen is None:
         why = "CPUs %s are not online" % reservation.cpus if reservation.cpus else "no CPUs are reserved"
         notes.append(Note(UNMEASURED, "%s: what the host may use cannot be compared with them" % why))
     hierarchy = _hierarchy(node, notes)
-    slices = [] if hierarchy is None else _slices(hierarchy, cgroup_root_of(configuration), notes)
+    slices, later = _slices(hierarchy, cgroup_root_of(configuration), promise, notes)
     isolated_now, partitions = (None, ()) if hierarchy is None else _partitions(hierarchy, notes)
     interrupts = read_interrupts(tree)
     others = [*read_workqueues(tree), *read_rps(tree), *read_watchdog(tree), *slices]
+    if promise is not None:
+        interrupts, others = promise.marked(interrupts), promise.marked(others)
+        if chosen is not None:
+            chosen = chosen._replace(layers=promise.wish.layers, exclude_slices=promise.wish.exclude_slices)
     notes += _unreadable([*interrupts, *others])
     irqbalance = read_irqbalance(tree)
     if irqbalance is not None and irqbalance.problem:
@@ -82,16 +90,21 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
         for setting in slices
         if setting.problem != FIXED and setting.name.endswith(UNITS)
     }
-    affinity, isolated = _affinity(tree), _isolated(tree)
+    affinity, isolated, manager = _affinity(tree), _isolated(tree), manager_affinity(tree)
     findings: list[dict[str, str]] = []
     if chosen is not None:
         findings = layer_findings([*interrupts, *others], chosen)
-        if hierarchy is None or hierarchy.version == 1:
-            findings += manager_findings(affinity, chosen)
+        if hierarchy is None or hierarchy.version == 1 or MANAGER in chosen.layers:
+            findings += manager_findings(affinity, chosen, manager)
         findings += irqbalance_findings(irqbalance, isolated["isolated"] | isolated["nohz_full"], chosen)
-        findings += lasting_findings(slices, configured, chosen)
+        findings += lasting_findings(slices, configured, chosen, later)
+    findings += partition_findings(partitions or ())
+    if promise is not None:
+        from .unkept import unkept_findings
+
+        findings += unkept_findings(tree, promise, partitions)
     # The host keeps off the reserved CPUs that are a partition's, too.
-    hosts = reservation.cpus - owned_cpus(partitions)
+    hosts -= owned_cpus(partitions or ())
     boot = read_boot(tree, hosts, read_cpus(tree, _CPU + "possible") or online, configuration is not None, UNMEASURED)
     owners = owners_of(node, configuration)
     disputes = _disputes(owners)
@@ -105,13 +118,13 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
         "layers": [_row(setting, chosen) for setting in others if _is_shown(setting)],
         "interrupts": rows[:MOST_INTERRUPTS],
         "interrupts_left_out": len(rows[MOST_INTERRUPTS:]),
-        "systemd": _systemd(tree, configured, affinity),
-        "partitions": _shown_partitions(isolated_now, partitions),
+        "systemd": _systemd(manager, configured, affinity),
+        "partitions": _shown_partitions(isolated_now, partitions or ()),
         "irqbalance": None if irqbalance is None else _irqbalance(irqbalance, chosen),
         "kernel": {**boot.shown, **{name: str(cpus) for name, cpus in isolated.items()}},
         "owners": [owner.to_dict() for owner in owners],
         "contradictions": [found.to_dict() for found in disputes],
-        "findings": [*findings, *partition_findings(partitions), *boot.findings],
+        "findings": [*findings, *boot.findings],
         **noted(notes),
     }
 
@@ -128,10 +141,37 @@ def _disputes(owners: Sequence[Owner]) -> Sequence[Contradiction]:
 # --- what is reserved --------------------------------------------------------------------------------------
 
 
+def _promise(tree: Tree, notes: list[str]) -> Promise | None:
+    """What the role housekeeping was to bring this node to; None where it was not here."""
+    try:
+        if not tree.exists(HOUSEKEEPING, follow=False):
+            return None
+        # Imported here: only a node that has a journal needs it.
+        from .unkept import read_promise
+
+        return read_promise(tree)
+    except (NodeError, RefusedError) as error:
+        notes.append(Note(UNMEASURED, "what the role housekeeping has brought here is not known: %s" % error))
+        return None
+
+
 def _reservation(
+    node: Node,
+    configuration: Configuration | None,
+    problem: NodeError | None,
+    promise: Promise | None,
+    notes: list[str],
+) -> Reservation:
+    """What the kubelet is configured to reserve, else what the role housekeeping was given."""
+    found = _kubelet_reservation(node, configuration, problem, notes)
+    if found.cpus or promise is None:
+        return found
+    return Reservation(promise.reserved, node.tree.path(HOUSEKEEPING))
+
+
+def _kubelet_reservation(
     node: Node, configuration: Configuration | None, problem: NodeError | None, notes: list[str]
 ) -> Reservation:
-    """What the kubelet is configured to reserve."""
     if problem is not None:
         notes.append(Note(UNMEASURED, "what the kubelet reserves is not known: %s" % problem))
     try:
@@ -154,23 +194,32 @@ def _hierarchy(node: Node, notes: list[str]) -> Hierarchy | None:
         return None
 
 
-def _slices(hierarchy: Hierarchy, cgroup_root: str, notes: list[str]) -> list[Setting]:
+def _slices(
+    hierarchy: Hierarchy | None, cgroup_root: str, promise: Promise | None, notes: list[str]
+) -> tuple[list[Setting], list[Setting]]:
+    """The slices of the host, and those that systemd makes later, where these are to keep to the reserved CPUs."""
+    if hierarchy is None:
+        return [], []
     try:
         pods = Kubepods(hierarchy, cgroup_root).roots
     except InputError as error:
         notes.append(Note(UNMEASURED, "the cgroup of all pods is not known: %s" % error))
         pods = Kubepods(hierarchy).roots
-    return read_slices(hierarchy.tree, hierarchy, pods)
+    slices = read_slices(hierarchy.tree, hierarchy, pods)
+    if promise is None:
+        return slices, []
+    later = read_later_slices(hierarchy.tree, hierarchy, pods) if promise.has_slices() else []
+    return promise.of_host(slices), later
 
 
-def _partitions(hierarchy: Hierarchy, notes: list[str]) -> tuple[str | None, Sequence[Partition]]:
-    """The isolated CPUs, None where the kernel does not show them, and the partitions."""
+def _partitions(hierarchy: Hierarchy, notes: list[str]) -> tuple[str | None, Sequence[Partition] | None]:
+    """The isolated CPUs, None where the kernel does not show them, and the partitions, None where they are unknown."""
     isolated = read_cpus(hierarchy.tree, "%s/%s" % (hierarchy.mount, ISOLATED))
     try:
         return None if isolated is None else str(isolated), read_partitions(hierarchy)
     except (NodeError, RefusedError) as error:
         notes.append(Note(UNMEASURED, "the partitions of cgroups are not known: %s" % error))
-        return None if isolated is None else str(isolated), ()
+        return None if isolated is None else str(isolated), None
 
 
 def _shown_partitions(isolated: str | None, partitions: Sequence[Partition]) -> dict[str, Any] | None:
@@ -224,7 +273,7 @@ def _is_shown(setting: Setting) -> bool:
 
 
 def _row(setting: Setting, reserved: Reserved | None) -> dict[str, Any]:
-    wanted = None if reserved is None or setting.problem == FIXED else reserved.wanted(setting)
+    wanted = None if reserved is None or setting.problem in (FIXED, REFUSED) else reserved.wanted(setting)
     return {
         "layer": setting.layer,
         "name": setting.name,
@@ -236,10 +285,12 @@ def _row(setting: Setting, reserved: Reserved | None) -> dict[str, Any]:
     }
 
 
-def _systemd(tree: Tree, units: dict[str, Configured | None], affinity: CPUSet | None) -> dict[str, Any]:
+def _systemd(
+    manager: Configured | None, units: dict[str, Configured | None], affinity: CPUSet | None
+) -> dict[str, Any]:
     return {
         "affinity": None if affinity is None else str(affinity),
-        "manager": _configured(manager_affinity(tree)),
+        "manager": _configured(manager),
         "units": {unit: _configured(found) for unit, found in units.items()},
     }
 

@@ -26,12 +26,11 @@ from ...tree import Tree
 from ...writable import why_not_writable
 from ..change.journal import SavedFile
 from ..change.saving import save_files
-from .journal import PATH, Journal, Wish, clean_up, read_journal, remove_journal, text_of, write_journal
+from .journal import BOOT_ID, PATH, Journal, Wish, clean_up, read_journal, remove_journal, text_of, write_journal
 from .partition import KIND
 from .plan import plan_values
 from .steps import REFUSED_NOTE, Command, File, Found, Link, Plan, Step, Value, Wanted, change_of, cpus_in
 
-_BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _ONLINE = "/sys/devices/system/cpu/online"
 _DIRECTORY_MODE = 0o755
 
@@ -130,7 +129,7 @@ def read(tree: Tree, wish: Wish, journal: Journal | None) -> Found:
     )
     for path in no_file:
         texts[path] = None
-    boot_id = tree.read_value(_BOOT_ID) or ""
+    boot_id = tree.read_value(BOOT_ID) or ""
     return Found(settings, online_cpus(tree), boot_id, texts, {}, {}, (), no_file, places)
 
 

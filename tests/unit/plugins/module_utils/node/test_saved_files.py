@@ -22,14 +22,25 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.archive import unpacked
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import (
     Journal,
     text_of,
     wish_of,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.at_boot import AtBoot
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.bring import present
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import (
+    OwnCPUs,
+    Wish,
+    read_journal,
+    write_journal,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.saved_files import COLLECTION, save_node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import SAID, Tree, node_name
+from ansible_collections.kubenode.cpu_manager.tests.machines import housekept
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import STYLES, read_listed, write_containers
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
@@ -319,12 +330,40 @@ def make_divided(name: str) -> Callable[[Path], None]:
     return make
 
 
+def make_brought(root: Path) -> None:
+    """A node that the role housekeeping has brought to its wish, and others have changed since; with secrets."""
+    write_machine(["1s4c2t", str(root)])
+    housekept.write_node(root)
+    write(root, "/etc/hostname", "brought\n")
+    write_kubelet(root, KUBELETS["kubeadm"])
+    shutil.rmtree(root / "sys/fs/cgroup/user.slice")
+    shutil.rmtree(root / "sys/fs/cgroup/machine.slice")
+    write(root, "/" + housekept.IRQBALANCE, "PASSWORD=hunter2\n")
+    write(root, "/proc/1/status", "Cpus_allowed_list:\t0-1\n")
+    own = OwnCPUs(CPUSet((2, 3)), "isolated", "isolated.slice")
+    wish = Wish(CPUSet((0, 1)), ("interrupts", "slices", "irqbalance", "watchdog", "manager"), partition=own)
+    tree = Tree(str(root))
+    present(tree, wish, Extras(boot=AtBoot(b"hunter2", "/usr/bin/python3")), act=True)
+    journal = read_journal(tree)
+    assert journal is not None
+    write_journal(tree, journal._replace(refused={"/proc/irq/24/smp_affinity_list": "EIO"}, is_done=True))
+    write(root, "/proc/irq/24/smp_affinity_list", "0-7\n")
+    write(root, "/proc/sys/kernel/watchdog_cpumask", "0-7\n")
+    shutil.rmtree(root / "etc/systemd/system/machine.slice.d")
+    (root / "etc/systemd/system/kubenode-housekeeping.service").unlink()
+    for link in (root / "etc/systemd/system/multi-user.target.wants").iterdir():
+        # As it leads on the node itself, whose root is that of its files.
+        link.unlink()
+        link.symlink_to("../" + link.name)
+
+
 MACHINES: dict[str, Callable[[Path], None]] = {
     "busy": make_busy,
     "stopped": make_stopped,
     "old": make_old,
     "layered": make_layered,
     "owned": make_owned,
+    "brought": make_brought,
     **{"divided-" + name: make_divided(name) for name in ("xeon-snc2-sparse", "atom-l2", "xeon-l3-cdp")},
     **{"throttled-" + style: make_throttled(style) for style in ("v2", "hybrid-v2")},
     **{name: make_demo(name) for name in ("xeon", "epyc", "edge")},
@@ -479,7 +518,7 @@ def test_what_is_saved_is_what_is_read(
     assert unread == set()
 
 
-@pytest.mark.parametrize("name", ["busy", "old", "layered", "owned"])
+@pytest.mark.parametrize("name", ["busy", "old", "layered", "owned", "brought"])
 @pytest.mark.parametrize("redact", [False, True])
 def test_no_secret_is_saved(tmp_path: Path, name: str, redact: bool) -> None:
     root, archive = tmp_path / "node", tmp_path / "node.tar.gz"

@@ -11,6 +11,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.irqbalan
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.layers import (
     FIXED,
     INTERRUPTS,
+    MANAGER,
+    REFUSED,
     RPS,
     SLICES,
     UNREADABLE,
@@ -54,6 +56,9 @@ def setting(layer: str, found: str | None, effective: str | None = None, problem
         (setting(INTERRUPTS, "0-7", "", FIXED), []),
         (setting(INTERRUPTS, "0-7", None, FIXED), ["interrupts-not-movable"]),
         (setting(INTERRUPTS, None, None, UNREADABLE), []),
+        (setting(INTERRUPTS, "0-7", "5", REFUSED), ["interrupts-not-movable"]),
+        (setting(INTERRUPTS, "0-7", "1", REFUSED), []),
+        (setting(SLICES, "0-7", "0-7", REFUSED), ["host-on-exclusive-cpus"]),
         (setting(WORKQUEUES, "0-7"), ["host-on-exclusive-cpus"]),
         # All workqueues together have less.
         (setting(WORKQUEUES, "0-7", "0-1"), []),
@@ -90,11 +95,39 @@ def test_fixed_interrupts_are_named_with_where_they_are() -> None:
     assert finding["found"] == "the kernel manages 1 of 1 itself, on others too: 36 nvme0q1 (CPUs 5)"
 
 
+def test_what_is_wished_for_this_node() -> None:
+    wished = RESERVED._replace(layers=(WATCHDOG,), exclude_slices=("machine.slice",))
+    (finding,) = layer_findings([setting(WATCHDOG, "0-7"), setting(SLICES, "", name="machine.slice")], wished)
+    assert (finding["check"], finding["subject"]) == ("host-on-exclusive-cpus", "watchdog")
+    assert layer_findings([setting(WATCHDOG, "0-1")], wished) == []
+
+
 @pytest.mark.parametrize(
     ("affinity", "is_found"), [(None, False), ("0-1", False), ("0", False), ("0-7", True), ("0-1,9", False)]
 )
 def test_the_affinity_of_systemd(affinity: str | None, is_found: bool) -> None:
     assert bool(manager_findings(None if affinity is None else cpus(affinity), RESERVED)) is is_found
+
+
+@pytest.mark.parametrize(
+    ("affinity", "configured", "check", "remedy"),
+    [
+        ("0-1", Configured(cpus("0-1"), "/f"), "", ""),
+        (None, Configured(cpus("1"), "/f"), "", ""),
+        ("0-7", Configured(cpus("0-1"), "/f"), "host-on-exclusive-cpus", "boot the node again"),
+        ("0-7", None, "host-on-exclusive-cpus", "run the role housekeeping"),
+        ("0-1", None, "housekeeping-not-lasting", "run the role housekeeping"),
+        (None, Configured(None, "/f"), "housekeeping-not-lasting", "run the role housekeeping"),
+        ("0-1", Configured(cpus("0-7"), "/f"), "housekeeping-not-lasting", "run the role housekeeping"),
+    ],
+)
+def test_the_affinity_of_systemd_that_is_wished(
+    affinity: str | None, configured: Configured | None, check: str, remedy: str
+) -> None:
+    wished = RESERVED._replace(layers=(MANAGER,))
+    found = manager_findings(None if affinity is None else cpus(affinity), wished, configured)
+    assert [finding["check"] for finding in found] == ([check] if check else [])
+    assert all(finding["remedy"].startswith(remedy) for finding in found)
 
 
 def balance(banned: str | None, is_running: bool = True, problem: str = "") -> Irqbalance:
