@@ -9,7 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.owners import (
+    BALLOONS,
+    CRIO_INTERRUPTS,
+    TOPOLOGY_AWARE,
+    TUNED,
+)
 from ansible_collections.kubenode.cpu_manager.tests.machines import housekept
+from ansible_collections.kubenode.cpu_manager.tests.machines.owned import SIGNS, write_owned
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 from .conftest import Run, ansible_playbook, fingerprint, play, task
@@ -135,6 +142,47 @@ def test_what_is_refused(tmp_path: Path) -> None:
     for message, result in zip(wrong, run.results["node"]):
         assert message in result["msg"]
     assert fingerprint(root) == before
+
+
+def test_what_others_manage_is_refused(tmp_path: Path) -> None:
+    """Each node has the files of one other owner: both names, the way out, and nothing is written."""
+    signs = {sign.name: sign for sign in SIGNS}
+    others = {
+        "tuned, left": (TUNED, "tuned with the profile realtime", "take another profile with tuned-adm"),
+        "crio, interrupts": (
+            CRIO_INTERRUPTS,
+            "CRI-O's annotation irq-load-balancing",
+            "remove irq-load-balancing.crio.io from allowed_annotations",
+        ),
+        "balloons, plugin files": (BALLOONS, "the NRI policy balloons", "uninstall the NRI policy"),
+        "topology, left": (TOPOLOGY_AWARE, "the NRI policy topology-aware", "uninstall the NRI policy"),
+    }
+    roots = {owner: node(tmp_path / owner) for owner, _name, _remedy in others.values()}
+    for name, (owner, _name, _remedy) in others.items():
+        write_owned(roots[owner], signs[name].files)
+    before = {owner: fingerprint(root) for owner, root in roots.items()}
+    tasks = play(
+        {**task("housekeeping", root="{{ root }}", interpreter=PYTHON), "ignore_errors": True},
+        {**task("housekeeping", root="{{ root }}", interpreter=PYTHON), "ignore_errors": True, "check_mode": True},
+        task("housekeeping", root="{{ root }}", interpreter=PYTHON, state="absent"),
+        {
+            **task("housekeeping", root="{{ root }}", interpreter=PYTHON, allow_owners=["{{ owner }}"]),
+            "check_mode": True,
+        },
+    )
+    hosts = {owner: {"root": str(root), "owner": owner} for owner, root in roots.items()}
+    run = ansible_playbook(tmp_path / "run", tasks, hosts)
+    assert run.status == 0, run.account()
+    for sign, (owner, name, remedy) in others.items():
+        refused, checked, absent, allowed = run.results[owner]
+        assert refused["msg"] == checked["msg"]
+        assert "the role housekeeping cannot be used beside %s, which was found here" % name in refused["msg"]
+        assert signs[sign].evidence[0] in refused["msg"]
+        assert remedy in refused["msg"]
+        assert "add %s to allow_owners" % owner in refused["msg"]
+        assert refused["failure"]["kind"] == "other_owner"
+        assert (absent["changed"], allowed["changed"]) == (False, True)
+        assert fingerprint(roots[owner]) == before[owner]
 
 
 def test_without_a_reservation(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
+from pathlib import Path
+from typing import Iterator
 
 import pytest
 from hypothesis import given
@@ -35,8 +37,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.ow
     RECONCILE,
     TOPOLOGY_AWARE,
     TUNED,
+    Facts,
     Owner,
+    find_owners,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.owned import SIGNS, Sign, write_owned
 
 OWNERS = {id_: Owner(id_, name, ("/evidence/of/" + id_,), True) for id_, name in NAMES.items()}
 
@@ -94,6 +99,53 @@ def test_a_pair_is_refused_by_name(pair: Pair) -> None:
         assert refused.value.kind == OTHER_OWNER
         for part in (NAMES[wanted], NAMES[found], "/evidence/of/" + found, pair.reason, pair.remedy, "allow_owners"):
             assert part in message
+
+
+def signs_of(pair: Pair) -> Iterator[tuple[Sign, Sign]]:
+    """Two signs that can be on one node, one of each owner: neither has a file that the other has, too."""
+    for first, second in product(SIGNS, SIGNS):
+        if (first.owner, second.owner) == (pair.first, pair.second) and not first.files.keys() & second.files.keys():
+            yield first, second
+
+
+def facts_of(first: Sign, second: Sign) -> Facts:
+    """What is known of a node with both."""
+    facts = [first.facts, second.facts]
+    return Facts(
+        "".join(found.policy for found in facts),
+        tuple(place for found in facts for place in found.kubelet),
+        max((found.kubelet_root for found in facts), key=lambda root: root != Facts().kubelet_root),
+        {name: pids for found in facts for name, pids in found.processes.items()},
+        [pid for found in facts for pid in found.claims],
+    )
+
+
+def test_each_pair_can_be_on_one_node() -> None:
+    assert [ids_of(pair) for pair in PAIRS if not list(signs_of(pair))] == []
+
+
+@pytest.mark.parametrize(
+    ("pair", "first", "second"),
+    [
+        pytest.param(pair, first, second, id="%s - %s" % (first.name, second.name))
+        for pair in PAIRS
+        for first, second in signs_of(pair)
+    ],
+)
+def test_a_pair_on_one_node_is_found_and_refused_by_name(pair: Pair, first: Sign, second: Sign, tmp_path: Path) -> None:
+    tree = write_owned(tmp_path, {**first.files, **second.files})
+    owners = {owner.id: owner for owner in find_owners(tree, facts_of(first, second))}
+    assert set(owners) == {pair.first, pair.second}
+    assert (owners[pair.first].evidence, owners[pair.second].evidence) == (first.evidence, second.evidence)
+    (found,) = contradictions(list(owners.values()))
+    assert {found.first.id, found.second.id} == {pair.first, pair.second}
+    for wanted, beside in permutations((pair.first, pair.second)):
+        with pytest.raises(RefusedError) as refused:
+            refuse(list(owners.values()), wanted)
+        message = str(refused.value)
+        for part in (NAMES[wanted], owners[beside].name, owners[beside].evidence[0], pair.reason, pair.remedy):
+            assert part in message
+        refuse(list(owners.values()), wanted, [beside])
 
 
 @pytest.mark.parametrize(("first", "second"), FRIENDS)
