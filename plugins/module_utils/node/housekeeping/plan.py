@@ -4,9 +4,7 @@
 
 """What has to be written so that the host's work stays on the reserved CPUs. Pure.
 
-The order never leaves work without a CPU: first what new work starts with and what moves work that is there, then the
-files, systemd reads them, and then the cgroups; what others read comes last, but for a partition, as it takes CPUs away
-from all others. It ends first.
+The order of the steps is in order.py.
 """
 
 from __future__ import annotations
@@ -18,10 +16,7 @@ from ...errors import Note, RefusedError, option
 from ...host.layers import (
     FIXED,
     INTERRUPTS,
-    IRQBALANCE,
     LIVE_LAYERS,
-    MANAGER,
-    PARTITION,
     RPS,
     SLICES,
     Setting,
@@ -29,28 +24,23 @@ from ...host.layers import (
     wanted_cpus,
 )
 from ..change.journal import SavedFile
-from .back import DEFAULTS, Back, is_foreign, take_back, undone
+from .back import DEFAULTS, is_foreign, take_back, undone
 from .journal import Journal, KeptFile, SavedValue, Wish, checksum, with_progress
+from .order import commands_of, ordered
 from .partition import Change, change_after_boot, change_partition
 from .steps import (
     BOOT,
-    DAEMON_RELOAD,
     FIXED_NOTE,
     FOREIGN_NOTE,
-    RESTART_IRQBALANCE,
-    Command,
     File,
     Found,
     Link,
     Plan,
-    Step,
     Value,
     Wanted,
     WantedFile,
 )
 
-# Of which systemd has to read the files again.
-_OF_SYSTEMD = (SLICES, MANAGER, PARTITION, BOOT)
 _MOST_NAMES = 8
 
 
@@ -166,62 +156,11 @@ def plan_absent(found: Found, journal: Journal, commands: Sequence[tuple[str, ..
     taken = journal._replace(values=values)
     back = take_back(found, taken, journal.within, all_values=values)
     change = change_partition(found.places, journal.slices, None, found.online, runs)
-    needed = commands_of([*back.files, *back.links], commands, journal)
-    steps = ordered(back, (), (), (), needed if runs else (), change, runs)
+    needed = commands_of([*back.files, *back.links], commands, journal, is_back=True)
+    steps = ordered(back, (), (), (), needed if runs else (), change, runs, is_back=True)
     pending = journal._replace(pending=tuple(needed) if runs else (), is_done=False)
     notes = [*back.notes, *change.notes]
     return Plan(steps, pending, None, journal.directories, notes, True, [*change.stop, *needed])
-
-
-def commands_of(
-    steps: Sequence[Step], more: Sequence[tuple[str, ...]], journal: Journal | None
-) -> list[tuple[str, ...]]:
-    """What has to be run so that the files of these steps count, with what an interrupted run did not come to."""
-    layers = {step.layer for step in steps if not isinstance(step, Command)}
-    commands = [] if journal is None else list(journal.pending)
-    if layers.intersection(_OF_SYSTEMD):
-        commands.append(DAEMON_RELOAD)
-    if IRQBALANCE in layers:
-        commands.append(RESTART_IRQBALANCE)
-    # systemd first: cgroups wait for it.
-    return sorted(dict.fromkeys([*commands, *more]), key=lambda words: words != DAEMON_RELOAD)
-
-
-def ordered(
-    back: Back,
-    values: Sequence[Value],
-    files: Sequence[File],
-    links: Sequence[Link],
-    commands: Sequence[tuple[str, ...]],
-    change: Change,
-    runs: bool,
-) -> list[Step]:
-    """The steps in the order in which they are done. runs: whether slices are started and stopped here."""
-    reloads = [Command(words) for words in commands if words == DAEMON_RELOAD]
-    others = [Command(words) for words in commands if words != DAEMON_RELOAD]
-
-    def of_systemd(steps: Sequence[File], yes: bool) -> list[File]:
-        return [step for step in steps if (step.layer in _OF_SYSTEMD) is yes]
-
-    return [
-        *change.off,
-        *(Command(words) for words in change.stop if runs),
-        *back.links,
-        *back.widened,
-        *(step for step in values if step.layer != SLICES),
-        *of_systemd(back.files, True),
-        *of_systemd(files, True),
-        *links,
-        *reloads,
-        *back.cgroups,
-        *(step for step in values if step.layer == SLICES),
-        *of_systemd(back.files, False),
-        *of_systemd(files, False),
-        *others,
-        *back.values,
-        *(Command(words) for words in change.start if runs),
-        *change.on,
-    ]
 
 
 def fixed_notes(found: Found, wish: Wish) -> list[str]:

@@ -28,6 +28,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekee
     RESTART_IRQBALANCE,
     Command,
     File,
+    Step,
     Value,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
@@ -136,17 +137,39 @@ def test_brought_again_and_back(node: Node) -> None:
     assert not node.back().changed
 
 
+def kind(step: Step) -> str:
+    """A file, a command or a value of the kernel, by its layer."""
+    if isinstance(step, Command):
+        return step.words[1] if step.words[0] == "systemctl" else "loader"
+    return step.layer + " now" * (isinstance(step, Value) and step.layer == "slices")
+
+
+def test_interrupts_follow_irqbalance_also_when_the_wish_changes(node: Node) -> None:
+    """Whichever layers go or stay, the irqbalance that runs has read its file when an interrupt is written."""
+    node.bring()
+    for more in ({"reserved": "2-3"}, {"reserved": "4", "layers": ("interrupts",)}, {"reserved": "0-1"}):
+        kinds = [kind(step) for step in node.bring(**more, runs=True).steps]
+        assert kinds.index("irqbalance") < kinds.index("try-restart") < kinds.index("interrupts")
+
+
 def test_the_order(node: Node) -> None:
-    """What new work starts with, what is there, systemd's files before the cgroups, and what others read."""
-    layers = [getattr(step, "layer", "run") for step in node.bring(layers=(*LAYERS, "kernel_line"), runs=True).steps]
-    order = list(dict.fromkeys(layers))
+    """irqbalance, which would move interrupts back; what new work starts with, what is there, systemd's files before
+    the cgroups, and what others read."""
+    answer = node.bring(layers=(*LAYERS, "kernel_line"), runs=True)
+    order = list(dict.fromkeys(kind(step) for step in answer.steps))
     assert order == [
-        *("interrupts", "workqueues", "rps", "watchdog", "slices", "manager", "boot", "run", "irqbalance"),
-        "kernel_line",
+        *("irqbalance", "try-restart", "interrupts", "workqueues", "rps", "watchdog"),
+        *("slices", "manager", "boot", "daemon-reload", "slices now", "kernel_line", "loader"),
     ]
-    assert node.commands[:2] == [("systemctl", "daemon-reload"), ("systemctl", "try-restart", "irqbalance.service")]
+    restart, reload = ("systemctl", "try-restart", "irqbalance.service"), ("systemctl", "daemon-reload")
+    assert node.commands[:2] == list(answer.commands[:2]) == [restart, reload]
     assert len(node.commands) == 3
     steps = list(node.back().steps)
+    # As far as it does no harm, the other way round.
+    assert list(dict.fromkeys(kind(step) for step in steps)) == [
+        *("boot", "slices now", "manager", "slices", "irqbalance", "kernel_line"),
+        *("watchdog", "rps", "workqueues", "interrupts"),
+    ]
     slices = [
         step for step in steps if getattr(step, "path", "").endswith(("system.slice/cpuset.cpus", "system.slice.d"))
     ]
@@ -166,7 +189,7 @@ def test_commands_that_a_run_did_not_come_to(node: Node, monkeypatch: pytest.Mon
     monkeypatch.undo()
     again = node.bring(runs=True)
     assert again.changed
-    assert [step.words[1] for step in again.steps if isinstance(step, Command)] == ["daemon-reload", "try-restart"]
+    assert [step.words[1] for step in again.steps if isinstance(step, Command)] == ["try-restart", "daemon-reload"]
     assert not node.bring(runs=True).changed
     assert len(node.commands) == 2
 

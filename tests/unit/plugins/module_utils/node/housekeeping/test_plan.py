@@ -27,9 +27,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekee
     Journal,
     Wish,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.order import commands_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.plan import (
     check_reserved,
-    commands_of,
     plan_absent,
     plan_present,
     plan_values,
@@ -165,7 +165,7 @@ def test_reserved_that_cannot_be(reserved: str, word: str) -> None:
         ((), (), []),
         (("slices",), (), [DAEMON_RELOAD]),
         (("manager", "boot"), (), [DAEMON_RELOAD]),
-        (("irqbalance", "slices"), (), [DAEMON_RELOAD, RESTART_IRQBALANCE]),
+        (("irqbalance", "slices"), (), [RESTART_IRQBALANCE, DAEMON_RELOAD]),
         (("kernel_line",), (("update-grub",),), [("update-grub",)]),
     ],
 )

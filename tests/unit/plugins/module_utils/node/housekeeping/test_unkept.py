@@ -224,7 +224,7 @@ def test_a_run_that_was_interrupted(node: Brought, monkeypatch: pytest.MonkeyPat
             node.bring(runs=True)
     found = node.answer()["findings"]
     (unfinished,) = (row for row in found if row["check"] == UNFINISHED)
-    assert unfinished["found"].endswith("before: systemctl daemon-reload, systemctl try-restart irqbalance.service")
+    assert unfinished["found"].endswith("before: systemctl try-restart irqbalance.service, systemctl daemon-reload")
     # What it has not come to is not lost.
     assert (LOST, "boot") not in node.findings()
     node.bring(runs=True)
