@@ -83,7 +83,8 @@ options:
       - A service runs in the partition with C(Slice=isolated.slice) in its unit, and so does a process that is moved
         there. Pods do not.
       - CPUs that pods may use, by their cgroups or by the kubelet's configuration, are refused; with the static policy
-        the option C(strict-cpu-reservation) has to be on. A kernel without C(cpuset.cpus.exclusive), as before Linux
+        the option C(strict-cpu-reservation) has to be on. A node on which the role reconcile gives CPUs out,
+        by its policies dynamic and isolated, is refused, too. A kernel without C(cpuset.cpus.exclusive), as before Linux
         6.7, is refused.
     type: str
   partition_type:
@@ -269,7 +270,7 @@ note_checks:
 """
 
 import sys
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from ..module_utils.ansible_module import Arguments, Outcome, difference, run
 from ..module_utils.cpuset import CPUSet
@@ -278,7 +279,7 @@ from ..module_utils.host.hidden import check_visible
 from ..module_utils.host.kernel_line import FEATURES
 from ..module_utils.host.layers import INTERRUPTS, IRQBALANCE, MANAGER, RPS, SLICES, WATCHDOG, WORKQUEUES
 from ..module_utils.host.owner.conflicts import refuse
-from ..module_utils.host.owner.owners import HOUSEKEEPING
+from ..module_utils.host.owner.owners import HOUSEKEEPING, Owner
 from ..module_utils.host.partitions import KINDS
 from ..module_utils.kubelet.file.configuration import Configuration
 from ..module_utils.kubelet_module import KUBELET, RESERVED_ARGUMENTS, node_of, wanted_reservation
@@ -315,8 +316,9 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     node = node_of(tree, parameters)
     reserved = reserved_cpus(node, wanted_reservation(node, parameters))
     configuration, _problem = node.found()
-    refuse(owners_of(node, configuration), HOUSEKEEPING, parameters["allow_owners"])
-    own = partition_of(node, configuration, reserved, parameters)
+    owners = owners_of(node, configuration)
+    refuse(owners, HOUSEKEEPING, parameters["allow_owners"])
+    own = partition_of(node, configuration, reserved, owners, parameters)
     reserved -= CPUSet() if own is None else own.cpus
     line = kernel_line(
         tree,
@@ -343,7 +345,11 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
 
 
 def partition_of(
-    node: Node, configuration: Configuration | None, reserved: CPUSet, parameters: Mapping[str, Any]
+    node: Node,
+    configuration: Configuration | None,
+    reserved: CPUSet,
+    owners: Sequence[Owner],
+    parameters: Mapping[str, Any],
 ) -> OwnCPUs | None:
     if parameters["partition_cpus"] is None:
         return None
@@ -353,9 +359,8 @@ def partition_of(
         raise error.within(option("partition_cpus")) from error
     own = OwnCPUs(cpus, parameters["partition_type"], parameters["partition_slice"])
     journal = read_journal(node.tree)
-    return own_cpus(
-        node, configuration, reserved, own, online_cpus(node.tree), () if journal is None else journal.slices
-    )
+    made = () if journal is None else journal.slices
+    return own_cpus(node, configuration, reserved, own, online_cpus(node.tree), made, owners)
 
 
 def take_away(tree: Tree, parameters: Mapping[str, Any], act: bool) -> Outcome:

@@ -67,7 +67,10 @@ POLICY_CACHE = "/var/lib/nri-resource-policy/cache"
 _IRQBALANCE_FILES = ("/etc/sysconfig/irqbalance", "/etc/default/irqbalance")
 # Of the policy static; those of the policies dynamic and isolated have a service alone.
 _TIMER, _SERVICE = "kubenode-cpu-manager-reconcile.timer", "kubenode-cpu-manager-reconcile.service"
-_RECONCILE_FILES = ("/etc/systemd/system/" + _TIMER, "/etc/kubenode/cpu-manager-reconcile.json")
+_RECONCILE_SETTINGS = "/etc/kubenode/cpu-manager-reconcile.json"
+_RECONCILE_FILES = ("/etc/systemd/system/" + _TIMER, _RECONCILE_SETTINGS)
+# Those of its policies by which it gives CPUs out itself.
+GIVING_POLICIES = ("dynamic", "isolated")
 _JOURNAL = "/var/lib/kubenode-cpu-manager/housekeeping.json"
 _CACHE_JOURNAL = "/var/lib/kubenode-cpu-manager/cache.json"
 
@@ -237,6 +240,18 @@ def _reconcile(tree: Tree) -> Iterator[Owner]:
     enabled = [*enabled_at(tree, _TIMER, "timers"), *enabled_at(tree, _SERVICE)]
     files = [path for path in _RECONCILE_FILES if is_there(tree, path)]
     yield from _made(RECONCILE, [*enabled, *files], (), bool(enabled) or not tree.live)
+
+
+def giving_policy(tree: Tree) -> str:
+    """By which policy the role reconcile gives CPUs out itself; empty where it follows the kubelet's checkpoint, or is
+    not there. Of one that is active, as find_owners() has it."""
+    if enabled_at(tree, _TIMER, "timers"):
+        return ""
+    policy = members_at(tree, _RECONCILE_SETTINGS).get("policy")
+    if policy in GIVING_POLICIES:
+        return str(policy)
+    # Its settings may be elsewhere.
+    return " or ".join(GIVING_POLICIES) if enabled_at(tree, _SERVICE) else ""
 
 
 def _housekeeping(tree: Tree) -> Iterator[Owner]:

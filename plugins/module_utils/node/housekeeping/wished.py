@@ -15,6 +15,7 @@ from ...errors import CPUManagerError, InputError, NodeError, RefusedError, opti
 from ...host.kernel_line import NAMES, Argument, compare, default_features, parse_line, wanted_arguments
 from ...host.loader.loaders import configured_line, find_loader
 from ...host.loader.model import NO_LOADER
+from ...host.owner.owners import RECONCILE, giving_policy
 from ...host.partitions import pods_on, why_none
 from ...host.slices import SYSTEMD_SLICES
 from ...tree import Tree
@@ -24,6 +25,7 @@ from .journal import SLICE, OwnCPUs
 from .reserved import kubelet_reservation
 
 if TYPE_CHECKING:
+    from ...host.owner.owners import Owner
     from ...kubelet.file.configuration import Configuration
 
 _COMMAND_LINE = "/proc/cmdline"
@@ -53,9 +55,17 @@ def reserved_cpus(node: Node, given: CPUSet | None) -> CPUSet:
 
 
 def own_cpus(
-    node: Node, configuration: Configuration | None, reserved: CPUSet, own: OwnCPUs, online: CPUSet, made: Sequence[str]
+    node: Node,
+    configuration: Configuration | None,
+    reserved: CPUSet,
+    own: OwnCPUs,
+    online: CPUSet,
+    made: Sequence[str],
+    owners: Sequence[Owner] = (),
 ) -> OwnCPUs:
-    """A partition that can be, of CPUs that no pod may use. made: the slices that were made for one before.
+    """A partition that can be, of CPUs that no pod may use.
+
+    made: the slices that were made for one before. owners: who manages CPUs on the node.
 
     Raises RefusedError for what cannot be, and for CPUs that are given to pods; NodeError.
     """
@@ -77,6 +87,7 @@ def own_cpus(
         what = "they are all of the reserved CPUs that are online, and the host's own work would go to those of pods"
         raise refusal(what, "leave at least one of the reserved CPUs %s to the host" % reserved)
     _check_kubelet(node, configuration, own.cpus, refusal)
+    _check_reconcile(node.tree, owners, refusal)
     pods = Kubepods(hierarchy, cgroup_root_of(configuration))
     held = pods_on(hierarchy, pods, own.cpus)
     if held:
@@ -118,6 +129,18 @@ def _check_kubelet(
     if not config.strict_reservation:
         what = "the kubelet gives the reserved CPUs also to containers without exclusive ones"
         raise refusal(what, "set strict-cpu-reservation in cpuManagerPolicyOptions first")
+
+
+def _check_reconcile(tree: Tree, owners: Sequence[Owner], refusal: Callable[[str, str], RefusedError]) -> None:
+    """Raises RefusedError where our own program gives CPUs out: its shared pool has reserved CPUs, too."""
+    policy = giving_policy(tree) if any(owner.id == RECONCILE and owner.is_active for owner in owners) else ""
+    if policy:
+        raise refusal(
+            "the role reconcile gives CPUs out here by its policy %s, and the reserved ones to containers without"
+            " exclusive ones, too" % policy,
+            "take its policy static (reconcile_policy: static) or remove it (reconcile_state: absent), or leave out %s"
+            % option("partition_cpus"),
+        )
 
 
 def kernel_line(

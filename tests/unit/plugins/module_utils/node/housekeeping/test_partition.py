@@ -19,7 +19,13 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.layers import SLICES, Setting
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.owners import (
+    GIVING_POLICIES,
+    Facts,
+    find_owners,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.partitions import Place
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.settings import POLICIES
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import bring, program, run
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.at_boot import AtBoot
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import (
@@ -45,6 +51,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekee
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wished import own_cpus
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.owners import owners_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines import housekept
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
@@ -348,7 +355,8 @@ def wanted(saved: Saved, own: str = "2-3", name: str = OWN, made: Sequence[str] 
     write(saved.root, "/var/lib/kubelet/config.yaml", config)
     node = Node(saved.tree)
     configuration, _problem = node.found()
-    return own_cpus(node, configuration, cpus("0-3"), OwnCPUs(cpus(own), "isolated", name), ONLINE, made)
+    partition = OwnCPUs(cpus(own), "isolated", name)
+    return own_cpus(node, configuration, cpus("0-3"), partition, ONLINE, made, owners_of(node, configuration))
 
 
 def test_what_is_not_refused(saved: Saved) -> None:
@@ -383,6 +391,51 @@ def test_refused_cpus(saved: Saved, given_cpus: str, reason: str) -> None:
 def test_refused_by_the_kubelet(saved: Saved, config: str, reason: str) -> None:
     with pytest.raises(RefusedError, match=reason):
         wanted(saved, config=config)
+
+
+WANTS = "/etc/systemd/system/%s.target.wants/kubenode-cpu-manager-reconcile.%s"
+SETTINGS = "/etc/kubenode/cpu-manager-reconcile.json"
+
+
+@pytest.mark.parametrize(
+    ("files", "policy"),
+    [
+        ({}, ""),
+        ({SETTINGS: '{"policy": "static"}', WANTS % ("timers", "timer"): ""}, ""),
+        ({SETTINGS: '{"policy": "dynamic"}', WANTS % ("multi-user", "service"): ""}, "dynamic"),
+        ({SETTINGS: '{"policy": "isolated"}', WANTS % ("multi-user", "service"): ""}, "isolated"),
+        # The settings may be elsewhere, and those of before may be left.
+        ({WANTS % ("multi-user", "service"): ""}, "dynamic or isolated"),
+        ({SETTINGS: '{"policy": "dynamic"}', WANTS % ("timers", "timer"): ""}, ""),
+        ({SETTINGS: '{"policy": "dynamic"}'}, "dynamic"),
+        ({SETTINGS: ""}, ""),
+    ],
+)
+def test_refused_as_the_role_reconcile_gives_cpus_out(saved: Saved, files: dict[str, str], policy: str) -> None:
+    for path, text in files.items():
+        write(saved.root, path, text)
+    if not policy:
+        assert wanted(saved).cpus == cpus("2-3")
+        return
+    with pytest.raises(
+        RefusedError, match="the role reconcile gives CPUs out here by its policy %s," % policy
+    ) as refused:
+        wanted(saved)
+    assert "reconcile_policy: static" in str(refused.value)
+
+
+def test_what_the_role_reconcile_has_left_behind(saved: Saved, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the node itself, a file alone does nothing."""
+    write(saved.root, SETTINGS, '{"policy": "dynamic"}')
+    (owner,) = find_owners(saved.tree, Facts())
+    node = Node(saved.tree)
+    own = OwnCPUs(cpus("2-3"), "isolated", OWN)
+    left = owner._replace(is_active=False)
+    assert own_cpus(node, None, cpus("0-3"), own, ONLINE, (), [left]) == own
+
+
+def test_the_policies_by_which_cpus_are_given_out() -> None:
+    assert GIVING_POLICIES == POLICIES
 
 
 @pytest.mark.parametrize("path", ["kubepods.slice", "kubepods.slice/kubepods-pod1.slice/cri-containerd-1.scope"])
