@@ -20,6 +20,7 @@ description:
   - Before it writes anything, it saves the present values and files in
     C(/var/lib/kubenode-cpu-manager/housekeeping.json). O(state=absent) restores them, files byte for byte with mode and
     owner. If a run was killed, the next run completes or undoes it.
+  - Only one run at a time writes to a node. A second one waits up to 10 seconds for the first, and then fails.
   - An interrupt whose CPUs cannot be changed is a note, not a failure.
   - Changes that other programs have made since are not lost. O(state=present) writes values of the kernel again, and
     keeps the changed content of a file of its own as a backup beside it. O(state=absent) leaves a value that includes

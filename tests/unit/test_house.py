@@ -27,7 +27,7 @@ PAGE = PAGES / "architecture.rst"
 # From the ground up: what stands on a floor imports from it and from those below.
 FLOORS = (
     ("errors", "pattern", "startup", "zipapp"),
-    ("archive", "command", "cpuset", "files", "quantity", "tree", "versions"),
+    ("archive", "command", "cpuset", "files", "locking", "quantity", "tree", "versions"),
     ("ansible_module", "golang", "topology", "workload", "writable"),
     ("cgroup", "file_changes", "golang_types"),
     ("cache",),

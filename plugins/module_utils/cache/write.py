@@ -10,26 +10,20 @@ Source: "Notes on locking" in Documentation/filesystems/resctrl.rst in Linux: fl
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import time
 from contextlib import contextmanager, suppress
-from typing import Callable, Iterable, Iterator
+from typing import Iterable, Iterator
 
 from ..errors import PERMISSION, NodeError, RefusedError
+from ..locking import OPENED, PATIENCE, Sleep, take_lock
 from ..tree import Tree
 from .resctrl import MOUNT
 from .steps import MAKE, REMOVE, WRITE, Step
 
-# Any user may hold the lock, as it takes no right to open the directory.
-PATIENCE = 10.0
-_PAUSE = 0.05
 _STATUS = "info/last_cmd_status"
 _LONGEST_STATUS = 4096
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MODE = 0o755
-
-Sleep = Callable[[float], None]
 
 
 @contextmanager
@@ -40,34 +34,15 @@ def locked(tree: Tree, exclusive: bool, patience: float = PATIENCE, sleep: Sleep
     """
     here = tree.path(MOUNT)
     try:
-        directory = os.open(here, _DIRECTORY)
+        directory = os.open(here, OPENED | os.O_NOFOLLOW)
     except OSError as error:
         raise NodeError("cannot be opened: %s" % error.strerror, here) from error
     try:
-        _lock(directory, here, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH, patience, sleep)
+        take_lock(directory, here, exclusive, patience, sleep)
         yield directory
     finally:
         # It ends the lock.
         os.close(directory)
-
-
-def _lock(directory: int, here: str, kind: int, patience: float, sleep: Sleep) -> None:
-    end = time.monotonic() + patience
-    while True:
-        try:
-            fcntl.flock(directory, kind | fcntl.LOCK_NB)
-            return
-        except OSError as error:
-            if error.errno not in (errno.EWOULDBLOCK, errno.EINTR):
-                raise NodeError("cannot be locked: %s" % error.strerror, here) from error
-        if time.monotonic() >= end:
-            raise NodeError(
-                "a different process has held its lock (flock) for %g seconds" % patience,
-                where=here,
-                remedy="look for that process in /proc/locks, and run again",
-                kind="locked",
-            )
-        sleep(_PAUSE)
 
 
 def check_mounted(tree: Tree) -> None:

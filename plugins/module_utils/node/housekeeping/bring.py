@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Sequence
 
 from ...command import Run, run_command
@@ -13,6 +14,7 @@ from ...host.irqbalance import read_irqbalance
 from ...tree import Tree
 from ..change.places import DIRECTORY
 from .journal import Wish, read_journal, remove_journal
+from .lock import locked
 from .plan import plan_absent, plan_present
 from .run import Answer, carry_out, read, with_files
 from .steps import KERNEL_LINE, RESTART_IRQBALANCE, Wanted
@@ -24,6 +26,12 @@ _PATIENCE = 600.0
 
 def present(tree: Tree, wish: Wish, extras: Extras, act: bool, run: Run | None = None) -> Answer:
     """Bring a node to what is wished. Raises RefusedError or NodeError; before anything is written, where it can."""
+    # A check writes nothing, so it waits for no other run.
+    with locked(tree) if act else nullcontext():
+        return _present(tree, wish, extras, act, run)
+
+
+def _present(tree: Tree, wish: Wish, extras: Extras, act: bool, run: Run | None) -> Answer:
     journal = read_journal(tree)
     notes: list[str] = []
     found = read(tree, wish, journal)
@@ -35,6 +43,11 @@ def present(tree: Tree, wish: Wish, extras: Extras, act: bool, run: Run | None =
 
 def absent(tree: Tree, act: bool, manage: bool = True, run: Run | None = None) -> Answer:
     """Put everything back that the journal has. Raises as present()."""
+    with locked(tree) if act and tree.exists(DIRECTORY) else nullcontext():
+        return _absent(tree, act, manage, run)
+
+
+def _absent(tree: Tree, act: bool, manage: bool, run: Run | None) -> Answer:
     journal = read_journal(tree)
     if journal is None:
         if act and tree.exists(DIRECTORY):

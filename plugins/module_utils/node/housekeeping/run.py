@@ -27,12 +27,15 @@ from ...writable import why_not_writable
 from ..change.journal import SavedFile
 from ..change.saving import save_files
 from .journal import BOOT_ID, PATH, Journal, Wish, clean_up, read_journal, remove_journal, text_of, write_journal
+from .lock import locked
 from .partition import KIND
 from .plan import plan_values
 from .steps import REFUSED_NOTE, Command, File, Found, Link, Plan, Step, Value, Wanted, change_of, cpus_in
 
 _ONLINE = "/sys/devices/system/cpu/online"
 _DIRECTORY_MODE = 0o755
+# Less than TimeoutStartSec= of the service.
+_PATIENCE_AT_BOOT = 60.0
 
 _GONE = (errno.ENOENT, errno.ENODEV, errno.ENOTDIR)
 # With these the kernel refuses a value, as that of an interrupt which it manages itself; all else can still be done.
@@ -64,11 +67,14 @@ class Answer(NamedTuple):
 
 def after_boot(tree: Tree) -> Answer | None:
     """Bring the kernel's values back to what the journal wishes; None where there is none. Raises NodeError."""
-    journal = read_journal(tree)
-    if journal is None:
+    if not tree.exists(PATH, follow=False):
         return None
-    plan = plan_values(read(tree, journal.wish, journal), journal)
-    return carry_out(tree, plan, runs=False, act=True, run=run_command)
+    with locked(tree, _PATIENCE_AT_BOOT):
+        journal = read_journal(tree)
+        if journal is None:
+            return None
+        plan = plan_values(read(tree, journal.wish, journal), journal)
+        return carry_out(tree, plan, runs=False, act=True, run=run_command)
 
 
 # --- reading --------------------------------------------------------------------------------------------------
