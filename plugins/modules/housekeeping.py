@@ -84,9 +84,9 @@ options:
       - A service runs in the partition with C(Slice=isolated.slice) in its unit, and so does a process that is moved
         there. Pods do not.
       - CPUs that pods may use, by their cgroups or by the kubelet's configuration, are refused; with the static policy
-        the option C(strict-cpu-reservation) has to be on. A node on which the role reconcile gives CPUs out,
-        by its policies dynamic and isolated, is refused, too. A kernel without C(cpuset.cpus.exclusive), as before Linux
-        6.7, is refused.
+        the option C(strict-cpu-reservation) has to be on. A node on which the role reconcile gives CPUs out
+        by its policies dynamic and isolated is refused, too, and a kernel without C(cpuset.cpus.exclusive), as before
+        Linux 6.7.
     type: str
   partition_type:
     description:
@@ -331,7 +331,12 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     )
     layers = [*parameters["layers"], *([KERNEL_LINE] if parameters["kernel_arguments"] else [])]
     wish = Wish(
-        reserved, tuple(dict.fromkeys(layers)), tuple(parameters["exclude_slices"]), cgroup_root_of(configuration), own
+        reserved,
+        tuple(dict.fromkeys(layers)),
+        tuple(parameters["exclude_slices"]),
+        cgroup_root_of(configuration),
+        own,
+        tuple(argument.text for argument in line.arguments if parameters["kernel_arguments"]),
     )
     extras = Extras(
         line.arguments if parameters["kernel_arguments"] else None,

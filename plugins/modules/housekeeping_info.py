@@ -159,6 +159,12 @@ systemd:
           description: The file that sets it last.
           type: str
           sample: /etc/systemd/system/system.slice.d/50-kubenode.conf
+    wanted:
+      description:
+        - C(manager) and C(units), the wanted CPUs where the files do not give such. None where they may stay as they
+          are, and without reserved CPUs. The manager has to have some with cgroup v1, or if the role housekeeping has
+          set them.
+      type: dict
 partitions:
   description: The partitions of cgroup v2, whose CPUs belong to no other cgroup. None if the kernel shows none.
   returned: success
@@ -209,7 +215,7 @@ kernel:
   contains:
     arguments:
       description: Those of C(irqaffinity), C(rcu_nocbs), C(nohz_full), C(isolcpus), C(systemd.cpu_affinity) and
-        C(kthread_cpus) that are set.
+        C(kthread_cpus) that are set or wanted.
       type: list
       elements: dict
       contains:
@@ -223,6 +229,12 @@ kernel:
           sample: managed_irq,2-23,26-47
         configured:
           description: The value at the next boot. None if it is not set, or unknown.
+          type: str
+          sample: managed_irq,2-23,26-47
+        wanted:
+          description:
+            - The value that the module M(kubenode.cpu_manager.housekeeping) has written, or otherwise would write by
+              default. None if the argument is not wanted, and without reserved CPUs.
           type: str
           sample: managed_irq,2-23,26-47
     loader:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 from ...cpuset import CPUSet
 from ...errors import CPUManagerError, Note
 from ...tree import Tree
+from .findings import NOT_LASTING
 
 if TYPE_CHECKING:
-    from ...host.kernel_line import Row
+    from ...host.kernel_line import Argument, Row
 
 NOT_BOOTED = "kernel-line-not-booted"
 ODD = "kernel-line-odd"
@@ -41,8 +42,22 @@ class Boot(NamedTuple):
     notes: list[str]
 
 
-def read_boot(tree: Tree, reserved: CPUSet, possible: CPUSet, has_pods: bool, unmeasured: str) -> Boot:
-    """reserved: empty where it is not known. unmeasured: the check of a note on what cannot be read."""
+class Terms(NamedTuple):
+    """What a line is compared with. reserved: empty where it is not known.
+
+    has_pods: whether a kubelet has pods there. version: of cgroups. written: the arguments that the role housekeeping
+    has written.
+    """
+
+    reserved: CPUSet
+    possible: CPUSet
+    has_pods: bool
+    version: int
+    written: Sequence[str] = ()
+
+
+def read_boot(tree: Tree, terms: Terms, unmeasured: str) -> Boot:
+    """unmeasured: the check of a note on what cannot be read."""
     notes: list[str] = []
     try:
         booted = tree.read_value(_BOOTED) or ""
@@ -50,7 +65,7 @@ def read_boot(tree: Tree, reserved: CPUSet, possible: CPUSet, has_pods: bool, un
     except CPUManagerError as error:
         notes.append(Note(unmeasured, "the kernel's command line is not known: %s" % error))
         booted, loaders = "", False
-    if not loaders and not any(name in booted.replace("-", "_") for name in _NAMES):
+    if not loaders and not terms.written and not any(name in booted.replace("-", "_") for name in _NAMES):
         return Boot(_answer((), NO_LOADER, "", "nothing is there that starts a kernel"), [], notes)
     # Imported here: a node that something else starts, such as a virtual machine's host, needs none of it.
     from ...host.kernel_line import compare, line_problems
@@ -63,9 +78,12 @@ def read_boot(tree: Tree, reserved: CPUSet, possible: CPUSet, has_pods: bool, un
         loader, configured = found.kind, configured_line(tree, found)
     except CPUManagerError as error:
         notes.append(Note(unmeasured, "what the kernel's command line will be is not known: %s" % error))
-    rows = compare(booted, configured.text, ())
-    if reserved:
-        notes += [Note(ODD, text) for text in line_problems(booted, reserved, possible, has_pods)]
+    rows = compare(booted, configured.text, _wanted(terms))
+    if terms.reserved:
+        notes += [Note(ODD, text) for text in line_problems(booted, terms.reserved, terms.possible, terms.has_pods)]
+    if configured.text is None:
+        # What is not known is not compared.
+        return Boot(_answer(rows, loader, configured.where, configured.problem), [], notes)
     findings = [
         {
             "check": NOT_BOOTED,
@@ -77,12 +95,38 @@ def read_boot(tree: Tree, reserved: CPUSet, possible: CPUSet, has_pods: bool, un
         for row in rows
         if booted and row.needs_reboot
     ]
+    findings += [
+        {
+            "check": NOT_LASTING,
+            "subject": row.name,
+            "wanted": _shown(row.name, row.wanted),
+            "found": "%s at the next boot" % _shown(row.name, row.configured),
+            "remedy": "run the role housekeeping again, which has written it",
+        }
+        for row in rows
+        if terms.written and row.wanted and row.needs_change
+    ]
     return Boot(_answer(rows, loader, configured.where, configured.problem), findings, notes)
+
+
+def _wanted(terms: Terms) -> Sequence[Argument]:
+    """The arguments that were written, else those that would be by default."""
+    from ...host.kernel_line import Argument, default_features, wanted_arguments
+
+    if terms.written:
+        return [Argument(name, value, "") for name, _equals, value in (text.partition("=") for text in terms.written)]
+    try:
+        return wanted_arguments(terms.reserved, terms.possible, default_features(terms.version), terms.has_pods)
+    except CPUManagerError:  # nothing is reserved, or all
+        return ()
 
 
 def _answer(rows: Sequence[Row], loader: str, where: str, problem: str) -> dict[str, Any]:
     return {
-        "arguments": [{"name": row.name, "booted": row.booted, "configured": row.configured} for row in rows],
+        "arguments": [
+            {"name": row.name, "booted": row.booted, "configured": row.configured, "wanted": row.wanted or None}
+            for row in rows
+        ],
         "loader": loader,
         "configured_in": where,
         "problem": problem,

@@ -56,6 +56,8 @@ class Wish(NamedTuple):
     # Below which the kubelet keeps the cgroups of pods; empty for the topmost.
     cgroup_root: str = ""
     partition: OwnCPUs | None = None
+    # Of the kernel's command line, as "rcu_nocbs=2-7"; none where that is not written.
+    arguments: tuple[str, ...] = ()
 
 
 class SavedValue(NamedTuple):
@@ -122,6 +124,7 @@ def read_journal(tree: Tree) -> Journal | None:
                 _texts(data["exclude_slices"]),
                 str(data["cgroup_root"]),
                 _partition(data.get("partition")),
+                _texts(data.get("arguments", [])),
             ),
             CPUSet.parse(data["within"]),
             str(data["boot_id"]),
@@ -181,6 +184,7 @@ def text_of(journal: Journal) -> str:
         "exclude_slices": wish.exclude_slices,
         "cgroup_root": wish.cgroup_root,
         "partition": None if wish.partition is None else {**wish.partition._asdict(), "cpus": str(wish.partition.cpus)},
+        "arguments": wish.arguments,
         "slices": journal.slices,
         "within": str(journal.within),
         "boot_id": journal.boot_id,

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ...cgroup.hierarchy import Hierarchy
 from ...cgroup.kubepods import Kubepods
@@ -24,7 +24,7 @@ from ...host.slices import UNITS, allowed_cpus, manager_affinity, read_later_sli
 from ..change.places import HOUSEKEEPING
 from ..node import cgroup_root_of
 from ..owners import owners_of
-from .booted import read_boot
+from .booted import Terms, read_boot
 from .findings import (
     Reserved,
     irqbalance_findings,
@@ -87,14 +87,15 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
         notes.append(Note(UNMEASURED, "%s: %s" % (tree.path(irqbalance.file), irqbalance.problem)))
     configured = {
         setting.name: allowed_cpus(tree, setting.name)
-        for setting in slices
+        for setting in (*slices, *later)
         if setting.problem != FIXED and setting.name.endswith(UNITS)
     }
     affinity, isolated, manager = _affinity(tree), _isolated(tree), manager_affinity(tree)
+    has_manager = hierarchy is None or hierarchy.version == 1 or (chosen is not None and MANAGER in chosen.layers)
     findings: list[dict[str, str]] = []
     if chosen is not None:
         findings = layer_findings([*interrupts, *others], chosen)
-        if hierarchy is None or hierarchy.version == 1 or MANAGER in chosen.layers:
+        if has_manager:
             findings += manager_findings(affinity, chosen, manager)
         findings += irqbalance_findings(irqbalance, isolated["isolated"] | isolated["nohz_full"], chosen)
         findings += lasting_findings(slices, configured, chosen, later)
@@ -105,7 +106,17 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
         findings += unkept_findings(tree, promise, partitions)
     # The host keeps off the reserved CPUs that are a partition's, too.
     hosts -= owned_cpus(partitions or ())
-    boot = read_boot(tree, hosts, read_cpus(tree, _CPU + "possible") or online, configuration is not None, UNMEASURED)
+    boot = read_boot(
+        tree,
+        Terms(
+            hosts,
+            read_cpus(tree, _CPU + "possible") or online,
+            configuration is not None,
+            2 if hierarchy is None else hierarchy.version,
+            () if promise is None else promise.wish.arguments,
+        ),
+        UNMEASURED,
+    )
     owners = owners_of(node, configuration)
     disputes = _disputes(owners)
     notes += [*boot.notes, *(Note("two-owners", "%s; %s" % (found.text(), found.remedy)) for found in disputes)]
@@ -118,7 +129,12 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
         "layers": [_row(setting, chosen) for setting in others if _is_shown(setting)],
         "interrupts": rows[:MOST_INTERRUPTS],
         "interrupts_left_out": len(rows[MOST_INTERRUPTS:]),
-        "systemd": _systemd(manager, configured, affinity),
+        "systemd": {
+            "affinity": None if affinity is None else str(affinity),
+            "manager": _configured(manager),
+            "units": {unit: _configured(found) for unit, found in configured.items()},
+            "wanted": _wanted_of_systemd(manager, configured, chosen, has_manager),
+        },
         "partitions": _shown_partitions(isolated_now, partitions or ()),
         "irqbalance": None if irqbalance is None else _irqbalance(irqbalance, chosen),
         "kernel": {**boot.shown, **{name: str(cpus) for name, cpus in isolated.items()}},
@@ -285,13 +301,18 @@ def _row(setting: Setting, reserved: Reserved | None) -> dict[str, Any]:
     }
 
 
-def _systemd(
-    manager: Configured | None, units: dict[str, Configured | None], affinity: CPUSet | None
+def _wanted_of_systemd(
+    manager: Configured | None, units: Mapping[str, Configured | None], reserved: Reserved | None, has_manager: bool
 ) -> dict[str, Any]:
+    """What the files of systemd are to say; None where they may stay as they are."""
+
+    def wanted(found: Configured | None, is_free: bool) -> str | None:
+        return None if reserved is None or is_free or reserved.holds(found) else str(reserved.kept)
+
+    excluded = () if reserved is None else reserved.exclude_slices
     return {
-        "affinity": None if affinity is None else str(affinity),
-        "manager": _configured(manager),
-        "units": {unit: _configured(found) for unit, found in units.items()},
+        "manager": wanted(manager, not has_manager),
+        "units": {unit: wanted(found, unit in excluded) for unit, found in units.items()},
     }
 
 

@@ -46,7 +46,15 @@ SLICES = st.sampled_from(["isolated.slice", "b.slice"])
 OWN = st.builds(OwnCPUs, CPUS, st.sampled_from(KINDS), SLICES)
 JOURNALS = st.builds(
     Journal,
-    st.builds(Wish, CPUS, st.lists(TEXTS).map(tuple), st.lists(TEXTS).map(tuple), TEXTS, st.none() | OWN),
+    st.builds(
+        Wish,
+        CPUS,
+        st.lists(TEXTS).map(tuple),
+        st.lists(TEXTS).map(tuple),
+        TEXTS,
+        st.none() | OWN,
+        st.lists(TEXTS).map(tuple),
+    ),
     CPUS,
     TEXTS,
     st.dictionaries(

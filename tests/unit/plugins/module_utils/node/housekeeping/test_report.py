@@ -17,6 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekee
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines import loaders
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write, write_layers, write_slices
@@ -112,6 +113,7 @@ def test_a_host_that_may_run_everywhere(root: Path) -> None:
         "affinity": None,
         "manager": None,
         "units": {"system.slice": None, "user.slice": None},
+        "wanted": {"manager": None, "units": {"system.slice": "0,4", "user.slice": "0,4"}},
     }
     assert [owner["id"] for owner in found["owners"]] == ["kubelet-static"]
 
@@ -125,6 +127,7 @@ def test_a_host_that_keeps_to_its_cpus(root: Path) -> None:
         "cpus": "0,4",
         "path": "/etc/systemd/system/user.slice.d/50.conf",
     }
+    assert found["systemd"]["wanted"] == {"manager": None, "units": {"system.slice": None, "user.slice": None}}
 
 
 def test_slices_that_lose_their_cpus(root: Path) -> None:
@@ -186,6 +189,7 @@ def test_cgroups_of_version_1_leave_systemds_affinity(root: Path) -> None:
     write(root, "/proc/1/status", "Name:\tsystemd\nCpus_allowed:\tff\nCpus_allowed_list:\t0-7\n")
     found = answer(root)
     assert (findings(found), found["systemd"]["affinity"]) == ([("host-on-exclusive-cpus", "manager")], "0-7")
+    assert found["systemd"]["wanted"] == {"manager": "0,4", "units": {}}
     assert [row["problem"] for row in found["layers"] if row["layer"] == "slices"] == ["fixed"]
     write(root, "/proc/1/status", "Cpus_allowed_list:\t0,4\n")
     assert findings(answer(root)) == []
@@ -265,13 +269,32 @@ def test_the_kernels_line(root: Path) -> None:
     write(root, "/proc/cmdline", "root=/dev/vda1 password=hunter2 irqaffinity=0,4 nohz_full=1-4\n")
     found = answer(root)
     assert found["kernel"]["arguments"] == [
-        {"name": "irqaffinity", "booted": "0,4", "configured": None},
-        {"name": "nohz_full", "booted": "1-4", "configured": None},
+        {"name": "irqaffinity", "booted": "0,4", "configured": None, "wanted": "0,4"},
+        {"name": "rcu_nocbs", "booted": None, "configured": None, "wanted": "1-3,5-7"},
+        {"name": "nohz_full", "booted": "1-4", "configured": None, "wanted": None},
+        {"name": "isolcpus", "booted": None, "configured": None, "wanted": "managed_irq,1-3,5-7"},
     ]
     assert "hunter2" not in json.dumps(found)
     assert found["note_checks"] == ["kernel-line-odd"]
     # What is not known is not compared.
     assert findings(found) == []
+
+
+def test_arguments_that_are_wanted_and_nowhere(root: Path) -> None:
+    """Each has a row; nobody has written it, so it is no finding."""
+    make_fenced(root)
+    loaders.grub(root, directory={})
+    write(root, "/proc/cmdline", "root=/dev/vda1 quiet\n")
+    found = answer(root)
+    rows = {row["name"]: (row["booted"], row["configured"], row["wanted"]) for row in found["kernel"]["arguments"]}
+    assert rows == {
+        "irqaffinity": (None, None, "0,4"),
+        "rcu_nocbs": (None, None, "1-3,5-7"),
+        "isolcpus": (None, None, "managed_irq,1-3,5-7"),
+    }
+    assert (findings(found), found["kernel"]["loader"]) == ([], "grub")
+    # Where nothing is reserved, or all is, none is wanted.
+    assert answer(root, "0-7")["kernel"]["arguments"] == []
 
 
 def test_many_interrupts_are_cut_off(root: Path) -> None:

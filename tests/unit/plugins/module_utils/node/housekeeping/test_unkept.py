@@ -15,6 +15,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.kernel_line import wanted_arguments
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import bring, run
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.at_boot import PROGRAM_PATH, AtBoot
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import (
@@ -23,7 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekee
     Wish,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.report import housekeeping
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.steps import Value
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.steps import KERNEL_LINE, Value
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
@@ -57,8 +58,11 @@ class Brought:
             write(root, "/%s/cpuset.cpus.partition" % path.parent.relative_to(root), "member\n")
 
     def bring(self, reserved: str = "0-3", layers: Sequence[str] = LAYERS, **more: Any) -> None:
-        extras = Extras(boot=AtBoot(b"program", "/usr/bin/python3"), runs=more.pop("runs", False))
-        wish = Wish(CPUSet.parse(reserved), tuple(layers), **more)
+        cpus = CPUSet.parse(reserved)
+        arguments = wanted_arguments(cpus, CPUSet.parse("0-15"), ["rcu_nocbs"]) if KERNEL_LINE in layers else None
+        extras = Extras(arguments, AtBoot(b"program", "/usr/bin/python3"), more.pop("runs", False))
+        more["arguments"] = tuple(argument.text for argument in arguments or ())
+        wish = Wish(cpus, tuple(layers), **more)
         bring.present(self.tree, wish, extras, act=True, run=lambda _words: "")
 
     def answer(self, reserved: str | None = None) -> dict[str, Any]:
@@ -146,6 +150,20 @@ def test_slices_that_are_left_out(node: Brought) -> None:
     assert node.findings() == []
     (row,) = (row for row in node.answer()["layers"] if row["name"] == "machine.slice")
     assert row["wanted"] is None
+
+
+def test_the_kernels_line(node: Brought) -> None:
+    """An argument that was written waits for a boot; one that others have removed does not come back by itself."""
+    node.bring(layers=(*LAYERS, KERNEL_LINE))
+    made = "### BEGIN /etc/grub.d/10_linux ###\nmenuentry 'Linux' {\n\tlinux /vmlinuz%s\n}\n"
+    write(node.root, "/boot/grub/grub.cfg", made % " rcu_nocbs=4-15")
+    assert node.findings() == [("kernel-line-not-booted", "rcu_nocbs")]
+    write(node.root, "/proc/cmdline", "root=/dev/vda rcu_nocbs=4-15\n")
+    assert node.findings() == []
+    rows = {row["name"]: row["wanted"] for row in node.answer()["kernel"]["arguments"]}
+    assert rows == {"rcu_nocbs": "4-15"}
+    write(node.root, "/boot/grub/grub.cfg", made % "")
+    assert node.findings() == [("kernel-line-not-booted", "rcu_nocbs"), (LOST, "rcu_nocbs")]
 
 
 # --- the CPUs ---------------------------------------------------------------------------------------------------
