@@ -108,7 +108,7 @@ containers:
     verdict:
       description:
         - C(alone), C(disturbed), or C(idle) if nothing ran there, not even the container, so that it is unknown whether
-          it would be alone. None for a saved node.
+          it would be alone. None for a saved node, and for a container that ended or began during the measurement.
       type: str
       sample: disturbed
     own_percent:

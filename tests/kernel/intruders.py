@@ -11,6 +11,7 @@ import random
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Mapping, NamedTuple
 
@@ -159,12 +160,28 @@ class Scene:
         # What a sample has set, it would keep.
         os.sched_setaffinity(0, self.allowed)
         for path in (*sorted(SETS, reverse=True), ""):
-            for _attempt in range(200):
-                try:
-                    (CPUACCT / self.cgroups.path(path)).rmdir()
-                    break
-                except OSError:
-                    time.sleep(0.01)
+            self.remove_counter(path)
+
+    def make(self, path: str, cpus: str) -> None:
+        """A cgroup more, in both hierarchies."""
+        (CPUACCT / self.cgroups.path(path)).mkdir()
+        self.cgroups.make(path, cpus)
+
+    def remove(self, path: str) -> None:
+        """Remove a cgroup in both hierarchies."""
+        self.remove_counter(path)
+        self.cgroups.remove(path)
+
+    def remove_counter(self, path: str) -> None:
+        """Remove a cgroup where CPU time is counted, if it is there."""
+        place = CPUACCT / self.cgroups.path(path)
+        for _attempt in range(200):
+            if not place.exists():
+                return
+            # A process that was killed leaves its cgroup a little later.
+            with suppress(OSError):
+                place.rmdir()
+            time.sleep(0.01)
 
     def clear(self) -> None:
         """End what a scene has started."""
@@ -191,6 +208,17 @@ class Scene:
         """A process that uses this part of a CPU."""
         self.start(path, sys.executable, "-S", "-c", BURN, str(duty), cpus=cpus)
 
+    def go(self) -> None:
+        """Let what was started work."""
+        for process in self.cgroups.processes:
+            if process.stdin is not None and process.poll() is None:
+                process.stdin.write(b"\n")
+
+    def report(self, seconds: int) -> dict[str, Any]:
+        """What a sample says."""
+        node = Node(Tree(), str(self.directory / "config.yaml"), str(self.directory))
+        return isolation_report(node, seconds, THRESHOLD)
+
     def play(self, owner: float, intruder: Intruder | None, seconds: int = 1) -> Seen:
         """See what a sample says of a container that uses the part `owner` of its CPU, beside an intruder."""
         try:
@@ -201,14 +229,11 @@ class Scene:
             if intruder is not None:
                 intruder.plant(self)
             time.sleep(SETTLE)
-            for process in self.cgroups.processes:
-                if process.stdin is not None and process.poll() is None:
-                    process.stdin.write(b"\n")
+            self.go()
             time.sleep(SETTLE / 2)
-            node = Node(Tree(), str(self.directory / "config.yaml"), str(self.directory))
             taken = intruder.taken if intruder is not None else Scene.foreign
             begun, before = time.monotonic_ns(), (self.foreign(), taken(self))
-            report = isolation_report(node, seconds, THRESHOLD)
+            report = self.report(seconds)
             after, lasted = (self.foreign(), taken(self)), time.monotonic_ns() - begun
             return Seen(report, *(100 * (now - then) / lasted for now, then in zip(after, before)))
         finally:

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from pathlib import Path
 from typing import Iterator
 
@@ -18,8 +20,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.usa
 from ansible_collections.kubenode.cpu_manager.tests.one_benchmark import alone
 
 from .cgroups import Cgroups
-from .intruders import INTRUDERS, OWN_PATH, OWNERS, SHARED_PATH, Scene, settle, why_no_scenes
+from .intruders import INTRUDERS, OWN_PATH, OWNERS, POD, SHARED_PATH, Scene, settle, why_no_scenes
 
+# Of the same container, after a restart.
+NEW_PATH = "%s/%064x" % (POD, 0xD)
 # The machine may be too busy with other tests for a scene; what then cannot be played says nothing.
 NOT_PLAYED = "the machine is not quiet enough"
 
@@ -82,6 +86,34 @@ def test_what_the_verdicts_and_the_accounts_say(scene: Scene) -> None:
     assert own["exclusive_to"] == "uid-db/server"
     assert any(name.startswith("LOC ") for name in own["interrupts"])
     assert SHARED_PATH not in str(own["by"])
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_container_that_ends_while_it_looks(scene: Scene, restarts: bool) -> None:
+    """Its time is counted for the pod's cgroup then; that is nobody whom it could be disturbed by."""
+
+    def end() -> None:
+        time.sleep(0.5)
+        scene.clear()
+        scene.remove(OWN_PATH)
+        if restarts:
+            scene.make(NEW_PATH, "1")
+            scene.burn(NEW_PATH, 1.0)
+            scene.go()
+
+    thread = threading.Thread(target=end)
+    try:
+        scene.burn(OWN_PATH, 1.0)
+        scene.go()
+        thread.start()
+        report = scene.report(1)
+    finally:
+        thread.join()
+        scene.clear()
+        scene.remove(NEW_PATH)
+    (row,) = report["containers"]
+    assert (row["verdict"], row["by"], report["findings"]) == (None, [], [])
+    assert [note for note in report["notes"] if "ended or began during the sample" in note]
 
 
 def test_processes_that_end_soon_are_nobodys(scene: Scene) -> None:

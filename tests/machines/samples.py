@@ -45,6 +45,7 @@ def sample(**more: Any) -> Sample:
         "tasks": (),
         "cgroups": None,
         "totals": {},
+        "ended": frozenset(),
         "idle": {0: 1.0, 1: 1.0},
         "ticks": {0: idle, 1: idle},
         "interrupts": Counts({}, ()),

@@ -9,6 +9,7 @@ What is busy and belongs to nobody that was seen is unattributed: it is neither 
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
 
 from ..cgroup.hierarchy import lineage
@@ -67,16 +68,20 @@ class Account(NamedTuple):
 Named = Callable[[str], Owner]
 
 
-def accounts(sample: Sample, named: Named, confined: Mapping[str, CPUSet]) -> dict[int, Account]:
+def accounts(
+    sample: Sample, named: Named, confined: Mapping[str, CPUSet], changed: Mapping[str, CPUSet] = MappingProxyType({})
+) -> dict[int, Account]:
     """{CPU: its account}, of all that are online.
 
     confined: {cgroup of v2: its CPUs}, of those in `sample.totals` that may use no other CPUs: the time that its tasks
     do not account for, as they are too short-lived, was there all the same.
+    changed: {cgroup of v1: CPUs}, of those below which a container of these CPUs ended or began: what it counted there
+    itself is unattributed, as it has the time of such containers, too.
     """
     sure: dict[int, dict[Owner, float]] = {cpu: {} for cpu in sample.online}
     sampled: dict[int, dict[Owner, float]] = {cpu: {} for cpu in sample.online}
     # What `sampled` and the unattributed time of a CPU are within.
-    room = _room(sample, sure, named)
+    room, lost = _room(sample, sure, named, changed)
     counted = frozenset(cgroup.path for cgroup in sample.cgroups or () if cgroup.path)
     for task in sample.tasks:
         owner = _owner(task, sample, named)
@@ -95,7 +100,10 @@ def accounts(sample: Sample, named: Named, confined: Mapping[str, CPUSet]) -> di
     left = {cpu: room[cpu] - sum(parts.values()) for cpu, parts in sampled.items()}
     if sample.cgroups is None:
         _complete(sample, named, confined, sure, sampled, left)
-    return {cpu: _account(sample, cpu, sure[cpu], sampled[cpu], room[cpu], left[cpu]) for cpu in sample.online}
+    return {
+        cpu: _account(sample, cpu, sure[cpu], sampled[cpu], room[cpu], max(left[cpu], 0.0) + lost[cpu])
+        for cpu in sample.online
+    }
 
 
 def _account(
@@ -119,18 +127,25 @@ def _account(
     )
 
 
-def _room(sample: Sample, sure: dict[int, dict[Owner, float]], named: Named) -> dict[int, float]:
-    """Put the cgroups of v1 down; what is left of each CPU's busy time for single tasks."""
+def _room(
+    sample: Sample, sure: dict[int, dict[Owner, float]], named: Named, changed: Mapping[str, CPUSet]
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Put the cgroups of v1 down; of each CPU's busy time, what is left for single tasks, and what no owner has."""
     room = {cpu: sample.busy.get(cpu, 0.0) for cpu in sample.online}
+    lost = dict.fromkeys(sample.online, 0.0)
     for cgroup in sample.cgroups or ():
         if not cgroup.path:
             continue
-        owner = named(cgroup.path)
+        owner, unknown = named(cgroup.path), changed.get(cgroup.path, ())
         for cpu, share in cgroup.shares.items():
-            if cpu in sure:
+            if cpu not in sure:
+                continue
+            room[cpu] -= share
+            if cpu in unknown:
+                lost[cpu] += share
+            else:
                 sure[cpu][owner] = sure[cpu].get(owner, 0.0) + share
-                room[cpu] -= share
-    return room
+    return room, lost
 
 
 def _most(sample: Sample, cpu: int) -> float:

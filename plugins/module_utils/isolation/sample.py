@@ -50,6 +50,7 @@ class Sample(NamedTuple):
     elapsed: seconds. busy: {CPU: share in which tasks ran}, and whether the kernel counts it in nanoseconds; else it is
     counted in ticks. slack: by how much a sum of several sources may be wrong, as they were not read at once.
     cgroups: of v1; None for v2, where `totals` has {cgroup: CPUs used} of those that were asked for.
+    ended: cgroups that were not there any more at the end, as far as they had been read.
     idle: {CPU: share}. ticks: what was added, in units of `tick` seconds. problems: why something is missing.
     """
 
@@ -63,6 +64,7 @@ class Sample(NamedTuple):
     tasks: Sequence[TaskTime]
     cgroups: Sequence[CgroupTime] | None
     totals: Mapping[str, float]
+    ended: AbstractSet[str]
     idle: Mapping[int, float]
     ticks: Mapping[int, Ticks]
     interrupts: Counts
@@ -144,6 +146,7 @@ def _take(
         tasks,
         found,
         used,
+        frozenset(per_cpu.ended if per_cpu is not None else () if totals is None else totals.ended),
         {cpu: min((ticks.idle + ticks.iowait) * share, 1.0) for cpu, ticks in added.items()},
         added,
         interrupts,

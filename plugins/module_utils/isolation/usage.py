@@ -35,10 +35,14 @@ class CgroupTime(NamedTuple):
 
 
 class PerCpu:
-    """All cgroups of v1 between two readings. possible: the CPUs that the columns belong to."""
+    """All cgroups of v1 between two readings. possible: the CPUs that the columns belong to.
+
+    ended: after the last reading, the cgroups that are not there any more, without those above which nothing ran.
+    """
 
     def __init__(self, mount: str, possible: Sequence[int]) -> None:
         self._mount, self._possible = mount, possible
+        self.ended: list[str] = []
         # {path: (when, its text)}; a parent comes before its children.
         self._before: dict[str, tuple[int, bytes]] = {}
         self._children: dict[str, list[str]] = {}
@@ -83,7 +87,8 @@ class PerCpu:
         then, before = self._before[path]
         content = _content("%s%s/%s" % (self._mount, path, _PER_CPU))
         if content is None:
-            return None  # it has ended, and its time is its parent's
+            self.ended.append(path.lstrip("/"))
+            return None  # its time is its parent's
         lasted = max(time.monotonic_ns() - then, 1)
         if content == before:
             return {}  # nor did any below it
@@ -102,10 +107,11 @@ class PerCpu:
 
 
 class Totals:
-    """Some cgroups of v2 between two readings."""
+    """Some cgroups of v2 between two readings. ended: after the last, those that are not there any more."""
 
     def __init__(self, mount: str, paths: Iterable[str]) -> None:
         self._mount = mount
+        self.ended: list[str] = []
         self._before = {path: read for path in paths if (read := self._read(path)) is not None}
 
     def end(self) -> dict[str, float]:
@@ -113,7 +119,9 @@ class Totals:
         found = {}
         for path, (then, before) in self._before.items():
             read = self._read(path)
-            if read is not None:
+            if read is None:
+                self.ended.append(path)
+            else:
                 found[path] = max(read[1] - before, 0) / max(read[0] - then, 1)
         return found
 

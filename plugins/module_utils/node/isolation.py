@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
+from ..cgroup.hierarchy import Hierarchy
 from ..cgroup.kubepods import container_id
 from ..cpuset import CPUSet
 from ..errors import InputError, Note, noted, option
@@ -17,8 +18,11 @@ from ..isolation.accounts import CGROUP, CONTAINER, OBSERVER, Account, Owner, ac
 from ..isolation.sample import Sample, take
 from ..isolation.verdict import Exclusive, percent, rows
 from ..state.verdict import readable
+from .container_changes import cgroups_above, changed, pods_of, read_pods
+from .node import cgroup_root_of
 
 if TYPE_CHECKING:
+    from ..kubelet.file.configuration import Configuration
     from .node import Node
     from .observation import Observed
     from .reconcile.decide import Running
@@ -41,6 +45,7 @@ def isolation_report(node: Node, seconds: int, threshold: float) -> dict[str, An
     if not 0 < threshold < 100:
         raise InputError("is %s" % threshold, option("threshold"), "give a percentage above 0 and below 100")
     notes: list[str] = []
+    configuration = None
     try:
         configuration, problem = node.found()
         observed, more = node.observed(configuration)
@@ -69,10 +74,16 @@ def isolation_report(node: Node, seconds: int, threshold: float) -> dict[str, An
     every = CPUSet(owners)
     confined = _confined(exclusives, observed)
     sample = take(node.tree, seconds, every, confined)
-    names = _Names(running)
-    found = accounts(sample, names.owner, confined)
-    containers, findings = rows(exclusives, found, sample, threshold / 100)
+    changes, counted_above = _changes(node, configuration, exclusives, observed, sample)
+    found = accounts(sample, _Names(running).owner, confined, counted_above)
+    lasting = [exclusive for exclusive in exclusives if exclusive not in changes]
+    told, findings = rows(lasting, found, sample, threshold / 100)
+    rows_of_lasting = iter(told)
+    containers = [_unmeasured(exclusive) if exclusive in changes else next(rows_of_lasting) for exclusive in exclusives]
     notes += [Note(UNMEASURED, text) for text in sample.problems]
+    for exclusive in changes:
+        text = "container %s ended or began during the sample: it has no verdict"
+        notes.append(Note(UNMEASURED, text % exclusive.subject()))
     offline = every - sample.online
     if offline:
         notes.append(Note(UNMEASURED, "the exclusive CPUs %s are offline" % offline))
@@ -85,6 +96,23 @@ def isolation_report(node: Node, seconds: int, threshold: float) -> dict[str, An
         "findings": findings,
         **noted(notes),
     }
+
+
+def _changes(
+    node: Node,
+    configuration: Configuration | None,
+    exclusives: Sequence[Exclusive],
+    observed: Observed | None,
+    sample: Sample,
+) -> tuple[Sequence[Exclusive], Mapping[str, CPUSet]]:
+    """The containers that ended or began during the sample, and the cgroups above them; see accounts()."""
+    if observed is None:
+        return (), {}
+    before = pods_of(observed.running)
+    uids = [exclusive.pod_uid for exclusive in exclusives]
+    after = read_pods(Hierarchy(node.tree), cgroup_root_of(configuration), uids)
+    changes = changed(exclusives, before, after, sample)
+    return changes, cgroups_above(changes, before, after)
 
 
 class _Names:

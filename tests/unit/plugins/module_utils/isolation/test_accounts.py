@@ -63,6 +63,18 @@ def test_a_cgroup_that_began_meanwhile() -> None:
     assert found[1].parts == {Owner("cgroup", "new.slice"): Part(0.1, False)}
 
 
+def test_what_is_counted_above_a_container_that_has_ended_is_nobodys() -> None:
+    """On its CPUs; elsewhere the pod's cgroup is the best that can be said."""
+    cgroups = [CgroupTime("", {}), CgroupTime("kubepods/pod1", {0: 0.3, 1: 0.4})]
+    tasks = [task("new", {1: 0.2}, "kubepods/pod1/" + "cd" * 32), task("seen here once", {1: 0.3})]
+    more = {"busy": {0: 0.3, 1: 0.4}, "cgroups": cgroups, "tasks": tasks}
+    found = accounts(sample(**more), named, {}, {"kubepods/pod1": CPUSet((1,))})
+    assert shares(found[0]) == {"kubepods/pod1": 0.3}
+    assert found[1].parts == {}
+    assert found[1].unattributed == pytest.approx(0.4)
+    assert shares(accounts(sample(**more), named, {})[1]) == {"kubepods/pod1": 0.4}
+
+
 def test_v2_has_only_tasks() -> None:
     tasks = [task("a", {1: 0.4}, OWN_PATH), task("b", {0: 0.1, 1: 0.1}, "system.slice/b.service"), task("c", {0: 0.2})]
     found = accounts(

@@ -77,6 +77,7 @@ def test_cgroups_that_come_and_go(tmp_path: Path, clock: list[int]) -> None:
     shares = {cgroup.path: cgroup.shares for cgroup in per_cpu.end()[1]}
     assert shares["pods"] == {0: 0.5}
     assert set(shares) == {"", "pods"}
+    assert per_cpu.ended == ["pods/gone"]
 
 
 @pytest.mark.parametrize("text", ["", "1", "1 2 3", "a b", "-1 2"])
@@ -133,3 +134,4 @@ def test_totals_of_v2(tmp_path: Path, clock: list[int]) -> None:
     (tmp_path / "a/cpu.stat").write_text("usage_usec 4000000\n")
     (tmp_path / "b/cpu.stat").unlink()
     assert totals.end() == {"a": 1.5}
+    assert totals.ended == ["b"]

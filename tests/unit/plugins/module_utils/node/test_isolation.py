@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.sample import Sample
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import isolation
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.hidden_names import with_hidden_names
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.isolation import isolation_report
@@ -185,6 +186,27 @@ def test_a_container_that_does_not_run(tmp_path: Path, monkeypatch: pytest.Monke
     text = "\n".join(report["notes"])
     assert "gone/c has CPUs 1 and does not run" in text
     assert "the exclusive CPUs 9 are offline" in text
+
+
+@pytest.mark.parametrize("has_new", [False, True])
+def test_a_container_that_ends_or_restarts_is_not_its_own_intruder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_new: bool
+) -> None:
+    node, cgroups = make_node(tmp_path), tmp_path / "sys/fs/cgroup"
+    own, new = ("%s/cri-containerd-%s.scope" % (DATABASE, container) for container in (OWN, "c" * 64))
+
+    def take_meanwhile(*_arguments: object) -> Sample:
+        (cgroups / own).rename(cgroups / new if has_new else tmp_path / "gone")
+        return sample(busy={1: 0.9}, busy_exact=False, idle={1: 0.1}, tasks=[task("server", {1: 0.9}, new)])
+
+    sampled(monkeypatch)
+    monkeypatch.setattr(isolation, "take", take_meanwhile)
+    report = isolation_report(node, 5, 1.0)
+    (row,) = report["containers"]
+    assert (row["container"], row["verdict"], row["own_percent"], row["by"]) == ("server", None, None, [])
+    assert report["findings"] == []
+    assert report["notes"] == ["container shop/db-0/server ended or began during the sample: it has no verdict"]
+    assert report["note_checks"] == ["isolation-unmeasured"]
 
 
 def test_a_damaged_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
