@@ -234,11 +234,11 @@ observer:
       type: int
       sample: 19
     tasks:
-      description: How many tasks it read.
+      description: How many processes it asked for their time, and threads of those of whose threads it read the files.
       type: int
       sample: 412
     cgroups:
-      description: How many cgroups it read, which only those of v1 are.
+      description: How many cgroups it read, which only those of v1 are. A pod with one container is read as a whole.
       type: int
       sample: 0
 findings:

@@ -15,7 +15,7 @@ from typing import Iterator
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts import CPUACCT
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation import tasks
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation import tasks, watch
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.usage import PerCpu
 from ansible_collections.kubenode.cpu_manager.tests.one_benchmark import alone
 
@@ -59,7 +59,7 @@ def test_without_what_cgroups_count_on_each_cpu(scene: Scene, monkeypatch: pytes
     """As with v2: the tasks have to tell, and the CPUs of those that may use several are sampled."""
     monkeypatch.setattr(PerCpu, "begin", lambda _self: False)
     of_v1 = tasks.parse_cgroup
-    monkeypatch.setattr(tasks, "parse_cgroup", lambda content, _controller: of_v1(content, CPUACCT))
+    monkeypatch.setattr(watch, "parse_cgroup", lambda content, _controller: of_v1(content, CPUACCT))
     played = 0
     for number, name in enumerate((None, "pinned process", "container moved by hand", "kernel worker")):
         wrong, _again = settle(scene, OWNERS[number % len(OWNERS)], INTRUDERS[name] if name else None)

@@ -31,6 +31,15 @@ def task(name: str, shares: Mapping[int, float], cgroup: str = "", **more: Any) 
     return TaskTime(name, fields["kernel"], fields["pid"], fields["tid"], cgroup, shares, fields["sure"])
 
 
+def stat_text(name: bytes, flags: int = 0, user: int = 3, system: int = 4, start: int = 77, cpu: int = 1) -> bytes:
+    """A task's file stat."""
+    rest = ["0"] * 50
+    for place, value in ((6, flags), (11, user), (12, system), (19, start), (36, cpu)):
+        rest[place] = str(value)
+    rest[0] = "S"
+    return b"12 (" + name + b") " + " ".join(rest).encode("ascii") + b"\n"
+
+
 def sample(**more: Any) -> Sample:
     """A machine on which nothing runs, but for `more`."""
     idle = Ticks(0, 0, 0, 1000, 0, 0, 0, 0)

@@ -12,25 +12,29 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager
-from typing import AbstractSet, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import AbstractSet, Container, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from ..cgroup.mounts import CPUACCT, mounted
 from ..cpuset import CPUSet
 from ..tree import Tree
 from .interrupts import Counts, Ticks, counted, parse_schedstat, parse_ticks
-from .tasks import TaskTime, Watch
+from .tasks import TaskTime
 from .usage import LAG, CgroupTime, PerCpu, Totals
+from .watch import Watch
 
 _SECOND = 1_000_000_000
 _STAT, _SCHEDSTAT = "/proc/stat", "/proc/schedstat"
 _INTERRUPTS, _SOFTIRQS = "/proc/interrupts", "/proc/softirqs"
 _POSSIBLE, _ONLINE = "/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/online"
-# So many looks at the tasks between the first and the last, or fewer: all must not take more than this share of a CPU.
+# So many looks at the tasks between the first and the last, or fewer, as all must not take more than this share of a
+# CPU; where nothing is left of it after the first readings, one.
 _LOOKS = 20
-_LEAST_LOOKS = 2
-_MOST_SHARE = 0.008
-# Tasks that cannot run on the watched CPUs, which are there for the other CPUs' accounts, a second of the sample.
-_REST_PER_SECOND = 400
+_LEAST_LOOKS = 1
+_MOST_SHARE = 0.006
+# Single threads are read at first while this part of the share is not used up; and what the last readings take, as a
+# multiple of the first.
+_FIRST_THREADS = 0.25
+_LAST_READINGS = 1
 
 
 class Observer(NamedTuple):
@@ -81,40 +85,54 @@ class _Readings(NamedTuple):
     softirqs: bytes
 
 
-def take(tree: Tree, seconds: float, exclusive: CPUSet, cgroups: Iterable[str] = ()) -> Sample:
+def take(
+    tree: Tree,
+    seconds: float,
+    exclusive: CPUSet,
+    cgroups: Iterable[str] = (),
+    whole: Container[str] = (),
+) -> Sample:
     """Look for some seconds. exclusive: the CPUs that matter; none: all do. cgroups: of v2, whose own count is wanted.
 
-    tree: the running machine. Raises NodeError where /proc/stat or the list of CPUs cannot be read.
+    whole: see PerCpu. tree: the running machine. Raises NodeError where /proc/stat or the list of CPUs cannot be read.
     """
     online = CPUSet.parse(tree.read_text(_ONLINE).strip())
     watched = (exclusive & online) or online
     with _elsewhere(frozenset(watched)) as own:
-        return _take(tree, seconds, online, watched, own, cgroups)
+        return _take(tree, seconds, online, watched, own, cgroups, whole)
 
 
 def _take(
-    tree: Tree, seconds: float, online: CPUSet, watched: CPUSet, own: AbstractSet[int], cgroups: Iterable[str]
+    tree: Tree,
+    seconds: float,
+    online: CPUSet,
+    watched: CPUSet,
+    own: AbstractSet[int],
+    cgroups: Iterable[str],
+    whole: Container[str],
 ) -> Sample:
     cost = time.process_time()
     mounts = mounted(tree, CPUACCT) or {}
     of_v1, of_v2 = mounts.get(1), mounts.get(2)
     per_cpu: PerCpu | None = None
     if of_v1:
-        per_cpu = PerCpu(of_v1[0], tuple(CPUSet.parse(tree.read_value(_POSSIBLE) or str(online))))
+        per_cpu = PerCpu(of_v1[0], tuple(CPUSet.parse(tree.read_value(_POSSIBLE) or str(online))), whole)
     begun = time.monotonic_ns()
     per_cpu = per_cpu if per_cpu is not None and per_cpu.begin() else None
     totals = Totals(of_v2[0], cgroups) if of_v2 and per_cpu is None else None
-    watch = Watch(frozenset(watched), CPUACCT if per_cpu is not None else "")
-    watch.begin(int(seconds * _REST_PER_SECOND))
+    most = _MOST_SHARE * seconds
+    watch = Watch(frozenset(watched))
+    if per_cpu is not None:
+        watch = Watch(frozenset(watched), CPUACCT, per_cpu)
+    watch.begin(cost + _FIRST_THREADS * most)
     before = _read(tree)
     spread = time.monotonic_ns() - begun
-    # What remains for looking, when the last readings take as long as the first.
-    budget = _MOST_SHARE * seconds - 2 * (time.process_time() - cost)
+    budget = most - (1 + _LAST_READINGS) * (time.process_time() - cost)
     looks = _look_on(watch, begun + int(seconds * _SECOND), seconds, budget)
     ending = time.monotonic_ns()
     busy, found = ({}, None) if per_cpu is None else per_cpu.end()
     used = {} if totals is None else totals.end()
-    watch.look(last=True)
+    watch.end(cost + most)
     after = _read(tree)
     spread = max(spread, time.monotonic_ns() - ending)
     lasted = max(after.when - before.when, 1)
@@ -214,10 +232,12 @@ def _problems(watch: Watch, read: _Readings, interrupts: Counts, softirqs: Count
     if watch.hidden:
         problems.append("the tasks of other users cannot be seen, as /proc is mounted with hidepid; run it as root")
     if not watch.exact:
-        problems.append("this kernel has no /proc/PID/schedstat: the time of tasks is counted in ticks of 1/100 s")
+        problems.append(
+            "this kernel has no /proc/PID/schedstat: the time of single threads is counted in ticks of 1/100 s"
+        )
     if watch.truncated:
         problems.append(
-            "there are too many tasks: some that cannot run on exclusive CPUs were left out, and their time on the"
+            "there are too many processes: some that cannot run on exclusive CPUs were left out, and their time on the"
             " other CPUs is unattributed; sample for more seconds"
         )
     for path, content, counts in (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from ..cgroup.hierarchy import Hierarchy
+from ..cgroup.hierarchy import Hierarchy, parent_of
 from ..cgroup.kubepods import container_id
 from ..cpuset import CPUSet
 from ..errors import InputError, Note, noted, option
@@ -33,6 +33,8 @@ MOST_SECONDS = 3600
 # Of CPUs that nobody has to itself, who had less of one is not shown, and no more than so many interrupts are.
 _LEAST_SHOWN = 0.01
 _MOST_INTERRUPTS = 8
+# Of one CPU, what a measurement should take at most.
+_MOST_COST = 0.01
 
 
 def isolation_report(node: Node, seconds: int, threshold: float) -> dict[str, Any]:
@@ -73,14 +75,15 @@ def isolation_report(node: Node, seconds: int, threshold: float) -> dict[str, An
     owners = {cpu: exclusive.subject() for exclusive in exclusives for cpu in exclusive.cpus}
     every = CPUSet(owners)
     confined = _confined(exclusives, observed)
-    sample = take(node.tree, seconds, every, confined)
+    whole = {} if observed is None else _whole_pods(exclusives, observed)
+    sample = take(node.tree, seconds, every, confined, whole)
     changes, counted_above = _changes(node, configuration, exclusives, observed, sample)
-    found = accounts(sample, _Names(running).owner, confined, counted_above)
+    found = accounts(sample, _Names(running, whole).owner, confined, counted_above)
     lasting = [exclusive for exclusive in exclusives if exclusive not in changes]
     told, findings = rows(lasting, found, sample, threshold / 100)
     rows_of_lasting = iter(told)
     containers = [_unmeasured(exclusive) if exclusive in changes else next(rows_of_lasting) for exclusive in exclusives]
-    notes += [Note(UNMEASURED, text) for text in sample.problems]
+    notes += [Note(UNMEASURED, text) for text in (*sample.problems, *_strain(sample))]
     for exclusive in changes:
         text = "container %s ended or began during the sample: it has no verdict"
         notes.append(Note(UNMEASURED, text % exclusive.subject()))
@@ -116,13 +119,18 @@ def _changes(
 
 
 class _Names:
-    """What the cgroups of containers are called."""
+    """What the cgroups of containers are called.
 
-    def __init__(self, running: Sequence[Running]) -> None:
+    whole: {cgroup of a pod: that of the container whose time it counts}.
+    """
+
+    def __init__(self, running: Sequence[Running], whole: Mapping[str, str]) -> None:
         self._running = {container.id: container for container in running}
+        self._whole = whole
 
     def owner(self, path: str) -> Owner:
         """Whose time a cgroup's is."""
+        path = self._whole.get(path, path)
         ids = [found for found in map(container_id, reversed(path.split("/"))) if found]
         if not ids:
             return Owner(CGROUP, shown(os.fsencode(path)))
@@ -174,6 +182,21 @@ def _confined(exclusives: Sequence[Exclusive], observed: Observed | None) -> dic
     return found
 
 
+def _whole_pods(exclusives: Sequence[Exclusive], observed: Observed) -> dict[str, str]:
+    """{cgroup of a pod: that of its container}, of pods with one container, and a sandbox, which sleeps.
+
+    Without those that have exclusive CPUs, where each cgroup counts.
+    """
+    if not observed.all_named:
+        return {}
+    exact = {exclusive.pod_uid for exclusive in exclusives}
+    found: dict[str, list[str]] = {}
+    for container in observed.running:
+        if container.name is not None and container.pod_uid not in exact:
+            found.setdefault(parent_of(container.cgroup), []).append(container.cgroup)
+    return {pod: paths[0] for pod, paths in found.items() if len(paths) == 1}
+
+
 def _unmeasured(exclusive: Exclusive) -> dict[str, object]:
     return {
         **exclusive.to_dict(),
@@ -208,6 +231,17 @@ def _cpu(cpu: int, account: Account, sample: Sample, owner: str) -> dict[str, ob
         ],
         "interrupts": {name: count for count, name in shown},
     }
+
+
+def _strain(sample: Sample) -> list[str]:
+    """What is to be said of a sample that took more of a CPU than it should."""
+    observer, share = sample.observer, sample.observer.cpu_seconds / sample.elapsed
+    if share <= _MOST_COST:
+        return []
+    text = (
+        "the measurement took %s %% of a CPU, not %s %% at most: there are %d tasks and %d cgroups; give more seconds"
+    )
+    return [text % (percent(share), percent(_MOST_COST), observer.tasks, observer.cgroups)]
 
 
 def _observer(sample: Sample) -> dict[str, object]:

@@ -17,7 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation imp
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.accounts import CGROUP, Owner, accounts
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.interrupts import parse_ticks
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.sample import take
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.tasks import Watch
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.watch import Watch
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
 
 ALLOWED = os.sched_getaffinity(0)
@@ -83,13 +83,13 @@ def test_what_cannot_be_read_is_said(files: dict[str, Any], word: str) -> None:
 
 def test_tasks_that_cannot_be_seen_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     class Blind(Watch):
-        def begin(self, most_rest: int) -> None:
-            super().begin(most_rest)
+        def begin(self, until: float) -> None:
+            super().begin(until)
             self.hidden, self.exact, self.truncated = True, False, True
 
     monkeypatch.setattr(sampling, "Watch", Blind)
     text = "\n".join(take_here(0.05).problems)
-    for words in ("mounted with hidepid", "in ticks of 1/100 s", "there are too many tasks"):
+    for words in ("mounted with hidepid", "in ticks of 1/100 s", "there are too many processes"):
         assert words in text
 
 

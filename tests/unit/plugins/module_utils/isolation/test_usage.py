@@ -124,6 +124,33 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     assert len(per_cpu) == 1
 
 
+def test_what_is_below_a_whole_one_is_its_time(tmp_path: Path, clock: list[int]) -> None:
+    for path in ("", "pods", "pods/a", "pods/a/in"):
+        write(tmp_path, path, 0)
+    per_cpu = PerCpu(str(tmp_path), (0,), {"pods/a"})
+    assert per_cpu.begin()
+    assert [path for path in ("pods", "pods/a", "pods/a/in") if path in per_cpu] == ["pods", "pods/a"]
+    clock[0] = SECOND
+    for path in ("", "pods", "pods/a", "pods/a/in"):
+        write(tmp_path, path, SECOND // 2)
+    assert {cgroup.path: cgroup.shares for cgroup in per_cpu.end()[1] if cgroup.shares} == {"pods/a": {0: 0.5}}
+
+
+def test_no_such_directory(tmp_path: Path) -> None:
+    assert not PerCpu(str(tmp_path / "missing"), (0,)).begin()
+
+
+def test_a_file_that_the_kernel_gives_in_parts(tmp_path: Path, clock: list[int]) -> None:
+    """That of a machine with many CPUs."""
+    numbers = [10**15 + cpu for cpu in range(600)]
+    write(tmp_path, "", *numbers)
+    per_cpu = PerCpu(str(tmp_path), range(600))
+    assert per_cpu.begin()
+    clock[0] = SECOND
+    write(tmp_path, "", *numbers[:-1], numbers[-1] + SECOND)
+    assert per_cpu.end()[0] == {599: 1.0}
+
+
 def test_totals_of_v2(tmp_path: Path, clock: list[int]) -> None:
     for path in ("a", "b", "broken"):
         (tmp_path / path).mkdir()

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.sample import Sample
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.sample import Observer, Sample
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.usage import CgroupTime
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import isolation
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.hidden_names import with_hidden_names
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.isolation import isolation_report
@@ -157,6 +159,21 @@ def test_a_cgroup_root_that_leads_out(tmp_path: Path) -> None:
     assert set(report["note_checks"]) == {"isolation-unmeasured"}
 
 
+def test_a_pod_with_one_container_is_counted_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for those with exclusive CPUs, each of whose cgroups is read."""
+    node, wholes = make_node(tmp_path), []
+    sampled(monkeypatch)
+
+    def take_whole(*arguments: Any) -> Sample:
+        wholes.append(arguments[4])
+        return sample(busy={1: 0.5}, idle={1: 0.5}, cgroups=[CgroupTime(WEB, {1: 0.5})])
+
+    monkeypatch.setattr(isolation, "take", take_whole)
+    (row,) = isolation_report(node, 5, 1.0)["containers"]
+    assert [list(whole) for whole in wholes] == [[WEB]]
+    assert [(part["kind"], part["name"]) for part in row["by"]] == [("container", "shop/web-1/app")]
+
+
 def test_names_can_be_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     node = with_hidden_names(make_node(tmp_path))
     path = "%s/cri-containerd-%s.scope" % (WEB, SHARED)
@@ -207,6 +224,16 @@ def test_a_container_that_ends_or_restarts_is_not_its_own_intruder(
     assert report["findings"] == []
     assert report["notes"] == ["container shop/db-0/server ended or began during the sample: it has no verdict"]
     assert report["note_checks"] == ["isolation-unmeasured"]
+
+
+@pytest.mark.parametrize(("cpu_seconds", "is_said"), [(0.1, False), (0.1234, True)])
+def test_a_measurement_that_takes_too_much_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpu_seconds: float, is_said: bool
+) -> None:
+    sampled(monkeypatch, observer=Observer(1, CPUSet((0,)), cpu_seconds, 1, 4237, 2002))
+    notes = isolation_report(make_node(tmp_path), 5, 1.0)["notes"]
+    text = "the measurement took 1.23 % of a CPU, not 1.0 % at most: there are 4237 tasks and 2002 cgroups; give more"
+    assert notes == ([text + " seconds"] if is_said else [])
 
 
 def test_a_damaged_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
