@@ -31,6 +31,8 @@ _POSSIBLE, _ONLINE = "/sys/devices/system/cpu/possible", "/sys/devices/system/cp
 _LOOKS = 20
 _LEAST_LOOKS = 1
 _MOST_SHARE = 0.006
+# By so many seconds a sample may be late before it is said.
+_MOST_LATE = 2
 # Single threads are read at first while this part of the share is not used up; and what the last readings take, as a
 # multiple of the first.
 _FIRST_THREADS = 0.25
@@ -170,7 +172,10 @@ def _take(
         interrupts,
         softirqs,
         observer,
-        _problems(watch, before, interrupts, softirqs, online - CPUSet(added)),
+        [
+            *_problems(watch, before, interrupts, softirqs, online - CPUSet(added)),
+            *_imprecisions(per_cpu is not None or bool(before.schedstat), seconds, lasted / _SECOND),
+        ],
     )
 
 
@@ -225,6 +230,22 @@ def _busy(ticks: Ticks, share: float, before: _Readings, after: _Readings, cpu: 
     # The kernel adds what a task ran when it leaves the CPU: all of it, also what was before the first reading.
     run = after.schedstat.get(cpu, 0) - before.schedstat.get(cpu, 0) if cpu in before.schedstat else 0
     return max(min(max(counted_for_tasks, run / max(after.when - before.when, 1)), rest), 0.0)
+
+
+def _imprecisions(is_exact: bool, seconds: float, elapsed: float) -> list[str]:
+    """What makes the numbers of a sample worth less. is_exact: whether the kernel counts busy time in nanoseconds."""
+    problems = []
+    if not is_exact:
+        problems.append(
+            "how busy the CPUs were is counted in ticks of 1/100 s: cgroups do not count it for each CPU, and %s is"
+            " missing or of an unknown version" % _SCHEDSTAT
+        )
+    if elapsed > seconds + _MOST_LATE:
+        problems.append(
+            "the sample took %.1f s in place of %g s, as the machine was busy or stood still, or its clock jumped; all"
+            " shares are of the longer time" % (elapsed, seconds)
+        )
+    return problems
 
 
 def _problems(watch: Watch, read: _Readings, interrupts: Counts, softirqs: Counts, silent: CPUSet) -> list[str]:

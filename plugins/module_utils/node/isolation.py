@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ..cgroup.hierarchy import Hierarchy, parent_of
 from ..cgroup.kubepods import container_id
+from ..cgroup.mounts import CPUACCT, mounted
 from ..cpuset import CPUSet
 from ..errors import InputError, Note, noted, option
 from ..host.names import shown
@@ -83,7 +84,7 @@ def isolation_report(node: Node, seconds: int, threshold: float) -> dict[str, An
     told, findings = rows(lasting, found, sample, threshold / 100)
     rows_of_lasting = iter(told)
     containers = [_unmeasured(exclusive) if exclusive in changes else next(rows_of_lasting) for exclusive in exclusives]
-    notes += [Note(UNMEASURED, text) for text in (*sample.problems, *_strain(sample))]
+    notes += [Note(UNMEASURED, text) for text in (*sample.problems, *_strain(sample), *_split(node, observed, sample))]
     for exclusive in changes:
         text = "container %s ended or began during the sample: it has no verdict"
         notes.append(Note(UNMEASURED, text % exclusive.subject()))
@@ -242,6 +243,18 @@ def _strain(sample: Sample) -> list[str]:
         "the measurement took %s %% of a CPU, not %s %% at most: there are %d tasks and %d cgroups; give more seconds"
     )
     return [text % (percent(share), percent(_MOST_COST), observer.tasks, observer.cgroups)]
+
+
+def _split(node: Node, observed: Observed | None, sample: Sample) -> list[str]:
+    """What is to be said where cpusets and the time of cgroups are in different versions of cgroups."""
+    version = 2 if sample.cgroups is None else 1
+    if observed is None or observed.version == version:
+        return []
+    mount = next(iter((mounted(node.tree, CPUACCT) or {}).get(version, ())), None)
+    place = "counted for cgroups nowhere" if mount is None else "counted in version %d at %s" % (version, mount)
+    text = "the controllers are split: cpusets are in version %d of cgroups at %s, and CPU time is %s"
+    effect = "; what runs in a cgroup that only one of them has may have the wrong name"
+    return [text % (observed.version, observed.mount, place) + effect]
 
 
 def _observer(sample: Sample) -> dict[str, object]:

@@ -81,6 +81,36 @@ def test_what_cannot_be_read_is_said(files: dict[str, Any], word: str) -> None:
     assert any(word in problem for problem in take_here(0.05, **files).problems)
 
 
+@pytest.mark.parametrize("schedstat", [None, b"version 99\n"])
+def test_busy_time_in_ticks_is_said(monkeypatch: pytest.MonkeyPatch, schedstat: bytes | None) -> None:
+    word = "how busy the CPUs were is counted in ticks of 1/100 s"
+    with monkeypatch.context() as patch:
+        patch.setattr(sampling, "mounted", lambda _tree, _controller: None)
+        assert any(word in problem for problem in take_here(0.05, schedstat=schedstat).problems)
+        usual = b"version 15\ncpu0 0 0 0 0 0 0 5 0 0\n"
+        assert not any(word in problem for problem in take_here(0.05, schedstat=usual).problems)
+    if take_here(0.05).cgroups is not None:
+        # Of v1, cgroups count it in nanoseconds.
+        assert not any(word in problem for problem in take_here(0.05, schedstat=schedstat).problems)
+
+
+def test_a_clock_that_jumps_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of a virtual machine that stood still; nothing is out of range for it."""
+    clock, pause, jumps = time.monotonic_ns, time.sleep, [0]
+
+    def jump(seconds: float) -> None:
+        pause(seconds)
+        jumps[0] = 30 * 10**9
+
+    monkeypatch.setattr(time, "monotonic_ns", lambda: clock() + jumps[0])
+    monkeypatch.setattr(time, "sleep", jump)
+    seen = take_here(0.1)
+    assert seen.elapsed > 30
+    assert [problem for problem in seen.problems if problem.startswith("the sample took 30.")]
+    for account in accounts(seen, lambda path: Owner(CGROUP, path), {}).values():
+        assert sum(part.share for part in account.parts.values()) < 0.5
+
+
 def test_tasks_that_cannot_be_seen_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     class Blind(Watch):
         def begin(self, until: float) -> None:

@@ -23,9 +23,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignm
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
-    STYLES,
+    HYBRID,
+    HYBRID_V2,
     SYSTEMD,
+    V2,
     Files,
+    Style,
     container_files,
     pod_path,
     write_cgroups,
@@ -44,7 +47,7 @@ reservedSystemCPUs: "0"
 DATABASE, WEB = pod_path(SYSTEMD, "uid-db", "Guaranteed"), pod_path(SYSTEMD, "uid-web", "Burstable")
 
 
-def make_node(root: Path, named: bool = True, state: State | None = None) -> Node:
+def make_node(root: Path, named: bool = True, state: State | None = None, style: Style = V2) -> Node:
     """A saved node whose database has CPU 1 to itself."""
     shape = parse_name("2c")
     write_tree(shape.topology(), root, shape.whole())
@@ -60,7 +63,7 @@ def make_node(root: Path, named: bool = True, state: State | None = None) -> Nod
         **container_files(SYSTEMD, "containerd", DATABASE, OWN, "1"),
         **container_files(SYSTEMD, "containerd", WEB, SHARED, "0"),
     }
-    write_cgroups(root, next(style for style in STYLES.values() if style.version == 2), cgroups)
+    write_cgroups(root, style, cgroups)
     if named:
         logs = root / "var/log/containers"
         logs.mkdir(parents=True)
@@ -234,6 +237,44 @@ def test_a_measurement_that_takes_too_much_says_so(
     notes = isolation_report(make_node(tmp_path), 5, 1.0)["notes"]
     text = "the measurement took 1.23 % of a CPU, not 1.0 % at most: there are 4237 tasks and 2002 cgroups; give more"
     assert notes == ([text + " seconds"] if is_said else [])
+
+
+CPUSETS_ALONE = HYBRID._replace(mounts=tuple(line for line in HYBRID.mounts if "cpuacct" not in line))
+NO_COUNTERS = CPUSETS_ALONE._replace(mounts=CPUSETS_ALONE.mounts[:-1])
+
+
+@pytest.mark.parametrize(
+    ("style", "of_v1", "words"),
+    [
+        (HYBRID, True, ()),
+        (
+            HYBRID_V2,
+            True,
+            ("version 2 of cgroups at /sys/fs/cgroup/unified", "counted in version 1 at /sys/fs/cgroup/cpu"),
+        ),
+        (
+            CPUSETS_ALONE,
+            False,
+            ("version 1 of cgroups at /sys/fs/cgroup/cpuset", "in version 2 at /sys/fs/cgroup/unified"),
+        ),
+        (
+            NO_COUNTERS,
+            False,
+            ("version 1 of cgroups at /sys/fs/cgroup/cpuset", "CPU time is counted for cgroups nowhere"),
+        ),
+    ],
+)
+def test_controllers_split_over_both_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, style: Style, of_v1: bool, words: tuple[str, ...]
+) -> None:
+    node = make_node(tmp_path, style=style)
+    sampled(monkeypatch, cgroups=[CgroupTime("", {})] if of_v1 else None)
+    report = isolation_report(node, 5, 1.0)
+    assert [row["id"] for row in report["containers"]] == [OWN]
+    assert len(report["notes"]) == (1 if words else 0)
+    for word in words:
+        assert word in report["notes"][0]
+        assert report["notes"][0].startswith("the controllers are split: ")
 
 
 def test_a_damaged_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
