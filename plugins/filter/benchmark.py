@@ -13,7 +13,7 @@ from ansible.errors import AnsibleFilterError
 
 from ..module_utils.benchmark import worker
 from ..module_utils.benchmark.node_benchmark import SCHEMA_VERSION
-from ..module_utils.benchmark.pods import Wanted, answer_of, calibrations, pod_runs, rows_of
+from ..module_utils.benchmark.pods import Wanted, answer_of, calibrations, placed, pod_runs, rows_of
 from ..module_utils.errors import CPUManagerError
 
 
@@ -40,6 +40,7 @@ def _pod_result(logs: Sequence[str], plan: Mapping[str, Any], given: Mapping[str
     about, count = given["node"]["status"]["nodeInfo"], int(given["node"]["status"]["capacity"]["cpu"])
     try:
         rows = rows_of(plan["runs"], logs)
+        cases, notes = placed(_wanted(given), plan, logs)
     except CPUManagerError as error:
         raise AnsibleFilterError(str(error)) from error
     return {
@@ -58,11 +59,12 @@ def _pod_result(logs: Sequence[str], plan: Mapping[str, Any], given: Mapping[str
         },
         "seed": given["seed"],
         "settings": {"runs": given["runs"], "units": given["units"], "reserved": "as the kubelet has it"},
-        "cases": plan["cases"],
+        "cases": cases,
         "rows": rows,
         "left_out": [],
         "notes": [
-            "measured in pods: Guaranteed ones had exclusive CPUs if the policy of the node's CPU manager is static",
+            *notes,
+            "measured in pods, on the CPUs that the kubelet gave them",
             "the API does not say which CPUs share a core or a socket",
         ],
     }

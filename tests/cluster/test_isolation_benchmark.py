@@ -171,6 +171,17 @@ def test_pods_are_measured_and_none_is_left(
         "isolation_benchmark_seed": 5,
         "cpu_manager_become": False,
     }
+    # Of another benchmark, which goes on.
+    another = {"app.kubernetes.io/name": "kubenode-isolation-benchmark", "app.kubernetes.io/instance": "another"}
+    container = {"name": "main", "image": "a", "command": ["python3", "-c", "import time; time.sleep(600)"]}
+    control_plane.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "another", "namespace": namespace, "labels": another},
+            "spec": {"nodeName": "another-node", "containers": [container]},
+        }
+    )
     run = ansible_playbook(tmp_path, PLAYBOOK, {NAME: variables})
     assert run.status == 0, run.account()
     assert node.seen[:2] == [("compute", "Guaranteed"), ("memory", "Guaranteed")]
@@ -186,8 +197,11 @@ def test_pods_are_measured_and_none_is_left(
         ("victim", "Guaranteed"),
         ("victim", "Burstable"),
     }
-    assert [answer["question"] for answer in result["verdict"]] == ["better than shared"]
-    assert control_plane.objects("pods", "--namespace=" + namespace) == []
+    # The pods of this node can use all CPUs of the machine, as with the policy none.
+    assert (result["verdict"], {case["placement"] for case in result["cases"]}) == ([], {"shared"})
+    assert any("could use CPUs" in note for note in result["notes"])
+    left = control_plane.objects("pods", "--namespace=" + namespace)
+    assert [pod["metadata"]["name"] for pod in left] == ["another"]
     # A node that has pods is left alone.
     control_plane.apply(
         {
@@ -196,12 +210,28 @@ def test_pods_are_measured_and_none_is_left(
             "metadata": {"name": "other", "namespace": namespace},
             "spec": {
                 "nodeName": NAME,
-                "containers": [
-                    {"name": "main", "image": "a", "command": ["python3", "-c", "import time; time.sleep(600)"]}
-                ],
+                "containers": [container],
             },
         }
     )
     run = ansible_playbook(tmp_path, PLAYBOOK, {NAME: variables})
     assert run.status == 2, run.output
     assert "bench-node: 1 pods run on this node" in run.last(NAME)["msg"]
+
+
+def test_pods_end_when_the_time_is_over(
+    control_plane: ControlPlane, namespace: str, node: Processes, tmp_path: Path
+) -> None:
+    variables = {
+        "isolation_benchmark_as_pods": True,
+        "isolation_benchmark_image": "registry.example/python:3",
+        "isolation_benchmark_namespace": namespace,
+        "isolation_benchmark_kubeconfig": str(control_plane.admin),
+        "isolation_benchmark_seconds": 1,
+        "cpu_manager_become": False,
+    }
+    run = ansible_playbook(tmp_path, PLAYBOOK, {NAME: variables})
+    assert run.status == 2, run.output
+    (failure,) = (result["msg"] for result in run.results[NAME] if result["outcome"] == "failed")
+    assert failure.startswith("isolation_benchmark_seconds, 1, are over")
+    assert control_plane.objects("pods", "--namespace=" + namespace) == []

@@ -5,7 +5,8 @@
 """A benchmark as pods: their manifests, the order of the runs, and what their logs say. Pure.
 
 Which CPUs a pod has is what the node's kubelet gives it. A Guaranteed pod of whole CPUs has its own where the policy of
-the CPU manager is static; that is the placement "exclusive" here, and a Burstable pod is "shared".
+the CPU manager is static; that is the placement "exclusive" here. Each pod says which CPUs it may use: where a
+Guaranteed one may use others than as many as it requests, it is "shared", as a Burstable one is.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 from typing import Any, Mapping, NamedTuple, Sequence
 
+from ..cpuset import CPUSet
 from ..errors import InputError
 from ..workload.qos import BURSTABLE, GUARANTEED
 from .plan import BESIDE_AGGRESSOR, CO_LOCATED, EXCLUSIVE, SHARED, STAND_ALONE, order_of
@@ -22,6 +24,8 @@ from .workloads import AGGRESSOR, ROLES, VICTIM
 
 LABEL = "kubenode-isolation-benchmark"
 _MEBIBYTE = 1 << 20
+# No kernel has CPUs with higher numbers.
+_MOST_CPUS = 8192
 # Python itself.
 _SPARE = 128
 
@@ -41,6 +45,8 @@ class Wanted(NamedTuple):
     unit_milliseconds: float = 2.0
     units: int = 500
     memory: int = 64 * _MEBIBYTE
+    # By which the pods of this benchmark are told from those of another one in the namespace.
+    run_id: str = ""
     # How long a pod may run, in seconds: it ends by itself where nobody deletes it.
     longest: int = 300
 
@@ -98,6 +104,40 @@ def rows_of(runs: Sequence[Mapping[str, object]], logs: Sequence[str]) -> list[d
             }
         )
     return rows
+
+
+def placed(wanted: Wanted, plan: Mapping[str, Any], logs: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
+    """The cases as they really were placed, by the CPUs that the pods could use, and what is to be said of that."""
+    cpus: dict[int, list[CPUSet]] = {}
+    for run, log in zip(plan["runs"], logs):
+        told = answer_of(log).get("cpus")
+        if not isinstance(told, list) or not all(isinstance(cpu, int) and 0 <= cpu < _MOST_CPUS for cpu in told):
+            raise _no_answer(log)
+        cpus.setdefault(run["case"], []).append(CPUSet(told))
+    guaranteed = [number for number in cpus if plan["cases"][number]["placement"] == EXCLUSIVE]
+    without = sorted({str(own) for number in guaranteed for own in cpus[number] if not _is_exclusive(wanted, own)})
+    cases = []
+    for number, case in enumerate(plan["cases"]):
+        own, *others = case["containers"]
+        is_exclusive = own["exclusive"] and all(_is_exclusive(wanted, found) for found in cpus.get(number, ()))
+        told_cpus = " or ".join(sorted({str(found) for found in cpus.get(number, ())})) or own["cpus"]
+        own = {**own, "cpus": told_cpus, "exclusive": is_exclusive}
+        # Nobody reads what those beside it could use; the same kubelet placed them.
+        others = [{**container, "exclusive": container["exclusive"] and not without} for container in others]
+        placement = EXCLUSIVE if is_exclusive else SHARED
+        cases.append({**case, "placement": placement, "containers": [own, *others]})
+    notes = []
+    if without:
+        text = (
+            "Guaranteed pods could use CPUs %s, and had requested %d for themselves: these runs count as shared, and"
+            " show nothing of exclusive CPUs; is the policy of the node's CPU manager static?"
+        )
+        notes.append(text % (" or ".join(without), wanted.cpus))
+    return cases, notes
+
+
+def _is_exclusive(wanted: Wanted, cpus: CPUSet) -> bool:
+    return len(cpus) == wanted.cpus < wanted.cpu_count
 
 
 def answer_of(log: str) -> dict[str, Any]:
@@ -158,7 +198,7 @@ def _pod(wanted: Wanted, role: str, qos: str, work: Mapping[str, object]) -> dic
         "metadata": {
             "generateName": LABEL + "-",
             "namespace": wanted.namespace,
-            "labels": {"app.kubernetes.io/name": LABEL},
+            "labels": {"app.kubernetes.io/name": LABEL, "app.kubernetes.io/instance": wanted.run_id},
         },
         "spec": {
             # Not through the scheduler: the node is cordoned.

@@ -91,13 +91,15 @@ def measured(unit: Unit, size: int, units: int) -> dict[str, Any]:
 def main(given: Mapping[str, Any]) -> None:
     """given: {kind, memory, processes, and size with units or calibrate, the seconds of a unit}.
 
-    Prints {size} of a calibration, else {answers: [measured() of each process]}; with 0 units it works until its end.
+    Prints {size} of a calibration, else {answers: [measured() of each process], cpus: those that it may use}; with 0
+    units it works until its end.
     """
     if "calibrate" in given:
         answer: object = {"size": calibrated(_warm(given), given["calibrate"])}
     else:
         pipes = [_forked(given) for _process in range(given["processes"])]
-        answer = {"answers": [json.loads(pipe.read()) for pipe in pipes]}
+        answers = [json.loads(pipe.read()) for pipe in pipes]
+        answer = {"answers": answers, "cpus": sorted(os.sched_getaffinity(0))}
     sys.stdout.write(json.dumps(answer) + "\n")
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -18,10 +19,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark.pod
     Wanted,
     answer_of,
     calibrations,
+    placed,
     pod_runs,
     rows_of,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark.result import summarized
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import pods_from_manifests
 
@@ -61,10 +64,62 @@ def test_the_pods_answer() -> None:
     sizes = {pod["workload"]: answer_of(run(pod["pod"]))["size"] for pod in calibrations(WANTED)}
     assert all(size >= 1 for size in sizes.values())
     plan = pod_runs(WANTED._replace(runs=1, cpus=2, experiments=("stand-alone",)), sizes)
-    rows = rows_of(plan["runs"], [run(turn["pod"]) for turn in plan["runs"]])
+    logs = [run(turn["pod"]) for turn in plan["runs"]]
+    rows = rows_of(plan["runs"], logs)
+    assert answer_of(logs[0])["cpus"] == sorted(os.sched_getaffinity(0))
     assert [row["workload"] for row in rows] == ["victim", "victim"]
     assert all(0 < row["p50"] <= row["p99"] <= row["longest"] <= row["seconds"] for row in rows)
     assert {row["placement"] for row in summarized(plan["cases"], rows)["summary"]} == {"shared", "exclusive"}
+
+
+@pytest.mark.parametrize(
+    ("guaranteed", "placements", "word"),
+    [
+        ([1], {"Guaranteed": "exclusive", "Burstable": "shared"}, ""),
+        # The policy none, or fewer CPUs than that: all others have them, too.
+        ([0, 1, 2, 3], {"Guaranteed": "shared", "Burstable": "shared"}, "could use CPUs 0-3, and had requested 1"),
+        ([2, 3], {"Guaranteed": "shared", "Burstable": "shared"}, "could use CPUs 2-3, and had requested 1"),
+    ],
+)
+def test_pods_are_placed_where_they_could_run(guaranteed: list[int], placements: dict[str, str], word: str) -> None:
+    plan = pod_runs(WANTED, SIZES)
+    answer = {"seconds": 1.0, "latencies": [0.1, 0.2]}
+    logs = [
+        json.dumps({"answers": [answer], "cpus": guaranteed if turn["qos_class"] == "Guaranteed" else [0, 2, 3]})
+        for turn in plan["runs"]
+    ]
+    cases, notes = placed(WANTED, plan, logs)
+    for case in cases:
+        own, *others = case["containers"]
+        assert case["placement"] == placements[own["qos_class"]]
+        assert own["exclusive"] is (case["placement"] == "exclusive")
+        assert own["cpus"] == (str(CPUSet(guaranteed)) if own["qos_class"] == "Guaranteed" else "0,2-3")
+        for container in others:
+            assert container["exclusive"] is (placements[container["qos_class"]] == "exclusive")
+    assert [word in note for note in notes] == ([True] if word else [])
+    verdict = summarized(cases, rows_of(plan["runs"], logs))["verdict"]
+    assert bool(verdict) is (not word)
+
+
+def test_a_node_with_as_many_cpus_as_requested_has_none_exclusive() -> None:
+    wanted = WANTED._replace(cpu_count=1, experiments=("stand-alone",), runs=1)
+    plan = pod_runs(wanted, SIZES)
+    logs = [json.dumps({"answers": [{}], "cpus": [0]})] * 2
+    assert {case["placement"] for case in placed(wanted, plan, logs)[0]} == {"shared"}
+
+
+@pytest.mark.parametrize("cpus", [None, 3, ["0"], [-1], [10**9]])
+def test_cpus_that_are_none_are_no_answer(cpus: object) -> None:
+    plan = pod_runs(WANTED, SIZES)
+    with pytest.raises(InputError, match="printed no answer"):
+        placed(WANTED, plan, [json.dumps({"answers": [{}], "cpus": cpus})])
+
+
+def test_the_pods_of_a_benchmark_are_told_from_others() -> None:
+    wanted = WANTED._replace(run_id="0123456789ab")
+    pods = [turn["pod"] for turn in (*calibrations(wanted), *pod_runs(wanted, SIZES)["runs"])]
+    pods += [turn["beside"] for turn in pod_runs(wanted, SIZES)["runs"] if turn["beside"]]
+    assert {pod["metadata"]["labels"]["app.kubernetes.io/instance"] for pod in pods} == {"0123456789ab"}
 
 
 def test_a_background_pod_works_until_it_is_ended() -> None:
