@@ -22,7 +22,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.mod
     Prediction,
     predict_burst,
 )
-from ansible_collections.kubenode.cpu_manager.tests.kernel.bursts import Measured, Setting, controller
+from ansible_collections.kubenode.cpu_manager.tests.kernel.bursts import Measured, Setting, controller, measure_steady
 from ansible_collections.kubenode.cpu_manager.tests.kernel.bursts import measure as burst
 
 BURSTS = 20
@@ -94,6 +94,13 @@ SETTINGS = [
 # Of all settings.
 LEAST_RIGHT = 40
 
+ENOUGH = [
+    Setting(*values)
+    for values in ((100, 100, 1, 1, 1), (200, 100, 1, 2, 2), (20, 20, 1, 1, 1), (40, 20, 1, 2, 2), (10, 10, 1, 1, 1))
+    + ((20, 10, 1, 2, 2), (22, 10, 1, 2, 2))
+]
+STEADY_SECONDS = 6
+
 
 class Row(NamedTuple):
     """A setting, what was predicted and what was measured; milliseconds."""
@@ -102,14 +109,14 @@ class Row(NamedTuple):
     predicted: Prediction
     measured: Measured
 
-    def wrong(self) -> list[str]:
+    def wrong(self, floor_ms: float = FLOOR_MS, floor_share: float = FLOOR_SHARE) -> list[str]:
         """What the prediction says otherwise than the kernel did."""
         latencies, predicted = self.measured.latencies, self.predicted
         found = median(latencies)
         problems = []
-        if abs(predicted.median_us / 1000 - found) > max(TOLERANCE * found, FLOOR_MS):
+        if abs(predicted.median_us / 1000 - found) > max(TOLERANCE * found, floor_ms):
             problems.append("median")
-        if abs(predicted.throttled_share - self.measured.share) > max(TOLERANCE * self.measured.share, FLOOR_SHARE):
+        if abs(predicted.throttled_share - self.measured.share) > max(TOLERANCE * self.measured.share, floor_share):
             problems.append("share")
         if min(latencies) < predicted.minimum_us / 1000 - OUTSIDE_MS:
             problems.append("minimum")
@@ -159,6 +166,19 @@ def row(setting: Setting, bursts: int, seed: int) -> Row:
     return Row(setting, predicted(setting, measured), measured)
 
 
+def print_enough() -> None:
+    """Print what quotas do that are as much as all CPUs can use, or more; the model says that they do nothing."""
+    print("Quotas that are enough, threads that never rest, %d s:" % STEADY_SECONDS)
+    cpus = sorted(os.sched_getaffinity(0))
+    for setting in ENOUGH:
+        found = measure_steady(setting, STEADY_SECONDS, cpus[: setting.cpus])
+        print(
+            "   %d / %d | %d on %d | %d of %d periods throttled | %.2f %% of the time lost"
+            % (*setting[:2], *setting[3:], found.throttled, found.periods, 100 * found.lost),
+            flush=True,
+        )
+
+
 def why_not() -> str:
     """Why nothing can be measured here; empty when it can."""
     if os.geteuid() != 0:
@@ -183,17 +203,23 @@ def measure(arguments: Sequence[str] = ()) -> bool:
         *HEAD.splitlines(),
     ]
     print("\n".join(lines))
-    right = 0
+    right = strictly_right = 0
     for number, setting in enumerate(SETTINGS):
         found = row(setting, BURSTS, number)
         if found.wrong():
             # Whatever else ran on the machine meanwhile is in the figures, too.
             found = row(setting, BURSTS, number + 1000)
         right += not found.wrong()
+        strictly_right += not found.wrong(floor_ms=0, floor_share=0)
         lines.append(found.line())
         print(lines[-1], flush=True)
     lines += ["", "%d of %d settings are right (limit %d)." % (right, len(SETTINGS), LEAST_RIGHT)]
     print("\n".join(lines[-2:]))
+    print(
+        "Without the floors of %g ms and %g, %d of them are within %d %%."
+        % (FLOOR_MS, FLOOR_SHARE, strictly_right, 100 * TOLERANCE)
+    )
+    print_enough()
     if "--write" in arguments:
         text = PAGE.read_text("utf-8")
         head, rest = text.split(BEGIN)

@@ -138,6 +138,12 @@ class Limited:
             values = dict(line.split() for line in file)
         return int(values["nr_periods"]), int(values["nr_throttled"])
 
+    def lost(self) -> int:
+        """The nanoseconds that its CPUs were throttled, in sum."""
+        with open(self.path + "/cpu.stat", encoding="ascii") as file:
+            values = dict(line.split() for line in file)
+        return int(values["throttled_time"]) if self.version == 1 else 1000 * int(values["throttled_usec"])
+
     def start(self, begins: Sequence[int], until: int, cpus: Sequence[int]) -> int:
         """A process that works a share of each burst, and answers at `until`; the end of the pipe with its answer."""
         answer, end = os.pipe()
@@ -239,6 +245,35 @@ def measure(setting: Setting, bursts: int, chance: random.Random, cpus: Sequence
         len(rows) - len(quiet),
         sum(row[1] for row in rows) / len(rows) / MS,
     )
+
+
+class Steady(NamedTuple):
+    """Of threads that never rest: nr_periods, nr_throttled, and the part of their time that was lost."""
+
+    periods: int
+    throttled: int
+    lost: float
+
+
+def measure_steady(setting: Setting, seconds: float, cpus: Sequence[int]) -> Steady:
+    """Run a busy thread on each of these CPUs for so long; the setting's work does not matter."""
+    with Limited(setting) as cgroup:
+        for cpu in cpus:
+            process = os.fork()
+            if not process:
+                try:
+                    _write(cgroup.path + "/cgroup.procs", str(os.getpid()))
+                    os.sched_setaffinity(0, {cpu})
+                    while True:
+                        pass
+                finally:
+                    os._exit(1)
+            cgroup.processes.append(process)
+        time.sleep(_LEAD / 1e9 + 3 * setting.period / 1000)
+        before, lost, begun = cgroup.counted(), cgroup.lost(), time.monotonic_ns()
+        time.sleep(seconds)
+        after, lasted = cgroup.counted(), time.monotonic_ns() - begun
+        return Steady(after[0] - before[0], after[1] - before[1], (cgroup.lost() - lost) / lasted / len(cpus))
 
 
 def _in_one_cgroup(
