@@ -64,7 +64,7 @@ print(sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))
 
 
 def play_scenes() -> bool:
-    """Print how many scenes were judged right; True when all were."""
+    """Print how many scenes were judged right; True when all were played, and were."""
     reason = why_no_scenes()
     if reason:
         print("Intruders: not played, %s" % reason)
@@ -79,19 +79,21 @@ def play_scenes() -> bool:
             ("quiet CPUs on which nobody is accused", quiet),
         ]
         for what, scenes in plans:
-            right, wrong, again, missing = 0, [], 0, 0
+            right, wrong, again, missing = 0, [], 0, []
             for kind, intruder, owner in scenes:
                 outcome, repeats = settle(scene, owner, intruder)
                 again += repeats
                 right += outcome == ""
-                missing += outcome is None
+                missing += [kind] if outcome is None else []
                 wrong += ["    %s beside %.1f: %s" % (kind, owner, outcome)] if outcome else []
             print(
-                "  %s: %d of %d; %d could not be played, %d were played again"
-                % (what, right, SCENES - missing, missing, again)
+                "  %s: %d of %d scenes that were played; %d were played again"
+                % (what, right, len(scenes) - len(missing), again)
             )
+            if missing:
+                print("    %d could not be played: %s" % (len(missing), ", ".join(sorted(set(missing)))))
             print("\n".join(wrong), end="\n" if wrong else "")
-            kept = kept and not wrong and missing < SCENES // 5
+            kept = kept and not wrong and not missing
     return kept
 
 
