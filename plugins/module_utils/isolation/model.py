@@ -129,7 +129,7 @@ def predict_steady(bandwidth: Bandwidth, threads: int, cpus: int) -> Steady:
     k slice / Q periods.
 
     A quota of k P or more is said to do nothing. A real kernel throttles some periods with it, too, for a short time:
-    next to nothing was measured with a period of 100 ms, and up to 2.5 % with 10 ms (docs/docsite/rst/throttling.rst).
+    next to nothing was measured with a period of 100 ms, and up to 6 % with 10 ms (docs/docsite/rst/throttling.rst).
     """
     quota, period, running = bandwidth.quota_us, bandwidth.period_us, used_cpus(threads, cpus)
     if quota is None or quota >= running * period:
