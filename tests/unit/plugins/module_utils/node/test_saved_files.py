@@ -64,6 +64,7 @@ WANTED: dict[str, Any] = {
     "reservation": {"count": 2},
 }
 PODS = [{"metadata": {"name": "app"}, "spec": {"containers": [{"name": "app"}]}}]
+TAKEN_BACK: tuple[str, dict[str, Any]] = ("housekeeping", {"state": "absent"})
 # Every module that reads a node, with what makes it read all that it can.
 MODULES: list[tuple[str, dict[str, Any]]] = [
     ("drift_info", {}),
@@ -99,7 +100,7 @@ MODULES: list[tuple[str, dict[str, Any]]] = [
     ("isolation_info", {"seconds": 1}),
     ("isolation_benchmark", {"seed": 1}),
     ("housekeeping", {"reserved_system_cpus": "0-1"}),
-    ("housekeeping", {"state": "absent"}),
+    TAKEN_BACK,
     ("reconcile_program", {}),
     ("runtime_config", {}),
     ("runtime_config", {"nri": True, "cdi": True}),
@@ -442,6 +443,9 @@ def ask(capsys: pytest.CaptureFixture[str], root: Path, module: str, parameters:
 
 
 def modules_for(name: str) -> list[tuple[str, dict[str, Any]]]:
+    if name == "brought":
+        # Its journal is saved without what the files were before: an archive does not say what a way back writes.
+        return [call for call in MODULES if call != TAKEN_BACK]
     return FEW if name in KUBELETS or name in ("xeon", "epyc", "edge") else MODULES
 
 
