@@ -48,7 +48,8 @@ def reserved_cpus(node: Node, given: CPUSet | None) -> CPUSet:
     if not found:
         raise RefusedError(
             "the kubelet reserves no CPUs, so it is not known which are the host's; nothing was written",
-            where=node.tree.path(str(node.config_path)),
+            # A kubelet that has only flags has no file.
+            where=node.tree.root if node.config_path is None else node.tree.path(node.config_path),
             remedy="give them in %s or %s" % (option("reserved_system_cpus"), option("reservation")),
         )
     return found

@@ -56,6 +56,9 @@ def test_nobody_reserves(tmp_path: Path) -> None:
     write(tmp_path, "/var/lib/kubelet/config.yaml", KUBELET)
     with pytest.raises(RefusedError, match="reserves no CPUs"):
         reserved_cpus(Node(Tree(str(tmp_path))), None)
+    with pytest.raises(RefusedError, match="reserves no CPUs") as caught:
+        reserved_cpus(Node(Tree(str(tmp_path)), command_line=["/usr/bin/kubelet", "--v=2"]), None)
+    assert caught.value.where == str(tmp_path)
 
 
 def test_the_kernel_line(tmp_path: Path) -> None:
