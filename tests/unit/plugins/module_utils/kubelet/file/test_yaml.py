@@ -1006,8 +1006,9 @@ def test_reads_anchors_and_aliases_that_pyyaml_writes(value: Any, layout: dict[s
 def test_merges_as_libyaml_where_the_merge_key_comes_first(text: str) -> None:
     value = load(text)
     assert_reads_as_whole_reader(text)
-    # What a merge key gives overrides what is above it.
-    if not re.search(r"(?m)(?:[{,] *|^ +)['a-e]+: [0-9],? *\s+<<", text):
+    # What a merge key gives overrides what is above it. With PyYAML from 6.0.4 on, a mapping that is merged loses its
+    # own entries to those that it merges.
+    if not re.search(r"(?m)(?:[{,] *|^ +)['a-e]+: [0-9],? *\s+<<|&m[0-9] {<<: \*m[0-9], ", text):
         assert same(value, by_libyaml(text)), text
 
 
