@@ -21,9 +21,11 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import Elas
 DB, WEB = Pod("db", 2, "2-8"), Pod("web", 0, "", "Burstable")
 
 
-def read(node: ElasticNode, census: Census, before: Mapping[Key, Held] = {}) -> tuple[list[Present], list[str]]:
+def read(
+    node: ElasticNode, census: Census, before: Mapping[Key, Held] | None = None
+) -> tuple[list[Present], list[str]]:
     tree = Tree(str(node.root))
-    return census.read(Kubepods(Hierarchy(tree)), Hierarchy(tree, CPU), {}, before)
+    return census.read(Kubepods(Hierarchy(tree)), Hierarchy(tree, CPU), {}, before or {})
 
 
 def counts(present: Sequence[Present]) -> dict[str, tuple[int, int]]:
