@@ -20,8 +20,6 @@ from .drift import HOSTS, ROUNDS, SHAPES, make_node
 from .tasks import PING, ratio, time_tasks
 
 LIMIT = 1.2
-# With a plan to compare with, of more files.
-DIVIDED_LIMIT = 1.3
 DIVIDED = ("xeon-l3-mba-mbm", "epyc-16-l3-smba")
 
 
@@ -62,7 +60,6 @@ def measure() -> bool:
     kept = True
     for place in list(tasks)[1:]:
         pings = ratio(times[place], times["ping"])
-        limit = DIVIDED_LIMIT if place in DIVIDED else LIMIT
-        kept = kept and pings <= limit
-        print("  %-36s %6.2f  %.2f times ping (limit %.2f)" % ("cache_info " + place, min(times[place]), pings, limit))
+        kept = kept and pings <= LIMIT
+        print("  %-36s %6.2f  %.2f times ping (limit %.2f)" % ("cache_info " + place, min(times[place]), pings, LIMIT))
     return kept
