@@ -23,8 +23,8 @@ from ..cache.read import (
 )
 from ..cache.resctrl import LEVELS, MOUNT
 from ..errors import CPUManagerError, InputError
+from ..host.boot import BOOT_ID
 from ..topology.sysfs import CPU
-from .cache.journal import BOOT_ID
 from .change.places import CACHE, PROMISE
 from .collector import Collector
 from .dynamic.promise import parse_promise

@@ -15,6 +15,7 @@ from typing import Callable, Sequence
 from ..cgroup.hierarchy import ROOT, Hierarchy
 from ..cgroup.mounts import CPUS
 from ..errors import CPUManagerError
+from ..host.boot import BOOT_ID
 from ..host.environment import parse_lines
 from ..host.interrupts import read_interrupts
 from ..host.irqbalance import BANNED_LIST, BANNED_MASK, MARKS, PROGRAMS, SERVICE, variable_files
@@ -25,7 +26,7 @@ from ..host.partitions import EXCLUSIVE, PARTITION, read_partitions
 from ..host.slices import SYSTEMD_SLICES, UNITS
 from ..host.units import MANAGER_SECTION, manager_paths, section_of, settings_in, unit_paths
 from .collector import Collector
-from .housekeeping.journal import BOOT_ID, PATH, essence_of, read_journal, text_of
+from .housekeeping.journal import PATH, essence_of, read_journal, text_of
 from .housekeeping.unkept import AT_BOOT
 
 _EFFECTIVE = "/effective_affinity_list"

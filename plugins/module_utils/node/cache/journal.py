@@ -24,7 +24,6 @@ from ..change.places import CACHE as PATH
 from ..change.places import DIRECTORY
 
 FORMAT = 1
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 _MODE = 0o600
 _DIRECTORY_MODE = 0o700
@@ -60,11 +59,6 @@ class Journal(NamedTuple):
     ours: Mapping[int, tuple[int, ...]]
     is_mounted: bool = False
     terms: Terms = Terms()
-
-
-def boot_id_of(tree: Tree) -> str:
-    """Which boot this is; empty where it is not known."""
-    return tree.read_value(BOOT_ID) or ""
 
 
 def former_masks(journal: Journal | None, boot_id: str, level: str, root: Mapping[int, int]) -> dict[int, int]:

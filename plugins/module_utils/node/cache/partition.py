@@ -16,13 +16,13 @@ from ...cache.steps import SCHEMATA, Step, lines_after, lines_of, steps_back, st
 from ...cache.write import carry_out, check_mounted, locked
 from ...command import Run, run_command
 from ...errors import CPUManagerError, NodeError, Note, RefusedError, noted, option
+from ...host.boot import boot_id_of
 from ...tree import Tree
 from ..node import Node
 from .given import pool_of
 from .journal import (
     Journal,
     Terms,
-    boot_id_of,
     former_masks,
     read_journal,
     remove_journal,
@@ -217,9 +217,9 @@ def _planned_back(tree: Tree, journal: Journal | None) -> tuple[Answer, Found]:
     is_boot = journal is not None and journal.boot_id == boot_id_of(tree)
     mounts = "umount" if journal is not None and is_boot and journal.is_mounted else ""
     others = [group.name for group in found.foreign]
-    others += ["%d groups that only count" % sum(group.monitors for group in found.groups.values())] * any(
-        group.monitors for group in found.groups.values()
-    )
+    monitors = sum(group.monitors for group in found.groups.values())
+    if monitors:
+        others.append("%d groups that only count" % monitors)
     if mounts and others:
         mounts = ""
         notes.append(Note(_STAYS, "resctrl stays mounted, as others use it: %s" % ", ".join(others)))

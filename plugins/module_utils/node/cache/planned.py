@@ -9,9 +9,10 @@ from __future__ import annotations
 from ...cache.plan import Pool, Target, Wish, divided_cache, make_target
 from ...cache.resctrl import ROOT, Found
 from ...cache.steps import Step, steps_to
+from ...host.boot import boot_id_of
 from ..node import Node
 from .given import machine_of
-from .journal import Journal, Terms, boot_id_of, former_masks, with_masks
+from .journal import Journal, Terms, former_masks, with_masks
 
 
 def plan_of(

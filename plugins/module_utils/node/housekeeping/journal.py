@@ -30,7 +30,6 @@ from ..change.places import DIRECTORY, HOUSEKEEPING
 
 PATH = HOUSEKEEPING
 FORMAT = 1
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 # A slice right below the topmost one: a dash would begin another.
 SLICE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:]*\.slice")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ...kubelet.file.configuration import Configuration
     from ...tree import Tree
     from ..node import Node
-    from .unkept import Promise
+    from .unkept import LastRun
 
 UNMEASURED = "housekeeping-unmeasured"
 _CPU = "/sys/devices/system/cpu/"
@@ -63,24 +63,24 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
     notes: list[str] = []
     online = read_cpus(tree, _CPU + "online") or node.topology.online
     configuration, problem = node.found()
-    promise = _promise(tree, notes)
+    last_run = _last_run(tree, notes)
     reservation = Reservation(CPUSet() if reserved is None else reserved, "options")
     if reserved is None:
-        reservation = _reservation(node, configuration, problem, promise, notes)
-    hosts = reservation.cpus if promise is None else promise.narrowed(reservation.cpus)
+        reservation = _reservation(node, configuration, problem, last_run, notes)
+    hosts = reservation.cpus if last_run is None else last_run.narrowed(reservation.cpus)
     chosen = Reserved(hosts & online, online) if hosts & online else None
     if chosen is None:
         why = "CPUs %s are not online" % reservation.cpus if reservation.cpus else "no CPUs are reserved"
         notes.append(Note(UNMEASURED, "%s: what the host may use cannot be compared with them" % why))
     hierarchy = _hierarchy(node, notes)
-    slices, later = _slices(hierarchy, cgroup_root_of(configuration), promise, notes)
+    slices, later = _slices(hierarchy, cgroup_root_of(configuration), last_run, notes)
     isolated_now, partitions = (None, ()) if hierarchy is None else _partitions(hierarchy, notes)
     interrupts = read_interrupts(tree)
     others = [*read_workqueues(tree), *read_rps(tree), *read_watchdog(tree), *slices]
-    if promise is not None:
-        interrupts, others = promise.marked(interrupts), promise.marked(others)
+    if last_run is not None:
+        interrupts, others = last_run.marked(interrupts), last_run.marked(others)
         if chosen is not None:
-            chosen = chosen._replace(layers=promise.wish.layers, exclude_slices=promise.wish.exclude_slices)
+            chosen = chosen._replace(layers=last_run.wish.layers, exclude_slices=last_run.wish.exclude_slices)
     notes += _unreadable([*interrupts, *others])
     irqbalance = read_irqbalance(tree)
     if irqbalance is not None and irqbalance.problem:
@@ -100,10 +100,10 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
         findings += irqbalance_findings(irqbalance, isolated["isolated"] | isolated["nohz_full"], chosen)
         findings += lasting_findings(slices, configured, chosen, later)
     findings += partition_findings(partitions or ())
-    if promise is not None:
+    if last_run is not None:
         from .unkept import unkept_findings
 
-        findings += unkept_findings(tree, promise, partitions)
+        findings += unkept_findings(tree, last_run, partitions)
     # The host keeps off the reserved CPUs that are a partition's, too.
     hosts -= owned_cpus(partitions or ())
     boot = read_boot(
@@ -113,7 +113,7 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
             read_cpus(tree, _CPU + "possible") or online,
             configuration is not None,
             2 if hierarchy is None else hierarchy.version,
-            () if promise is None else promise.wish.arguments,
+            () if last_run is None else last_run.wish.arguments,
         ),
         UNMEASURED,
     )
@@ -157,15 +157,15 @@ def _disputes(owners: Sequence[Owner]) -> Sequence[Contradiction]:
 # --- what is reserved --------------------------------------------------------------------------------------
 
 
-def _promise(tree: Tree, notes: list[str]) -> Promise | None:
+def _last_run(tree: Tree, notes: list[str]) -> LastRun | None:
     """What the role housekeeping was to bring this node to; None where it was not here."""
     try:
         if not tree.exists(HOUSEKEEPING, follow=False):
             return None
         # Imported here: only a node that has a journal needs it.
-        from .unkept import read_promise
+        from .unkept import read_last_run
 
-        return read_promise(tree)
+        return read_last_run(tree)
     except (NodeError, RefusedError) as error:
         notes.append(Note(UNMEASURED, "what the role housekeeping has brought here is not known: %s" % error))
         return None
@@ -175,14 +175,14 @@ def _reservation(
     node: Node,
     configuration: Configuration | None,
     problem: NodeError | None,
-    promise: Promise | None,
+    last_run: LastRun | None,
     notes: list[str],
 ) -> Reservation:
     """What the kubelet is configured to reserve, else what the role housekeeping was given."""
     found = _kubelet_reservation(node, configuration, problem, notes)
-    if found.cpus or promise is None:
+    if found.cpus or last_run is None:
         return found
-    return Reservation(promise.reserved, node.tree.path(HOUSEKEEPING))
+    return Reservation(last_run.reserved, node.tree.path(HOUSEKEEPING))
 
 
 def _kubelet_reservation(
@@ -211,7 +211,7 @@ def _hierarchy(node: Node, notes: list[str]) -> Hierarchy | None:
 
 
 def _slices(
-    hierarchy: Hierarchy | None, cgroup_root: str, promise: Promise | None, notes: list[str]
+    hierarchy: Hierarchy | None, cgroup_root: str, last_run: LastRun | None, notes: list[str]
 ) -> tuple[list[Setting], list[Setting]]:
     """The slices of the host, and those that systemd makes later, where these are to keep to the reserved CPUs."""
     if hierarchy is None:
@@ -222,10 +222,10 @@ def _slices(
         notes.append(Note(UNMEASURED, "the cgroup of all pods is not known: %s" % error))
         pods = Kubepods(hierarchy).roots
     slices = read_slices(hierarchy.tree, hierarchy, pods)
-    if promise is None:
+    if last_run is None:
         return slices, []
-    later = read_later_slices(hierarchy.tree, hierarchy, pods) if promise.has_slices() else []
-    return promise.of_host(slices), later
+    later = read_later_slices(hierarchy.tree, hierarchy, pods) if last_run.has_slices() else []
+    return last_run.of_host(slices), later
 
 
 def _partitions(hierarchy: Hierarchy, notes: list[str]) -> tuple[str | None, Sequence[Partition] | None]:

@@ -17,6 +17,7 @@ from ...command import Run, run_command
 from ...cpuset import CPUSet
 from ...errors import PERMISSION, CPUManagerError, InputError, NodeError, Note, RefusedError, noted, option
 from ...files import remedy_for, remove_file, replace_file
+from ...host.boot import boot_id_of
 from ...host.interrupts import read_interrupts
 from ...host.kernel_masks import read_rps, read_watchdog, read_workqueues
 from ...host.layers import INTERRUPTS, PARTITION, RPS, SLICES, WATCHDOG, WORKQUEUES, Setting
@@ -26,7 +27,7 @@ from ...tree import Tree
 from ...writable import why_not_writable
 from ..change.journal import SavedFile
 from ..change.saving import save_files
-from .journal import BOOT_ID, PATH, Journal, Wish, clean_up, read_journal, remove_journal, text_of, write_journal
+from .journal import PATH, Journal, Wish, clean_up, read_journal, remove_journal, text_of, write_journal
 from .lock import locked
 from .partition import KIND
 from .plan import plan_values
@@ -135,7 +136,7 @@ def read(tree: Tree, wish: Wish, journal: Journal | None) -> Found:
     )
     for path in no_file:
         texts[path] = None
-    boot_id = tree.read_value(BOOT_ID) or ""
+    boot_id = boot_id_of(tree)
     return Found(settings, online_cpus(tree), boot_id, texts, {}, {}, (), no_file, places)
 
 

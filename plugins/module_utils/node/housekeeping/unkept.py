@@ -13,11 +13,12 @@ from posixpath import basename, dirname
 from typing import NamedTuple, Sequence
 
 from ...cpuset import CPUSet
+from ...host.boot import boot_id_of
 from ...host.layers import PARTITION, REFUSED, SLICES, Setting
 from ...host.partitions import Partition
 from ...tree import Tree
 from .findings import NO_PARTITION, NOT_LASTING, finding
-from .journal import BOOT_ID, Journal, Wish, read_journal
+from .journal import Journal, Wish, read_journal
 from .steps import BOOT
 
 UNFINISHED = "housekeeping-unfinished"
@@ -26,7 +27,7 @@ _AGAIN = "run the role housekeeping again"
 AT_BOOT = (BOOT, PARTITION)
 
 
-class Promise(NamedTuple):
+class LastRun(NamedTuple):
     """A journal, as far as a report needs it. refused: the files that the kernel has refused to change in this boot."""
 
     journal: Journal
@@ -66,21 +67,21 @@ class Promise(NamedTuple):
         return SLICES in self.wish.layers
 
 
-def read_promise(tree: Tree) -> Promise | None:
+def read_last_run(tree: Tree) -> LastRun | None:
     """What the journal of a node says; None where there is none. Raises NodeError for a damaged one."""
     journal = read_journal(tree)
     if journal is None:
         return None
-    is_this_boot = journal.boot_id == (tree.read_value(BOOT_ID) or "")
-    return Promise(journal, frozenset(journal.refused if is_this_boot else ()))
+    is_this_boot = journal.boot_id == boot_id_of(tree)
+    return LastRun(journal, frozenset(journal.refused if is_this_boot else ()))
 
 
-def unkept_findings(tree: Tree, promise: Promise, partitions: Sequence[Partition] | None) -> list[dict[str, str]]:
+def unkept_findings(tree: Tree, last_run: LastRun, partitions: Sequence[Partition] | None) -> list[dict[str, str]]:
     """Findings beside those on layers. partitions: those of the node; None where they cannot be read."""
-    found = _unfinished(promise.journal)
+    found = _unfinished(last_run.journal)
     if partitions is not None:
-        found += _no_partition(promise.wish, partitions)
-    return [*found, *_not_at_boot(tree, promise.journal)]
+        found += _no_partition(last_run.wish, partitions)
+    return [*found, *_not_at_boot(tree, last_run.journal)]
 
 
 def _unfinished(journal: Journal) -> list[dict[str, str]]:
