@@ -191,6 +191,10 @@ bench: $(MAIN) $(LINK) ## Measure the speed
 bench-fleet: $(MAIN) $(LINK) ## Measure the report of a large fleet; HOSTS=1000 says how many local hosts
 	@HOSTS=$(HOSTS) python tests/bench/run fleet
 
+.PHONY: bench-vm
+bench-vm: $(TESTING) ## Compare the model of CPU limits with cgroup v2, in a virtual machine
+	@python tests/bench/run throttling --vm
+
 .PHONY: matrix
 matrix: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Try each supported ansible-core and Python, and write the table of them; MATRIX=full with all playbooks
 	@nice python tests/matrix $(MATRIX)

@@ -6,7 +6,7 @@
 
 Imports nothing of the collection, so that a virtual machine can run the file:
 
-    bursts.py '[[20, 100, 70, 1, 1]]' 20    # quota, period, work in ms, threads, CPUs; how many bursts
+    bursts.py '[[20, 100, 70, 1, 1]]' 20 7   # quota, period, work in ms, threads, CPUs; how many bursts; for chance
 """
 
 from __future__ import annotations
@@ -311,8 +311,9 @@ def _busy() -> int:
 def main(arguments: Sequence[str]) -> int:
     rows: list[dict[str, Any]] = []
     cpus = sorted(os.sched_getaffinity(0))
-    for values in json.loads(arguments[0]):
-        measured = measure(Setting(*values), int(arguments[1]), random.Random(1), cpus)
+    for number, values in enumerate(json.loads(arguments[0])):
+        chance = random.Random(int(arguments[2]) + number)
+        measured = measure(Setting(*values), int(arguments[1]), chance, cpus)
         rows.append({"setting": values, **measured._asdict()})
     json.dump({"version": controller()[0], "kernel": os.uname().release, "rows": rows}, sys.stdout)
     return 0
