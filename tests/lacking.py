@@ -38,6 +38,7 @@ PACKAGES = {
     "npm": "npm",
     "ssh": "openssh-client",
     "strace": "strace",
+    "stress-ng": "stress-ng",
     "systemd-analyze": "systemd",
     "unshare": "util-linux",
 }

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping
 
@@ -23,6 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark.kee
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.lacking import need
 from ansible_collections.kubenode.cpu_manager.tests.one_benchmark import alone, why_not
 
 CHECKOUT = Path(__file__).parents[2]
@@ -121,6 +123,29 @@ def test_all_experiments_are_measured(start: Start) -> None:
     assert places == sorted(places)
     assert all(0 < row["p50"] <= row["p99"] <= row["longest"] <= row["seconds"] for row in found["rows"])
     assert [answer["question"] for answer in found["verdict"]][:2] == ["not worse than alone", "better than shared"]
+    assert left() == []
+
+
+def test_stress_ng_as_the_aggressor(start: Start) -> None:
+    """The real one, with processes of its own below it: it runs on the CPUs that are left to it, and all of it ends."""
+    need("stress-ng")
+    begun = start(reserved_system_cpus=reserved(), experiments=["aggressor"], units=200, stress_ng=True)
+    seen = set()
+    while begun.poll() is None:
+        for process in processes():
+            with suppress(OSError):
+                name = Path("/proc", process, "comm").read_text(encoding="utf-8").strip()
+                seen.add((name, Path("/proc", process, "status").read_text(encoding="utf-8")))
+        time.sleep(0.05)
+    found = answer(begun)
+    assert "failed" not in found, found
+    assert {row["placement"] for row in found["summary"]} >= {"shared", "exclusive"}
+    stressors = [status for name, status in seen if name.startswith("stress-ng")]
+    assert stressors, sorted(name for name, _status in seen)
+    allowed = {line.split()[1] for status in stressors for line in status.splitlines() if "Cpus_allowed_list:" in line}
+    (exclusive,) = {row["cpus"] for row in found["summary"] if row["placement"] == "exclusive"}
+    # Beside a victim with exclusive CPUs it has the others alone.
+    assert str(ONLINE - CPUSet.parse(exclusive)) in allowed
     assert left() == []
 
 
