@@ -27,6 +27,9 @@ from .init import private_services  # noqa: F401
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parent.parent
 DEMO_FLEET = CHECKOUT / "demo" / "fleet"
+# Compiling a module takes longer than the rest of it: what Python has compiled is kept for the next runs.
+KEEPER = (HERE / "kept_bytecode", CHECKOUT / "tests/vm/files/base/usr/lib/python3/dist-packages")
+KEPT_BYTECODE = CHECKOUT / "build" / "bytecode"
 
 Result = dict[str, Any]
 # Makes a copy of a node of the demo's fleet, by its name and a name for the copy.
@@ -92,6 +95,8 @@ def ansible_playbook(
             "RECORD_RESULTS": str(results),
             "NO_COLOR": "1",
             "PWD": str(directory),
+            "PYTHONPATH": os.pathsep.join(map(str, KEEPER)),
+            "KEPT_BYTECODE": str(KEPT_BYTECODE),
             **environment,
         },
     )

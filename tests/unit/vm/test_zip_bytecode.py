@@ -6,8 +6,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
+from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import KEEPER
 from ansible_collections.kubenode.cpu_manager.tests.vm.image import FILES
 from ansible_collections.kubenode.cpu_manager.tests.zip_import import import_from_zip
 
@@ -32,6 +37,24 @@ def test_another_source_is_another_one(tmp_path: Path) -> None:
 def test_without_a_place_it_is_compiled_as_ever(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("not a directory", encoding="utf-8")
     assert run(tmp_path, 42) == (2, 42)
+
+
+def test_the_runs_of_tests_keep_it_for_each_python(tmp_path: Path) -> None:
+    """As tests/playbooks/conftest.py sets the variables: without KEPT_BYTECODE nothing is kept."""
+    environment = {"PYTHONPATH": os.pathsep.join(map(str, KEEPER))}
+    for kept in ({}, {"KEPT_BYTECODE": str(tmp_path / "kept")}):
+        code = "import sys; sys.path.insert(0, %r); import answer" % str(archive(tmp_path))
+        subprocess.run([sys.executable, "-c", code], check=True, env={**environment, **kept})
+        found = [path.name for path in tmp_path.glob("kept/*")]
+        assert found == ([sys.implementation.cache_tag] if kept else [])
+
+
+def archive(directory: Path) -> Path:
+    """A zip archive with a module."""
+    path = directory / "code.zip"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("answer.py", "ANSWER = 42\n")
+    return path
 
 
 def test_every_python_of_a_machine_does_so() -> None:
