@@ -97,7 +97,7 @@ reserved_cpus:
   returned: success
   type: str
   sample: 0-1
-values:
+chart_values:
   description: What the values of the driver's chart need to have for this node.
   returned: success
   type: dict

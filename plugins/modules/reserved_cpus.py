@@ -63,7 +63,7 @@ EXAMPLES = r"""
 
 - name: Show the list for reservedSystemCPUs
   ansible.builtin.debug:
-    var: plan.values.reserved_system_cpus
+    var: plan.settings.reserved_system_cpus
 
 - name: Reserve by the size of the machine, near the network card
   kubenode.cpu_manager.reserved_cpus:
@@ -122,7 +122,7 @@ numa_nodes:
   returned: success
   type: dict
   sample: {"0": "0,24", "1": "12,36"}
-values:
+settings:
   description: The plan in the form that others take.
   returned: success
   type: dict
@@ -195,7 +195,7 @@ def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outc
             "switched_off": str(plan.switched_off),
             "split_core": str(plan.split_core),
             "numa_nodes": {str(node.id): str(node.cpus & plan.reserved) for node in topology.numa_nodes},
-            "values": {
+            "settings": {
                 "reserved_system_cpus": reserved,
                 "isolcpus": isolated,
                 "irqaffinity": reserved,

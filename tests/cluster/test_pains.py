@@ -256,7 +256,7 @@ def test_7_isolated_cpus_and_the_reservation_disagree(make: MakeNode, real_kubel
     assert drift["remedy"].startswith("take the reserved CPUs 0 out of isolcpus= on the kernel's command line")
     assert any(note.startswith("the shared pool has the isolated CPUs 1-3, ") for note in told["notes"])
     # One plan has both values, and a node that was booted so agrees.
-    values = node.plan_reservation(count=2)["values"]
+    values = node.plan_reservation(count=2)["settings"]
     assert (values["reserved_system_cpus"], values["isolcpus"]) == ("0,4", "1-3,5-7")
     node.stop()
     node.become(MACHINE + "+isolated" + values["isolcpus"])

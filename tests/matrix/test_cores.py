@@ -15,12 +15,22 @@ from pathlib import Path
 import pytest
 from ansible.release import __version__
 
-from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking
+from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking, need_time
 
+from . import trials
 from .cores import Environment, core_of, lacking_pythons, python_of_core, supported
 from .trials import Trial, on_nodes
 
 HERE = __version__.rpartition(".")[0]
+OTHERS = [series for series in supported() if series != HERE]
+
+# What may differ from core to core: the others look at sources alone.
+SANITY = ("validate-modules", "import", "ansible-doc", "action-plugin-docs")
+# Every module, in check mode, for real and a second time; a rollout.
+PLAYBOOKS = (
+    "test_modules.py::test_check_mode_tells_what_the_run_does_and_a_second_run_does_nothing",
+    "test_rollout.py::test_demo",
+)
 
 
 def environment_of(series: str) -> Environment:
@@ -32,12 +42,31 @@ def environment_of(series: str) -> Environment:
     return environment
 
 
-@pytest.mark.parametrize("series", [series for series in supported() if series != HERE])
+@pytest.mark.parametrize("series", OTHERS)
 def test_the_main_job_passes_without_a_warning(series: str, tmp_path: Path) -> None:
     environment = environment_of(series)
     nodes = core_of(series).nodes
     found = on_nodes(Trial(environment, tmp_path), (nodes[0], nodes[-1]), is_whole=False)
     assert found == {nodes[0]: [], nodes[-1]: []}
+
+
+@pytest.mark.parametrize("series", OTHERS)
+def test_the_demo_passes(series: str, tmp_path: Path) -> None:
+    assert trials.demo(Trial(environment_of(series), tmp_path)) == []
+
+
+@pytest.mark.parametrize("series", OTHERS)
+def test_sanity_passes(series: str, tmp_path: Path) -> None:
+    need_time(2, "ansible-test sanity of ansible-core %s" % series)
+    environment = environment_of(series)
+    chosen = [argument for test in SANITY for argument in ("--test", test)]
+    assert trials.sanity(Trial(environment, tmp_path), *chosen, "--python", environment.python) == []
+
+
+@pytest.mark.parametrize("series", OTHERS)
+def test_playbooks_pass(series: str, tmp_path: Path) -> None:
+    need_time(3, "playbooks with ansible-core %s" % series)
+    assert trials.playbooks(Trial(environment_of(series), tmp_path), *PLAYBOOKS) == []
 
 
 def test_warnings_and_failures_are_noticed(tmp_path: Path) -> None:

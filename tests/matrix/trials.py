@@ -101,21 +101,19 @@ def on_nodes(trial: Trial, versions: Sequence[str], is_whole: bool) -> dict[str,
     }
 
 
-def playbooks(trial: Trial) -> list[str]:
-    """Run tests/playbooks. What went wrong."""
+def playbooks(trial: Trial, *chosen: str) -> list[str]:
+    """Run tests/playbooks, or those of its tests that are chosen. What went wrong."""
     trial.environment.install(*needed_by_playbooks())
     command = ["python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "--rootdir", str(ROOT)]
-    return trial.run("playbooks", *command, str(ROOT / "tests" / "playbooks"))
+    place = ROOT / "tests" / "playbooks"
+    return trial.run("playbooks", *command, *(str(place / test) for test in chosen or [""]))
 
 
-def sanity(trial: Trial) -> list[str]:
-    """Run ansible-test sanity. What went wrong."""
+def sanity(trial: Trial, *arguments: str) -> list[str]:
+    """Run ansible-test sanity with these arguments. What went wrong."""
+    command = ["python", str(ROOT / "tests" / "ansible_test"), "sanity", "--local", *arguments]
     # It warns of Pythons that are not there, and of those that its core has outgrown.
-    return [
-        problem
-        for problem in trial.run("sanity", "python", str(ROOT / "tests" / "ansible_test"), "sanity", "--local")
-        if not problem.startswith("sanity: [WARNING]")
-    ]
+    return [problem for problem in trial.run("sanity", *command) if not problem.startswith("sanity: [WARNING]")]
 
 
 def _hosts(directory: Path, versions: Sequence[str], is_whole: bool) -> Iterator[tuple[str, dict[str, Any]]]:

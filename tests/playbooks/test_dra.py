@@ -175,7 +175,7 @@ def test_to_dra_shows_the_values_of_the_driver(story: Story) -> None:
     output = story.runs["there"].output
     assert 'old new on crio {"driverConfig": {"reservedCPUs": "0,4"}}' in " ".join(output.split())
     for results in story.runs["there"].results.values():
-        last = [result for result in results if "findings" in result and "values" in result][-1]
+        last = [result for result in results if "findings" in result and "chart_values" in result][-1]
         assert (last["ready"], last["findings"]) == (True, [])
 
 

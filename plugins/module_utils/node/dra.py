@@ -83,7 +83,7 @@ def driver_report(node: Node, wanted: Mapping[str, object], wish: DriverWish) ->
         "ready": not findings,
         "findings": [finding.to_dict() for finding in findings],
         "reserved_cpus": str(reserved),
-        "values": _values(node, reserved),
+        "chart_values": _values(node, reserved),
         "runtime": runtime,
         "driver": _driver(owners),
         "settings": {name: plan.found[name] for name in plan.found if plan.found[name] not in ("", {}, [], "0")},

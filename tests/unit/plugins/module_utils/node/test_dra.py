@@ -38,7 +38,7 @@ def node(root: Path, files: Mapping[str, str | bytes], minor: int | None = 36, k
 def test_a_node_that_is_ready(tmp_path: Path) -> None:
     report = driver_report(node(tmp_path, READY), {}, DriverWish())
     assert (report["ready"], report["findings"], report["notes"]) == (True, [], [])
-    assert (report["reserved_cpus"], report["values"]) == ("0,4", {"driverConfig": {"reservedCPUs": "0,4"}})
+    assert (report["reserved_cpus"], report["chart_values"]) == ("0,4", {"driverConfig": {"reservedCPUs": "0,4"}})
     assert report["driver"] == {"found": False, "in_use": False, "evidence": []}
     assert (report["runtime"]["kind"], report["runtime"]["nri"], report["runtime"]["cdi"]) == ("containerd", True, True)
     assert report["settings"]["reserved_system_cpus"] == "0,4"
@@ -134,7 +134,7 @@ def test_the_driver_is_there(tmp_path: Path) -> None:
 
 def test_a_root_directory_of_its_own(tmp_path: Path) -> None:
     report = driver_report(node(tmp_path, READY, kubelet_root="/data/kubelet"), {}, DriverWish())
-    assert report["values"] == {"driverConfig": {"reservedCPUs": "0,4"}, "kubeletRootDir": "/data/kubelet"}
+    assert report["chart_values"] == {"driverConfig": {"reservedCPUs": "0,4"}, "kubeletRootDir": "/data/kubelet"}
 
 
 def test_there_is_no_socket_on_a_live_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
