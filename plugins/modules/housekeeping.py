@@ -30,7 +30,7 @@ description:
     with the default mask, if there is one. Both are written, too. O(state=absent) gives those that appeared since the
     values that they would have had.
   - If a different program manages what is to be written, such as tuned or CRI-O, the module fails before anything is
-    written.
+    written. With O(tuned=true), tuned is given its CPUs instead, and keeps the layers that its profile sets.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -100,6 +100,21 @@ options:
       - The slice of systemd that is created for the partition, directly below the root slice, so its name has no dash.
     type: str
     default: isolated.slice
+  tuned:
+    description:
+      - Whether tuned isolates all online CPUs that are not reserved, where its active profile takes them from a file of
+        variables, as C(cpu-partitioning) and C(realtime) do. Only the line C(isolated_cores=) of that file is written,
+        and C(tuned-adm) applies the profile that is active. O(state=absent) restores the file, and has it applied.
+      - The layers that the profile sets are then not written here, but left to tuned. These are V(interrupts) if it has
+        C(isolated_cores) in its section C(scheduler), V(irqbalance) if it has C(banned_cpus), V(workqueues) if its
+        section C(sysfs) has their C(cpumask), and V(manager) if it has C(cpu_affinity). All other layers are written as
+        ever. If tuned has left a setting on other CPUs, that is a note with the check C(housekeeping-left-to-tuned).
+      - The arguments that the profile gives the kernel take effect at the next boot, as RV(needs.reboot) says.
+      - A node on which tuned does not run or has no profile that isolates CPUs is refused. So is a profile that has its
+        CPUs in its own file or works them out by a function, and O(kernel_arguments=true) beside a profile that gives
+        the kernel such arguments itself.
+    type: bool
+    default: false
   allow_owners:
     description:
       - The ids of the programs that may manage CPUs beside this module, as in RV(ignore:owners) of
@@ -121,8 +136,9 @@ options:
     type: path
   manage_services:
     description:
-      - Whether, after a change of their files, systemd reads its files again, irqbalance is restarted if it runs, and
-        the boot loader's command is run. The next run does what an interrupted run has not done.
+      - Whether, after a change of their files, systemd reads its files again, irqbalance is restarted if it runs, tuned
+        applies its profile, and the boot loader's command is run. The next run does what an interrupted run has not
+        done.
       - Otherwise, and always on a saved node, RV(needs) contains these steps.
     type: bool
     default: true
@@ -145,6 +161,10 @@ EXAMPLES = r"""
   kubenode.cpu_manager.housekeeping:
     reserved_system_cpus: 0-3
     partition_cpus: 2-3
+
+- name: Have tuned isolate the CPUs that the kubelet does not reserve, and set all layers that tuned does not
+  kubenode.cpu_manager.housekeeping:
+    tuned: true
 
 - name: Restore everything
   kubenode.cpu_manager.housekeeping:
@@ -169,7 +189,7 @@ changes:
   elements: dict
   contains:
     layer:
-      description: One of O(layers), C(partition), C(boot) for the service, or C(kernel_line).
+      description: One of O(layers), C(partition), C(boot) for the service, C(kernel_line) or C(tuned).
       type: str
       sample: interrupts
     name:
@@ -207,6 +227,11 @@ needs:
       description: Whether irqbalance has to be restarted.
       type: bool
       sample: false
+    apply_tuned:
+      description: The command by which tuned applies its profile.
+      type: list
+      elements: list
+      sample: []
     slices:
       description: The commands that start or stop the slice of a partition.
       type: list
@@ -280,7 +305,7 @@ from ..module_utils.host.hidden import check_visible
 from ..module_utils.host.kernel_line import FEATURES
 from ..module_utils.host.layers import INTERRUPTS, IRQBALANCE, MANAGER, RPS, SLICES, WATCHDOG, WORKQUEUES
 from ..module_utils.host.owner.conflicts import refuse
-from ..module_utils.host.owner.owners import HOUSEKEEPING, Owner
+from ..module_utils.host.owner.owners import HOUSEKEEPING, TUNED, Owner
 from ..module_utils.host.partitions import KINDS
 from ..module_utils.kubelet.file.configuration import Configuration
 from ..module_utils.kubelet_module import KUBELET, RESERVED_ARGUMENTS, node_of, wanted_reservation
@@ -293,6 +318,12 @@ from ..module_utils.node.housekeeping.journal import OwnCPUs, Wish, read_journal
 from ..module_utils.node.housekeeping.run import Answer, online_cpus
 from ..module_utils.node.housekeeping.shown import differences, needs_of
 from ..module_utils.node.housekeeping.steps import KERNEL_LINE
+from ..module_utils.node.housekeeping.tuned import (
+    isolated_before,
+    layers_beside,
+    needed_tuned,
+    tuned_waits_for_boot,
+)
 from ..module_utils.node.housekeeping.wanted import Extras, possible_cpus, runs_systemd
 from ..module_utils.node.housekeeping.wished import (
     booted_arguments,
@@ -318,7 +349,8 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     reserved = reserved_cpus(node, wanted_reservation(node, parameters))
     configuration, _problem = node.found()
     owners = owners_of(node, configuration)
-    refuse(owners, HOUSEKEEPING, parameters["allow_owners"])
+    tuned = needed_tuned(tree, owners, parameters["kernel_arguments"]) if parameters["tuned"] else None
+    refuse(owners, HOUSEKEEPING, [*parameters["allow_owners"], *([] if tuned is None else [TUNED])])
     own = partition_of(node, configuration, reserved, owners, parameters)
     reserved -= CPUSet() if own is None else own.cpus
     line = kernel_line(
@@ -332,7 +364,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     layers = [*parameters["layers"], *([KERNEL_LINE] if parameters["kernel_arguments"] else [])]
     wish = Wish(
         reserved,
-        tuple(dict.fromkeys(layers)),
+        layers_beside(dict.fromkeys(layers), tuned),
         tuple(parameters["exclude_slices"]),
         cgroup_root_of(configuration),
         own,
@@ -342,11 +374,14 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         line.arguments if parameters["kernel_arguments"] else None,
         at_boot(parameters) if parameters["persistent"] else None,
         parameters["manage_services"] and runs_systemd(tree),
+        tuned,
     )
     answer = present(tree, wish, extras, not check_mode)
     reboot = list(line.reboot)
     if MANAGER in parameters["layers"]:
         reboot += waits_for_boot(tree, reserved)
+    if tuned is not None:
+        reboot += tuned_waits_for_boot(tree, online_cpus(tree) - reserved)
     return outcome(answer, str(reserved), line.rows, reboot)
 
 
@@ -375,6 +410,8 @@ def take_away(tree: Tree, parameters: Mapping[str, Any], act: bool) -> Outcome:
     answer = absent(tree, act, parameters["manage_services"])
     booted = booted_arguments(tree) if had_line else []
     reboot = ["the kernel runs with %s until the next boot" % name for name in booted]
+    if journal is not None:
+        reboot += tuned_waits_for_boot(tree, isolated_before(journal))
     return outcome(answer, "", [], reboot)
 
 
@@ -409,6 +446,7 @@ def main() -> None:
                 "partition_cpus": {"type": "str"},
                 "partition_type": {"type": "str", "choices": list(KINDS), "default": KINDS[0]},
                 "partition_slice": {"type": "str", "default": "isolated.slice"},
+                "tuned": {"type": "bool", "default": False},
                 "allow_owners": {"type": "list", "elements": "str", "default": []},
                 "persistent": {"type": "bool", "default": True},
                 "interpreter": {"type": "path"},

@@ -20,7 +20,7 @@ description:
   - The layers are systemd's slices and its own affinity, interrupts, workqueues, received packets, the kernel's
     watchdog, irqbalance, and the kernel's command line as it was booted and as it is configured for the next boot.
   - If the role housekeeping has been used on the node, also compares the node with what the role was to bring it to,
-    such as a partition and the affinity of systemd.
+    such as a partition, the affinity of systemd and the CPUs that tuned isolates.
   - Also finds the programs that manage CPUs on the node, and the pairs of them that contradict each other.
   - A layer that a kernel or a distribution does not have is left out. A setting that cannot be read is a note with the
     check C(housekeeping-unmeasured).
@@ -208,6 +208,33 @@ irqbalance:
       description: Whether it runs.
       type: bool
       sample: true
+tuned:
+  description: The configuration of tuned. None if it is not active, or its profile isolates no CPUs.
+  returned: success
+  type: dict
+  contains:
+    profiles:
+      description: The active profiles.
+      type: list
+      elements: str
+      sample: [cpu-partitioning]
+    file:
+      description: The file of variables from which they take the isolated CPUs. Empty if there is none.
+      type: str
+      sample: /etc/tuned/cpu-partitioning-variables.conf
+    isolated:
+      description: The isolated CPUs. None if they are not set, or worked out by tuned itself.
+      type: str
+      sample: 2-23,26-47
+    wanted:
+      description: The CPUs that should be isolated. None without reserved CPUs.
+      type: str
+      sample: 2-23,26-47
+    layers:
+      description: The layers that the profiles set, of C(interrupts), C(workqueues), C(irqbalance) and C(manager).
+      type: list
+      elements: str
+      sample: [interrupts, workqueues, irqbalance, manager]
 kernel:
   description: The arguments of the kernel's command line that are about CPUs.
   returned: success
@@ -309,7 +336,8 @@ findings:
       description:
         - C(host-on-exclusive-cpus) for a layer with which the host's work may run on CPUs that are not reserved;
           C(interrupts-not-movable) for interrupts that only the kernel can move; C(housekeeping-not-lasting) for slices
-          that lose their CPUs when systemd creates them again, and for other files that are missing at the next boot;
+          that lose their CPUs when systemd creates them again, for other files that are missing at the next boot, and
+          for CPUs that tuned will isolate instead of those that it was given;
           C(housekeeping-unfinished) for a run of the role housekeeping that is in progress or was interrupted;
           C(partition-invalid) for a partition of cgroups that the kernel does not enforce, or that is missing;
           C(kernel-line-not-booted) for an argument of the kernel that takes effect at the next boot.

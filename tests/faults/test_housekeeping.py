@@ -17,12 +17,15 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.kernel_line import wanted_arguments
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.tuned import read_tuned
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import bring
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.at_boot import AtBoot
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import PATH, Wish
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.tuned import layers_beside
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.housekept import write_node
+from ansible_collections.kubenode.cpu_manager.tests.machines.owned import TUNED_FILES, write_owned
 
 from .child import Child
 from .counting import Count
@@ -33,13 +36,22 @@ LAYERS = ("interrupts", "workqueues", "rps", "slices", "irqbalance", "watchdog",
 MANY = 1000
 
 Work = Callable[[Path], Any]
+RESERVED = "0-1"
 
 
-def bring_it(root: Path, reserved: str = "0-1", layers: tuple[str, ...] = LAYERS) -> Any:
+def bring_it(root: Path, reserved: str = RESERVED, layers: tuple[str, ...] = LAYERS) -> Any:
     cpus = CPUSet.parse(reserved)
     arguments = wanted_arguments(cpus, CPUSet.parse("0-15")) if "kernel_line" in layers else None
     extras = Extras(arguments, AtBoot(b"program of " + reserved.encode(), "/usr/bin/python3"))
     return bring.present(Tree(str(root)), Wish(cpus, layers), extras, act=True)
+
+
+def bring_beside_tuned(root: Path) -> Any:
+    tree = Tree(str(root))
+    tuned = read_tuned(tree)
+    return bring.present(
+        tree, Wish(CPUSet.parse(RESERVED), layers_beside(LAYERS[:-1], tuned)), Extras(tuned=tuned), True
+    )
 
 
 def take_back(root: Path) -> Any:
@@ -170,4 +182,37 @@ def test_killed_while_the_wish_changes(untouched: Path, count: Count) -> None:
 
     kills = killed_at_each_write(whole, change, rest)
     assert kills > 35
+    count("kills", kills)
+
+
+def test_killed_while_tuned_takes_layers_over(untouched: Path, count: Count) -> None:
+    """From a node without tuned's CPUs, and from one on which all layers were written."""
+    write_owned(untouched, TUNED_FILES)
+    before = contents(untouched)
+    whole = copied(untouched, "whole")
+    bring_it(whole, layers=LAYERS[:-1])
+    beside = copied(untouched, "beside")
+    bring_beside_tuned(beside)
+    wanted = contents(beside)
+
+    def rest(root: Path, number: int) -> None:
+        back = copied(root, "back")
+        take_back(back)
+        assert contents(back) == before, number
+        shutil.rmtree(back)
+        bring_beside_tuned(root)
+        take_back(root)
+        assert contents(root) == before, number
+
+    def finished(root: Path, number: int) -> None:
+        again = copied(root, "again")
+        bring_beside_tuned(again)
+        assert contents(again) == wanted, number
+        assert not bring_beside_tuned(again).changed
+        shutil.rmtree(again)
+        rest(root, number)
+
+    kills = killed_at_each_write(untouched, bring_beside_tuned, finished)
+    kills += killed_at_each_write(whole, bring_beside_tuned, rest)
+    assert kills > 40
     count("kills", kills)

@@ -86,6 +86,7 @@ def housekeeping(state: str = "present", check_mode: bool = False, **given: Any)
         "exclude_slices": [],
         "kernel_arguments": False,
         "kernel_isolation": None,
+        "tuned": False,
         "allow_owners": [],
         "partition_cpus": None,
         "persistent": False,

@@ -36,6 +36,41 @@ TIMER = "kubenode-cpu-manager-reconcile.timer"
 ALLOWED = '[crio.runtime.runtimes.fast]\nallowed_annotations = ["irq-load-balancing.crio.io"]\n'
 SHARED = '[crio.runtime]\nshared_cpuset = "2-3"\n'
 NO_FACTS = Facts()
+# In short what tuned's own profile has that is about CPUs, and its file of variables.
+PARTITIONING = """\
+[main]
+summary=Keep the system off some CPUs
+
+[variables]
+include=/etc/tuned/cpu-partitioning-variables.conf
+isolated_cores = ${isolated_cores}
+not_isolated=${f:cpulist_invert:${isolated_cores}}
+
+[sysfs]
+/sys/devices/virtual/workqueue/cpumask = ${not_isolated}
+/sys/devices/system/machinecheck/machinecheck*/ignore_ce = 1
+
+[systemd]
+cpu_affinity=${not_isolated}
+
+[irqbalance]
+banned_cpus=${isolated_cores}
+
+[scheduler]
+isolated_cores=${isolated_cores}
+ps_blacklist=.*pmd.*
+
+[bootloader]
+cmdline_cpu_part=+nohz=on nohz_full=${isolated_cores} rcu_nocbs=${isolated_cores} secret=1
+"""
+TUNED_VARIABLES = "etc/tuned/cpu-partitioning-variables.conf"
+TUNED_PROFILE = "usr/lib/tuned/cpu-partitioning/tuned.conf"
+TUNED_FILES = {
+    "etc/tuned/active_profile": "cpu-partitioning\n",
+    "etc/tuned/profile_mode": "manual\n",
+    TUNED_PROFILE: PARTITIONING,
+    TUNED_VARIABLES: "# Examples:\n# isolated_cores=2,4-7\nisolated_cores=6-7\n",
+}
 
 
 class Sign(NamedTuple):
@@ -164,6 +199,14 @@ SIGNS = (
         Facts(processes={"tuned": [3]}),
         TUNED,
         ("/etc/tuned/active_profile", "process 3"),
+        True,
+    ),
+    Sign(
+        "tuned, with its files",
+        TUNED_FILES,
+        Facts(processes={"tuned": [3]}),
+        TUNED,
+        ("/etc/tuned/active_profile", "/" + TUNED_PROFILE, "/" + TUNED_VARIABLES, "process 3"),
         True,
     ),
     Sign(

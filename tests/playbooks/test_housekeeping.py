@@ -16,7 +16,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.ow
     TUNED,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines import housekept
-from ansible_collections.kubenode.cpu_manager.tests.machines.owned import SIGNS, write_owned
+from ansible_collections.kubenode.cpu_manager.tests.machines.owned import (
+    SIGNS,
+    TUNED_FILES,
+    TUNED_VARIABLES,
+    write_owned,
+)
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 from .conftest import Run, ansible_playbook, fingerprint, play, task
@@ -183,6 +188,71 @@ def test_what_others_manage_is_refused(tmp_path: Path) -> None:
         assert refused["failure"]["kind"] == "other_owner"
         assert (absent["changed"], allowed["changed"]) == (False, True)
         assert fingerprint(roots[owner]) == before[owner]
+
+
+def test_tuned_is_given_its_cpus(tmp_path: Path) -> None:
+    root = node(tmp_path / "node")
+    write_owned(root, TUNED_FILES)
+    before = fingerprint(root)
+    hosts = {"node": variables(root, housekeeping_tuned=True)}
+    refused = ansible_playbook(tmp_path / "refused", PLAYBOOK, {"node": variables(root)})
+    assert refused.status == 2, refused.account()
+    assert "housekeeping_tuned: true" in refused.last("node")["msg"]
+    apply = ["tuned-adm", "profile", "cpu-partitioning"]
+    check = ansible_playbook(tmp_path / "check", PLAYBOOK, hosts, "--check", "--diff")
+    assert check.status == 0, check.account()
+    assert fingerprint(root) == before
+    assert "+isolated_cores=2-7" in check.output
+    assert "-isolated_cores=6-7" in check.output
+    assert apply in answer(check, "node")["commands"]
+
+    run = ansible_playbook(tmp_path / "run", PLAYBOOK, hosts)
+    assert run.status == 0, run.account()
+    assert answer(run, "node")["changes"] == answer(check, "node")["changes"]
+    assert held(root, TUNED_VARIABLES).endswith("isolated_cores=2-7")
+    assert held(root, "etc/default/irqbalance") == housekept.VARIABLES.strip()
+    assert held(root, "sys/fs/cgroup/system.slice/cpuset.cpus") == "0-1"
+    needs = answer(run, "node")["needs"]
+    assert needs["apply_tuned"] == [apply]
+    waits = "tuned gives the kernel nohz_full, rcu_nocbs for CPUs %s, which count from the next boot on"
+    assert needs["reboot"] == [waits % "2-7"]
+    after = fingerprint(root)
+
+    again = ansible_playbook(tmp_path / "again", PLAYBOOK, hosts)
+    assert "changed=0" in again.output, again.account()
+    assert fingerprint(root) == after
+    look = ansible_playbook(tmp_path / "look", play(task("housekeeping_info", root=str(root))), {"node": {}})
+    (found,) = look.results["node"]
+    assert (found["tuned"]["isolated"], found["tuned"]["wanted"]) == ("2-7", "2-7")
+    assert (found["contradictions"], "two-owners" in found["note_checks"]) == ([], False)
+    assert not [finding for finding in found["findings"] if finding["subject"] == "tuned"]
+
+    back = ansible_playbook(tmp_path / "back", PLAYBOOK, {"node": {**hosts["node"], "housekeeping_state": "absent"}})
+    assert back.status == 0, back.account()
+    assert fingerprint(root) == before
+    assert answer(back, "node")["needs"]["apply_tuned"] == [apply]
+    assert answer(back, "node")["needs"]["reboot"] == [waits % "6-7"]
+
+
+def test_tuned_that_cannot_be_given_cpus(tmp_path: Path) -> None:
+    """Before anything is written: what is in the way, the file, and the way out."""
+    wrong = {
+        "function": ({TUNED_VARIABLES: "isolated_cores=${f:calc_isolated_cores:1}\n"}, TUNED_VARIABLES),
+        "none": ({"etc/tuned/active_profile": ""}, "etc/tuned/active_profile"),
+        "other": ({"etc/tuned/active_profile": "balanced\n"}, "etc/tuned/active_profile"),
+    }
+    roots = {name: node(tmp_path / name) for name in wrong}
+    for name, (files, _path) in wrong.items():
+        write_owned(roots[name], {**TUNED_FILES, **files})
+    before = {name: fingerprint(root) for name, root in roots.items()}
+    hosts = {name: variables(root, housekeeping_tuned=True) for name, root in roots.items()}
+    run = ansible_playbook(tmp_path / "run", PLAYBOOK, hosts)
+    assert run.status == 2, run.account()
+    for name, (_files, path) in wrong.items():
+        message = run.last(name)["msg"]
+        assert "%s/%s: " % (roots[name], path) in message
+        assert "or leave out housekeeping_tuned on this node" in message
+        assert fingerprint(roots[name]) == before[name]
 
 
 def test_without_a_reservation(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from ..cpuset import CPUSet
 
 SLICES, INTERRUPTS, WORKQUEUES, RPS, WATCHDOG = "slices", "interrupts", "workqueues", "rps", "watchdog"
 IRQBALANCE, MANAGER, PARTITION = "irqbalance", "manager", "partition"
+# Its isolated CPUs, by which it then sets some of the others itself.
+TUNED = "tuned"
 # Those that are written into the running kernel, in the order in which they are: first what new work starts with, then
 # what moves work that is there.
 LIVE_LAYERS = (INTERRUPTS, WORKQUEUES, RPS, WATCHDOG, SLICES)

@@ -115,7 +115,8 @@ NOTES = (
         NOTE,
         "The host's own work is on the reserved CPUs now, but a file is missing that keeps it there",
         "When systemd starts a slice again, at the latest after a reboot, the slice may use all CPUs; so may systemd"
-        " itself without its affinity, and the kernel without the service at boot.",
+        " itself without its affinity, and the kernel without the service at boot. When tuned starts again, it isolates"
+        " the CPUs that are in its file of variables.",
         "Do what the finding says, such as to set AllowedCPUs= of slices in a drop-in file. See"
         " docs/docsite/rst/housekeeping.rst.",
         look=HOUSEKEEPING,

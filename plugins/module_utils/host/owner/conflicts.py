@@ -157,7 +157,7 @@ PAIRS = (
         HOUSEKEEPING,
         "its profile sets the affinity of interrupts, workqueues and services for its own isolated CPUs, and sets it"
         " anew at each of its starts",
-        "give tuned the same CPUs and do without the role housekeeping, or take another profile with tuned-adm",
+        "have the role give tuned the same CPUs (housekeeping_tuned: true), or take another profile with tuned-adm",
     ),
     Pair(
         DRA_CPU,
@@ -206,7 +206,8 @@ def contradictions(owners: Sequence[Owner]) -> list[Contradiction]:
     for number, first in enumerate(active):
         for second in active[number + 1 :]:
             pair = _BY_IDS.get(frozenset((first.id, second.id)))
-            if pair is not None:
+            agree = second.id in first.agrees_with or first.id in second.agrees_with
+            if pair is not None and not agree:
                 found.append(Contradiction(first, second, pair.reason, pair.remedy))
     return found
 

@@ -79,13 +79,15 @@ class Owner(NamedTuple):
     """Something that says which CPUs others run on.
 
     id: one of NAMES. evidence: where it shows, paths on the node and processes. is_active: whether it works, as far as
-    that can be seen; what is only left over is there, and not active.
+    that can be seen; what is only left over is there, and not active. agrees_with: the ids of others that it gives the
+    same CPUs as it has itself.
     """
 
     id: str
     name: str
     evidence: tuple[str, ...]
     is_active: bool
+    agrees_with: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as modules return it."""
@@ -255,7 +257,10 @@ def giving_policy(tree: Tree) -> str:
 
 
 def _housekeeping(tree: Tree) -> Iterator[Owner]:
-    yield from _made(HOUSEKEEPING, [_JOURNAL] if is_there(tree, _JOURNAL) else [], (), True)
+    layers = members_at(tree, _JOURNAL).get("layers")
+    agrees = (TUNED,) if isinstance(layers, list) and TUNED in layers else ()
+    for owner in _made(HOUSEKEEPING, [_JOURNAL] if is_there(tree, _JOURNAL) else [], (), True):
+        yield owner._replace(agrees_with=agrees)
 
 
 def _goresctrl(tree: Tree) -> Iterator[Owner]:

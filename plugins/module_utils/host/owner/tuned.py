@@ -15,6 +15,7 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 from ...cpuset import CPUSet
 from ...errors import InputError
 from ...tree import Tree
+from ..layers import INTERRUPTS, IRQBALANCE, MANAGER, WORKQUEUES
 from ..look import is_there, text_at
 
 ACTIVE_PROFILE, PROFILE_MODE = "/etc/tuned/active_profile", "/etc/tuned/profile_mode"
@@ -24,8 +25,27 @@ _PROFILE = "%s/%s/tuned.conf"
 # Options by which a profile moves what is not its CPUs' work off them: (section, option).
 _ISOLATING = (("scheduler", "isolated_cores"), ("systemd", "cpu_affinity"), ("irqbalance", "banned_cpus"))
 _CORES = "isolated_cores"
+# What of such a line stays: its beginning, and its end with a comment.
+_CORES_LINE = re.compile(rb"([ \t]*isolated_cores[ \t]*=[ \t]*)(?:[^\s#][^\r\n]*?)?([ \t]*(?:[ \t]#[^\r\n]*)?[\r\n]*)")
 # A file of variables has no sections.
 _VARIABLES = "[variables]\n"
+# What a value says that only tuned can work out: one of its functions, or another variable.
+_WORKED_OUT = "${"
+# Which layer of a host a plugin of tuned sets, by which of its options.
+_LAYERS = (
+    ("scheduler", "isolated_cores", INTERRUPTS),
+    ("irqbalance", "banned_cpus", IRQBALANCE),
+    ("systemd", "cpu_affinity", MANAGER),
+)
+_WORKQUEUES = re.compile(r"/sys/.*workqueue.*/cpumask")
+# Options that say of a section whether it counts, and how it is merged with that of a profile which is included.
+_OF_SECTION = ("type", "enabled", "replace", "drop")
+_YES = ("1", "true", "True")
+# By which the scheduler plugin leaves interrupts alone.
+_NO_INTERRUPTS = ("irq_process", ("0", "false", "False"))
+_COMMAND_LINE = "cmdline"
+# Arguments of the kernel that say on which CPUs its work is done.
+_ARGUMENTS = ("nohz_full", "rcu_nocbs", "isolcpus", "irqaffinity")
 # Where a profile's own file cannot be read, the beginning of its name says it.
 _KNOWN = ("cpu-partitioning", "realtime", "openshift-node-performance")
 # A profile includes others, and each of these others.
@@ -40,6 +60,7 @@ class Tuned(NamedTuple):
     profiles: the active ones. mode: "manual", "auto", or empty. isolates: whether they keep work off CPUs.
     isolated_text: which, as it is written, which may be one of tuned's functions; isolated: the CPUs, None where the
     text gives none. variables: the file in which they are set; empty where the profile itself does. files: those read.
+    layers: of the host, those that the profile sets. arguments: of the kernel, those that it gives.
     """
 
     profiles: tuple[str, ...]
@@ -49,6 +70,13 @@ class Tuned(NamedTuple):
     isolated: CPUSet | None
     variables: str
     files: tuple[str, ...]
+    layers: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def is_worked_out(self) -> bool:
+        """Whether tuned works the CPUs out itself, by a function."""
+        return _WORKED_OUT in self.isolated_text
 
 
 def read_tuned(tree: Tree) -> Tuned | None:
@@ -62,6 +90,7 @@ def read_tuned(tree: Tree) -> Tuned | None:
     if len(files) == 1:
         isolates = any(profile.startswith(_KNOWN) for profile in profiles)
     text, variables = _isolated(tree, chain) if isolates else ("", "")
+    merged = _merged(chain)
     return Tuned(
         profiles,
         text_at(tree, PROFILE_MODE).strip(),
@@ -70,17 +99,94 @@ def read_tuned(tree: Tree) -> Tuned | None:
         _cpus(text),
         variables,
         (*files, *([variables] if variables else [])),
+        tuple(_layers(merged)),
+        tuple(_arguments(merged)),
     )
+
+
+def with_isolated(content: bytes, cpus: CPUSet) -> bytes:
+    """A file of variables with these isolated CPUs, all else to the byte: the last line with them counts."""
+    lines = content.splitlines(keepends=True)
+    value = str(cpus).encode("ascii")
+    for number in reversed(range(len(lines))):
+        found = _CORES_LINE.fullmatch(lines[number])
+        if found is not None:
+            before, after = found.groups()
+            return b"".join([*lines[:number], before, value, after, *lines[number + 1 :]])
+    end = b"" if not lines or content.endswith((b"\n", b"\r")) else b"\n"
+    return b"%s%s%s=%s\n" % (content, end, _CORES.encode("ascii"), value)
+
+
+def isolated_in(content: bytes) -> CPUSet | None:
+    """The isolated CPUs that a file of variables gives; None where it gives none."""
+    return _cpus(_parse(_VARIABLES + content.decode("utf-8", "replace")).get("variables", {}).get(_CORES, ""))
 
 
 def essence(text: str) -> str:
     """What is read here of a profile's file, or of a file of variables, as a file of its own."""
-    read = {("main", "include"), ("variables", "include"), ("variables", _CORES), *_ISOLATING}
     lines = []
     for section, options in _parse(_VARIABLES + text).items():
-        found = ["%s=%s\n" % (name, value) for name, value in options.items() if (section, name) in read]
-        lines += ["[%s]\n" % section, *found] if found else []
+        found = {name: _essence_of(section, name, value) for name, value in options.items()}
+        read = ["%s=%s\n" % (name, value) for name, value in found.items() if value]
+        lines += ["[%s]\n" % section, *read] if read else []
     return "".join(lines)
+
+
+def _essence_of(section: str, name: str, value: str) -> str:
+    """What is read of an option; empty for nothing."""
+    if name.startswith(_COMMAND_LINE):
+        # It may have secrets in it.
+        return " ".join("%s=%s" % (word, cpus) for word, cpus in _words(value))
+    if section in ("main", "variables"):
+        return value if name == "include" or (section, name) == ("variables", _CORES) else ""
+    read = (*_OF_SECTION, _NO_INTERRUPTS[0], *(option for _plugin, option in _ISOLATING))
+    return value if name in read or _WORKQUEUES.fullmatch(name) else ""
+
+
+def _merged(chain: Sequence[_Sections]) -> dict[str, dict[str, str]]:
+    """The sections of all profiles together, as tuned merges them."""
+    merged: dict[str, dict[str, str]] = {}
+    for sections in reversed(chain):
+        for name, options in sections.items():
+            left = {} if options.get("replace") in _YES else dict(merged.get(name, {}))
+            for option in re.split(r"\s*[,;]\s*", options.get("drop", "")):
+                left.pop(option, None)
+            # What is not said again of a section holds no more.
+            merged[name] = {**left, "type": name, "enabled": _YES[0], **options}
+    return {name: options for name, options in merged.items() if options["enabled"] in _YES}
+
+
+def _layers(merged: _Sections) -> Iterator[str]:
+    """The layers of a host that these sections set, each once."""
+    found = set()
+    for options in merged.values():
+        found |= {layer for plugin, option, layer in _LAYERS if options["type"] == plugin and options.get(option)}
+        if options["type"] == "sysfs" and any(map(_WORKQUEUES.fullmatch, options)):
+            found.add(WORKQUEUES)
+        option, off = _NO_INTERRUPTS
+        if options["type"] == "scheduler" and options.get(option) in off:
+            found.discard(INTERRUPTS)
+    yield from (layer for layer in (INTERRUPTS, WORKQUEUES, IRQBALANCE, MANAGER) if layer in found)
+
+
+def _arguments(merged: _Sections) -> Iterator[str]:
+    """The arguments of the kernel that these sections give, in the order of _ARGUMENTS."""
+    given = {
+        word
+        for options in merged.values()
+        for name, value in options.items()
+        if options["type"] == "bootloader" and name.startswith(_COMMAND_LINE)
+        for word, _cpus_of_it in _words(value)
+    }
+    yield from (name for name in _ARGUMENTS if name in given)
+
+
+def _words(value: str) -> Iterator[tuple[str, str]]:
+    """The arguments of a command line that are about CPUs, each with its value."""
+    for word in value.lstrip("+-").split():
+        name, _equals, cpus = word.partition("=")
+        if name in _ARGUMENTS:
+            yield name, cpus
 
 
 def _chain(tree: Tree, profiles: Sequence[str], files: list[str]) -> Iterator[_Sections]:
@@ -139,5 +245,6 @@ def _parse(text: str) -> dict[str, dict[str, str]]:
             options = sections.setdefault(line[1:-1].strip(), {})
         elif line and not line.startswith(("#", ";")) and "=" in line:
             name, _equals, value = line.partition("=")
-            options[name.strip()] = value.strip().strip("\"'")
+            # So do they where a blank is before them.
+            options[name.strip()] = re.split(r"(?:^|\s)#", value, maxsplit=1)[0].strip().strip("\"'")
     return sections

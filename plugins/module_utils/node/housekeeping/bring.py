@@ -16,8 +16,9 @@ from ..change.places import DIRECTORY
 from .journal import Wish, read_journal, remove_journal
 from .lock import locked
 from .plan import plan_absent, plan_present
-from .run import Answer, carry_out, read, with_files
+from .run import Answer, carry_out, read, read_settings, with_files
 from .steps import KERNEL_LINE, RESTART_IRQBALANCE, Wanted
+from .tuned import apply_command_of, left_to_tuned
 from .wanted import Extras, loader_commands, runs_systemd, wanted_of
 
 # A new kernel command line is written into the configuration of each kernel.
@@ -38,7 +39,12 @@ def _present(tree: Tree, wish: Wish, extras: Extras, act: bool, run: Run | None)
     wanted = wanted_of(tree, wish, extras, found, journal, notes)
     found = with_files(tree, found, wanted, journal)
     plan = plan_present(found, wanted, journal)
-    return carry_out(tree, plan._replace(notes=[*notes, *plan.notes]), wanted.runs, act, _runner(tree, run))
+    answer = carry_out(tree, plan._replace(notes=[*notes, *plan.notes]), wanted.runs, act, _runner(tree, run))
+    if extras.tuned is None or not act or not wanted.runs:
+        return answer
+    settings = read_settings(tree, extras.tuned.layers)
+    left = left_to_tuned(settings, extras.tuned, wish.reserved, found.online)
+    return answer._replace(notes=[*answer.notes, *left])
 
 
 def absent(tree: Tree, act: bool, manage: bool = True, run: Run | None = None) -> Answer:
@@ -57,7 +63,8 @@ def _absent(tree: Tree, act: bool, manage: bool, run: Run | None) -> Answer:
     runs = manage and runs_systemd(tree)
     words = loader_commands(tree, None) if KERNEL_LINE in journal.wish.layers else []
     found = with_files(tree, read(tree, journal.wish, journal), Wanted(journal.wish), journal)
-    return carry_out(tree, plan_absent(found, journal, words, runs), runs, act, _runner(tree, run))
+    apply = apply_command_of(tree, None, journal)
+    return carry_out(tree, plan_absent(found, journal, words, runs, apply), runs, act, _runner(tree, run))
 
 
 def _runner(tree: Tree, run: Run | None) -> Run:

@@ -10,7 +10,7 @@ A finding is {"check", "subject", "wanted", "found", "remedy"}, all texts.
 from __future__ import annotations
 
 import os
-from typing import Collection, Iterable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from ...cpuset import CPUSet
 from ...host.irqbalance import Irqbalance
@@ -22,6 +22,7 @@ from ...host.layers import (
     REFUSED,
     RPS,
     SLICES,
+    TUNED,
     UNREADABLE,
     WATCHDOG,
     WORKQUEUES,
@@ -31,6 +32,9 @@ from ...host.layers import (
 from ...host.names import shown
 from ...host.partitions import Partition
 from ...host.units import Configured
+
+if TYPE_CHECKING:
+    from ...host.owner.tuned import Tuned
 
 ELSEWHERE = "host-on-exclusive-cpus"
 NOT_MOVABLE = "interrupts-not-movable"
@@ -166,6 +170,24 @@ def irqbalance_findings(irqbalance: Irqbalance | None, isolated: CPUSet, reserve
             "%s, which writes %s into %s" % (_ROLE, irqbalance.key, irqbalance.file),
         )
     ]
+
+
+def tuned_findings(tuned: Tuned, reserved: Reserved) -> list[dict[str, str]]:
+    """Where tuned, which is active, sets its layers for other CPUs than those that are not reserved."""
+    others = reserved.online - reserved.kept
+    isolated = tuned.isolated
+    wanted = "tuned isolates CPUs %s" % others
+    remedy = "give tuned's profile %s these CPUs" % " ".join(tuned.profiles)
+    if tuned.variables:
+        remedy = "%s with housekeeping_tuned: true, which writes isolated_cores into %s" % (_ROLE, tuned.variables)
+    if isolated is not None and others - isolated:
+        found = "it isolates CPUs %s, and may put the host's work on CPUs %s" % (isolated, others - isolated)
+        return [finding(ELSEWHERE, TUNED, wanted, found, remedy)]
+    if TUNED in reserved.layers and isolated != others:
+        # It was written, and is to be so after the next start of tuned, too.
+        found = "isolated_cores is %s" % (tuned.isolated_text or "not set")
+        return [finding(NOT_LASTING, TUNED, wanted, found, remedy)]
+    return []
 
 
 def lasting_findings(

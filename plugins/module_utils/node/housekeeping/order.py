@@ -6,38 +6,58 @@
 
 It never leaves work without a CPU: first what new work starts with and what moves work that is there, then the files of
 systemd, which it reads, and then the cgroups; what others read comes last, but for irqbalance. It is told before any
-interrupt is written, or it may move that by the CPUs that it knew. A partition comes last, as it takes CPUs away from
-all others, and ends first.
+interrupt is written, or it may move that by the CPUs that it knew. tuned comes before what is written beside it, and
+after the values of layers that it takes over, which would be put back over its own. Slices are narrowed after it and
+widened before it, as it can move no process to a CPU that its slice does not have. A partition comes last, as it takes
+CPUs away from all others, and ends first.
 """
 
 from __future__ import annotations
 
 from typing import Sequence
 
-from ...host.layers import IRQBALANCE, MANAGER, PARTITION, SLICES
+from ...host.layers import IRQBALANCE, MANAGER, PARTITION, SLICES, TUNED
 from .back import Back
 from .journal import Journal
 from .partition import Change
-from .steps import BOOT, DAEMON_RELOAD, RESTART_IRQBALANCE, Command, File, Link, Step, Value
+from .steps import BOOT, DAEMON_RELOAD, RESTART_IRQBALANCE, TUNED_ADM, Command, File, Link, Step, Value
 
 # Of which systemd has to read the files again.
 _OF_SYSTEMD = (SLICES, MANAGER, PARTITION, BOOT)
+# What is not run at the end, with the commands that have no place of their own.
+_IN_PLACE = (DAEMON_RELOAD, RESTART_IRQBALANCE)
 
 
 def commands_of(
-    steps: Sequence[Step], more: Sequence[tuple[str, ...]], journal: Journal | None, is_back: bool = False
+    steps: Sequence[Step],
+    more: Sequence[tuple[str, ...]],
+    journal: Journal | None,
+    apply: tuple[str, ...] = (),
+    is_back: bool = False,
 ) -> list[tuple[str, ...]]:
-    """What has to be run so that the files of these steps count, with what an interrupted run did not come to."""
+    """What has to be run so that the files of these steps count, with what an interrupted run did not come to.
+
+    apply: as Wanted has it.
+    """
     layers = {step.layer for step in steps if not isinstance(step, Command)}
-    commands = [] if journal is None else list(journal.pending)
+    pending = () if journal is None else journal.pending
+    commands = [words for words in pending if not is_of_tuned(words)]
+    # Its profile may be another one by now.
+    if apply and (TUNED in layers or len(commands) < len(pending)):
+        commands.append(apply)
     if layers.intersection(_OF_SYSTEMD):
         commands.append(DAEMON_RELOAD)
     if IRQBALANCE in layers:
         commands.append(RESTART_IRQBALANCE)
     # As ordered() has them.
-    first = [DAEMON_RELOAD, RESTART_IRQBALANCE] if is_back else [RESTART_IRQBALANCE, DAEMON_RELOAD]
+    first = [DAEMON_RELOAD, RESTART_IRQBALANCE, apply] if is_back else [RESTART_IRQBALANCE, apply, DAEMON_RELOAD]
     wanted = dict.fromkeys([*commands, *more])
     return [*(words for words in first if words in wanted), *(words for words in wanted if words not in first)]
+
+
+def is_of_tuned(words: Sequence[str]) -> bool:
+    """Whether a command has tuned apply its profile."""
+    return words[0] == TUNED_ADM
 
 
 def ordered(
@@ -55,6 +75,11 @@ def ordered(
     runs: whether slices are started and stopped here. is_back: whether all goes back, which ends with the interrupts.
     """
     every = [*back.files, *files]
+    tune: list[Step] = [
+        *(step for step in every if step.layer == TUNED),
+        *(Command(words) for words in commands if is_of_tuned(words)),
+    ]
+    given_over = back.values if tune and not is_back else ()
     balance: list[Step] = [
         *(step for step in every if step.layer == IRQBALANCE),
         *_run(commands, RESTART_IRQBALANCE),
@@ -63,7 +88,7 @@ def ordered(
         *change.off,
         *(Command(words) for words in change.stop if runs),
         *back.links,
-        *(() if is_back else balance),
+        *(() if is_back else [*balance, *given_over, *tune]),
         *back.widened,
         *(step for step in values if step.layer != SLICES),
         *(step for step in every if step.layer in _OF_SYSTEMD),
@@ -71,10 +96,10 @@ def ordered(
         *_run(commands, DAEMON_RELOAD),
         *back.cgroups,
         *(step for step in values if step.layer == SLICES),
-        *(balance if is_back else ()),
-        *(step for step in every if step.layer not in (*_OF_SYSTEMD, IRQBALANCE)),
-        *(Command(words) for words in commands if words not in (DAEMON_RELOAD, RESTART_IRQBALANCE)),
-        *back.values,
+        *([*balance, *tune] if is_back else ()),
+        *(step for step in every if step.layer not in (*_OF_SYSTEMD, IRQBALANCE, TUNED)),
+        *(Command(words) for words in commands if words not in _IN_PLACE and not is_of_tuned(words)),
+        *(() if given_over else back.values),
         *(Command(words) for words in change.start if runs),
         *change.on,
     ]

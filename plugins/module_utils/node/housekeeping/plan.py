@@ -36,6 +36,7 @@ from .steps import (
     Found,
     Link,
     Plan,
+    Step,
     Value,
     Wanted,
     WantedFile,
@@ -79,7 +80,8 @@ def plan_present(found: Found, wanted: Wanted, journal: Journal | None) -> Plan:
     ]
     made = () if journal is None else journal.slices
     change = change_partition(found.places, made, wish.partition, found.online, wanted.runs)
-    commands = commands_of([*back.files, *file_steps, *link_steps, *back.links], wanted.commands, journal)
+    written: list[Step] = [*back.files, *file_steps, *link_steps, *back.links]
+    commands = commands_of(written, wanted.commands, journal, wanted.apply)
     steps = ordered(back, value_steps, file_steps, link_steps, commands if wanted.runs else (), change, wanted.runs)
     kept_values = _kept_values(found, wish, values, value_steps)
     kept_files = {}
@@ -150,13 +152,19 @@ def plan_values(found: Found, journal: Journal) -> Plan:
     return Plan(steps, whole if changed else None, whole if changed else journal, (), notes, changed)
 
 
-def plan_absent(found: Found, journal: Journal, commands: Sequence[tuple[str, ...]] = (), runs: bool = False) -> Plan:
-    """What puts everything back."""
+def plan_absent(
+    found: Found,
+    journal: Journal,
+    commands: Sequence[tuple[str, ...]] = (),
+    runs: bool = False,
+    apply: tuple[str, ...] = (),
+) -> Plan:
+    """What puts everything back. apply: as Wanted has it."""
     values = _of_this_boot(found, journal)
     taken = journal._replace(values=values)
     back = take_back(found, taken, journal.within, all_values=values)
     change = change_partition(found.places, journal.slices, None, found.online, runs)
-    needed = commands_of([*back.files, *back.links], commands, journal, is_back=True)
+    needed = commands_of([*back.files, *back.links], commands, journal, apply, is_back=True)
     steps = ordered(back, (), (), (), needed if runs else (), change, runs, is_back=True)
     pending = journal._replace(pending=tuple(needed) if runs else (), is_done=False)
     notes = [*back.notes, *change.notes]

@@ -16,7 +16,7 @@ from ...errors import CPUManagerError, InputError, NodeError, Note, RefusedError
 from ...host.interrupts import read_interrupts
 from ...host.irqbalance import Irqbalance, read_irqbalance
 from ...host.kernel_masks import read_rps, read_watchdog, read_workqueues
-from ...host.layers import FIXED, MANAGER, REFUSED, RPS, UNREADABLE, Setting
+from ...host.layers import FIXED, MANAGER, REFUSED, RPS, TUNED, UNREADABLE, Setting
 from ...host.names import shown
 from ...host.partitions import ISOLATED, Partition, owned_cpus, read_partitions
 from ...host.reading import parsed, read_cpus
@@ -26,18 +26,21 @@ from ..node import cgroup_root_of
 from ..owners import owners_of
 from .booted import Terms, read_boot
 from .findings import (
+    ELSEWHERE,
     Reserved,
     irqbalance_findings,
     lasting_findings,
     layer_findings,
     manager_findings,
     partition_findings,
+    tuned_findings,
 )
 from .reserved import Reservation, kubelet_reservation
 
 if TYPE_CHECKING:
     from ...host.owner.conflicts import Contradiction
     from ...host.owner.owners import Owner
+    from ...host.owner.tuned import Tuned
     from ...host.units import Configured
     from ...kubelet.file.configuration import Configuration
     from ...tree import Tree
@@ -79,8 +82,9 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
     others = [*read_workqueues(tree), *read_rps(tree), *read_watchdog(tree), *slices]
     if last_run is not None:
         interrupts, others = last_run.marked(interrupts), last_run.marked(others)
-        if chosen is not None:
-            chosen = chosen._replace(layers=last_run.wish.layers, exclude_slices=last_run.wish.exclude_slices)
+    owners = owners_of(node, configuration)
+    tuned = _active_tuned(tree, owners)
+    chosen = _with_wishes(chosen, last_run, tuned)
     notes += _unreadable([*interrupts, *others])
     irqbalance = read_irqbalance(tree)
     if irqbalance is not None and irqbalance.problem:
@@ -99,6 +103,7 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
             findings += manager_findings(affinity, chosen, manager)
         findings += irqbalance_findings(irqbalance, isolated["isolated"] | isolated["nohz_full"], chosen)
         findings += lasting_findings(slices, configured, chosen, later)
+        findings = _with_tuned(findings, tuned, chosen)
     findings += partition_findings(partitions or ())
     if last_run is not None:
         from .unkept import unkept_findings
@@ -117,7 +122,6 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
         ),
         UNMEASURED,
     )
-    owners = owners_of(node, configuration)
     disputes = _disputes(owners)
     notes += [*boot.notes, *(Note("two-owners", "%s; %s" % (found.text(), found.remedy)) for found in disputes)]
     rows = [_row(setting, chosen) for setting in interrupts]
@@ -137,6 +141,7 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
         },
         "partitions": _shown_partitions(isolated_now, partitions or ()),
         "irqbalance": None if irqbalance is None else _irqbalance(irqbalance, chosen),
+        "tuned": None if tuned is None else _tuned(tuned, chosen),
         "kernel": {**boot.shown, **{name: str(cpus) for name, cpus in isolated.items()}},
         "owners": [owner.to_dict() for owner in owners],
         "contradictions": [found.to_dict() for found in disputes],
@@ -265,6 +270,38 @@ def _affinity(tree: Tree) -> CPUSet | None:
     return None
 
 
+def _active_tuned(tree: Tree, owners: Sequence[Owner]) -> Tuned | None:
+    """What tuned is set to; None where it does not run, or isolates nothing."""
+    if not any(owner.id == TUNED and owner.is_active for owner in owners):
+        return None
+    from ...host.owner.tuned import read_tuned
+
+    return read_tuned(tree)
+
+
+def _with_wishes(chosen: Reserved | None, last_run: LastRun | None, tuned: Tuned | None) -> Reserved | None:
+    """With what the role housekeeping was to bring here, and with what it has left to tuned."""
+    if chosen is None or last_run is None:
+        return chosen
+    layers = last_run.wish.layers
+    if tuned is not None and TUNED in layers:
+        layers += tuned.layers
+    return chosen._replace(layers=layers, exclude_slices=last_run.wish.exclude_slices)
+
+
+def _with_tuned(findings: list[dict[str, str]], tuned: Tuned | None, reserved: Reserved) -> list[dict[str, str]]:
+    """With what tuned is set to. Where the role has given it its CPUs, it has to bring its own layers in line."""
+    if tuned is None:
+        return findings
+    if TUNED in reserved.layers:
+        from .tuned import apply_command
+
+        remedy = "have tuned apply its profile again: %s" % " ".join(apply_command(tuned))
+        its = [found for found in findings if found["subject"] in tuned.layers and found["check"] == ELSEWHERE]
+        findings = [{**found, "remedy": remedy} if found in its else found for found in findings]
+    return [*findings, *tuned_findings(tuned, reserved)]
+
+
 def _isolated(tree: Tree) -> dict[str, CPUSet]:
     """The CPUs that the running kernel was booted to isolate."""
     # A kernel that could and does not says "(null)".
@@ -330,4 +367,14 @@ def _irqbalance(irqbalance: Irqbalance, reserved: Reserved | None) -> dict[str, 
         "wanted": None if reserved is None else str(reserved.online - reserved.kept),
         "installed": irqbalance.is_installed,
         "running": irqbalance.is_running,
+    }
+
+
+def _tuned(tuned: Tuned, reserved: Reserved | None) -> dict[str, Any]:
+    return {
+        "profiles": list(tuned.profiles),
+        "file": tuned.variables,
+        "isolated": None if tuned.isolated is None else str(tuned.isolated),
+        "wanted": None if reserved is None else str(reserved.online - reserved.kept),
+        "layers": list(tuned.layers),
     }

@@ -21,9 +21,12 @@ BOOT, KERNEL_LINE = "boot", "kernel_line"
 DAEMON_RELOAD = ("systemctl", "daemon-reload")
 # One that does not run stays so.
 RESTART_IRQBALANCE = ("systemctl", "try-restart", "irqbalance.service")
+# By which tuned is told to apply its profile.
+TUNED_ADM = "tuned-adm"
 
 # How steps and notes call what cannot be done.
 REFUSED_NOTE, FOREIGN_NOTE, FIXED_NOTE = "housekeeping-refused", "housekeeping-foreign", "housekeeping-fixed"
+LEFT_TO_TUNED_NOTE = "housekeeping-left-to-tuned"
 
 
 class Value(NamedTuple):
@@ -105,7 +108,8 @@ class WantedFile(NamedTuple):
 class Wanted(NamedTuple):
     """What a node is to be. links: {path: target}. commands: what makes files count that have no reader of their own.
 
-    runs: whether commands are run here; else the caller is told of them.
+    runs: whether commands are run here; else the caller is told of them. apply: what has tuned apply its files, where
+    it has or had some of ours; empty for nothing.
     """
 
     wish: Wish
@@ -113,6 +117,7 @@ class Wanted(NamedTuple):
     links: Mapping[str, str] = MappingProxyType({})
     commands: Sequence[tuple[str, ...]] = ()
     runs: bool = False
+    apply: tuple[str, ...] = ()
 
 
 class Plan(NamedTuple):

@@ -14,14 +14,16 @@ from ...cpuset import CPUSet
 from ...errors import InputError, NodeError, Note
 from ...host.irqbalance import banned_text, read_irqbalance
 from ...host.kernel_line import Argument
-from ...host.layers import IRQBALANCE, MANAGER, SLICES, Setting, wanted_cpus
+from ...host.layers import IRQBALANCE, MANAGER, SLICES, TUNED, Setting, wanted_cpus
 from ...host.loader.loaders import changes, commands, find_loader
+from ...host.owner.tuned import Tuned, with_isolated
 from ...host.slices import allowed_cpus, manager_affinity
 from ...tree import OverlaidTree, Tree
 from .at_boot import AtBoot, boot_files
 from .journal import Journal, KeptFile, Wish
 from .partition import slice_files
 from .steps import FOREIGN_NOTE, KERNEL_LINE, Found, Wanted, WantedFile
+from .tuned import apply_command_of
 
 _SYSTEMD = "/run/systemd/system"
 _POSSIBLE = "/sys/devices/system/cpu/possible"
@@ -38,12 +40,13 @@ class Extras(NamedTuple):
     """What is written beside the layers. arguments: of the kernel's command line; None to leave it as it is.
 
     boot: how the kernel's values come back after a boot; None where they do not. runs: whether systemd and others are
-    told here.
+    told here. tuned: what it is set to, where it is to isolate all other CPUs.
     """
 
     arguments: Sequence[Argument] | None = None
     boot: AtBoot | None = None
     runs: bool = False
+    tuned: Tuned | None = None
 
 
 def possible_cpus(tree: Tree, online: CPUSet) -> CPUSet:
@@ -76,6 +79,8 @@ def wanted_of(
     if extras.arguments is not None or (journal is not None and KERNEL_LINE in journal.wish.layers):
         files += _kernel_line(tree, extras.arguments)
         words += loader_commands(tree, extras.arguments)
+    if extras.tuned is not None:
+        files += _tuned(tree, wish, found, kept, extras.tuned)
     links: Mapping[str, str] = {}
     if extras.boot is not None:
         made, links = boot_files(extras.boot)
@@ -84,7 +89,7 @@ def wanted_of(
         made, own_links = slice_files(wish.partition, extras.boot is not None)
         files += made
         links = {**links, **own_links}
-    return Wanted(wish, files, links, words, extras.runs)
+    return Wanted(wish, files, links, words, extras.runs, apply_command_of(tree, wish, journal))
 
 
 def loader_commands(tree: Tree, arguments: Sequence[Argument] | None) -> list[tuple[str, ...]]:
@@ -156,6 +161,15 @@ def _irqbalance(
     content = tree.content(irqbalance.file) or b""
     wanted = banned_text(content, possible_cpus(tree, found.online) - wish.reserved, irqbalance.key)
     return [WantedFile(IRQBALANCE, irqbalance.file, wanted, edits=tree.exists(irqbalance.file, follow=False))]
+
+
+def _tuned(tree: Tree, wish: Wish, found: Found, kept: Mapping[str, KeptFile], tuned: Tuned) -> list[WantedFile]:
+    isolated = found.online - wish.reserved
+    if tuned.isolated == isolated and tuned.variables not in kept:
+        return []
+    content = tree.content(tuned.variables)
+    wanted = with_isolated(content or b"", isolated)
+    return [WantedFile(TUNED, tuned.variables, wanted, edits=content is not None)]
 
 
 def _kernel_line(tree: Tree, arguments: Sequence[Argument] | None) -> list[WantedFile]:

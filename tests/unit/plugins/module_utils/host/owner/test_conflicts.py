@@ -41,7 +41,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.ow
     Owner,
     find_owners,
 )
-from ansible_collections.kubenode.cpu_manager.tests.machines.owned import SIGNS, Sign, write_owned
+from ansible_collections.kubenode.cpu_manager.tests.machines.owned import JOURNAL, SIGNS, TUNED_FILES, Sign, write_owned
 
 OWNERS = {id_: Owner(id_, name, ("/evidence/of/" + id_,), True) for id_, name in NAMES.items()}
 
@@ -146,6 +146,25 @@ def test_a_pair_on_one_node_is_found_and_refused_by_name(pair: Pair, first: Sign
         for part in (NAMES[wanted], owners[beside].name, owners[beside].evidence[0], pair.reason, pair.remedy):
             assert part in message
         refuse(list(owners.values()), wanted, [beside])
+
+
+@pytest.mark.parametrize("layers", ['["slices", "tuned"]', '["tuned"]'])
+def test_tuned_that_has_the_cpus_of_the_role(layers: str, tmp_path: Path) -> None:
+    files = {**TUNED_FILES, JOURNAL: '{"layers": %s}' % layers}
+    owners = find_owners(write_owned(tmp_path, files), Facts(processes={"tuned": [3]}))
+    assert [owner.id for owner in owners if owner.is_active] == [TUNED, HOUSEKEEPING]
+    for both in (owners, owners[::-1]):
+        assert contradictions(both) == []
+    # The other pairs of tuned are as they were.
+    assert len(contradictions([*owners, OWNERS[BALLOONS]])) == 2
+    with pytest.raises(RefusedError, match="housekeeping_tuned: true"):
+        refuse(owners, HOUSEKEEPING)
+
+
+@pytest.mark.parametrize("journal", ["{}", "", "[]", '{"layers": "tuned"}', '{"layers": ["slices"]}'])
+def test_tuned_that_was_not_given_the_cpus_of_the_role(journal: str, tmp_path: Path) -> None:
+    owners = find_owners(write_owned(tmp_path, {**TUNED_FILES, JOURNAL: journal}), Facts(processes={"tuned": [3]}))
+    assert len(contradictions(owners)) == 1
 
 
 @pytest.mark.parametrize(("first", "second"), FRIENDS)

@@ -9,10 +9,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.tuned import Tuned, read_tuned
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.tuned import (
+    Tuned,
+    essence,
+    isolated_in,
+    read_tuned,
+    with_isolated,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines import owned
 
 # In short what tuned's own profiles have.
 PARTITIONING = """\
@@ -70,6 +79,7 @@ def test_cpu_partitioning(place: str, tmp_path: Path) -> None:
             "/" + OLD % "network-latency",
             "/" + VARIABLES_PATH,
         ),
+        ("irqbalance",),
     )
 
 
@@ -138,6 +148,90 @@ def test_profiles(files: dict[str, str], profiles: int, isolates: bool, text: st
     assert tuned is not None
     assert (len(tuned.profiles), tuned.isolates, tuned.isolated_text) == (profiles, isolates, text)
     assert (tuned.isolated is None) == (not text or "$" in text)
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_what_a_profile_sets(is_saved: bool, tmp_path: Path) -> None:
+    files = dict(owned.TUNED_FILES)
+    if is_saved:
+        for path in (owned.TUNED_PROFILE, owned.TUNED_VARIABLES):
+            files[path] = essence(files[path])
+            assert essence(files[path]) == files[path]
+        assert "secret" not in files[owned.TUNED_PROFILE]
+    tuned = read_tuned(node(tmp_path, files))
+    assert tuned is not None
+    assert (tuned.isolated, tuned.variables) == (CPUSet.parse("6-7"), "/" + owned.TUNED_VARIABLES)
+    assert tuned.layers == ("interrupts", "workqueues", "irqbalance", "manager")
+    assert tuned.arguments == ("nohz_full", "rcu_nocbs")
+    assert not tuned.is_worked_out
+
+
+@pytest.mark.parametrize(
+    ("child", "left_out"),
+    [
+        ("[irqbalance]\nenabled=0\n", {"irqbalance"}),
+        ("[irqbalance]\nenabled=1\n", set()),
+        ("[irqbalance]\nreplace=1\n", {"irqbalance"}),
+        ("[irqbalance]\nreplace=1\nbanned_cpus=1\n", set()),
+        ("[systemd]\ndrop=cpu_affinity\n", {"manager"}),
+        ("[systemd]\ndrop=x, cpu_affinity\nenabled=true\n", {"manager"}),
+        ("[scheduler]\nirq_process=0\n", {"interrupts"}),
+        ("[scheduler]\ntype=script\n", {"interrupts"}),
+        ("[mine]\ntype=scheduler\nisolated_cores=1\n[scheduler]\nenabled=false\n", set()),
+        ("[sysfs]\nreplace=true\n/sys/kernel/x=1\n", {"workqueues"}),
+        ("[sysfs]\nreplace=true\n/sys/bus/workqueue/devices/writeback/cpumask=1\n", set()),
+        ("[other]\nenabled=0\n", set()),
+    ],
+)
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_what_a_profile_leaves_out(child: str, left_out: set[str], is_saved: bool, tmp_path: Path) -> None:
+    child = "[main]\ninclude=cpu-partitioning\n" + child
+    files = {**owned.TUNED_FILES, ACTIVE: "site", SITE % "site": essence(child) if is_saved else child}
+    tuned = read_tuned(node(tmp_path, files))
+    assert tuned is not None
+    assert tuned.isolates
+    assert set(tuned.layers) == {"interrupts", "workqueues", "irqbalance", "manager"} - left_out
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "isolated_cores=2-7\n"),
+        ("x=1", "x=1\nisolated_cores=2-7\n"),
+        ("x=1\n", "x=1\nisolated_cores=2-7\n"),
+        ("isolated_cores=1\n", "isolated_cores=2-7\n"),
+        ("isolated_cores=1", "isolated_cores=2-7"),
+        ("isolated_cores=\n", "isolated_cores=2-7\n"),
+        ("isolated_cores = 1,3 \nx=1", "isolated_cores = 2-7 \nx=1"),
+        ("isolated_cores='1'\r\nx=1\r\n", "isolated_cores=2-7\r\nx=1\r\n"),
+        ("isolated_cores=1 # why\n", "isolated_cores=2-7 # why\n"),
+        ("isolated_cores= # why\n", "isolated_cores=2-7 # why\n"),
+        ("isolated_cores=1\nisolated_cores=3\n", "isolated_cores=1\nisolated_cores=2-7\n"),
+        ("# isolated_cores=1\n;isolated_cores=1\n", "# isolated_cores=1\n;isolated_cores=1\nisolated_cores=2-7\n"),
+        ("no_isolated_cores=1\n", "no_isolated_cores=1\nisolated_cores=2-7\n"),
+        ("\u00e9\u0085=1\nisolated_cores=1\n", "\u00e9\u0085=1\nisolated_cores=2-7\n"),
+        ("isolated_cores=${f:calc_isolated_cores:1}\n", "isolated_cores=2-7\n"),
+    ],
+)
+def test_only_the_isolated_cpus_are_written(before: str, after: str) -> None:
+    cpus = CPUSet.parse("2-7")
+    written = with_isolated(before.encode("latin-1"), cpus)
+    assert written == after.encode("latin-1")
+    assert isolated_in(written) == cpus
+    assert with_isolated(written, cpus) == written
+
+
+@given(st.binary(max_size=200))
+def test_any_file_of_variables_can_be_written(content: bytes) -> None:
+    cpus = CPUSet.parse("1,3-4")
+    written = with_isolated(content, cpus)
+    assert with_isolated(written, cpus) == written
+    assert len(written.splitlines()) - len(content.splitlines()) in (0, 1)
+
+
+@pytest.mark.parametrize("text", ["2-7 # all", "2-7\t#", "'2-7'", "2-7"])
+def test_a_comment_behind_a_value(text: str) -> None:
+    assert isolated_in(b"isolated_cores=%s\n" % text.encode()) == CPUSet.parse("2-7")
 
 
 @pytest.mark.parametrize("files", [{}, {ACTIVE: ""}, {ACTIVE: " \n"}, {ACTIVE + "/directory": ""}])

@@ -119,6 +119,7 @@ def test_brought_again_and_back(node: Node) -> None:
     assert needs_of(first.needs) == {
         "daemon_reload": True,
         "restart_irqbalance": True,
+        "apply_tuned": [],
         "slices": [],
         "update_loader": [],
     }

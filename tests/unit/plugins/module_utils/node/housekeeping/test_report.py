@@ -6,11 +6,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Sequence
 
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import (
+    Journal,
+    Wish,
+    write_journal,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.report import (
     MOST_INTERRUPTS,
     housekeeping,
@@ -21,6 +26,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines import loaders
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write, write_layers, write_slices
+from ansible_collections.kubenode.cpu_manager.tests.machines.owned import TUNED_FILES, TUNED_VARIABLES, write_owned
 
 CONFIG = "/var/lib/kubelet/config.yaml"
 KEYS = [
@@ -33,6 +39,7 @@ KEYS = [
     "systemd",
     "partitions",
     "irqbalance",
+    "tuned",
     "kernel",
     "owners",
     "contradictions",
@@ -262,6 +269,65 @@ def test_irqbalance(root: Path) -> None:
     write(root, "/etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=none\n")
     found = answer(root)
     assert (findings(found), found["note_checks"]) == ([], ["housekeeping-unmeasured"])
+
+
+def set_tuned(root: Path, isolated: str, layers: Sequence[str] = ()) -> dict[str, Any]:
+    """What is found where tuned isolates these CPUs, and the role was to bring these layers in line."""
+    text = "isolated_cores=%s\n" % isolated
+    write_owned(root, {**TUNED_FILES, TUNED_VARIABLES: text})
+    wish = Wish(CPUSet.parse("0,4"), tuple(layers))
+    if layers:
+        write_journal(Tree(str(root)), Journal(wish, wish.reserved, "", {}, {}, {}, (), (), {}, is_done=True))
+    return answer(root)
+
+
+def test_tuned(root: Path) -> None:
+    make_fenced(root)
+    assert answer(root)["tuned"] is None
+    found = set_tuned(root, "1-3,5-7")
+    assert found["tuned"] == {
+        "profiles": ["cpu-partitioning"],
+        "file": "/" + TUNED_VARIABLES,
+        "isolated": "1-3,5-7",
+        "wanted": "1-3,5-7",
+        "layers": ["interrupts", "workqueues", "irqbalance", "manager"],
+    }
+    assert (findings(found), found["contradictions"]) == ([], [])
+    found = set_tuned(root, "6-7")
+    assert findings(found) == [("host-on-exclusive-cpus", "tuned")]
+    (finding,) = found["findings"]
+    assert finding["wanted"] == "tuned isolates CPUs 1-3,5-7"
+    assert finding["found"] == "it isolates CPUs 6-7, and may put the host's work on CPUs 1-3,5"
+    assert "housekeeping_tuned: true, which writes isolated_cores into /" + TUNED_VARIABLES in finding["remedy"]
+    # What tuned works out itself is not known here.
+    found = set_tuned(root, "${f:calc_isolated_cores:1}")
+    assert (findings(found), found["tuned"]["isolated"]) == ([], None)
+    (root / TUNED_VARIABLES).unlink()
+    assert findings(answer(root)) == []
+    write_owned(root, {"etc/tuned/active_profile": "balanced\n"})
+    assert answer(root)["tuned"] is None
+
+
+def test_tuned_that_was_given_its_cpus(root: Path) -> None:
+    make_fenced(root)
+    found = set_tuned(root, "1-3,5-7", ["tuned"])
+    # tuned sets the layer manager, so it counts as wished.
+    assert findings(found) == [("housekeeping-not-lasting", "manager")]
+    assert (found["contradictions"], found["note_checks"]) == ([], [])
+    for text, what in (
+        ("1-7", "1-7"),
+        ("${f:calc_isolated_cores:1}", "${f:calc_isolated_cores:1}"),
+        ("", "not set"),
+    ):
+        found = set_tuned(root, text, ["tuned"])
+        assert findings(found)[1:] == [("housekeeping-not-lasting", "tuned")]
+        assert found["findings"][1]["found"] == "isolated_cores is " + what
+    write_layers(root, "0-7", interrupts=1)
+    found = set_tuned(root, "1-3,5-7", ["tuned"])
+    remedies = {finding["subject"]: finding["remedy"] for finding in found["findings"]}
+    for layer in ("interrupts", "workqueues"):
+        assert remedies[layer] == "have tuned apply its profile again: tuned-adm profile cpu-partitioning"
+    assert "the role housekeeping" in remedies["rps"]
 
 
 def test_the_kernels_line(root: Path) -> None:
