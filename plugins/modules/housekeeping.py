@@ -108,7 +108,8 @@ options:
       - The layers that the profile sets are then not written here, but left to tuned. These are V(interrupts) if it has
         C(isolated_cores) in its section C(scheduler), V(irqbalance) if it has C(banned_cpus), V(workqueues) if its
         section C(sysfs) has their C(cpumask), and V(manager) if it has C(cpu_affinity). All other layers are written as
-        ever. If tuned has left a setting on other CPUs, that is a note with the check C(housekeeping-left-to-tuned).
+        ever. If tuned has left a setting on other CPUs that can be moved, that is a note with the check
+        C(housekeeping-left-to-tuned).
       - The arguments that the profile gives the kernel take effect at the next boot, as RV(needs.reboot) says.
       - A node on which tuned does not run or has no profile that isolates CPUs is refused. So is a profile that has its
         CPUs in its own file or works them out by a function, and O(kernel_arguments=true) beside a profile that gives

@@ -11,14 +11,15 @@ from typing import Sequence
 
 from ...command import Run, run_command
 from ...host.irqbalance import read_irqbalance
+from ...host.owner.tuned import Tuned
 from ...tree import Tree
 from ..change.places import DIRECTORY
-from .journal import Wish, read_journal, remove_journal
+from .journal import Wish, read_journal, remove_journal, write_journal
 from .lock import locked
 from .plan import plan_absent, plan_present
-from .run import Answer, carry_out, read, read_settings, with_files
-from .steps import KERNEL_LINE, RESTART_IRQBALANCE, Wanted
-from .tuned import apply_command_of, left_to_tuned
+from .run import Answer, carry_out, read, with_files
+from .steps import KERNEL_LINE, RESTART_IRQBALANCE, Found, Wanted
+from .tuned import apply_command_of, left_by_tuned
 from .wanted import Extras, loader_commands, runs_systemd, wanted_of
 
 # A new kernel command line is written into the configuration of each kernel.
@@ -42,9 +43,19 @@ def _present(tree: Tree, wish: Wish, extras: Extras, act: bool, run: Run | None)
     answer = carry_out(tree, plan._replace(notes=[*notes, *plan.notes]), wanted.runs, act, _runner(tree, run))
     if extras.tuned is None or not act or not wanted.runs:
         return answer
-    settings = read_settings(tree, extras.tuned.layers)
-    left = left_to_tuned(settings, extras.tuned, wish.reserved, found.online)
-    return answer._replace(notes=[*answer.notes, *left])
+    return answer._replace(notes=[*answer.notes, *_left_by_tuned(tree, extras.tuned, wish, found)])
+
+
+def _left_by_tuned(tree: Tree, tuned: Tuned, wish: Wish, found: Found) -> Sequence[str]:
+    """Notes on what tuned has not brought in line. The journal remembers what nobody can move, until the next boot."""
+    journal = read_journal(tree)
+    is_this_boot = journal is not None and journal.boot_id == found.boot_id
+    before = journal.refused if journal is not None and is_this_boot else {}
+    left = left_by_tuned(tree, tuned, wish.reserved, found.online, before)
+    refused = {**before, **left.refused}
+    if journal is not None and is_this_boot and refused != before:
+        write_journal(tree, journal._replace(refused=refused))
+    return left.notes
 
 
 def absent(tree: Tree, act: bool, manage: bool = True, run: Run | None = None) -> Answer:

@@ -44,7 +44,7 @@ _REFUSALS = (
     *(errno.EIO, errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSPC, errno.EBUSY),
     *(errno.EOPNOTSUPP, errno.ERANGE, errno.E2BIG),
 )
-_NOT_TAKEN = "not taken"
+NOT_TAKEN = "not taken"
 
 
 class Answer(NamedTuple):
@@ -204,7 +204,7 @@ def carry_out(tree: Tree, plan: Plan, runs: bool, act: bool, run: Run) -> Answer
     done = []
     for step in plan.steps:
         if isinstance(step, Value):
-            problem = _set_partition(tree, step) if step.layer == PARTITION else _set_value(tree, step)
+            problem = _set_partition(tree, step) if step.layer == PARTITION else set_value(tree, step)
             if problem:
                 refused[step.path] = problem
                 now_refused.setdefault(problem, []).append(step.name)
@@ -273,7 +273,7 @@ def _why_not_value(tree: Tree, step: Value) -> CPUManagerError | None:
     return NodeError("cannot be written: it is mounted read-only; nothing was written", where=here)
 
 
-def _set_value(tree: Tree, step: Value) -> str | None:
+def set_value(tree: Tree, step: Value) -> str | None:
     """Write a file of the kernel; give None when it has taken it, why not, or "" where it is gone. Raises NodeError."""
     here = tree.path(step.path)
     try:
@@ -295,21 +295,21 @@ def _set_value(tree: Tree, step: Value) -> str | None:
     if now is None or now == step.after:
         return None
     if step.form == KIND:
-        return _NOT_TAKEN
+        return NOT_TAKEN
     # It may leave CPUs out, or write them in another way.
     has, wanted = cpus_in(now, step.form), cpus_in(step.after, step.form)
-    return None if has == wanted or (has and wanted and has <= wanted) else _NOT_TAKEN
+    return None if has == wanted or (has and wanted and has <= wanted) else NOT_TAKEN
 
 
 def _set_partition(tree: Tree, step: Value) -> str | None:
-    """As _set_value(), where the partition was asked for, so that a refusal is an error. Raises NodeError."""
-    problem = _set_value(tree, step)
+    """As set_value(), where the partition was asked for, so that a refusal is an error. Raises NodeError."""
+    problem = set_value(tree, step)
     if problem is None or (not problem and step.after in ("", MEMBER)):
         return problem
     reason = kind_and_problem(_text(tree, step.path) or "")[1] or problem or "there is no such file"
     if step.form == KIND:
         # What is none must not become one by itself, when others change.
-        _set_value(tree, step._replace(before="", after=MEMBER))
+        set_value(tree, step._replace(before="", after=MEMBER))
     raise NodeError(
         "the kernel refuses %s: %s" % (step.after or "no CPUs", reason),
         where=tree.path(step.path),

@@ -6,22 +6,30 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from ...cpuset import CPUSet
 from ...errors import CPUManagerError, InputError, Note, RefusedError, option
 from ...host.kernel_line import parse_line
-from ...host.layers import LIVE_LAYERS, TUNED, Setting, wanted_cpus
+from ...host.layers import TUNED, wanted_cpus
 from ...host.look import is_there
 from ...host.owner import owners as host_owners
 from ...host.owner.tuned import ACTIVE_PROFILE, Tuned, isolated_in, read_tuned
 from ...tree import Tree
 from .journal import Journal, Wish
-from .steps import LEFT_TO_TUNED_NOTE, TUNED_ADM
+from .run import NOT_TAKEN, read_settings, set_value
+from .steps import LEFT_TO_TUNED_NOTE, REFUSED_NOTE, TUNED_ADM, Value
 
 _COMMAND_LINE = "/proc/cmdline"
 _PROGRAM_PLACES = ("/usr/sbin/", "/sbin/", "/usr/bin/")
 _MOST_NAMES = 5
+
+
+class Left(NamedTuple):
+    """What tuned has not brought in line. refused: as Journal has it, of its layers."""
+
+    refused: Mapping[str, str]
+    notes: Sequence[str]
 
 
 def layers_beside(layers: Iterable[str], tuned: Tuned | None) -> tuple[str, ...]:
@@ -96,25 +104,37 @@ def apply_command_of(tree: Tree, wish: Wish | None, journal: Journal | None) -> 
     return () if tuned is None or is_gone else apply_command(tuned)
 
 
-def left_to_tuned(settings: Sequence[Setting], tuned: Tuned, reserved: CPUSet, online: CPUSet) -> list[str]:
-    """A note for each layer of tuned that may run on other CPUs after it has applied its profile."""
-    notes: list[str] = []
-    for layer in LIVE_LAYERS:
-        names = [
-            setting.name
-            for setting in settings
-            if setting.layer == layer and layer in tuned.layers and not setting.problem
-            if wanted_cpus(setting, reserved, online) is not None
-        ]
-        if names:
-            more = " and %d more" % (len(names) - _MOST_NAMES) if len(names) > _MOST_NAMES else ""
-            what = "%s: tuned has left %s%s, which may run elsewhere; its log says why, /var/log/tuned/tuned.log" % (
-                layer,
-                ", ".join(names[:_MOST_NAMES]),
-                more,
-            )
-            notes.append(Note(LEFT_TO_TUNED_NOTE, what))
-    return notes
+def left_by_tuned(tree: Tree, tuned: Tuned, reserved: CPUSet, online: CPUSet, before: Mapping[str, str]) -> Left:
+    """What may run on other CPUs after tuned has applied its profile: what nobody can move, and what it has left.
+
+    A write of what an interrupt has already tells whether it can be moved. before: what the kernel has refused so far,
+    as Journal has it, which is not tried again. Raises NodeError.
+    """
+    refused: dict[str, str] = {}
+    names: dict[tuple[str, str], list[str]] = {}
+    for setting in read_settings(tree, tuned.layers):
+        if setting.problem or wanted_cpus(setting, reserved, online) is None:
+            continue
+        layer, path, text = setting.layer, setting.path, setting.text
+        problem = before.get(path) or set_value(tree, Value(layer, setting.name, path, text, text, setting.form))
+        if problem == "":
+            continue  # it is gone
+        if problem == NOT_TAKEN:
+            problem = None  # somebody else has changed it meanwhile
+        if problem is not None:
+            refused[path] = problem
+        names.setdefault((layer, problem or ""), []).append(setting.name)
+    return Left(refused, [_note(layer, problem, of) for (layer, problem), of in names.items()])
+
+
+def _note(layer: str, problem: str, names: Sequence[str]) -> str:
+    more = " and %d more" % (len(names) - _MOST_NAMES) if len(names) > _MOST_NAMES else ""
+    shown = ", ".join(names[:_MOST_NAMES]) + more
+    if problem:
+        text = "%s: the kernel refuses tuned to move %s (%s), which may run elsewhere"
+        return Note(REFUSED_NOTE, text % (layer, shown, problem))
+    text = "%s: tuned has left %s, which may run elsewhere; its log says why, /var/log/tuned/tuned.log"
+    return Note(LEFT_TO_TUNED_NOTE, text % (layer, shown))
 
 
 def isolated_before(journal: Journal) -> CPUSet | None:

@@ -470,8 +470,8 @@ def test_the_kernel_refuses(node: Node, monkeypatch: pytest.MonkeyPatch) -> None
     def refuse(tree: Tree, step: Value) -> str | None:
         return "ENOSPC" if "/irq/24/" in step.path else honest(tree, step)
 
-    honest = run._set_value
-    monkeypatch.setattr(run, "_set_value", refuse)
+    honest = run.set_value
+    monkeypatch.setattr(run, "set_value", refuse)
     first = node.bring()
     assert first.changed
     assert "/" + IRQ not in paths(first)

@@ -13,22 +13,20 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.layers import LIVE_LAYERS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.owners import Facts, find_owners
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.tuned import ACTIVE_PROFILE, read_tuned
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import bring, run
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import bring, run, tuned
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import Wish, read_journal
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.run import read_settings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.shown import differences, needs_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.steps import Command, File, Value
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.tuned import (
     isolated_before,
     layers_beside,
-    left_to_tuned,
     needed_tuned,
     tuned_waits_for_boot,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines import housekept
 from ansible_collections.kubenode.cpu_manager.tests.machines.owned import (
     TUNED_FILES,
@@ -318,17 +316,47 @@ def test_what_is_refused(
 
 
 def test_what_tuned_has_left(node: Node) -> None:
-    tuned = read_tuned(node.tree)
-    assert tuned is not None
-    online, reserved = CPUSet.parse("0-7"), CPUSet.parse("0-1")
-    settings = read_settings(node.tree, LIVE_LAYERS)
-    notes = left_to_tuned(settings, tuned, reserved, online)
-    assert [note.partition(":")[0] for note in notes] == ["interrupts", "workqueues"]
-    assert "tuned has left " in notes[0]
-    assert left_to_tuned(settings, tuned._replace(layers=("manager",)), reserved, online) == []
-    many = [setting._replace(layer="interrupts", problem="") for setting in settings] * 3
-    assert " and " in left_to_tuned(many, tuned, reserved, online)[0]
-    assert left_to_tuned(settings, tuned, online, online) == []
+    """On this node nothing runs, so that all is left as it is."""
+    answer = node.bring(runs=True)
+    assert [note.partition(":")[0] for note in answer.notes] == ["interrupts", "workqueues"]
+    assert all("tuned has left " in note for note in answer.notes)
+    assert answer.to_dict()["note_checks"] == ["housekeeping-left-to-tuned"] * 2
+    assert node.bring(runs=True).notes == answer.notes
+    assert node.bring(runs=True, act=False).notes == []
+    for path, text in (("proc/irq/24/smp_affinity_list", "0-1\n"), ("proc/irq/default_smp_affinity", "3\n")):
+        node.put(path, text)
+    for mask in node.root.glob("sys/devices/virtual/workqueue/**/cpumask"):
+        mask.write_text("3\n")
+    assert [note for note in node.bring(runs=True).notes if "24 eth0-0" in note or "workqueues" in note] == []
+
+
+def test_what_nobody_can_move(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def refuse(_tree: Tree, step: Value) -> str | None:
+        tried.append(step.path)
+        assert (step.before, step.layer) == (step.after, "interrupts")
+        return {"24 eth0-0": "EIO", "26 eth0-2": "", "new interrupts": run.NOT_TAKEN}.get(step.name)
+
+    for mask in node.root.glob("sys/devices/virtual/workqueue/**/cpumask"):
+        mask.write_text("3\n")
+    monkeypatch.setattr(tuned, "set_value", refuse)
+    answer = node.bring(runs=True)
+    refused = [note for note in answer.notes if "the kernel refuses tuned to move 24 eth0-0 (EIO)" in note]
+    assert len(refused) == 1
+    assert not any("26 eth0-2" in note for note in answer.notes)
+    journal = read_journal(node.tree)
+    assert journal is not None
+    assert journal.refused == {"/proc/irq/24/smp_affinity_list": "EIO"}
+    # It is remembered, as long as the machine runs.
+    tried.clear()
+    again = node.bring(runs=True)
+    assert not again.changed
+    assert again.notes == answer.notes
+    assert "/proc/irq/24/smp_affinity_list" not in tried
+    node.put(housekept.BOOT[1:], "another\n")
+    assert node.bring(runs=True).notes == answer.notes
+    assert "/proc/irq/24/smp_affinity_list" in tried
 
 
 @pytest.mark.parametrize(

@@ -255,8 +255,8 @@ def test_interrupts_that_the_kernel_refuses_to_move(node: Brought, monkeypatch: 
     def refuse(tree: Tree, step: Value) -> str | None:
         return "EIO" if "/irq/24/" in step.path else "EINVAL" if step.layer == "rps" else honest(tree, step)
 
-    honest = run._set_value
-    monkeypatch.setattr(run, "_set_value", refuse)
+    honest = run.set_value
+    monkeypatch.setattr(run, "set_value", refuse)
     node.bring()
     found = node.answer()
     by_check = {(row["check"], row["subject"]): row for row in found["findings"]}
