@@ -25,7 +25,10 @@ KERNEL = (
     "/sys/fs/cgroup/*/cpuset.cpus.partition",
 )
 ALL = "0-%d" % ((os.cpu_count() or 1) - 1)
-TREES = ("/boot/grub", "/etc/default", "/etc/systemd", "/etc/kernel", "/usr/local/lib", "/var/lib/kubenode-cpu-manager")
+TREES = (
+    *("/boot/grub", "/etc/default", "/etc/systemd", "/etc/kernel", "/etc/tuned"),
+    *("/usr/local/lib", "/var/lib/kubenode-cpu-manager"),
+)
 
 
 def main() -> None:
