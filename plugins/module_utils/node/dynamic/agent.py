@@ -128,8 +128,9 @@ class Agent:
             after = Promise(self.settings.policy, state, _beyond(exclusive, state), quotas.remembered)
             content = write_promise(self.tree, after, content)
             acting = Acting(hierarchy, online - owned, present, state, exclusive, publishing)
-            acting.refused += quotas.lift()
             acting.carry_out(moves)
+            # Afterwards: with the CPUs of a unit, systemd writes the quota that it knows of it.
+            acting.refused += quotas.lift()
             acting.refused += quotas.put_back()
             notes += publishing.finish(acting.entries(), kubepods.pods)
             write_promise(self.tree, after._replace(quotas=quotas.remembered), content)

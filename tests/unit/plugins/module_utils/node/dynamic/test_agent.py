@@ -16,6 +16,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.answers import VOLUME
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import settle
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.moves import ANNOUNCE
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, Style
 from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import ElasticNode, Pod
@@ -95,6 +96,36 @@ def test_growing_and_giving_back(tmp_path: Path, style: Style) -> None:
         agent.one_pass()
     assert (node.quota("db"), node.quota("db", of_pod=True)) == ("200000", "200000")
     assert json.loads((tmp_path / PROMISE[1:]).read_text())["quotas"] == {}
+
+
+class ApplyingSystemd:
+    """With the CPUs of a unit, systemd writes all that it knows of it, the quota, too."""
+
+    def __init__(self, node: ElasticNode) -> None:
+        self.node = node
+
+    def unit_of(self, path: str) -> str:
+        return path
+
+    def value(self, _unit: str, _name: str) -> str:
+        return ""
+
+    def set_value(self, unit: str, _name: str, _value: str) -> None:
+        for pod in self.node.pods.values():
+            if pod.cgroup == unit:
+                (self.node.root / V2.mount[1:] / unit / "cpu.max").write_text("200000 100000\n")
+
+
+def test_the_quota_that_systemd_writes_with_the_cpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = ElasticNode(tmp_path, style=V2)
+    node.add(DB, WEB)
+    monkeypatch.setattr(settle, "systemd_of", lambda *_arguments, **_options: ApplyingSystemd(node))
+    agent = node.agent()
+    agent.one_pass()
+    node.work(10, {"db": 1.9, "web": 1.0})
+    assert agent.one_pass().refused == []
+    assert len(CPUSet.parse(node.sets()["db"])) == 3
+    assert (node.quota("db"), node.quota("db", of_pod=True)) == ("max", "max")
 
 
 def test_a_workload_answers_early(tmp_path: Path) -> None:
