@@ -32,7 +32,7 @@ from ansible_collections.kubenode.cpu_manager.tests.vm import guest, host, image
 ROOT = Path(__file__).resolve().parent.parent.parent
 MOLECULE = ROOT / "extensions" / "molecule"
 # The quick ones first, and how many minutes each takes, two machines at most, on two cores without KVM.
-MINUTES = {"topology": 3, "runtime": 5, "cpusets": 9, "housekeeping": 10, "kubelet": 18, "rollout": 25}
+MINUTES = {"topology": 3, "runtime": 9, "cpusets": 9, "housekeeping": 10, "kubelet": 18, "rollout": 25}
 # Where scenarios have their control planes.
 CLUSTERS = ROOT / "build" / "cluster"
 

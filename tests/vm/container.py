@@ -15,7 +15,7 @@ from pathlib import Path
 # Where a machine has them, to be imported into its runtime.
 PLACE = Path("usr/local/share/container-images")
 
-_COMMANDS = ("cat", "grep", "sh", "sleep")
+_COMMANDS = ("cat", "grep", "sed", "sh", "sleep")
 _DIRECTORIES = ("bin", "dev", "etc", "proc", "sys", "tmp")
 _LONG = "1000000000"
 _LONG_AGO = "2000-01-01T00:00:00Z"

@@ -5,6 +5,8 @@
 """The part of crictl that the collection uses, as Debian does not have crictl: it asks the runtime, through CRI.
 
 crictl [--runtime-endpoint SOCKET] ps -o json
+crictl [--runtime-endpoint SOCKET] pods -o json
+crictl [--runtime-endpoint SOCKET] inspect -o json CONTAINER
 crictl [--runtime-endpoint SOCKET] update --cpuset-cpus CPUS CONTAINER
 
 Made of the standard library alone: to import a library for gRPC costs an emulated machine seconds, each time.
@@ -17,12 +19,15 @@ import json
 import socket
 import struct
 import sys
+import time
 from typing import BinaryIO, Iterator
 
 ENDPOINT = "unix:///run/containerd/containerd.sock"
 # Seconds.
 PATIENCE = 60
 RUNNING = 1
+SANDBOX_STATES = ("SANDBOX_READY", "SANDBOX_NOTREADY")
+CONTAINER_STATES = ("CONTAINER_CREATED", "CONTAINER_RUNNING", "CONTAINER_EXITED", "CONTAINER_UNKNOWN")
 
 # HTTP/2: RFC 9113. Kinds of frames, and their flags.
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -38,9 +43,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="crictl", description=__doc__)
     parser.add_argument("--runtime-endpoint", default=ENDPOINT)
     commands = parser.add_subparsers(required=True)
-    ps = commands.add_parser("ps")
-    ps.add_argument("-o", "--output", choices=["json"], required=True)
-    ps.set_defaults(command=list_containers)
+    as_json = argparse.ArgumentParser(add_help=False)
+    as_json.add_argument("-o", "--output", choices=["json"], required=True)
+    commands.add_parser("ps", parents=[as_json]).set_defaults(command=list_containers)
+    commands.add_parser("pods", parents=[as_json]).set_defaults(command=list_pods)
+    inspect = commands.add_parser("inspect", parents=[as_json])
+    inspect.add_argument("container")
+    inspect.set_defaults(command=inspect_container)
     update = commands.add_parser("update")
     update.add_argument("--cpuset-cpus", required=True)
     update.add_argument("container")
@@ -63,8 +72,69 @@ def container(data: bytes) -> dict[str, object]:
         "podSandboxId": first[2].decode(),
         "metadata": {"name": dict(fields(first[3]))[1].decode()},
         "state": "CONTAINER_RUNNING",
-        "labels": dict(pair(value) for number, value in found if number == 8),
+        "labels": pairs(data, 8),
     }
+
+
+def list_pods(options: argparse.Namespace) -> None:
+    answer = ask(options, "ListPodSandbox", b"")
+    print(json.dumps({"items": [sandbox(value) for _number, value in fields(answer)]}, indent=2))
+
+
+def sandbox(data: bytes) -> dict[str, object]:
+    texts, numbers = dict(fields(data)), dict(integers(data))
+    metadata = texts[2]
+    names = {key: text.decode() for key, text in fields(metadata)}
+    return {
+        "id": texts[1].decode(),
+        "metadata": {
+            "name": names.get(1, ""),
+            "uid": names.get(2, ""),
+            "namespace": names.get(3, ""),
+            "attempt": dict(integers(metadata)).get(4, 0),
+        },
+        "state": SANDBOX_STATES[numbers.get(3, 0)],
+        # As JSON has numbers of 64 bits in protobuf.
+        "createdAt": str(numbers.get(4, 0)),
+        "labels": pairs(data, 5),
+        "annotations": pairs(data, 6),
+        "runtimeHandler": texts.get(7, b"").decode(),
+    }
+
+
+def inspect_container(options: argparse.Namespace) -> None:
+    verbose = 1
+    answer = ask(options, "ContainerStatus", message((1, options.container.encode()), (2, verbose)))
+    # What the runtime adds is JSON in texts, which crictl shows as a part of its own.
+    more = {key: json.loads(text) for key, text in pairs(answer, 2).items()}
+    print(json.dumps({"status": container_status(dict(fields(answer))[1]), **more}, indent=2))
+
+
+def container_status(data: bytes) -> dict[str, object]:
+    texts, numbers = dict(fields(data)), dict(integers(data))
+    return {
+        "id": texts[1].decode(),
+        "metadata": {
+            "name": dict(fields(texts[2])).get(1, b"").decode(),
+            "attempt": dict(integers(texts[2])).get(2, 0),
+        },
+        "state": CONTAINER_STATES[numbers.get(3, 0)],
+        "createdAt": moment(numbers.get(4, 0)),
+        "startedAt": moment(numbers.get(5, 0)),
+        "labels": pairs(data, 12),
+        "annotations": pairs(data, 13),
+        "logPath": texts.get(15, b"").decode(),
+    }
+
+
+def moment(nanoseconds: int) -> str:
+    seconds, rest = divmod(nanoseconds, 1000000000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + ".%09dZ" % rest
+
+
+def pairs(data: bytes, number: int) -> dict[str, str]:
+    """A field that is a map of texts."""
+    return dict(pair(value) for key, value in fields(data) if key == number)
 
 
 def pair(data: bytes) -> tuple[str, str]:
@@ -138,14 +208,25 @@ def varint(number: int) -> bytes:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The texts and messages in a message; numbers are left out."""
+    """The texts and messages in a message."""
+    return ((number, value) for number, value in members(data) if isinstance(value, bytes))
+
+
+def integers(data: bytes) -> Iterator[tuple[int, int]]:
+    """The numbers in a message, and enumerations and truth values as numbers; one that is 0 is not in it."""
+    return ((number, value) for number, value in members(data) if isinstance(value, int))
+
+
+def members(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     at = 0
     while at < len(data):
         key, at = read_varint(data, at)
-        number, at = read_varint(data, at)
+        value, at = read_varint(data, at)
         if key & 7 == LENGTH:
-            yield key >> 3, data[at : at + number]
-            at += number
+            yield key >> 3, data[at : at + value]
+            at += value
+        else:
+            yield key >> 3, value
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
