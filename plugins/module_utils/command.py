@@ -28,7 +28,8 @@ def run_command(arguments: Sequence[str], patience: float = _PATIENCE) -> str:
     patience: how many seconds it may take.
     """
     try:
-        done = subprocess.run(
+        # Nothing here depends on Ansible, whose run_command has no limit of time.
+        done = subprocess.run(  # pylint: disable=ansible-bad-function
             list(arguments),
             stdin=subprocess.DEVNULL,
             capture_output=True,

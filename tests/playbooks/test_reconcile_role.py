@@ -204,6 +204,43 @@ def test_the_policy_dynamic(copy_of: CopyOf, tmp_path: Path) -> None:
     assert not (root / "run/kubenode/cpu-manager.json").exists()
 
 
+# As systemctl for units that are loaded and started; it writes down what it is to do.
+SYSTEMCTL = """\
+#!/bin/sh
+case "$1" in
+show) printf 'LoadState=loaded\\nActiveState=active\\nUnitFileState=enabled\\n' ;;
+is-enabled) echo enabled ;;
+*) echo "$@" >> %s ;;
+esac
+"""
+
+
+def test_a_service_that_has_promised_nothing_is_stopped_all_the_same(copy_of: CopyOf, tmp_path: Path) -> None:
+    """Such as where no pod has run since the boot. What a timer starts is no such service."""
+    root = copy_of("epyc", "node")
+    node(root)
+    program, log = tmp_path / "bin/systemctl", tmp_path / "log"
+    program.parent.mkdir()
+    program.write_text(SYSTEMCTL % log)
+    program.chmod(0o755)
+    environment = {"PATH": "%s:%s" % (program.parent, os.environ["PATH"])}
+    variables = {"reconcile_node_root": str(root), "reconcile_interpreter": PYTHON, "reconcile_manage_service": True}
+    plays = play(roles=[{"role": "kubenode.cpu_manager.reconcile"}])
+    name = Path(SERVICE).name
+    enabled = root / "etc/systemd/system/multi-user.target.wants" / name
+    enabled.parent.mkdir()
+    for is_enabled in (False, True):
+        run = ansible_playbook(tmp_path / "present", plays, {"epyc": variables}, environment=environment)
+        assert run.status == 0, run.account()
+        if is_enabled:
+            enabled.symlink_to("/" + SERVICE)
+        log.write_text("")
+        absent = {**variables, "reconcile_state": "absent"}
+        run = ansible_playbook(tmp_path / "absent", plays, {"epyc": absent}, environment=environment)
+        assert run.status == 0, run.account()
+        assert ("stop %s" % name in log.read_text().splitlines()) == is_enabled
+
+
 @pytest.mark.needs("systemd-analyze")
 def test_systemd_understands_the_units(copy_of: CopyOf, tmp_path: Path) -> None:
     root = copy_of("xeon", "node")

@@ -136,7 +136,7 @@ def _in_drop_in(sources: Sources, plan: Plan) -> _Written:
     directory, name = posixpath.split(path)
     old = next((drop_in for drop_in in sources.drop_ins if drop_in.source == path), None)
     others = [drop_in for drop_in in sources.drop_ins if drop_in is not old]
-    before = [drop_in for drop_in in others if posixpath.relpath(drop_in.source, directory).split("/")[0] < name]
+    before = [drop_in for drop_in in others if posixpath.relpath(drop_in.source, directory).split("/", 1)[0] < name]
     lower = effective_configuration(sources.file, before, ()).values
     own = old or KubeletConfiguration.parse(_HEADER, path)
     new = own.with_changes({at: _over(value, value_at(lower, at)) for at, value in plan.changes.items()})
