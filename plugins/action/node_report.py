@@ -27,13 +27,15 @@ from ..module_utils.fleet.report.results import Result, write_result
 from ..module_utils.fleet.report.texts import text
 from ..module_utils.fleet.report.times import time_of
 from ..module_utils.fleet.report.waivers import checked_waivers
+from ..module_utils.kubelet.settings import SETTINGS
 from ..module_utils.node.redaction import words_redacted
-from ..plugin_utils.variables import misspelled_failure
+from ..plugin_utils.variables import misspelled_failure, options_of_variables
 
 _MODULE = "kubenode.cpu_manager.rollout_info"
 # Of the arguments, those that are not for the node.
 _OWN: dict[str, dict[str, Any]] = {
     "directory": {"type": "path", "required": True},
+    "from_variables": {"type": "bool", "default": False},
     "fleet": {"type": "str", "default": ""},
     "waivers": {"type": "list", "default": []},
     "hide_names": {"type": "bool", "default": False},
@@ -45,7 +47,12 @@ _OWN: dict[str, dict[str, Any]] = {
     "kubeconfig": {"type": "path"},
     "context": {"type": "str"},
 }
-# Of the others, those that say where things are, which is all that a further look is given.
+# Which of the others a variable of the host may give.
+_OF_VARIABLES = frozenset(
+    ("config_path", "kubelet_root", "kubelet_version", "reservation", "drain", "discard_assignments", "manage_service")
+    + ("allow_owners", "runtime_config", "runtime_version", *SETTINGS)
+)
+# Those that say where things are, which is all that a further look is given.
 _PLACES = ("root", "config_path", "kubelet_root", "kubelet_version", "command_line")
 
 
@@ -60,6 +67,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         super().run(tmp, task_vars)
         host = str(task_vars["inventory_hostname"])
         own, for_node = self._arguments()
+        if own["from_variables"]:
+            for_node = {**self._of_variables(for_node, task_vars), **for_node}
         try:
             names = dict(for_node.get("option_names") or {})
             waivers = checked_waivers(own["waivers"], names.get("waivers", "waivers"))
@@ -96,6 +105,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         if validated.error_messages:
             raise AnsibleActionFail("; ".join(validated.error_messages))
         return validated.validated_parameters, given
+
+    def _of_variables(self, for_node: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        names = dict(for_node.get("option_names") or {})
+        chosen = {option: variable for option, variable in names.items() if option in _OF_VARIABLES}
+        found = options_of_variables(chosen, task_vars, self._templar.template)
+        # An empty version is none, as everywhere in the roles.
+        return {option: value for option, value in found.items() if option != "kubelet_version" or value}
 
     def _answer(self, for_node: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """What the node differs in, or why that is not known, as a module's result."""

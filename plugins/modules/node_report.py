@@ -49,6 +49,13 @@ options:
     description: A name of the fleet, which goes into the file.
     type: str
     default: ''
+  from_variables:
+    description:
+      - Whether the options for the node that are not given here are taken from the variables of the host.
+        O(option_names) has the variable of each option.
+      - The role C(kubelet) uses this. An expression with all variables would be compiled again for each host.
+    type: bool
+    default: false
   waivers:
     description:
       - Findings on this node that are accepted for now. They are reported as waived until the end of their last day,

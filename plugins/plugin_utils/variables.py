@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 from ..module_utils.errors import InputError
 from ..module_utils.fleet.variables import misspelled
@@ -22,3 +22,16 @@ def misspelled_failure(task_vars: Mapping[str, Any]) -> dict[str, Any]:
     error = InputError("; ".join(_SAID % found for found in wrong) + "; nothing was changed")
     message = "%s: %s" % (task_vars["inventory_hostname"], error)
     return {"failed": True, "changed": False, "msg": message, "failure": error.to_dict()}
+
+
+def options_of_variables(
+    names: Mapping[str, str], task_vars: Mapping[str, Any], template: Callable[[dict[str, Any]], Mapping[str, Any]]
+) -> dict[str, Any]:
+    """{option: the value of its variable}, of those that are defined and not omitted. names: {option: variable}.
+
+    Only values that are templates are compiled: an expression for all options would be compiled for each host.
+    """
+    given = {option: task_vars[variable] for option, variable in names.items() if variable in task_vars}
+    # Of ansible-core 2.18, in place of what is left out.
+    omitted = task_vars.get("omit")
+    return {option: value for option, value in template(given).items() if value != omitted}

@@ -28,6 +28,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing
 from ansible_collections.kubenode.cpu_manager.tests.machines import cgroups, housekept, texts
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write_layers
+from ansible_collections.kubenode.cpu_manager.tests.machines.owned import TUNED_FILES
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS, record
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
@@ -63,6 +64,8 @@ IN_CHECK_MODE = ("wait_for_kubelet", "isolation_benchmark", "cache_partition")
 SERVICE = "ansible.builtin.service"
 # The task that is for a node without a kubelet.
 WITHOUT_KUBELET = "Give out the CPUs of a node without a kubelet"
+# And the one for a node with tuned, which all others of its module refuse.
+WITH_TUNED = "Have tuned isolate the CPUs that the kubelet does not reserve, and set all layers that tuned does not"
 REPORTS = ("eu", "us", "ap")
 # One that a service sees, which the tests' own need not be.
 PYTHON = "/usr/bin/python3"
@@ -188,9 +191,14 @@ class Examples:
                 (directory / "nodes" / name / path).write_text(text, encoding="utf-8")
         for name, place in zip(("worker-1", "worker-2", "worker-3"), REPORTS):
             self.hosts[name] = {"root": str(pristine), "place": place, "benchmark": measured()}
-        self.bare = directory / "bare"
-        shutil.copytree(pristine, self.bare, symlinks=True)
-        shutil.rmtree(self.bare / "var/lib/kubelet")
+        self.own_nodes = {WITHOUT_KUBELET: directory / "bare", WITH_TUNED: directory / "tuned"}
+        for root in self.own_nodes.values():
+            shutil.copytree(pristine, root, symlinks=True)
+        shutil.rmtree(self.own_nodes[WITHOUT_KUBELET] / "var/lib/kubelet")
+        for path, text in TUNED_FILES.items():
+            file = self.own_nodes[WITH_TUNED] / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
 
     def plays(self) -> list[dict[str, Any]]:
         for name, tasks in self.tasks.items():
@@ -229,8 +237,8 @@ class Examples:
             guarded["ansible.builtin.debug"] = {"msg": guarded.pop(SERVICE)}
         if action == STOPS:
             guarded["ignore_errors"] = True
-        if entry["name"] == WITHOUT_KUBELET:
-            guarded["vars"] = {"root": str(self.bare)}
+        if entry["name"] in self.own_nodes:
+            guarded["vars"] = {"root": str(self.own_nodes[entry["name"]])}
         return guarded
 
     def run(self, name: str, *arguments: str) -> Run:

@@ -6,7 +6,10 @@
 
 from __future__ import annotations
 
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.variables import misspelled_failure
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.variables import (
+    misspelled_failure,
+    options_of_variables,
+)
 
 HOST = {"inventory_hostname": "worker-1", "kubelet_max_pods": 110, "kubelet_cpu_manager_policy": "static"}
 MEANT = {"drift_report_form": "drift_report_forms", "kubelet_cpu_manager_polcy": "kubelet_cpu_manager_policy"}
@@ -22,3 +25,23 @@ def test_each_wrong_name_is_in_the_failure() -> None:
     assert failure["failure"]["kind"] == "input"
     said = ["%s is no variable of this collection, and %s is: rename it, or remove it" % pair for pair in MEANT.items()]
     assert failure["msg"] == "worker-1: %s; nothing was changed" % "; ".join(said)
+
+
+def test_options_are_what_their_variables_are() -> None:
+    names = {"cpu_manager_policy": "kubelet_cpu_manager_policy", "drain": "kubelet_drain", "reservation": "absent"}
+    variables = {**HOST, "kubelet_drain": "{{ false }}"}
+    templated: list[dict[str, object]] = []
+
+    def template(values: dict[str, object]) -> dict[str, object]:
+        templated.append(values)
+        return {**values, "drain": False}
+
+    assert options_of_variables(names, variables, template) == {"cpu_manager_policy": "static", "drain": False}
+    assert templated == [{"cpu_manager_policy": "static", "drain": "{{ false }}"}]
+
+
+def test_what_is_omitted_is_no_option() -> None:
+    """ansible-core 2.18 has a text in its place; from 2.19 on, it is not there any more."""
+    names, variables = {"a": "x", "b": "y"}, {"x": "{{ omit }}", "y": 1, "omit": "__omit_place_holder__1"}
+    assert options_of_variables(names, variables, lambda values: {**values, "a": variables["omit"]}) == {"b": 1}
+    assert options_of_variables(names, variables, lambda values: {"b": values["b"]}) == {"b": 1}
