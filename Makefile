@@ -164,7 +164,7 @@ answers: $(TESTING) ## Compare what all modules predict of random settings; ANSW
 .PHONY: scenario
 scenario: $(TESTING) $(LINK) $(KUBERNETES_CORE)
 	$(call heading,molecule: the scenarios for which there is time)
-	@MACHINES=xeon,uneven,v2,worker,canary,plain END_BY=$(END_BY) pytest --timeout 0 -rs --junit-xml=$(RESULTS)/scenarios.xml tests/scenarios
+	@MACHINES=xeon,uneven,v2,dynamic,worker,canary,plain END_BY=$(END_BY) pytest --timeout 0 -rs --junit-xml=$(RESULTS)/scenarios.xml tests/scenarios
 
 .PHONY: vm-test
 vm-test: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the scenarios on virtual machines; SCENARIO=kubelet runs one
