@@ -174,7 +174,8 @@ def test_it_shows_its_configuration_to_whom_it_knows(make: MakeKubelet, tmp_path
     # The kubelet changes what it was given: the CPUs by name count.
     assert (shown["kubeReserved"], shown["systemReserved"]) == ({"memory": "1Gi"}, {"memory": "1Gi", "cpu": "2"})
     assert ask(node, "/configz") == (401, "Unauthorized")
-    with pytest.raises(OSError, match="unknown ca"):
+    # The connection may be closed before the reason has been read.
+    with pytest.raises(OSError, match="unknown ca|EOF occurred|reset"):
         ask(node, "/configz", tmp_path / "stranger")
 
 

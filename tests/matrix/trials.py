@@ -105,6 +105,8 @@ def playbooks(trial: Trial, *chosen: str) -> list[str]:
     """Run tests/playbooks, or those of its tests that are chosen. What went wrong."""
     trial.environment.install(*needed_by_playbooks())
     command = ["python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "--rootdir", str(ROOT)]
+    # Not the place of others, who may run at the same time and tidy up.
+    command += ["--basetemp", str(trial.directory / "pytest")]
     place = ROOT / "tests" / "playbooks"
     return trial.run("playbooks", *command, *(str(place / test) for test in chosen or [""]))
 
