@@ -175,7 +175,7 @@ def test_it_shows_its_configuration_to_whom_it_knows(make: MakeKubelet, tmp_path
     assert (shown["kubeReserved"], shown["systemReserved"]) == ({"memory": "1Gi"}, {"memory": "1Gi", "cpu": "2"})
     assert ask(node, "/configz") == (401, "Unauthorized")
     # The connection may be closed before the reason has been read.
-    with pytest.raises(OSError, match="unknown ca|EOF occurred|reset"):
+    with pytest.raises(OSError, match=r"unknown ca|EOF occurred|reset"):
         ask(node, "/configz", tmp_path / "stranger")
 
 
