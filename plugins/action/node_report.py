@@ -109,9 +109,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     def _of_variables(self, for_node: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
         names = dict(for_node.get("option_names") or {})
         chosen = {option: variable for option, variable in names.items() if option in _OF_VARIABLES}
-        found = options_of_variables(chosen, task_vars, self._templar.template)
-        # An empty version is none, as everywhere in the roles.
-        return {option: value for option, value in found.items() if option != "kubelet_version" or value}
+        return options_of_variables(chosen, task_vars, self._templar.template)
 
     def _answer(self, for_node: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """What the node differs in, or why that is not known, as a module's result."""

@@ -17,7 +17,7 @@ import random
 import sys
 from pathlib import Path
 from statistics import median
-from typing import Callable, NamedTuple, Sequence
+from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.model import (
     Bandwidth,
@@ -165,35 +165,29 @@ def predicted(setting: Setting, measured: Measured) -> Prediction:
     return predict_burst(bandwidth, setting.threads, setting.cpus, int(measured.work * 1000))
 
 
-# Measures settings, each with so many bursts: its arguments are these and a number that chance begins with.
-Bursts = Callable[[Sequence[Setting], int, int], Sequence[Measured]]
+# Measures settings in turn, each with so many bursts: the last argument is the seed of the random numbers.
+Bursts = Callable[[Sequence[Setting], int, int], Iterable[Measured]]
 
 
-def bursts_here(settings: Sequence[Setting], bursts: int, seed: int) -> list[Measured]:
+def bursts_here(settings: Sequence[Setting], bursts: int, seed: int) -> Iterator[Measured]:
     """Bursts in cgroups of this machine."""
     cpus = sorted(os.sched_getaffinity(0))
-    return [burst(setting, bursts, random.Random(seed + number), cpus) for number, setting in enumerate(settings)]
+    for number, setting in enumerate(settings):
+        yield burst(setting, bursts, random.Random(seed + number), cpus)
 
 
-def row(setting: Setting, bursts: int, seed: int) -> Row:
-    """Predict and measure one setting."""
-    return rows([setting], bursts, seed, bursts_here)[0]
+def rows(bursts: int, measured: Bursts) -> Iterator[Row]:
+    """Predict and measure all settings.
 
-
-def rows(settings: Sequence[Setting], bursts: int, seed: int, measured: Bursts) -> list[Row]:
-    """Predict and measure these settings."""
-    found = measured(settings, bursts, seed)
-    return [Row(setting, predicted(setting, values), values) for setting, values in zip(settings, found)]
-
-
-def best_rows(bursts: int, measured: Bursts) -> list[Row]:
-    """All settings; those of which the prediction is wrong are measured a second time, since whatever else ran on the
-    machine meanwhile is in the figures, too."""
-    found = rows(SETTINGS, bursts, 0, measured)
-    wrong = [number for number, first in enumerate(found) if first.wrong()]
-    for number, again in zip(wrong, rows([SETTINGS[number] for number in wrong], bursts, 1000, measured)):
-        found[number] = again
-    return found
+    Where the prediction is wrong, the setting is measured once more: the first figures also contain whatever else ran
+    on the machine meanwhile.
+    """
+    for number, (setting, values) in enumerate(zip(SETTINGS, measured(SETTINGS, bursts, 0))):
+        found = Row(setting, predicted(setting, values), values)
+        if found.wrong():
+            (again,) = measured([setting], bursts, number + 1000)
+            found = Row(setting, predicted(setting, again), again)
+        yield found
 
 
 def print_enough() -> None:
@@ -240,17 +234,20 @@ def _measure_in_vm(is_written: bool) -> bool:
 
 def _tell(where: str, kernel: str, version: int, bursts: int, measured: Bursts, is_written: bool) -> bool:
     """Print the table; True when the model is right for LEAST_RIGHT settings."""
-    found = best_rows(bursts, measured)
-    right = sum(not row.wrong() for row in found)
     lines = [
         "Linux %s, cgroup v%d, %d bursts a setting, milliseconds:" % (kernel.partition("-")[0], version, bursts),
         "",
         *HEAD.splitlines(),
-        *(row.line() for row in found),
-        "",
-        "%d of %d settings are right (limit %d)." % (right, len(found), LEAST_RIGHT),
     ]
     print("\n".join(lines))
+    found = []
+    for row in rows(bursts, measured):
+        found.append(row)
+        lines.append(row.line())
+        print(lines[-1], flush=True)
+    right = sum(not row.wrong() for row in found)
+    lines += ["", "%d of %d settings are right (limit %d)." % (right, len(found), LEAST_RIGHT)]
+    print("\n".join(lines[-2:]))
     strictly_right = sum(not row.wrong(floor_ms=0, floor_share=0) for row in found)
     print(
         "Without the floors of %g ms and %g, %d of them are within %d %%."

@@ -118,6 +118,14 @@ def copied(root: Path, name: str) -> Path:
     return target
 
 
+def check_way_back(root: Path, before: dict[str, tuple[int, bytes]], number: int) -> None:
+    """What an interrupted run has left is put back, in a copy, to what was there before."""
+    back = copied(root, "back")
+    take_back(back)
+    assert contents(back) == before, number
+    shutil.rmtree(back)
+
+
 def test_killed_while_it_is_brought(untouched: Path, count: Count) -> None:
     before = contents(untouched)
     whole = copied(untouched, "whole")
@@ -125,10 +133,7 @@ def test_killed_while_it_is_brought(untouched: Path, count: Count) -> None:
     wanted = contents(whole)
 
     def rest(root: Path, number: int) -> None:
-        back = copied(root, "back")
-        take_back(back)
-        assert contents(back) == before, number
-        shutil.rmtree(back)
+        check_way_back(root, before, number)
         bring_it(root)
         assert contents(root) == wanted, number
         assert not bring_it(root).changed
@@ -173,10 +178,7 @@ def test_killed_while_the_wish_changes(untouched: Path, count: Count) -> None:
     wanted = contents(changed)
 
     def rest(root: Path, number: int) -> None:
-        back = copied(root, "back")
-        take_back(back)
-        assert contents(back) == before, number
-        shutil.rmtree(back)
+        check_way_back(root, before, number)
         change(root)
         assert contents(root) == wanted, number
 
@@ -196,10 +198,7 @@ def test_killed_while_tuned_takes_layers_over(untouched: Path, count: Count) -> 
     wanted = contents(beside)
 
     def rest(root: Path, number: int) -> None:
-        back = copied(root, "back")
-        take_back(back)
-        assert contents(back) == before, number
-        shutil.rmtree(back)
+        check_way_back(root, before, number)
         bring_beside_tuned(root)
         take_back(root)
         assert contents(root) == before, number

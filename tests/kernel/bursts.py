@@ -6,7 +6,7 @@
 
 Imports nothing of the collection, so that a virtual machine can run the file:
 
-    bursts.py '[[20, 100, 70, 1, 1]]' 20 7   # quota, period, work in ms, threads, CPUs; how many bursts; for chance
+    bursts.py '[[20, 100, 70, 1, 1]]' 20 7   # quota, period, work in ms, threads, CPUs; how many bursts; seed
 """
 
 from __future__ import annotations

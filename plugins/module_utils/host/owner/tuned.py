@@ -38,7 +38,7 @@ _LAYERS = (
     ("systemd", "cpu_affinity", MANAGER),
 )
 _WORKQUEUES = re.compile(r"/sys/.*workqueue.*/cpumask")
-# Options that say of a section whether it counts, and how it is merged with that of a profile which is included.
+# Options of a section that decide whether it counts, and how it is merged with that of an included profile.
 _OF_SECTION = ("type", "enabled", "replace", "drop")
 _YES = ("1", "true", "True")
 # By which the scheduler plugin leaves interrupts alone.
@@ -151,7 +151,7 @@ def _merged(chain: Sequence[_Sections]) -> dict[str, dict[str, str]]:
             left = {} if options.get("replace") in _YES else dict(merged.get(name, {}))
             for option in re.split(r"\s*[,;]\s*", options.get("drop", "")):
                 left.pop(option, None)
-            # What is not said again of a section holds no more.
+            # The type of a section, and whether it is enabled, do not pass on from a profile that is included.
             merged[name] = {**left, "type": name, "enabled": _YES[0], **options}
     return {name: options for name, options in merged.items() if options["enabled"] in _YES}
 
@@ -237,7 +237,10 @@ def _cpus(text: str) -> CPUSet | None:
 
 
 def _parse(text: str) -> dict[str, dict[str, str]]:
-    """{section: {option: value}} as tuned reads its files: comments begin a line, and later options win."""
+    """{section: {option: value}} as tuned reads its files.
+
+    A comment begins a line or follows a blank, and the last of several equal options counts.
+    """
     sections: dict[str, dict[str, str]] = {}
     options: dict[str, str] = {}
     for line in map(str.strip, text.splitlines()):
@@ -245,6 +248,5 @@ def _parse(text: str) -> dict[str, dict[str, str]]:
             options = sections.setdefault(line[1:-1].strip(), {})
         elif line and not line.startswith(("#", ";")) and "=" in line:
             name, _equals, value = line.partition("=")
-            # So do they where a blank is before them.
             options[name.strip()] = re.split(r"(?:^|\s)#", value, maxsplit=1)[0].strip().strip("\"'")
     return sections

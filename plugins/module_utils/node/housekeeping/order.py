@@ -24,7 +24,7 @@ from .steps import BOOT, DAEMON_RELOAD, RESTART_IRQBALANCE, TUNED_ADM, Command, 
 
 # Of which systemd has to read the files again.
 _OF_SYSTEMD = (SLICES, MANAGER, PARTITION, BOOT)
-# What is not run at the end, with the commands that have no place of their own.
+# With that of tuned, the commands that have a place in this order; all others are run at the end.
 _IN_PLACE = (DAEMON_RELOAD, RESTART_IRQBALANCE)
 
 
@@ -58,6 +58,11 @@ def commands_of(
 def is_of_tuned(words: Sequence[str]) -> bool:
     """Whether a command has tuned apply its profile."""
     return words[0] == TUNED_ADM
+
+
+def has_place(words: tuple[str, ...]) -> bool:
+    """Whether a command has a place in this order, and is not one of those that are run at the end."""
+    return words in _IN_PLACE or is_of_tuned(words)
 
 
 def ordered(
@@ -98,7 +103,7 @@ def ordered(
         *(step for step in values if step.layer == SLICES),
         *([*balance, *tune] if is_back else ()),
         *(step for step in every if step.layer not in (*_OF_SYSTEMD, IRQBALANCE, TUNED)),
-        *(Command(words) for words in commands if words not in _IN_PLACE and not is_of_tuned(words)),
+        *(Command(words) for words in commands if not has_place(words)),
         *(() if given_over else back.values),
         *(Command(words) for words in change.start if runs),
         *change.on,

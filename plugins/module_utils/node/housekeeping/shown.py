@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Iterable, Sequence
 
 from .journal import checksum
-from .order import is_of_tuned
+from .order import has_place, is_of_tuned
 from .partition import is_of_slice
 from .run import Answer
 from .steps import DAEMON_RELOAD, RESTART_IRQBALANCE, File, Link, Step, Value
@@ -58,11 +58,7 @@ def _text(content: bytes | None) -> str:
 def needs_of(commands: Iterable[tuple[str, ...]]) -> dict[str, Any]:
     """Commands that are left to others, as the module returns them."""
     words = list(commands)
-    others = [
-        list(command)
-        for command in words
-        if command not in (DAEMON_RELOAD, RESTART_IRQBALANCE) and not is_of_tuned(command)
-    ]
+    others = [list(command) for command in words if not has_place(command)]
     return {
         "daemon_reload": DAEMON_RELOAD in words,
         "restart_irqbalance": RESTART_IRQBALANCE in words,

@@ -21,7 +21,7 @@ BOOT, KERNEL_LINE = "boot", "kernel_line"
 DAEMON_RELOAD = ("systemctl", "daemon-reload")
 # One that does not run stays so.
 RESTART_IRQBALANCE = ("systemctl", "try-restart", "irqbalance.service")
-# By which tuned is told to apply its profile.
+# The program that makes tuned apply its profile.
 TUNED_ADM = "tuned-adm"
 
 # How steps and notes call what cannot be done.
