@@ -94,8 +94,9 @@ def test_the_clock_of_a_process_has_all_its_threads() -> None:
 
 def test_a_thread_that_began_meanwhile_counts() -> None:
     watch = Watch(CPUS)
+    begun = time.monotonic()
     watch.begin(ALWAYS)
-    begun, before = time.monotonic(), time.process_time()
+    before = time.process_time()
     with Threads(1) as threads:
         threads.go.set()
         for is_last in (False, True):
@@ -112,8 +113,8 @@ def test_a_thread_that_began_meanwhile_counts() -> None:
 
 def test_a_process_that_began_meanwhile_counts() -> None:
     watch = Watch(CPUS)
-    watch.begin(NEVER)
     begun = time.monotonic()
+    watch.begin(NEVER)
     with subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) as process:
         while cpu_clock(process.pid) < 0.1 * SECOND:
             time.sleep(0.01)
@@ -186,8 +187,9 @@ def test_without_schedstat_the_ticks_of_threads_count(proc: Proc, sibling: int) 
 def test_time_before_the_threads_were_read_is_theirs_that_run_later(proc: Proc, sibling: int) -> None:
     proc.write(sibling, b"second", ticks=10)
     watch = proc.watch()
-    watch.begin(NEVER)
+    # Before the first look, so that the sample cannot be longer than this.
     begun = time.monotonic_ns()
+    watch.begin(NEVER)
     proc.run(watch, 50 * TICK)
     proc.write(sibling, b"second", ticks=20)
     proc.run(watch, 10 * TICK, is_last=True)
