@@ -174,7 +174,8 @@ note_checks:
 from typing import Any, Mapping
 
 from ..module_utils.ansible_module import Arguments, Outcome, difference, run
-from ..module_utils.cache.resctrl import EXCLUSIVE, MOUNT, SHAREABLE
+from ..module_utils.cache.mount import MOUNT
+from ..module_utils.cache.resctrl import EXCLUSIVE, SHAREABLE
 from ..module_utils.host.owner.conflicts import refuse
 from ..module_utils.host.owner.owners import CACHE
 from ..module_utils.node.cache.journal import terms_of, wish_of

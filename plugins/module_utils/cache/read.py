@@ -12,12 +12,11 @@ from typing import Callable, Sequence, TypeVar
 from ..cpuset import CPUSet
 from ..errors import InputError, NodeError
 from ..tree import Tree
+from .mount import KIND, MOUNT
 from .resctrl import (
     CODE,
     DATA,
-    KIND,
     LEVELS,
-    MOUNT,
     ROOT,
     Bandwidth,
     Cache,

@@ -15,8 +15,6 @@ from typing import Iterator, Mapping, NamedTuple
 from ..cpuset import CPUSet, count_bits
 from ..errors import InputError
 
-# Where the kernel expects it. The type of its file system has the same name.
-MOUNT, KIND = "/sys/fs/resctrl", "resctrl"
 # The group of all tasks and CPUs that are in no other one; it has no directory of its own.
 ROOT = ""
 SHAREABLE, EXCLUSIVE = "shareable", "exclusive"
@@ -24,8 +22,6 @@ SHAREABLE, EXCLUSIVE = "shareable", "exclusive"
 PREFIX = "kubenode."
 EXCLUSIVE_GROUP, SHARED_GROUP = PREFIX + "exclusive", PREFIX + "shared"
 OUR_GROUPS = (EXCLUSIVE_GROUP, SHARED_GROUP)
-# Those of the library goresctrl, which container runtimes and plugins of NRI use.
-GORESCTRL = "goresctrl."
 # The check of a note on what cannot be read.
 UNMEASURED = "cache-unmeasured"
 # With CDP, code and data have a mask each.

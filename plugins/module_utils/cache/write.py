@@ -18,7 +18,7 @@ from typing import Iterable, Iterator
 from ..errors import PERMISSION, NodeError, RefusedError
 from ..locking import OPENED, PATIENCE, Sleep, take_lock
 from ..tree import Tree
-from .resctrl import MOUNT
+from .mount import MOUNT
 from .steps import MAKE, REMOVE, WRITE, Step
 
 _STATUS = "info/last_cmd_status"

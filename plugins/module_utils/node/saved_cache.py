@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from ..cache.mount import MOUNT
 from ..cache.read import (
     BANDWIDTH_FILES,
     BANDWIDTHS,
@@ -21,7 +22,7 @@ from ..cache.read import (
     NO_GROUPS,
     find_mount,
 )
-from ..cache.resctrl import LEVELS, MOUNT
+from ..cache.resctrl import LEVELS
 from ..errors import CPUManagerError, InputError
 from ..host.boot import BOOT_ID
 from ..topology.sysfs import CPU

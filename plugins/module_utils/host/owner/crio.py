@@ -14,7 +14,6 @@ from typing import NamedTuple
 from ...errors import CPUManagerError
 from ...tree import Tree
 from ..look import text_at
-from ..runtime.toml_lines import parse
 
 _FILE, _DROP_INS = "/etc/crio/crio.conf", "/etc/crio/crio.conf.d"
 _ANNOTATION = "irq-load-balancing.crio.io"
@@ -34,12 +33,16 @@ class CrioSettings(NamedTuple):
 
 def read_crio(tree: Tree) -> CrioSettings:
     """What all of CRI-O's files say; of a value that several have, the last counts."""
+    texts = {path: text for path in _paths(tree) if (text := text_at(tree, path))}
+    if not texts:
+        return CrioSettings()
+    from ..runtime.toml_lines import parse
+
     allowed: dict[tuple[str, ...], str] = {}
     shared_cpus, shared = "", ""
-    for path in _paths(tree):
-        text = text_at(tree, path)
+    for path, text in texts.items():
         try:
-            entries = parse(text).entries if text else {}
+            entries = parse(text).entries
         except ValueError:
             continue  # CRI-O does not start with it either
         for key, entry in entries.items():

@@ -9,11 +9,10 @@ Sources: rdt_config_file in docs/config.md of containerd and in crio.conf(5); do
 
 from __future__ import annotations
 
-from ...cache.resctrl import GORESCTRL, MOUNT
+from ...cache.mount import GORESCTRL, MOUNT
 from ...errors import CPUManagerError
 from ...tree import Tree
 from ..look import names_in, text_at
-from ..runtime.toml_lines import parse
 
 KEY = "rdt_config_file"
 
@@ -49,6 +48,8 @@ def _paths(tree: Tree) -> list[str]:
 def _has_key(text: str) -> bool:
     if KEY not in text:
         return False
+    from ..runtime.toml_lines import parse
+
     try:
         entries = parse(text).entries
     except ValueError:

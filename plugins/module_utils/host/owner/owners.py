@@ -64,6 +64,7 @@ CLAIM = "DRA_CPUSET_"
 _PLUGINS, _PLUGIN_SETTINGS = "/opt/nri/plugins", "/etc/nri/conf.d"
 POLICY_CACHE = "/var/lib/nri-resource-policy/cache"
 
+_TUNED = "/etc/tuned"
 _IRQBALANCE_FILES = ("/etc/sysconfig/irqbalance", "/etc/default/irqbalance")
 # Of the policy static; those of the policies dynamic and isolated have a service alone.
 _TIMER, _SERVICE = "kubenode-cpu-manager-reconcile.timer", "kubenode-cpu-manager-reconcile.service"
@@ -191,17 +192,16 @@ def _nri_policies(tree: Tree, facts: Facts) -> Iterator[Owner]:
 
 def _plugins(tree: Tree, policy: str) -> list[str]:
     """The files of a policy that the container runtime starts by itself, "10-nri-resource-policy-balloons"."""
-    pattern = re.compile(r"(?:\d\d-)?(?:%s)?%s(?:\.\w+)?" % (POLICY_PROGRAM, policy))
+    pattern = r"(?:\d\d-)?(?:%s)?%s(?:\.\w+)?" % (POLICY_PROGRAM, policy)
     return [
         "%s/%s" % (directory, name)
         for directory in (_PLUGINS, _PLUGIN_SETTINGS)
         for name in names_in(tree, directory)
-        if pattern.fullmatch(name)
+        if re.fullmatch(pattern, name)
     ]
 
 
 def _crio(tree: Tree, facts: Facts) -> Iterator[Owner]:
-    # Imported here: who only wants to know whether there are others needs no reader of TOML.
     from .crio import read_crio
 
     pids = facts.processes.get(CRIO, ())
@@ -218,6 +218,8 @@ def _crio(tree: Tree, facts: Facts) -> Iterator[Owner]:
 
 def _tuned(tree: Tree, facts: Facts) -> Iterator[Owner]:
     """tuned, where its profile manages CPUs. It may set all at boot and end, so it is active where it is enabled."""
+    if not is_there(tree, _TUNED):
+        return
     from .tuned import read_tuned
 
     tuned = read_tuned(tree)
@@ -264,7 +266,6 @@ def _housekeeping(tree: Tree) -> Iterator[Owner]:
 
 
 def _goresctrl(tree: Tree) -> Iterator[Owner]:
-    # Imported here: who only wants to know whether there are others needs no reader of TOML.
     from .goresctrl import files_with_classes, goresctrl_groups
 
     yield from _made(GORESCTRL, [*files_with_classes(tree), *goresctrl_groups(tree)], (), True)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Mapping, NamedTuple, Sequence
 
+from ...cache.mount import KIND, MOUNT
 from ...cache.plan import Target, Wish, check_tasks, divided_cache, restored
 from ...cache.read import find_mount, is_supported, read_resctrl
-from ...cache.resctrl import EXCLUSIVE_GROUP, KIND, MOUNT, OUR_GROUPS, ROOT, SHARED_GROUP, Cache, Found
+from ...cache.resctrl import EXCLUSIVE_GROUP, OUR_GROUPS, ROOT, SHARED_GROUP, Cache, Found
 from ...cache.steps import SCHEMATA, Step, lines_after, lines_of, steps_back, steps_to
 from ...cache.write import carry_out, check_mounted, locked
 from ...command import Run, run_command

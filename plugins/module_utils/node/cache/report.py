@@ -11,10 +11,9 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
+from ...cache.mount import GORESCTRL, MOUNT
 from ...cache.read import find_mount, is_supported, read_domains, read_online, read_resctrl
 from ...cache.resctrl import (
-    GORESCTRL,
-    MOUNT,
     OUR_GROUPS,
     ROOT,
     UNMEASURED,
