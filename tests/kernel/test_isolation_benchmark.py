@@ -41,7 +41,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts the module with these arguments as Ansible does, as a process; in the end nothing of it may be there."""
     started: list[subprocess.Popen[str]] = []
 
-    def begin(check: bool = False, affinity: CPUSet | None = None, **arguments: Any) -> subprocess.Popen[str]:
+    def begin(
+        check: bool = False, affinity: CPUSet | None = None, below: bool = False, **arguments: Any
+    ) -> subprocess.Popen[str]:
+        """below: whether the process that is started is one that starts the module and waits for it."""
         given = {"runs": 1, "units": 10, "seed": 1, "allow_pods": True, "_ansible_check_mode": check, **arguments}
         file = tmp_path / ("arguments-%d.json" % len(started))
         file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": given}), encoding="utf-8")
@@ -49,6 +52,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
         around = ["env", "--default-signal=INT"]
         if affinity:
             around += ["taskset", "-c", str(affinity)]
+        if below:
+            around += [sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:])"]
         started.append(
             subprocess.Popen(
                 [*around, sys.executable, "-m", MODULE, str(file)],
@@ -56,6 +61,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
                 stderr=subprocess.STDOUT,
                 text=True,
                 cwd=CHECKOUT / "build" / "collections",
+                start_new_session=True,
             )
         )
         return started[-1]
@@ -63,7 +69,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
     with alone():
         yield begin
         for process in started:
-            process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
         eventually_nothing()
 
@@ -234,6 +241,15 @@ def test_a_kill_of_the_process_group_at_the_first_cgroup_leaves_nothing(monkeypa
         os.killpg(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         eventually_nothing()
+
+
+def test_it_ends_with_the_process_that_started_it(start: Start) -> None:
+    """The wrapper of an asynchronous task can end alone: on a busy node, the module misses the kill of its group."""
+    process = start(below=True, experiments=["stand-alone"], workloads={"victim": {"command": ["sleep", "300"]}})
+    until_it_works(process, 2)
+    process.kill()
+    process.wait(timeout=10)
+    eventually_nothing()
 
 
 def test_a_node_with_pods_is_refused_unless_it_is_allowed(start: Start, tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_the_end_of_an_asynchronous_task_ends_the_benchmark(tmp_path: Path) -> N
     }
     run = ansible_playbook(tmp_path, play(endless), {"node-1": {}})
     assert run.status == 2, run.output
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while BenchmarkCgroups(Tree("/")).leftovers():
         assert time.monotonic() < deadline
         time.sleep(0.05)

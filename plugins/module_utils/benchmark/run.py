@@ -26,6 +26,9 @@ from .workloads import Workload
 
 _BURSTABLE = TOP + "/burstable"
 
+# The most seconds after which it is noticed that nobody waits for the benchmark any more.
+_LOOK = 1.0
+
 
 class Terms(NamedTuple):
     """How a benchmark is run. unit: the seconds of one unit of work; seconds: the most that all may take."""
@@ -47,6 +50,7 @@ class Bench:
         # {role: the size of a unit}
         self.sizes: dict[str, int] = {}
         self._deadline = time.monotonic() + terms.seconds
+        self._parent = os.getppid()
 
     def run(self, cases: Sequence[Case]) -> dict[str, Any]:
         """Run all cases: {rows, found_leftovers, expected_seconds, seconds}.
@@ -158,14 +162,20 @@ class Bench:
     def _wait(
         self, everybody: Iterable[Process], wanted: Container[Process], key: str
     ) -> dict[Process, dict[str, object]]:
-        """What each of the wanted processes reports. Raises what any of them failed with, or that the time is over."""
+        """What each of the wanted processes reports.
+
+        Raises what any of them failed with, or that the time is over, or that the process that started the benchmark
+        has ended: the wrapper of an asynchronous task can be killed alone.
+        """
         answers: dict[Process, dict[str, object]] = {}
         watched = {process.report: process for process in everybody}
         missing = {process for process in watched.values() if process in wanted}
         while True:
             left = max(0.0, self._deadline - time.monotonic()) if missing else 0.0
-            ready = select.select(list(watched), [], [], left)[0]
-            if not ready and missing:
+            ready = select.select(list(watched), [], [], min(left, _LOOK))[0]
+            if os.getppid() != self._parent:
+                raise NodeError("the process that started the benchmark has ended", kind="ended")
+            if not ready and missing and time.monotonic() >= self._deadline:
                 raise NodeError(
                     "the benchmark did not end within %.0f seconds and was stopped" % self.terms.seconds,
                     where=option("seconds"),
