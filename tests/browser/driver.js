@@ -62,12 +62,17 @@ async function timeSearch(page, words) {
 
 async function speed(browser, name, searches) {
   return withPage(browser, {}, async (page) => {
-    await page.goto(url(name), { waitUntil: "load" });
-    await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length);
-    const times = await page.evaluate(() => ({
-      painted: performance.getEntriesByName("first-contentful-paint")[0].startTime,
-      ready: performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd,
-    }));
+    // The best of three: something else on this machine can take the processor.
+    const times = { painted: Infinity, ready: Infinity };
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      await page.goto(url(name), { waitUntil: "load" });
+      await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length);
+      const seen = await page.evaluate(() => ({
+        painted: performance.getEntriesByName("first-contentful-paint")[0].startTime,
+        ready: performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd,
+      }));
+      for (const key of Object.keys(times)) times[key] = Math.min(times[key], seen[key]);
+    }
     const found = [];
     for (const words of searches) found.push(await timeSearch(page, words));
     const start = Date.now();
