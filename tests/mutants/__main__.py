@@ -40,6 +40,7 @@ class Area(NamedTuple):
     tests: tuple[str, ...]
 
 
+_SETTINGS = ("settings", "settings_companions", "settings_found", "settings_notes", "settings_start")
 _CHECKS = ("amount", "configuration", "gates", "memory_manager", "topology_manager", "validation")
 
 AREAS = {
@@ -50,7 +51,8 @@ AREAS = {
     "kubelet": Area(
         ("kubelet/settings.py", *("kubelet/start/checks/%s.py" % name for name in _CHECKS)),
         (
-            *(UNIT + "kubelet/%s.py" % name for name in ("test_effective", "test_settings", "installed/test_flags")),
+            *(UNIT + "kubelet/%s.py" % name for name in ("test_effective", "installed/test_flags")),
+            *(UNIT + "kubelet/test_%s.py" % name for name in _SETTINGS),
             *(UNIT + "kubelet/%s.py" % name for name in ("gates/test_enabled", "start/test_finding")),
             *(UNIT + "kubelet/start/checks/test_%s.py" % name for name in _CHECKS),
             "tests/conformance/test_start_checks.py",
