@@ -59,7 +59,14 @@ AREAS = {
         ),
     ),
     "node": Area(("node/*.py", "node/*/*.py"), (UNIT + "node",)),
-    "files": Area(("files.py",), (UNIT + "test_files.py", UNIT + "node/change/test_journal.py")),
+    "files": Area(
+        ("files.py",),
+        (
+            UNIT + "test_files.py",
+            *(UNIT + "test_files_%s.py" % name for name in ("attributes", "backups", "failures", "killed_runs")),
+            UNIT + "node/change/test_journal.py",
+        ),
+    ),
 }
 
 
