@@ -55,6 +55,7 @@ AREAS = {
             *(UNIT + "kubelet/test_%s.py" % name for name in _SETTINGS),
             *(UNIT + "kubelet/%s.py" % name for name in ("gates/test_enabled", "start/test_finding")),
             *(UNIT + "kubelet/start/checks/test_%s.py" % name for name in _CHECKS),
+            *(UNIT + "kubelet/start/checks/test_configuration_%s.py" % name for name in ("harmful", "refused")),
             "tests/conformance/test_start_checks.py",
         ),
     ),

@@ -15,8 +15,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start
     creation_findings,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
-
-from .test_configuration import host
+from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.kubelet.start.checks.check_cases import (
+    host,
+)
 
 MACHINE = host()
 NO_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

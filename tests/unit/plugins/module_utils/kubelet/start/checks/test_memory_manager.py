@@ -14,8 +14,13 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.checks.reservations import Reservations
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.quantity import MAX_DIGITS
-
-from .test_configuration import GIB, check, host, managers, refusals
+from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.kubelet.start.checks.check_cases import (
+    GIB,
+    check,
+    host,
+    managers,
+    refusals,
+)
 
 STATIC: dict[str, Any] = {"memoryManagerPolicy": "Static", "kubeReserved": {"memory": "924Mi"}}
 EQUAL = [{"numaNode": 0, "limits": {"memory": "1Gi"}}]  # with the 100Mi of the default eviction

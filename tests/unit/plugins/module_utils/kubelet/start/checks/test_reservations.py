@@ -14,8 +14,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.checks.amount import Amount
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.checks.reservations import Reservations
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding, Host, Unknown
-
-from .test_configuration import GIB, host
+from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.kubelet.start.checks.check_cases import (
+    GIB,
+    host,
+)
 
 MACHINE = host()  # of 8 CPUs and 16 GiB
 NO_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

@@ -16,8 +16,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start
     swap_findings,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding, Host, Unknown
-
-from .test_configuration import host
+from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.kubelet.start.checks.check_cases import (
+    host,
+)
 
 V2 = host()
 V1 = host(cgroup_v1=True)

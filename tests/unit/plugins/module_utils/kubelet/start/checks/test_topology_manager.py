@@ -14,8 +14,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start
     topology_option_gates,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
-
-from .test_configuration import host
+from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.kubelet.start.checks.check_cases import (
+    host,
+)
 
 RESTRICTED = {"topologyManagerPolicy": "restricted"}
 OPTIONS = "topologyManagerPolicyOptions"

@@ -17,8 +17,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start
     KUBELET_CONFIGURATION,
     STRUCTS,
 )
-
-from .test_configuration import host
+from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.kubelet.start.checks.check_cases import (
+    host,
+)
 
 FIELDS = STRUCTS[KUBELET_CONFIGURATION]
 
