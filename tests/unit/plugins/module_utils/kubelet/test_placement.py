@@ -13,22 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.placement import (
-    FileChange,
-    main_file,
-    plan_files,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import (
-    differences,
-    found_settings,
-    plan_settings,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.placement import main_file, plan_files
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import differences, plan_settings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.sources import read_sources
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
-from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER, KUBELETS, Kubelet, write_kubelet
+from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER, KUBELETS
+from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.kubelet.placement_nodes import (
+    apply,
+    found,
+    planned,
+    texts,
+    write_node,
+)
 
 WANTED: dict[str, Any] = {
     "cpu_manager_policy": "static",
@@ -38,37 +36,6 @@ WANTED: dict[str, Any] = {
     "reserved_system_cpus": "0,4",
     "kube_reserved_cpu": "250m",
 }
-
-
-def write_node(root: Path, kubelet: Kubelet) -> Path:
-    root.mkdir()
-    write_kubelet(root, kubelet)
-    return root
-
-
-def planned(root: Path, version: str, wanted: Mapping[str, Any], **arguments: Any) -> list[FileChange]:
-    node = Node(Tree(str(root)), minor=minor_version(version), **arguments)
-    plan = plan_settings(wanted, node.needed_configuration(), node.minor)
-    return plan_files(read_sources(node), plan, wanted, node.minor)
-
-
-def apply(root: Path, version: str, wanted: Mapping[str, Any], **arguments: Any) -> list[str]:
-    """Write what is planned; give the paths as they are on the node."""
-    files = planned(root, version, wanted, **arguments)
-    for file in files:
-        path = Path(file.path)
-        assert (path.read_text(encoding="utf-8") if path.exists() else None) == file.before
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(file.after, encoding="utf-8")
-    return [file.path[len(str(root)) :] for file in files]
-
-
-def found(root: Path, version: str) -> dict[str, Any]:
-    return found_settings(Node(Tree(str(root)), minor=minor_version(version)).needed_configuration())
-
-
-def texts(root: Path) -> dict[str, str]:
-    return {str(path): path.read_text(encoding="utf-8") for path in sorted(root.rglob("*")) if path.is_file()}
 
 
 # --- every distribution -----------------------------------------------------------------------------
@@ -258,148 +225,7 @@ def test_no_patch(version: str, patches_dir: str | None, files: int, tmp_path: P
     assert len(plan_files(read_sources(node, patches_dir), plan, OPTION, node.minor)) == files
 
 
-# --- what has no effect, or is not to be written ----------------------------------------------------
-
-
-def refusal(root: Path, version: str, wanted: Mapping[str, Any]) -> str:
-    before = texts(root)
-    with pytest.raises(RefusedError) as caught:
-        planned(root, version, wanted)
-    assert texts(root) == before
-    return str(caught.value)
-
-
-FLAG = "--cpu-manager-policy=none"
-UNIT = "[Service]\nExecStart=/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml $A\n"
-UNIT_DROP_IN = "/etc/systemd/system/kubelet.service.d/20-cpus.conf"
-
-
-@pytest.mark.parametrize(
-    ("name", "files", "origin"),
-    [
-        (
-            "kubeadm",
-            {"/etc/default/kubelet": 'KUBELET_EXTRA_ARGS="%s"\n' % FLAG},
-            "--cpu-manager-policy in {root}/etc/default/kubelet",
-        ),
-        (
-            "kubespray",
-            {"/etc/kubernetes/kubelet.env": 'KUBELET_ARGS="--v=2 \\\n%s"\n' % FLAG},
-            "--cpu-manager-policy in {root}/etc/kubernetes/kubelet.env",
-        ),
-        (
-            "k3s",
-            {"/etc/rancher/k3s/config.yaml": "kubelet-arg: [cpu-manager-policy=none]\n"},
-            "--cpu-manager-policy in {root}/etc/rancher/k3s/config.yaml",
-        ),
-        (
-            "k3s-flags",
-            {"/etc/rancher/k3s/config.yaml.d/99.yaml": "kubelet-arg+: [cpu-manager-policy=none]\n"},
-            "--cpu-manager-policy in {root}/etc/rancher/k3s/config.yaml.d/99.yaml",
-        ),
-        (
-            "k3s",
-            {
-                "/etc/systemd/system/k3s.service": "[Service]\nExecStart=/usr/local/bin/k3s server '--kubelet-arg=%s'"
-                % FLAG
-            },
-            "--cpu-manager-policy in the unit k3s.service",
-        ),
-        (
-            "rke2",
-            {"/etc/rancher/rke2/config.yaml.d/50-rancher.yaml": '{"kubelet-arg": ["%s"]}' % FLAG[2:]},
-            "--cpu-manager-policy in {root}/etc/rancher/rke2/config.yaml.d/50-rancher.yaml",
-        ),
-        (
-            "kubeadm",
-            {"/usr/lib/systemd/system/kubelet.service": UNIT, UNIT_DROP_IN: '[Service]\nEnvironment="A=%s"\n' % FLAG},
-            "--cpu-manager-policy in the unit kubelet.service",
-        ),
-        (
-            "kubeadm-drop-ins",
-            {"/etc/kubernetes/kubelet.conf.d/60.conf": HEADER + "cpuManagerPolicy: none\n"},
-            "{root}/etc/kubernetes/kubelet.conf.d/60.conf",
-        ),
-        (
-            "kubeadm-drop-ins",
-            {"/etc/kubernetes/kubelet.conf.d/60.d/a.conf": HEADER + "cpuManagerPolicy: none\n"},
-            "{root}/etc/kubernetes/kubelet.conf.d/60.d/a.conf",
-        ),
-    ],
-)
-def test_what_counts_before(name: str, files: Mapping[str, str], origin: str, tmp_path: Path) -> None:
-    kubelet = KUBELETS[name]
-    root = write_node(tmp_path / "node", kubelet._replace(files={**kubelet.files, **files}))
-    assert refusal(root, kubelet.version, {"cpu_manager_policy": "static"}) == (
-        "cpuManagerPolicy: %s gives it, 'none', and counts before %s, where a change would have no effect; remove it"
-        " there, restart the kubelet, and run again" % (origin.format(root=root), "%s%s" % (root, kubelet.written[0]))
-    )
-    # What it gives may stay as it is, and other settings may change.
-    assert planned(root, kubelet.version, {"cpu_manager_policy": "none"}) == []
-    assert apply(root, kubelet.version, {"cpu_manager_reconcile_period": "5s"}) == list(kubelet.written)
-
-
-@pytest.mark.parametrize("name", ["elsewhere", "rke2"])
-def test_a_flag_of_the_running_kubelet(name: str, tmp_path: Path) -> None:
-    kubelet = KUBELETS[name]
-    root = write_node(tmp_path / "node", kubelet._replace(command_line=kubelet.command_line + " " + FLAG))
-    message = refusal(root, kubelet.version, {"cpu_manager_policy": "static"})
-    assert "--cpu-manager-policy in the command line of process 4711 gives it, 'none'" in message
-
-
-@pytest.mark.parametrize("text", ["dynamic", "Static"])
-def test_a_flag_that_no_kubelet_takes(text: str, tmp_path: Path) -> None:
-    kubelet = KUBELETS["elsewhere"]
-    flag = " --cpu-manager-policy=" + text
-    root = write_node(tmp_path / "node", kubelet._replace(command_line=kubelet.command_line + flag))
-    message = refusal(root, kubelet.version, {"cpu_manager_policy": "static"})
-    assert "--cpu-manager-policy in the command line of process 4711 gives it, '%s'" % text in message
-
-
-def test_k3s_replaced_by_a_later_file(tmp_path: Path) -> None:
-    kubelet = KUBELETS["k3s-flags"]
-    files = {**kubelet.files, "/etc/rancher/k3s/config.yaml.d/99.yaml": "kubelet-arg: [max-pods=9]\n"}
-    root = write_node(tmp_path / "node", kubelet._replace(files=files))
-    message = refusal(root, kubelet.version, {"cpu_manager_policy": "static"})
-    assert message.startswith("%s%s: a later file beside it has the key kubelet-arg" % (root, kubelet.written[0]))
-
-
-@pytest.mark.parametrize("version", ["1.31", "1.32"])
-def test_old_drop_ins_are_read_and_not_written(version: str, tmp_path: Path) -> None:
-    kubelet = KUBELETS["kubeadm-drop-ins"]
-    root = write_node(tmp_path / "node", kubelet)
-    written_file = kubelet.written[0] if version == "1.32" else "/var/lib/kubelet/config.yaml"
-    assert apply(root, version, {"cpu_manager_policy": "static"}) == [written_file]
-    assert found(root, version)["kube_reserved_cpu"] == "200m"
-    if version == "1.31":
-        assert "10-cluster.conf gives it" in refusal(root, version, {"kube_reserved_cpu": "1"})
-
-
-@pytest.mark.parametrize(
-    ("files", "names"),
-    [
-        ({"/run/k0s/kubelet/config.yaml": HEADER}, ("k0s", "workerProfiles")),
-        (
-            {"/etc/kubernetes/kubelet.conf": HEADER, "/etc/machine-config-daemon/currentconfig": "{}"},
-            ("OpenShift", "KubeletConfig"),
-        ),
-        ({"/home/kubernetes/kubelet-config.yaml": HEADER}, ("GKE", "node pool")),
-        ({"/etc/default/kubeletconfig.json": HEADER}, ("AKS", "node pool")),
-        ({"/etc/kubernetes/kubelet/config": HEADER, "/etc/os-release": "ID=bottlerocket\n"}, ("Bottlerocket",)),
-        ({"/etc/kubernetes/kubelet.yaml": HEADER, "/etc/os-release": "ID=talos\n"}, ("Talos", "extraConfig")),
-    ],
-)
-def test_nodes_that_others_manage(files: Mapping[str, str], names: tuple[str, ...], tmp_path: Path) -> None:
-    root = write_node(tmp_path / "node", Kubelet(files, "1.36"))
-    message = refusal(root, "1.36", {"cpu_manager_policy": "static"})
-    assert all(name in message for name in names)
-    # They can be read all the same.
-    assert planned(root, "1.36", {"cpu_manager_policy": "none"}) == []
-
-
-def test_a_kubelet_without_any_file(tmp_path: Path) -> None:
-    root = write_node(tmp_path / "node", Kubelet({}, "1.36", "/usr/bin/kubelet --v=2"))
-    assert "started without a configuration file" in refusal(root, "1.36", {"cpu_manager_policy": "static"})
+# --- which file it is -------------------------------------------------------------------------------
 
 
 def test_what_was_written_as_flags_stays_flags(tmp_path: Path) -> None:
