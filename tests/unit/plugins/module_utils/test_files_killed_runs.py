@@ -21,6 +21,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils import files
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.files import replace_file
+from ansible_collections.kubenode.cpu_manager.tests.blocking import not_blocking
 
 # Fixtures are used by their names.
 # pylint: disable=unused-import
@@ -44,6 +45,7 @@ sys.path.insert(0, sys.argv[1])
 import collection_path
 collection_path.register()
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.files import replace_file
+from ansible_collections.kubenode.cpu_manager.tests.blocking import not_blocking
 
 path, old, new = sys.argv[2], sys.argv[3].encode() * 50_000, sys.argv[4].encode() * 50_000
 for _line in sys.stdin:
@@ -122,9 +124,8 @@ def test_files_that_are_not_surely_ours_stay(directory: Path, path: Path) -> Non
     (directory / (".config.yaml.kubenode-" + "b" * 16)).symlink_to("config.yaml.20261121T221529Z~")
     os.mkfifo(directory / (".config.yaml.kubenode-" + "c" * 16))
     before = sorted(os.listdir(directory))
-    signal.alarm(10)  # ends the test run, should it wait for somebody to write into the FIFO
-    replace_file(str(path), NEW, 0o600, OLD, backup=False)
-    signal.alarm(0)
+    with not_blocking():
+        replace_file(str(path), NEW, 0o600, OLD, backup=False)
     assert sorted(os.listdir(directory)) == before
 
 
