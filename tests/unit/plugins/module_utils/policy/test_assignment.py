@@ -2,15 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/policy/assignment.py."""
+"""Tests of plugins/module_utils/policy/assignment.py: which CPUs are taken, as the kubelet does it, with its faults.
+
+What holds on any machine is in test_assignment_laws.py.
+"""
 
 from __future__ import annotations
 
-from typing import Callable
-
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import (
@@ -26,17 +25,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed
     EndlessDistributionError,
     TakeError,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import (
-    CPUTopology,
-    kubelet_view,
-)
-from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import CPUTopology
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import CACHES, FOUR, SMT, TWO
 
-
-def machine(name: str) -> CPUTopology:
-    return kubelet_view(parse_name(name).topology())
+from .static_kubelet import machine
 
 
 def but(name: str, busy: str) -> CPUSet:
@@ -240,7 +232,7 @@ def test_not_enough(available: str, count: int, message: str, strategy: str) -> 
     assert str(caught.value) == "not enough cpus available to satisfy request: " + message
 
 
-# --- combinations that change after they were chosen ------------------------------------------------
+# --- combinations that change after they were chosen ----------------------------------------------
 
 # sockets of one CPU each, how many CPUs, taken. All combinations are equally good, so the first one wins; but the
 # kubelet reads it only after it made all others, some of which are written over its end.
@@ -284,7 +276,7 @@ def test_the_search_for_a_combination_can_stop_early() -> None:
     assert str(take_distributed(topology, topology.all_cpus(), 16)) == "0-3,8-11,16-19,32-35"
 
 
-# --- where the kubelet never returns ----------------------------------------------------------------
+# --- where the kubelet never returns --------------------------------------------------------------
 
 FOUR_SOCKETS = "4s1n4c2t"  # 8 CPUs each
 
@@ -317,7 +309,7 @@ def test_endless_distribution_that_pods_can_reach() -> None:
         take_distributed(topology, free, 22, 2)
 
 
-# --- with the policy's options -----------------------------------------------------------------------
+# --- with the policy's options --------------------------------------------------------------------
 
 OPTION_TAKES: list[tuple[str, dict[str, bool], int, str]] = [
     (TWO, {}, 2, "1,5"),
@@ -345,113 +337,3 @@ def test_take_with_options_fails_as_the_policy_does() -> None:
     options = StaticOptions(full_pcpus_only=True, distribute_cpus_across_numa=True)
     with pytest.raises(EndlessDistributionError):
         take(machine(FOUR_SOCKETS), free, 14, options)
-
-
-# --- laws -------------------------------------------------------------------------------------------
-
-
-@st.composite
-def cases(draw: st.DrawFn, hybrid: bool | None = None, offline: bool = True) -> tuple[Shape, CPUSet, int]:
-    shape = draw(shapes(hybrid=hybrid))
-    if not offline:
-        shape = shape._replace(offline=CPUSet())
-    online = shape.topology().online
-    free = draw(st.frozensets(st.sampled_from(list(online)), min_size=1).map(CPUSet))
-    # Mostly nearly free, as a node is.
-    free = draw(st.sampled_from([free, online - free or free, online]))
-    return shape, free, draw(st.integers(1, len(free)))
-
-
-@given(cases(hybrid=False, offline=False), st.sampled_from([PACKED, SPREAD]), st.booleans())
-def test_packed_gives_free_cpus_in_the_number_that_was_asked_for(
-    case: tuple[Shape, CPUSet, int], strategy: str, prefer_uncore: bool
-) -> None:
-    shape, free, count = case
-    taken = take_packed(kubelet_view(shape.topology()), free, count, strategy, prefer_uncore)
-    assert len(taken) == count
-    assert taken <= free
-
-
-@given(cases(hybrid=False, offline=False), st.sampled_from([PACKED, SPREAD]), st.integers(1, 4))
-def test_distributed_gives_free_cpus_in_the_number_that_was_asked_for(
-    case: tuple[Shape, CPUSet, int], strategy: str, group_size: int
-) -> None:
-    shape, free, count = case
-    try:
-        taken = take_distributed(kubelet_view(shape.topology()), free, count, group_size, strategy)
-    except (TakeError, EndlessDistributionError) as error:
-        failure = str(error)
-    else:
-        assert len(taken) == count
-        assert taken <= free
-        return
-    assert failure.startswith(("accounting error, ", "the kubelet would never return"))
-    assert group_size > 1 or failure.startswith("accounting error, ")
-
-
-@given(cases(), st.sampled_from([PACKED, SPREAD]), st.booleans())
-@example((parse_name("1s4c2t+offline7"), CPUSet.parse("1-6"), 2), PACKED, False)
-def test_packed_on_any_machine(case: tuple[Shape, CPUSet, int], strategy: str, prefer_uncore: bool) -> None:
-    """Perhaps busy ones, as the kubelet does, but CPUs of this machine, in the right number, or its own error."""
-    shape, free, count = case
-    topology = kubelet_view(shape.topology())
-    try:
-        taken = take_packed(topology, free, count, strategy, prefer_uncore)
-    except TakeError as error:
-        failure = str(error)
-    else:
-        assert len(taken) == count
-        assert taken <= topology.all_cpus()
-        return
-    assert failure == "failed to allocate cpus"
-
-
-@given(cases(), st.integers(1, 3))
-def test_the_same_question_has_the_same_answer(case: tuple[Shape, CPUSet, int], group_size: int) -> None:
-    shape, free, count = case
-
-    def answers() -> list[object]:
-        topology = kubelet_view(shape.topology())
-        calls: list[Callable[[], CPUSet]] = [
-            lambda: take_packed(topology, free, count),
-            lambda: take_packed(topology, free, count, SPREAD),
-            lambda: take_packed(topology, free, count, prefer_uncore=True),
-            lambda: take_distributed(topology, free, count, group_size),
-        ]
-        return [answer(call) for call in calls]
-
-    def answer(call: Callable[[], CPUSet]) -> object:
-        try:
-            return call()
-        except (TakeError, EndlessDistributionError) as error:
-            return str(error)
-
-    assert answers() == answers()
-
-
-@given(cases())
-def test_cpus_that_do_not_exist_change_nothing(case: tuple[Shape, CPUSet, int]) -> None:
-    shape, free, count = case
-    topology = kubelet_view(shape.topology())
-    more = free | CPUSet([max(topology.all_cpus()) + 1, 60000])
-    try:
-        expected = take_packed(topology, free, count)
-    except TakeError:
-        return
-    assert take_packed(topology, more, count) == expected
-
-
-@given(shapes(hybrid=False), st.data())
-def test_distributed_over_one_numa_node_takes_as_packed(shape: Shape, data: st.DataObject) -> None:
-    shape = shape._replace(
-        groups=tuple((letter, count) for letter, count in shape.groups if letter != "n"),
-        memory_nodes=0,
-        node_ids=(),
-        offline=CPUSet(),
-        isolated=CPUSet(),
-        nohz_full=CPUSet(),
-    )
-    topology = kubelet_view(shape.topology())
-    free = data.draw(st.frozensets(st.sampled_from(list(topology.all_cpus())), min_size=1).map(CPUSet))
-    count = data.draw(st.integers(1, len(free)))
-    assert take_distributed(topology, free, count) == take_packed(topology, free, count)

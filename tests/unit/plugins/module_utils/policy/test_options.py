@@ -18,11 +18,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.option
     check_machine,
     parse_static_options,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import (
-    CPUTopology,
-    kubelet_view,
-)
-from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+
+from .static_kubelet import machine
 
 FULL = "full-pcpus-only"
 NUMA = "distribute-cpus-across-numa"
@@ -171,10 +168,6 @@ def test_align_by_socket_and_the_machine() -> None:
         check_machine(socket, machine(name), "restricted")
     # Without it, nothing is looked at.
     check_machine(StaticOptions(True, True, False, True, True, True), machine("1n2s2c"), "single-numa-node")
-
-
-def machine(name: str) -> CPUTopology:
-    return kubelet_view(parse_name(name).topology())
 
 
 def test_what_the_kubelet_says_is_told_apart_from_what_to_do() -> None:
