@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/host/runtime_config.py, runtime_state.py and runtimes.py."""
+"""Tests of plugins/module_utils/host/runtime/plan.py: what is written to turn NRI and CDI on, and what is refused."""
 
 from __future__ import annotations
 
@@ -11,45 +11,37 @@ from typing import Mapping, NamedTuple
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.runtime.plan import (
     OWN,
     OWN_TEMPLATE,
     plan,
     plan_absent,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.runtime.runtimes import (
-    Runtime,
-    find_runtime,
-    runtime_version,
-    with_version,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.runtime.runtimes import find_runtime
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.runtime.state import Flag, read_state
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
-MAIN, DIRECTORY = "/etc/containerd/config.toml", "/etc/containerd/conf.d"
-DROP_IN = DIRECTORY + "/99-kubenode-cpu-manager.toml"
-CRIO_MAIN, CRIO_DIRECTORY = "/etc/crio/crio.conf", "/etc/crio/crio.conf.d"
-CRIO_DROP_IN = CRIO_DIRECTORY + "/99-kubenode-cpu-manager.conf"
-K3S = "/var/lib/rancher/k3s/agent/etc/containerd/"
-CONTAINERD = "unix:///run/containerd/containerd.sock"
-CRIO, OF_K3S = "unix:///var/run/crio/crio.sock", "unix:///run/k3s/containerd/containerd.sock"
-
-NRI, CRI, CRI_3 = (
-    '[plugins."io.containerd.nri.v1.nri"]\n',
-    '[plugins."io.containerd.grpc.v1.cri"]\n',
-    "[plugins.'io.containerd.cri.v1.runtime']\n",
+from .runtime_files import (
+    CONTAINERD,
+    CRI,
+    CRI_3,
+    CRIO,
+    CRIO_DIRECTORY,
+    CRIO_DROP_IN,
+    CRIO_MAIN,
+    DIRECTORY,
+    DROP_IN,
+    IMPORTS,
+    K3S,
+    MAIN,
+    NRI,
+    OF_K3S,
+    OFF,
+    ON,
+    node,
 )
-IMPORTS = 'imports = ["%s/*.toml"]\n' % DIRECTORY
+
 BEGIN, END = "# BEGIN kubenode.cpu_manager\n", "# END kubenode.cpu_manager\n"
-
-
-def node(root: Path, files: Mapping[str, str]) -> Tree:
-    for path, content in files.items():
-        place = Path("%s%s" % (root, path))
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content.encode())
-    return Tree(str(root))
 
 
 class Case(NamedTuple):
@@ -62,8 +54,6 @@ class Case(NamedTuple):
     version: str | None = "1.7.22"
     endpoint: str = CONTAINERD
 
-
-OFF, ON = Flag(False), Flag(True)
 
 CASES = {
     "no file of 1.7": Case(
@@ -307,109 +297,3 @@ def test_what_cannot_be_understood(files: Mapping[str, str], message: str, tmp_p
     with pytest.raises(NodeError) as caught:
         plan(tree, find_runtime(tree, None))
     assert message in str(caught.value)
-
-
-def test_files_that_import_each_other(tmp_path: Path) -> None:
-    tree = node(
-        tmp_path, {MAIN: 'version = 3\nimports = ["a.toml"]\n', "/etc/containerd/a.toml": 'imports = ["config.toml"]\n'}
-    )
-    assert read_state(tree, find_runtime(tree, None)).nri == ON
-
-
-def test_too_many_files(tmp_path: Path) -> None:
-    files = {"%s/%d.toml" % (DIRECTORY, number): "" for number in range(201)}
-    tree = node(tmp_path, {MAIN: IMPORTS, **files})
-    with pytest.raises(NodeError) as caught:
-        read_state(tree, find_runtime(tree, None))
-    assert "more than 200 files" in str(caught.value)
-
-
-def test_places_of_the_socket_and_the_files(tmp_path: Path) -> None:
-    text = "version = 3\n" + NRI + 'socket_path = "/x.sock"\n' + CRI_3 + 'cdi_spec_dirs = ["/c"]\n'
-    state = read_state(node(tmp_path, {MAIN: text}), Runtime("containerd", MAIN, "containerd"))
-    assert state.to_dict() == {
-        "nri": True,
-        "nri_source": "",
-        "cdi": True,
-        "cdi_source": "",
-        "nri_socket": "/x.sock",
-        "cdi_spec_dirs": ["/c"],
-    }
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "distribution", "config", "service"),
-    [
-        (None, "", MAIN, "containerd"),
-        (CONTAINERD, "kubeadm", MAIN, "containerd"),
-        (CRIO, "kubeadm", CRIO_MAIN, "crio"),
-        (OF_K3S, "k3s", K3S + "config.toml", ""),
-        (OF_K3S, "RKE2", K3S.replace("k3s", "rke2") + "config.toml", ""),
-        (
-            "unix:///var/snap/microk8s/common/run/containerd.sock",
-            "MicroK8s",
-            "/var/snap/microk8s/current/args/containerd-template.toml",
-            "snap.microk8s.daemon-containerd",
-        ),
-    ],
-)
-def test_which_runtime(endpoint: str | None, distribution: str, config: str, service: str, tmp_path: Path) -> None:
-    runtime = find_runtime(Tree(str(tmp_path)), endpoint, distribution)
-    assert (runtime.config, runtime.service, runtime.version) == (config, service, None)
-
-
-def test_only_one_runtime_is_there(tmp_path: Path) -> None:
-    (tmp_path / "etc/crio").mkdir(parents=True)
-    assert find_runtime(Tree(str(tmp_path)), None).kind == "CRI-O"
-    (tmp_path / "etc/containerd").mkdir()
-    assert find_runtime(Tree(str(tmp_path)), None).kind == "containerd"
-
-
-@pytest.mark.parametrize("endpoint", ["unix:///run/cri-dockerd.sock", "unix:///run/k0s/containerd.sock"])
-def test_runtimes_that_are_not_configured_here(endpoint: str, tmp_path: Path) -> None:
-    with pytest.raises(RefusedError):
-        find_runtime(Tree(str(tmp_path)), endpoint)
-
-
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [
-        ("1.7.22", (1, 7)),
-        ("2.0", (2, 0)),
-        ("containerd github.com/containerd/containerd v1.7.22 7f7fdf5\n", (1, 7)),
-        ("containerd github.com/containerd/containerd/v2 v2.1.3 c787fb98911740dd3ff2d0e45ce88cdf01410486\n", (2, 1)),
-        ("crio version 1.31.4\n  GitCommit: unknown\n", (1, 31)),
-    ],
-)
-def test_versions(text: str, version: tuple[int, int]) -> None:
-    assert runtime_version(text) == version
-
-
-def test_a_version_that_is_none() -> None:
-    with pytest.raises(InputError):
-        runtime_version("new")
-
-
-class LiveTree(Tree):
-    """As a live node's."""
-
-    @property
-    def live(self) -> bool:
-        return True
-
-
-def test_the_version_of_a_program(tmp_path: Path) -> None:
-    asked: list[list[str]] = []
-
-    def run(words: object) -> str:
-        asked.append(list(words))  # type: ignore[call-overload]
-        if len(asked) == 1:
-            raise NodeError("no such file")
-        return "containerd x v1.7.2"
-
-    runtime = find_runtime(Tree(str(tmp_path)), OF_K3S, "k3s")
-    assert with_version(LiveTree(str(tmp_path)), runtime, run).version == (1, 7)
-    assert asked == [["/var/lib/rancher/k3s/data/current/bin/containerd", "--version"], ["containerd", "--version"]]
-    assert with_version(Tree(str(tmp_path)), runtime, run).version is None
-    assert with_version(LiveTree(str(tmp_path)), runtime._replace(version=(2, 0)), run).version == (2, 0)
-    assert len(asked) == 2
