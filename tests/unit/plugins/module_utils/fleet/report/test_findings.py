@@ -2,6 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""Tests of plugins/module_utils/fleet/report/findings.py: what an answer has, its notes, and which are waived.
+
+What further looks find is in test_findings_of_looks.py.
+"""
+
 from __future__ import annotations
 
 from typing import Any
@@ -10,43 +15,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.answers import collected, view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.checks import CHECKS, SEVERITIES
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.findings import (
-    findings_of,
-    is_open,
-    waive,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.findings import is_open, waive
 from ansible_collections.kubenode.cpu_manager.tests.machines.answers import (
     ANSWER,
-    CLEAN_ANSWER,
-    LOOKS,
     answers,
     can_be_shown,
     json_values,
     texts_in,
 )
-from ansible_collections.kubenode.cpu_manager.tests.machines.answers import looks as any_looks
 
-TODAY = "2026-11-23"
-KEYS = ["check", "severity", "subject", "wanted", "found", "source", "text", "remedy", "waived", "since", "first_seen"]
+from .found_answers import KEYS, TODAY, checks, found, noted
 
-
-def found(answer: Any, running: Any = None, looks: Any = None) -> list[Any]:
-    node = collected("a", answer)
-    return findings_of(view(node), node, running or {}, looks or {})
-
-
-def checks(answer: Any, running: Any = None) -> list[str]:
-    return [finding["check"] for finding in found(answer, running)]
-
-
-def noted(*notes: Any, ids: Any) -> list[tuple[str, str]]:
-    answer = {"status": "clean", "notes": list(notes), "note_checks": ids}
-    return [(finding["check"], finding["text"]) for finding in found(answer)]
-
-
-# --- what an answer has -------------------------------------------------------------------------------
+# --- what an answer has ---------------------------------------------------------------------------
 
 
 def test_a_finding_of_each_kind() -> None:
@@ -143,7 +124,7 @@ def test_a_row_that_is_none_is_a_finding() -> None:
     assert checks({"status": "drift", "drift": ["text", None, {}]}) == ["field-differs"] * 3
 
 
-# --- notes --------------------------------------------------------------------------------------------
+# --- notes ----------------------------------------------------------------------------------------
 
 
 def test_notes_have_the_check_beside_them() -> None:
@@ -177,7 +158,7 @@ def test_more_ids_than_notes_are_left_out() -> None:
     assert noted("a", "b", ids=["field-ignored"]) == [("field-ignored", "a"), ("noted", "b")]
 
 
-# --- the running kubelet ------------------------------------------------------------------------------
+# --- the running kubelet --------------------------------------------------------------------------
 
 
 def test_the_running_kubelet_is_compared_with_its_files() -> None:
@@ -226,7 +207,7 @@ def test_only_what_both_have_is_compared(file: Any, running: Any) -> None:
     assert found({"status": "clean", "found": file}, running) == []
 
 
-# --- waivers ------------------------------------------------------------------------------------------
+# --- waivers --------------------------------------------------------------------------------------
 
 WAIVER = {"check": "policy-differs", "reason": "ticket 4711", "until": "2026-12-31"}
 
@@ -303,7 +284,7 @@ def test_a_note_is_never_open() -> None:
     assert not is_open(note)
 
 
-# --- anything -----------------------------------------------------------------------------------------
+# --- anything -------------------------------------------------------------------------------------
 
 
 @given(answers, st.dictionaries(st.sampled_from(["cpu_manager_policy", "x"]), json_values), json_values)
@@ -318,84 +299,3 @@ def test_any_answer_has_findings(answer: Any, running: Any, waivers: Any) -> Non
         assert all(map(can_be_shown, texts_in(finding)))
     severities = [SEVERITIES.index(finding["severity"]) for finding in findings]
     assert severities == sorted(severities)
-
-
-# --- further looks ------------------------------------------------------------------------------------
-
-
-def of_look(answer: Any, look: str = "isolation") -> list[tuple[str, str, str]]:
-    return [(item["check"], item["subject"], item["text"]) for item in found(CLEAN_ANSWER, looks={look: answer})]
-
-
-def test_what_further_looks_find_are_findings_like_the_others() -> None:
-    disturbed, elsewhere, divided, *notes = found(CLEAN_ANSWER, looks=LOOKS)
-    assert disturbed == {
-        **dict.fromkeys(KEYS, ""),
-        **LOOKS["isolation"]["findings"][0],
-        "severity": "warning",
-        "source": "isolation_info",
-        "waived": None,
-    }
-    assert elsewhere == {
-        **dict.fromkeys(KEYS, ""),
-        **LOOKS["housekeeping"]["findings"][0],
-        "severity": "warning",
-        "source": "housekeeping_info",
-        "waived": None,
-    }
-    assert divided == {
-        **dict.fromkeys(KEYS, ""),
-        **LOOKS["cache"]["findings"][0],
-        "severity": "warning",
-        "source": "cache_info",
-        "waived": None,
-    }
-    assert [(note["check"], note["severity"], note["subject"]) for note in notes] == [
-        ("reservation-splits-cores", "note", ""),
-        ("isolation-unmeasured", "note", ""),
-        ("container-throttled", "note", "shop/web-1/app"),
-    ]
-    waive([disturbed], [{"check": "exclusive-cpus-disturbed", "reason": "x", "until": TODAY}], TODAY)
-    assert not is_open(disturbed)
-
-
-def test_a_note_that_was_read_before_is_not_told_again() -> None:
-    told = [item["check"] for item in found(ANSWER, looks=LOOKS)]
-    assert told.count("reservation-splits-cores") == 1
-
-
-@pytest.mark.parametrize(
-    ("answer", "text"),
-    [
-        ({"failed": True, "msg": "no root"}, "no root"),
-        ({"failed": True}, "the node gave no reason"),
-        ({}, "the node gave no reason"),
-        (None, "the node gave no reason"),
-        (["x"], "the node gave no reason"),
-    ],
-)
-@pytest.mark.parametrize("look", ["isolation", "throttling", "housekeeping"])
-def test_a_look_that_failed_is_a_note(look: str, answer: Any, text: str) -> None:
-    assert of_look(answer, look) == [(look + "-unmeasured", "", text)]
-
-
-@pytest.mark.parametrize(
-    "check", ["kubelet-would-not-start", "policy-differs", "container-throttled", "moon-phase", "", None, ["x"]]
-)
-def test_a_look_has_findings_of_its_own_checks_only(check: Any) -> None:
-    answer = {"findings": [{"check": check, "subject": "a", "wanted": "b", "found": "c"}]}
-    assert of_look(answer) == [("noted", "a", "")]
-
-
-def test_what_is_no_look_is_left_out() -> None:
-    assert found(CLEAN_ANSWER, looks={"moon": {"failed": True}}) == []
-    assert found({"status": "no kubelet"}, looks=LOOKS) == []
-
-
-@given(any_looks)
-def test_any_look_gives_findings_that_can_be_shown(looks: Any) -> None:
-    for item in found(CLEAN_ANSWER, looks=looks):
-        assert list(item) == KEYS
-        assert item["severity"] == CHECKS[item["check"]].severity
-        assert item["remedy"]
-        assert all(map(can_be_shown, texts_in(item)))
