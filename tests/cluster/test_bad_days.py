@@ -41,7 +41,7 @@ from .bad_days import (
     add_days,
 )
 from .fleet import ROLLOUT, Fleet
-from .test_rollout import REPAIR, ROLLBACK
+from .rollouts import REPAIR, ROLLBACK
 
 REPORT = "kubenode.cpu_manager.drift_report"
 ALL_AT_ONCE = json.dumps({"cpu_manager_serial": "100%", "cpu_manager_max_fail_percentage": 100})

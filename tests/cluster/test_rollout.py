@@ -2,48 +2,27 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The rollout on nodes of a real cluster: drained, changed, proved and let in again, or taken back as a whole."""
+"""The rollout on nodes of a real cluster: drained, changed, proved and let in again, or taken back as a whole.
+
+Pods that a drain does not move, and clusters that do not answer, are in test_rollout_drains.py.
+"""
 
 from __future__ import annotations
 
 import json
-import re
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.faults.counting import Count
-from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run
 
 from .control_plane import ControlPlane
 from .fleet import JOURNAL, LAST, ROLLOUT, Fleet
 from .kubelet.faults import DIES, REFUSES, Fault
-from .kubelet_node import CHECKPOINT, CONFIG, KubeletNode, saved, wait_until
+from .kubelet_node import CHECKPOINT, CONFIG, saved, wait_until
 from .pods import Pods
-from .proxy import Proxy
-
-ROLLBACK = "kubenode.cpu_manager.rollback"
-REPAIR = "kubenode.cpu_manager.repair"
-STATIC = {"cpuManagerPolicy": "static"}
-
-
-def deploy(pods: Pods, replicas: int, available: int, stopping: int = 0) -> None:
-    """Run pods that take so many seconds to stop, and say how many of them are always to be there."""
-    pods.deploy("Deployment", "web", replicas=replicas, stopping=stopping)
-    pods.allow("web", minAvailable=available)
-
-
-def names_of(run: Run, host: str) -> list[str]:
-    return [result["task"].rpartition(" : ")[2] for result in run.results[host] if result["changed"]]
-
-
-def failure(run: Run, host: str) -> str:
-    assert run.status != 0
-    assert run.last(host)["outcome"] == "failed", run.output
-    message: str = run.last(host)["msg"]
-    return message
+from .rollouts import REPAIR, ROLLBACK, STATIC, deploy, failure, names_of
 
 
 def test_a_fleet_is_rolled_out_and_back(fleet: Fleet, control_plane: ControlPlane, pods: Pods) -> None:
@@ -271,156 +250,3 @@ def test_a_kubelet_that_does_not_come_up_is_taken_back(fleet: Fleet, fault: Faul
     assert fleet.run(ROLLOUT).status == 0
     assert [fleet.policy(name) for name in fleet.nodes] == ["static", "static"]
     count("kubelets that do not come up", 1)
-
-
-def test_a_budget_that_never_allows(fleet: Fleet, pods: Pods, count: Count) -> None:
-    node = fleet.add("worker")
-    deploy(pods, replicas=1, available=1)
-    before = node.log()
-    message = failure(fleet.run(ROLLOUT, kubelet_drain_timeout=3), "worker")
-    assert "Cordon and drain the node: " in message
-    assert message.endswith("; the node is as it was")
-    # The kubelet was not touched.
-    assert node.log() == before
-    assert (node.read(JOURNAL), fleet.is_open("worker"), fleet.policy("worker")) == (None, True, "none")
-    pods.control_plane.kubectl("delete", "pdb", "web", pods.option)
-    assert fleet.run(ROLLOUT).status == 0
-    assert (fleet.policy("worker"), fleet.is_open("worker")) == ("static", True)
-    count("budgets that never allow", 1)
-
-
-def make_static(fleet: Fleet, name: str) -> KubeletNode:
-    """A node whose kubelet runs with the static policy."""
-    node = fleet.add(name)
-    node.stop()
-    node.configure({**node.configuration(), **STATIC})
-    (node.root / CHECKPOINT.lstrip("/")).unlink()
-    node.start()
-    wait_until(lambda: (found := node.checkpoint()) is not None and found.policy_name == "static")
-    fleet.wait_until_ready(name)
-    return node
-
-
-def test_a_pod_that_does_not_go_keeps_its_cpus(fleet: Fleet, pods: Pods) -> None:
-    """A drain that ran out of time has emptied nothing."""
-    node = make_static(fleet, "worker")
-    # Another of its size has no room beside it.
-    pods.deploy("Deployment", "slow", cpu="4", stopping=600)
-    (name,) = pods.on("worker")
-    wait_until(lambda: bool(node.entries()))
-    before = {path: node.read(path) for path in (CONFIG, CHECKPOINT)}, node.entries(), node.log()
-    run = fleet.run(
-        ROLLOUT, kubelet_cpu_manager_policy="none", kubelet_drain_timeout=6, cpu_manager_check_capacity=False
-    )
-    message = failure(run, "worker")
-    text = "%s/%s: its containers have not ended, for which it has 600 s, its grace period"
-    assert text % (pods.namespace, name) in message
-    assert "kubelet_drain_timeout" in message
-    assert message.endswith("; the node is as it was")
-    assert ({path: node.read(path) for path in (CONFIG, CHECKPOINT)}, node.entries(), node.log()) == before
-    assert (node.read(JOURNAL), fleet.is_open("worker")) == (None, True)
-
-
-def test_cpus_that_others_asked_for_are_not_free(fleet: Fleet, pods: Pods) -> None:
-    """The shared pool of the other node would be large enough, and most of it is asked for."""
-    make_static(fleet, "one")
-    pods.deploy("Deployment", "db", cpu="3")
-    make_static(fleet, "two")
-    pods.deploy("Deployment", "web", node="two", cpu="4500m")
-    (name,) = pods.on("one")
-    before = [node.log() for node in fleet.nodes.values()]
-    run = fleet.run(ROLLOUT, kubelet_cpu_manager_policy="none")
-    message = failure(run, "one")
-    assert "%s/%s: 3 CPUs, 3 of them exclusive" % (pods.namespace, name) in message
-    assert "cpu_manager_check_capacity" in message
-    assert [node.log() for node in fleet.nodes.values()] == before
-    assert (pods.on("one"), fleet.is_open("one")) == ({name: True}, True)
-
-
-def test_a_pod_that_a_finalizer_keeps(fleet: Fleet, pods: Pods) -> None:
-    fleet.add("worker")
-    pods.deploy("Deployment", "web")
-    (name,) = pods.on("worker")
-    finalizers = '{"metadata": {"finalizers": ["example.com/keeps-it"]}}'
-    pods.control_plane.kubectl("patch", "pod", name, "--type=merge", "--patch=" + finalizers, pods.option)
-    try:
-        message = failure(fleet.run(ROLLOUT, kubelet_drain_timeout=6), "worker")
-    finally:
-        nothing = '{"metadata": {"finalizers": null}}'
-        pods.control_plane.kubectl("patch", "pod", name, "--type=merge", "--patch=" + nothing, pods.option)
-    assert "%s/%s: " % (pods.namespace, name) in message
-    assert message.endswith("; the node is as it was")
-    assert (fleet.policy("worker"), fleet.is_open("worker")) == ("none", True)
-
-
-def test_a_pod_that_nothing_makes_again_is_not_touched(fleet: Fleet, pods: Pods) -> None:
-    """It would be lost: that is known before the node is cordoned, also in check mode."""
-    node = fleet.add("worker")
-    pods.run("alone", "1", "worker")
-    (before,) = pods.control_plane.objects("nodes", "--field-selector=metadata.name=worker")
-    for arguments in (["--check"], []):
-        run = fleet.run(ROLLOUT, *arguments, cpu_manager_check_capacity=False)
-        message = failure(run, "worker")
-        assert "%s/alone: no controller would make it again" % pods.namespace in message
-        assert "kubelet_drain_force" in message
-        assert "Cordon and drain the node" not in names_of(run, "worker")
-    assert pods.on("worker") == {"alone": True}
-    (after,) = pods.control_plane.objects("nodes", "--field-selector=metadata.name=worker")
-    assert after["spec"] == before["spec"]
-    assert node.read(JOURNAL) is None
-    forced = fleet.run(ROLLOUT, kubelet_drain_force=True)
-    assert forced.status == 0, forced.account()
-    assert pods.on("worker") == {}
-
-
-def kubeconfig_to(port: int, control_plane: ControlPlane, directory: Path) -> str:
-    """The administrator's, for another port."""
-    path = directory / ("port-%d" % port)
-    text = control_plane.admin.read_text(encoding="utf-8")
-    path.write_text(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:%d" % port, text), encoding="utf-8")
-    return str(path)
-
-
-def test_a_cluster_that_does_not_answer(fleet: Fleet, control_plane: ControlPlane, count: Count) -> None:
-    node = fleet.add("worker")
-    before = node.log()
-    nowhere = kubeconfig_to(1, control_plane, fleet.directory)
-    message = failure(fleet.run(ROLLOUT, kubelet_kubeconfig=nowhere), "worker")
-    assert re.search("Read the nodes of the cluster: .*Connection refused", message)
-    assert message.endswith("; the nodes worker were not touched")
-    run = fleet.run(ROLLOUT, kubelet_kubeconfig=nowhere, cpu_manager_check_capacity=False)
-    message = failure(run, "worker")
-    assert "Read the node from the cluster: " in message
-    assert message.endswith("; the node is as it was")
-    assert node.log() == before
-    assert node.read(JOURNAL) is None
-    count("clusters that do not answer", 1)
-
-
-def test_a_cluster_that_falls_silent_during_a_drain(
-    fleet: Fleet, control_plane: ControlPlane, pods: Pods, count: Count
-) -> None:
-    node = fleet.add("worker")
-    deploy(pods, replicas=1, available=0, stopping=30)
-    before = {path: node.read(path) for path in (CONFIG, CHECKPOINT)}, node.log()
-    port = int(re.findall(r"127\.0\.0\.1:(\d+)", control_plane.admin.read_text(encoding="utf-8"))[0])
-
-    with Proxy(port) as line, ThreadPoolExecutor(1) as pool:
-        variables = {
-            "kubelet_kubeconfig": kubeconfig_to(line.port, control_plane, fleet.directory),
-            "kubelet_drain_timeout": 20,
-            "kubelet_api_timeout": 15,
-            "kubelet_verify_timeout": 4,
-        }
-        run = pool.submit(fleet.run, ROLLOUT, **variables)
-        wait_until(lambda: not all(pods.on("worker").values()))
-        line.fall_silent()
-        message = failure(run.result(), "worker")
-    assert re.search("static pods and ended ones are left: .*Timed out", message)
-    # Nothing but the cluster was touched, and nobody could tell it to let pods in again.
-    assert "the change could not be taken back as a whole, run the role again: Wait until the node is ready" in message
-    assert ({path: node.read(path) for path in (CONFIG, CHECKPOINT)}, node.log()) == before
-    assert not fleet.is_open("worker")
-    assert fleet.run(ROLLOUT).status == 0
-    assert (fleet.policy("worker"), fleet.is_open("worker"), node.read(JOURNAL)) == ("static", True, None)
-    count("clusters that do not answer", 1)

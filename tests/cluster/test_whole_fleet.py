@@ -18,7 +18,7 @@ from .bad_days import ABSENT_CPUS, BEFORE, CHANGING, DRAINING, HEALTHY, NO_YAML,
 from .fleet import JOURNAL, LAST, ROLLOUT, Fleet
 from .kubelet_node import CHECKPOINT, CONFIG
 from .pods import Pods
-from .test_rollout import REPAIR, ROLLBACK, names_of
+from .rollouts import REPAIR, ROLLBACK, names_of
 
 PERIOD = {"kubelet_cpu_manager_reconcile_period": "2s"}
 

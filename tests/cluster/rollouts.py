@@ -1,0 +1,46 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What several tests of rollouts share: the playbooks beside it, pods with a budget, and what a run tells of a node."""
+
+from __future__ import annotations
+
+from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run
+
+from .fleet import Fleet
+from .kubelet_node import CHECKPOINT, KubeletNode, wait_until
+from .pods import Pods
+
+ROLLBACK = "kubenode.cpu_manager.rollback"
+REPAIR = "kubenode.cpu_manager.repair"
+STATIC = {"cpuManagerPolicy": "static"}
+
+
+def deploy(pods: Pods, replicas: int, available: int, stopping: int = 0) -> None:
+    """Run pods that take so many seconds to stop, and say how many of them are always to be there."""
+    pods.deploy("Deployment", "web", replicas=replicas, stopping=stopping)
+    pods.allow("web", minAvailable=available)
+
+
+def names_of(run: Run, host: str) -> list[str]:
+    return [result["task"].rpartition(" : ")[2] for result in run.results[host] if result["changed"]]
+
+
+def failure(run: Run, host: str) -> str:
+    assert run.status != 0
+    assert run.last(host)["outcome"] == "failed", run.output
+    message: str = run.last(host)["msg"]
+    return message
+
+
+def make_static(fleet: Fleet, name: str) -> KubeletNode:
+    """A node whose kubelet runs with the static policy."""
+    node = fleet.add(name)
+    node.stop()
+    node.configure({**node.configuration(), **STATIC})
+    (node.root / CHECKPOINT.lstrip("/")).unlink()
+    node.start()
+    wait_until(lambda: (found := node.checkpoint()) is not None and found.policy_name == "static")
+    fleet.wait_until_ready(name)
+    return node
