@@ -140,6 +140,25 @@ def pristine_fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fleet
 
 
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory that the collection is installed in."""
+    directory = tmp_path_factory.mktemp("installed")
+
+    def galaxy(*arguments: str) -> None:
+        command = ["ansible-galaxy", "collection", *arguments]
+        # A user has no checkout where Ansible would find the collection.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+        environment["HOME"] = str(directory)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=directory, env=environment)
+
+    galaxy("build", "--output-path", str(directory), str(CHECKOUT))
+    (archive,) = directory.glob("kubenode-cpu_manager-*.tar.gz")
+    # Saved nodes are not drained.
+    galaxy("install", "--offline", "--no-deps", "-p", str(directory / "collections"), str(archive))
+    return directory / "collections"
+
+
 @pytest.fixture
 def copy_of(pristine_fleet: Path, tmp_path: Path) -> CopyOf:
     def copy(node: str, name: str) -> Path:

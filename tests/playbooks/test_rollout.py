@@ -2,14 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The playbooks on the demo's fleet, with the collection built and installed as a user does it."""
+"""The playbooks on the demo's fleet, with the collection built and installed as a user does it.
+
+Nodes that are not well are in test_rollout_trouble.py.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -21,79 +23,10 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
 
-from .conftest import CHECKOUT, DEMO_FLEET, Run, ansible_playbook, fingerprint
+from .conftest import CHECKOUT, Run, fingerprint
+from .demo_fleet import DEMO, DRIFT_REPORT, NODES, ROLLOUT, Fleet
 
-DEMO = DEMO_FLEET.parent
-NODES = ("xeon", "epyc", "edge")
-
-DRIFT_REPORT = "kubenode.cpu_manager.drift_report"
-ROLLOUT = "kubenode.cpu_manager.rollout"
-
-
-# --- runs ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory that the collection is installed in."""
-    directory = tmp_path_factory.mktemp("installed")
-
-    def galaxy(*arguments: str) -> None:
-        command = ["ansible-galaxy", "collection", *arguments]
-        # A user has no checkout where Ansible would find the collection.
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
-        environment["HOME"] = str(directory)
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=directory, env=environment)
-
-    galaxy("build", "--output-path", str(directory), str(CHECKOUT))
-    (archive,) = directory.glob("kubenode-cpu_manager-*.tar.gz")
-    # Saved nodes are not drained.
-    galaxy("install", "--offline", "--no-deps", "-p", str(directory / "collections"), str(archive))
-    return directory / "collections"
-
-
-class Fleet:
-    """A copy of the demo's fleet, and the playbooks on it."""
-
-    def __init__(self, directory: Path, pristine: Path, collections: Path) -> None:
-        self.directory = directory
-        self.collections = collections
-        self.root = directory / "fleet"
-        shutil.copytree(pristine, self.root, symlinks=True)
-        self.hosts: dict[str, dict[str, Any]] = {node: {"kubelet_node_root": str(self.root / node)} for node in NODES}
-
-    def run(self, playbook: str, name: str, *arguments: str, **keywords: Any) -> Run:
-        """Run a playbook with what the demo wants of its nodes; where it runs is named after the step."""
-        inventory = ("-i", str(DEMO / "inventory.yml"))
-        return ansible_playbook(
-            self.directory / name,
-            playbook,
-            self.hosts,
-            *inventory,
-            *arguments,
-            collections=self.collections,
-            **keywords,
-        )
-
-    def report(self, name: str) -> dict[str, Any]:
-        """The report of a step, as JSON."""
-        report: dict[str, Any] = json.loads(self._written(name, "drift.json"))
-        return report
-
-    def nodes(self, name: str) -> dict[str, dict[str, Any]]:
-        """The nodes in the report of a step, by host."""
-        return {node["host"]: node for node in self.report(name)["nodes"]}
-
-    def answers(self, name: str) -> dict[str, dict[str, Any]]:
-        """What the nodes answered in a step, by host."""
-        return {host: json.loads(self._written(name, "nodes/%s.json" % host))["answer"] for host in NODES}
-
-    def page(self, name: str) -> str:
-        """The report as a page of a step."""
-        return self._written(name, "drift.html")
-
-    def _written(self, name: str, path: str) -> str:
-        return (self.directory / name / "drift-report" / path).read_text(encoding="utf-8")
+# --- runs -----------------------------------------------------------------------------------------
 
 
 class Story(NamedTuple):
@@ -134,7 +67,7 @@ def told(run: Run, host: str) -> list[tuple[str, bool, object]]:
     ]
 
 
-# --- the page ------------------------------------------------------------------------------------
+# --- the page -------------------------------------------------------------------------------------
 
 
 class Page(HTMLParser):
@@ -169,7 +102,7 @@ def drawn_cpus(boxes: list[dict[str, Any]]) -> list[int]:
     return found
 
 
-# --- from drift to the wanted state --------------------------------------------------------------
+# --- from drift to the wanted state ---------------------------------------------------------------
 
 
 def test_report_says_what_the_module_said(story: Story) -> None:
@@ -261,90 +194,7 @@ def test_a_second_rollout_changes_nothing(story: Story) -> None:
     assert len(re.findall(r"changed=0 ", story.runs["again"].output)) == len(NODES)
 
 
-# --- nodes that are not well ---------------------------------------------------------------------
-
-
-# Where nobody answers.
-AWAY = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
-
-
-@pytest.fixture
-def trouble(tmp_path: Path, pristine_fleet: Path, installed: Path) -> Fleet:
-    """A fleet with a node that fails, one that cannot be reached, and one that would like to be a page."""
-    fleet = Fleet(tmp_path, pristine_fleet, installed)
-    hostile = fleet.root / "edge/etc/kubernetes/kubelet/config.json"
-    configuration = json.loads(hostile.read_text(encoding="utf-8"))
-    configuration["cpuManagerPolicyOptions"] = {"<script>alert('&amp;')</script>": "<b>"}
-    hostile.write_text(json.dumps(configuration), encoding="utf-8")
-    fails = fleet.root / "epyc/etc/kubernetes/kubelet-config.yaml"
-    fails.write_text('apiVersion: <i>\nkind: "&lt;"\n', encoding="utf-8")
-    fleet.hosts["xeon"].update(AWAY)
-    return fleet
-
-
-@pytest.mark.needs("ssh")
-def test_nodes_in_trouble_are_in_the_report(trouble: Fleet) -> None:
-    before = fingerprint(trouble.root)
-    title = {"drift_report_title": 'Fleet <A> & "B"'}
-    run = trouble.run(DRIFT_REPORT, "report", "--check", "-e", json.dumps(title))
-    assert run.status != 0
-    assert fingerprint(trouble.root) == before
-
-    nodes = trouble.nodes("report")
-    states = {"xeon": "unreachable", "epyc": "refused", "edge": "refused"}
-    assert {host: node["state"] for host, node in nodes.items()} == states
-    # ssh may die before Ansible has written to it, and its own words are lost then.
-    assert "127.0.0.1" in nodes["xeon"]["message"]
-    # What is found wrong is reported, and no failure.
-    (row,) = trouble.answers("report")["epyc"]["drift"]
-    assert (row["subject"], "found '<i>'" in row["found"]) == ("configuration", True)
-    assert [run.last(node)["outcome"] for node in ("epyc", "edge")] == ["ok", "ok"]
-    for host, node in nodes.items():
-        assert re.search(r"^%s +%s " % (host, node["state"]), run.output, re.MULTILINE)
-    # The machine is known where the configuration cannot be read.
-    assert nodes["epyc"]["group"] is not None
-    assert nodes["xeon"]["group"] is None
-    page = trouble.page("report")
-    assert "Fleet &lt;A&gt; &amp; &#34;B&#34;" in page
-    assert "<script>alert" not in page
-
-
-def test_a_rollout_ends_at_the_first_node_that_fails(trouble: Fleet) -> None:
-    before = fingerprint(trouble.root)
-    trouble.hosts["xeon"]["ansible_connection"] = "local"
-    run = trouble.run(ROLLOUT, "rollout", "-e", "cpu_manager_hosts=epyc:edge:xeon")
-    assert run.status != 0
-    assert run.last("epyc")["outcome"] == "failed"
-    # All were planned, the reasons of all are shown, and nothing more.
-    assert run.last("epyc")["task"].endswith("Stop if the node cannot be changed")
-    for node in ("edge", "xeon"):
-        assert any("refusals" in result for result in run.results[node])
-        assert not any("Change" in result["task"] for result in run.results[node])
-    assert fingerprint(trouble.root) == before
-
-
-def test_a_mistyped_variable_ends_it(trouble: Fleet) -> None:
-    before = fingerprint(trouble.root)
-    trouble.hosts["xeon"].update(ansible_connection="local", kubelet_cpu_manager_polcy="none")
-    # One of kubespray's.
-    trouble.hosts["edge"]["kubelet_systemd_hardening"] = True
-    run = trouble.run(ROLLOUT, "mistyped", "-e", "cpu_manager_hosts=edge:xeon")
-    assert run.status != 0
-    message = run.last("xeon")["msg"]
-    assert message.startswith("xeon: kubelet_cpu_manager_polcy is no variable of this collection")
-    assert "kubelet_cpu_manager_policy is: rename it, or remove it" in message
-    assert not [result for result in run.results["edge"] if result["outcome"] == "failed"]
-    assert fingerprint(trouble.root) == before
-
-
-def test_a_host_that_fails_before_it_is_planned_does_not_hide_the_others(trouble: Fleet) -> None:
-    trouble.hosts["xeon"].update(ansible_connection="local", kubelet_cpu_manager_polcy="none")
-    scope = ["-e", "cpu_manager_hosts=edge:xeon", "-e", "cpu_manager_max_fail_percentage=100"]
-    run = trouble.run(ROLLOUT, "beside", "--check", *scope)
-    assert run.last("xeon")["msg"].startswith("xeon: kubelet_cpu_manager_polcy is no variable")
-    assert not [result for result in run.results["edge"] if result["outcome"] == "failed"], run.account()
-    (told,) = [result for result in run.results["edge"] if result["task"].endswith("Show the plan")]
-    assert "edge" in str(told["msg"])
+# --- hosts without a kubelet, and the table -------------------------------------------------------
 
 
 # -e name=false, and surveys, give a text.
@@ -363,18 +213,6 @@ def test_hosts_without_a_kubelet(story: Story, tmp_path: Path, skip: bool | str)
         message = run.last("bastion")["msg"]
         assert "no kubelet is found here (looked at the processes" in message
         assert "out of the hosts of the play" in message
-
-
-@pytest.mark.needs("ssh")
-def test_a_fleet_that_cannot_be_reached_has_a_report(trouble: Fleet) -> None:
-    for node in NODES:
-        trouble.hosts[node] = AWAY
-    run = trouble.run(DRIFT_REPORT, "away")
-    assert run.status != 0
-    assert [node["state"] for node in trouble.nodes("away").values()] == ["unreachable"] * len(NODES)
-    # Each once; the first one of them also writes the report.
-    for node in NODES:
-        assert [result["outcome"] for result in run.results[node]].count("failed") == 1
 
 
 def check_table(story: Story, run: Run, step: str) -> None:
@@ -397,7 +235,7 @@ def test_table_is_readable_in_json(story: Story) -> None:
     check_table(story, run, "json")
 
 
-# --- the demo ------------------------------------------------------------------------------------
+# --- the demo -------------------------------------------------------------------------------------
 
 
 def test_demo(tmp_path: Path) -> None:
