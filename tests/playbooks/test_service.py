@@ -21,9 +21,9 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import decode_checkpoint
 
+from .bad_nodes import CHECKPOINT, CONFIG, CONFIGURATION, IN_USE, MACHINE, Change, checkpoint, make_node, text
 from .conftest import HERE, Run, ansible_playbook, fingerprint, play
 from .init import SERVICE_MANAGER, private_init
-from .test_bad_input import CHECKPOINT, CONFIG, CONFIGURATION, IN_USE, MACHINE, Change, checkpoint, make_node, text
 
 INIT_SCRIPT = """\
 #!/bin/sh
