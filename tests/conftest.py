@@ -33,6 +33,9 @@ else:
 
 collection_path.register()
 
+# A failing assertion of a helper is shown as one of a test is.
+pytest.register_assert_rewrite("ansible_collections.kubenode.cpu_manager.tests")
+
 # Only now, as the collection is importable. Fixtures and hooks are used by their names.
 # pylint: disable=unused-import
 from ansible_collections.kubenode.cpu_manager.tests.faults.counting import (  # noqa: E402
