@@ -1,0 +1,47 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Nodes whose configuration and checkpoint are given as texts, and their drift reports."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import (
+    KubeletConfiguration,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
+
+from .kubelets import HEADER
+from .shape import parse_name
+from .troubles import STATIC
+from .values import cpus, defaults_of_settings
+
+SETTINGS: dict[str, Any] = {
+    **defaults_of_settings(),
+    "cpu_manager_policy": "static",
+    "reserved_system_cpus": "0,4",
+}
+
+
+def file(text: str = "") -> KubeletConfiguration:
+    return KubeletConfiguration.parse(HEADER + text, "config.yaml")
+
+
+def state(default: str, **containers: str) -> bytes:
+    assignments = {"uid-" + name: {name: cpus(text)} for name, text in containers.items()}
+    return write_checkpoint("static", State(cpus(default), assignments))
+
+
+def told(
+    wanted: Mapping[str, Any], text: str | None = STATIC, checkpoint: bytes | None = None, name: str = "1s4c2t"
+) -> dict[str, Any]:
+    """The report of a node; `text` is None for one without a kubelet."""
+    topology = parse_name(name).topology()
+    configuration = None if text is None else file(text)
+    return report(topology, Host(kubelet_view(topology)), configuration, checkpoint, wanted)
