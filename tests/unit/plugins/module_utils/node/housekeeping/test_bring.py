@@ -6,23 +6,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Sequence
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.kernel_line import wanted_arguments
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import bring, program, run
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.at_boot import AtBoot
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import (
-    PATH,
-    Wish,
-    read_journal,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import program
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import PATH, read_journal
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.shown import differences, needs_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.steps import (
     RESTART_IRQBALANCE,
@@ -31,63 +22,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekee
     Step,
     Value,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines import housekept
-from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
-
-LAYERS = ("interrupts", "workqueues", "rps", "slices", "irqbalance", "watchdog", "manager")
-DROP_IN = "etc/systemd/system/%s.d/50-kubenode-housekeeping.conf"
-IRQ = "proc/irq/24/smp_affinity_list"
-SLICE = "sys/fs/cgroup/system.slice/cpuset.cpus"
-
-
-class Node:
-    """A saved node, and what is done with it."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = housekept.write_node(root)
-        self.tree = Tree(str(root))
-        self.before = self.contents()
-        self.commands: list[Sequence[str]] = []
-
-    def bring(self, reserved: str = "0-1", layers: Sequence[str] = LAYERS, act: bool = True, **more: Any) -> run.Answer:
-        cpus = CPUSet.parse(reserved)
-        arguments = wanted_arguments(cpus, CPUSet.parse("0-15")) if "kernel_line" in layers else None
-        at_boot = AtBoot(b"\x00program", "/usr/bin/python3") if more.pop("persistent", True) else None
-        extras = Extras(arguments, at_boot, more.pop("runs", False))
-        return bring.present(self.tree, Wish(cpus, tuple(layers), **more), extras, act, self.run)
-
-    def back(self, act: bool = True) -> run.Answer:
-        return bring.absent(self.tree, act, run=self.run)
-
-    def run(self, words: Sequence[str]) -> str:
-        self.commands.append(words)
-        return ""
-
-    def contents(self) -> dict[str, tuple[int, bytes]]:
-        return {
-            str(path.relative_to(self.root)): (
-                path.lstat().st_mode,
-                os.readlink(path).encode() if path.is_symlink() else path.read_bytes() if path.is_file() else b"",
-            )
-            for path in sorted(self.root.rglob("*"))
-        }
-
-    def held(self, path: str) -> str:
-        return (self.root / path).read_text().rstrip("\n")
-
-    def put(self, path: str, text: str) -> None:
-        (self.root / path).write_text(text)
-
-
-@pytest.fixture
-def node(tmp_path: Path) -> Node:
-    return Node(tmp_path / "node")
-
-
-def paths(answer: run.Answer) -> list[str]:
-    return [change["path"] for change in answer.to_dict()["changes"]]
+from ansible_collections.kubenode.cpu_manager.tests.machines.brought import DROP_IN, IRQ, LAYERS, SLICE, Node, paths
 
 
 def test_brought_again_and_back(node: Node) -> None:
@@ -252,6 +188,26 @@ def test_a_node_that_needs_nothing_has_no_journal(node: Node) -> None:
     assert not (node.root / PATH[1:]).exists()
 
 
+def test_the_kernel_line_goes_back(node: Node) -> None:
+    first = node.bring(layers=("kernel_line",), persistent=False)
+    assert first.changed
+    assert len(needs_of(first.needs)["update_loader"]) == 1
+    dropped = node.bring(layers=("interrupts",), persistent=False)
+    assert [path for path in paths(dropped) if "grub" in path]
+    node.back()
+    assert node.contents() == node.before
+
+
+def test_what_diff_shows(node: Node) -> None:
+    node.bring()
+    shown = {name: (before, after) for name, before, after in differences(node.back())}
+    assert "system.slice: 0-1\n" in shown["CPUs of slices"][0]
+    assert "system.slice: \n" in shown["CPUs of slices"][1]
+    assert "0-7" not in shown["CPUs of slices"][1]
+    assert shown["/usr/local/lib/kubenode/cpu-manager-housekeeping.pyz"] == ("\x00program", "")
+    assert shown["/etc/systemd/system/multi-user.target.wants/kubenode-housekeeping.service"][1] == ""
+
+
 # --- boots ----------------------------------------------------------------------------------------------------
 
 
@@ -304,224 +260,3 @@ def test_the_program_leaves_what_is_unfinished(node: Node, monkeypatch: pytest.M
     assert journal is not None
     assert not journal.is_done
     assert len(journal.pending) == 2
-
-
-# --- what others do -------------------------------------------------------------------------------------------
-
-
-def test_a_file_of_ours_that_others_changed(node: Node) -> None:
-    """It is brought again, and what it held is kept beside it; unless it is to go, where it stays."""
-    node.bring()
-    path = node.root / (DROP_IN % "system.slice")
-    path.write_text("[Slice]\nAllowedCPUs=0-2\n")
-    answer = node.bring()
-    assert [note for note in answer.notes if str(path.relative_to(node.root)) in note]
-    (backup,) = path.parent.glob("*~")
-    assert backup.read_text() == "[Slice]\nAllowedCPUs=0-2\n"
-    assert node.held(DROP_IN % "system.slice").endswith("=0-1")
-    backup.unlink()
-    path.write_text("[Slice]\nAllowedCPUs=0-2\n")
-    back = node.back()
-    assert [note for note in back.notes if "stays so" in note]
-    assert path.read_text() == "[Slice]\nAllowedCPUs=0-2\n"
-    path.unlink()
-    path.parent.rmdir()
-    assert node.contents() == node.before
-
-
-@pytest.mark.parametrize("again", [False, True])
-def test_lines_that_others_add(node: Node, again: bool) -> None:
-    node.bring()
-    file = node.root / housekept.IRQBALANCE
-    file.write_text("# theirs\n" + file.read_text())
-    if again:
-        assert not node.bring().changed
-        node.bring("0-2")
-    node.back()
-    assert file.read_text() == "# theirs\n" + housekept.VARIABLES
-
-
-def test_values_that_others_set(node: Node) -> None:
-    node.bring()
-    node.put(IRQ, "4\n")
-    node.put("proc/irq/26/smp_affinity_list", "1\n")
-    answer = node.back()
-    assert node.held(IRQ) == "4"
-    assert node.held("proc/irq/26/smp_affinity_list") == "0-7"
-    assert [note for note in answer.notes if "somebody else has set it to 4" in note]
-
-
-def test_what_appears_later(node: Node) -> None:
-    """An interrupt that begins with our default gets what it would have had; one that goes is no error."""
-    node.bring()
-    (node.root / "proc/interrupts").write_text(
-        (node.root / "proc/interrupts").read_text().replace("  26:", "  30:").replace("eth0-2", "nvme0q1")
-    )
-    os.rename(node.root / "proc/irq/26", node.root / "proc/irq/30")
-    assert not node.bring().changed
-    node.back()
-    assert node.held("proc/irq/30/smp_affinity_list") == "0-7"
-
-
-def test_a_slice_that_is_not_there_now(node: Node) -> None:
-    """That of machines is there only while one runs; its file follows all the same, and goes."""
-    node.bring()
-    slice_of_machines = node.root / "sys/fs/cgroup/machine.slice"
-    away = node.root.parent / "away"
-    slice_of_machines.rename(away)
-    assert not node.bring().changed
-    node.bring("0-2")
-    assert node.held(DROP_IN % "machine.slice").endswith("AllowedCPUs=0-2")
-    node.back()
-    away.rename(slice_of_machines)
-    assert not (node.root / (DROP_IN % "machine.slice")).parent.exists()
-    assert node.contents().keys() == node.before.keys()
-
-
-def without(node: Node, *slices: str) -> Node:
-    """The same, with these slices not made yet."""
-    for name in slices:
-        shutil.rmtree(node.root / "sys/fs/cgroup" / name)
-    node.before = node.contents()
-    return node
-
-
-def test_a_slice_that_is_not_there_yet(node: Node) -> None:
-    """systemd makes those of machines and users when something is to run there, with what its files say."""
-    without(node, "machine.slice", "user.slice")
-    check = node.bring(act=False)
-    assert node.contents() == node.before
-    first = node.bring()
-    assert first.to_dict() == check.to_dict()
-    for name in ("machine.slice", "user.slice"):
-        assert node.held(DROP_IN % name).splitlines()[1:] == ["[Slice]", "AllowedCPUs=", "AllowedCPUs=0-1"]
-        assert not (node.root / "sys/fs/cgroup" / name).exists()
-    assert not node.bring().changed
-    node.bring("0-2")
-    assert node.held(DROP_IN % "machine.slice").endswith("AllowedCPUs=0-2")
-    assert node.back().changed
-    assert node.contents() == node.before
-
-
-def test_a_slice_that_systemd_has_made_since(node: Node) -> None:
-    """It has our CPUs from its file, and what it would have without us when that goes."""
-    without(node, "machine.slice")
-    node.bring()
-    write(node.root, "/sys/fs/cgroup/machine.slice/cpuset.cpus", "0-1\n")
-    assert not node.bring().changed
-    back = node.back()
-    assert node.held("sys/fs/cgroup/machine.slice/cpuset.cpus") == ""
-    values = [step for step in back.steps if isinstance(step, Value) and "machine.slice" in step.path]
-    assert [(step.before, step.after) for step in values] == [("0-1", "0-7"), ("0-7", "")]
-    shutil.rmtree(node.root / "sys/fs/cgroup/machine.slice")
-    assert node.contents() == node.before
-
-
-def test_a_slice_that_is_to_come_and_is_left_out(node: Node) -> None:
-    without(node, "machine.slice", "user.slice")
-    own = "[Slice]\nAllowedCPUs=0\n"
-    write(node.root, "/etc/systemd/system/user.slice.d/10-own.conf", own)
-    before = node.contents()
-    node.bring(exclude_slices=("machine.slice",))
-    assert not (node.root / (DROP_IN % "machine.slice")).exists()
-    # It has its own CPUs already, as one that is there.
-    assert not (node.root / (DROP_IN % "user.slice")).exists()
-    write(node.root, "/sys/fs/cgroup/user.slice/cpuset.cpus", "0\n")
-    assert not node.bring(exclude_slices=("machine.slice",)).changed
-    node.back()
-    assert node.held("sys/fs/cgroup/user.slice/cpuset.cpus") == "0"
-    shutil.rmtree(node.root / "sys/fs/cgroup/user.slice")
-    assert node.contents() == before
-
-
-def test_a_slice_that_is_to_come_when_its_layer_goes(node: Node) -> None:
-    without(node, "machine.slice")
-    node.bring()
-    write(node.root, "/sys/fs/cgroup/machine.slice/cpuset.cpus", "0-1\n")
-    node.bring(layers=("interrupts",))
-    assert not (node.root / (DROP_IN % "machine.slice")).parent.exists()
-    assert node.held("sys/fs/cgroup/machine.slice/cpuset.cpus") == ""
-
-
-def test_a_later_file_gives_other_cpus(node: Node) -> None:
-    write(node.root, "/etc/systemd/system/user.slice.d/99-own.conf", "[Slice]\nAllowedCPUs=0-5\n")
-    assert [note for note in node.bring().notes if "99-own.conf" in note]
-
-
-# --- what cannot be -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("reserved", "message"), [("0-7", "leave none"), ("9", "none is online"), ("", "none is")])
-def test_reserved_cpus_that_cannot_be(node: Node, reserved: str, message: str) -> None:
-    with pytest.raises(RefusedError, match=message):
-        node.bring(reserved)
-    assert node.contents() == node.before
-
-
-def test_a_file_that_cannot_be_written(node: Node) -> None:
-    (node.root / (DROP_IN % "user.slice")).mkdir(parents=True)
-    before = node.contents()
-    with pytest.raises((NodeError, RefusedError)):
-        node.bring()
-    assert node.contents() == before
-
-
-def test_the_kernel_refuses(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(tree: Tree, step: Value) -> str | None:
-        return "ENOSPC" if "/irq/24/" in step.path else honest(tree, step)
-
-    honest = run.set_value
-    monkeypatch.setattr(run, "set_value", refuse)
-    first = node.bring()
-    assert first.changed
-    assert "/" + IRQ not in paths(first)
-    assert [note for note in first.notes if "24 eth0-0 (ENOSPC); it is tried again" in note]
-    again = node.bring()
-    assert not again.changed
-    assert [note for note in again.notes if "24 eth0-0" in note]
-    monkeypatch.undo()
-    third = node.bring()
-    assert (third.changed, paths(third)) == (True, ["/" + IRQ])
-    assert not node.bring().changed
-    node.back()
-    assert node.contents() == node.before
-
-
-def test_cgroups_without_the_controller(tmp_path: Path) -> None:
-    """systemd switches it on when it reads its files; until then there is nothing to write."""
-    node = Node(tmp_path / "node")
-    for path in (tmp_path / "node/sys/fs/cgroup").glob("*/cpuset.*"):
-        path.unlink()
-    before = node.contents()
-    answer = node.bring()
-    assert (node.root / (DROP_IN % "system.slice")).exists()
-    assert not [path for path in paths(answer) if path.endswith("cpuset.cpus")]
-    assert not node.bring().changed
-    for unit in housekept.UNITS:
-        node.put("sys/fs/cgroup/%s/cpuset.cpus" % unit, "0-1\n")
-    back = node.back()
-    assert node.held(SLICE) == ""
-    assert [step.after for step in back.steps if isinstance(step, Value) and step.path == "/" + SLICE] == ["0-7", ""]
-    for unit in housekept.UNITS:
-        (node.root / "sys/fs/cgroup" / unit / "cpuset.cpus").unlink()
-    assert node.contents() == before
-
-
-def test_the_kernel_line_goes_back(node: Node) -> None:
-    first = node.bring(layers=("kernel_line",), persistent=False)
-    assert first.changed
-    assert len(needs_of(first.needs)["update_loader"]) == 1
-    dropped = node.bring(layers=("interrupts",), persistent=False)
-    assert [path for path in paths(dropped) if "grub" in path]
-    node.back()
-    assert node.contents() == node.before
-
-
-def test_what_diff_shows(node: Node) -> None:
-    node.bring()
-    shown = {name: (before, after) for name, before, after in differences(node.back())}
-    assert "system.slice: 0-1\n" in shown["CPUs of slices"][0]
-    assert "system.slice: \n" in shown["CPUs of slices"][1]
-    assert "0-7" not in shown["CPUs of slices"][1]
-    assert shown["/usr/local/lib/kubenode/cpu-manager-housekeeping.pyz"] == ("\x00program", "")
-    assert shown["/etc/systemd/system/multi-user.target.wants/kubenode-housekeeping.service"][1] == ""

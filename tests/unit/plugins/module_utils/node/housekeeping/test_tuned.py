@@ -28,6 +28,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekee
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines import housekept
+from ansible_collections.kubenode.cpu_manager.tests.machines.brought import Brought
 from ansible_collections.kubenode.cpu_manager.tests.machines.owned import (
     TUNED_FILES,
     TUNED_PROFILE,
@@ -42,15 +43,14 @@ WRITTEN = TUNED_FILES[TUNED_VARIABLES].replace("=6-7", "=2-7")
 TUNED_FACTS = Facts(processes={"tuned": [3]})
 
 
-class Node:
-    """A saved node, and what is done with it."""
+class Node(Brought):
+    """The node with every layer, on which tuned runs."""
 
     def __init__(self, root: Path) -> None:
         housekept.write_node(root)
-        self.root, self.tree = root, write_owned(root, TUNED_FILES)
+        write_owned(root, TUNED_FILES)
         (root / TUNED_VARIABLES).chmod(0o640)
-        self.before = self.contents()
-        self.commands: list[Sequence[str]] = []
+        super().__init__(root)
 
     def bring(
         self,
@@ -65,23 +65,8 @@ class Node:
         wish = Wish(CPUSet.parse(reserved), layers_beside(layers, tuned))
         return bring.present(self.tree, wish, Extras(runs=runs, tuned=tuned), act, self.run)
 
-    def back(self, act: bool = True) -> run.Answer:
-        return bring.absent(self.tree, act, run=self.run)
-
-    def run(self, words: Sequence[str]) -> str:
-        self.commands.append(words)
-        return ""
-
-    def contents(self) -> dict[str, tuple[int, bytes]]:
-        paths = sorted(self.root.rglob("*"))
-        return {str(path): (path.lstat().st_mode, path.read_bytes()) for path in paths if path.is_file()}
-
     def held(self, path: str) -> str:
         return (self.root / path).read_text()
-
-    def put(self, path: str, text: str) -> None:
-        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
-        (self.root / path).write_text(text)
 
 
 @pytest.fixture
