@@ -36,6 +36,10 @@ CONFIG = "/var/lib/kubelet/config.yaml"
 CHECKPOINT = "/var/lib/kubelet/cpu_manager_state"
 MEMORY_STATE = "/var/lib/kubelet/memory_manager_state"
 STATIC = "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n"
+MEMORY_STATIC = (
+    "memoryManagerPolicy: Static\nsystemReserved: {memory: 924Mi}\n"
+    "reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]\n"
+)
 
 # The container with exclusive CPUs, and the one in the shared pool: their ids, and the cgroups of their pods.
 OWN_ID, SHARED_ID = "a" * 64, "b" * 64

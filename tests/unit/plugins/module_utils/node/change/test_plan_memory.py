@@ -18,12 +18,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node imp
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.planned import WHOLE, configure, memory_state, plan
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import MEMORY_STATE as MEMORY
-from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import STATIC
-
-MEMORY_STATIC = (
-    "memoryManagerPolicy: Static\nsystemReserved: {memory: 924Mi}\n"
-    "reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]\n"
-)
+from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import MEMORY_STATIC, STATIC
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,59 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A saved node with the static policy, and what is said of the start of its kubelet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Mapping, Sequence
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.memory_state import memory_config
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.prediction import predict_configuration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import predict_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+
+from .kubelets import HEADER
+from .layered import write
+from .tree import write_machine
+from .troubles import STATIC
+
+HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+CONFIG = "var/lib/kubelet/config.yaml"
+
+
+def state(default: str, policy: str = "static", **containers: str) -> bytes:
+    assignments = {"uid-" + name: {name: CPUSet.parse(text)} for name, text in containers.items()}
+    return write_checkpoint(policy, State(CPUSet.parse(default), assignments))
+
+
+def write_static(root: Path) -> Path:
+    """Write the node."""
+    write_machine(root, "1s4c2t")
+    write(root, CONFIG, HEADER + STATIC)
+    return root
+
+
+def node(root: Path, minor: int | None = None) -> Node:
+    return Node(Tree(str(root)), minor=minor)
+
+
+def findings_of(root: Path, wanted: Mapping[str, Any]) -> Sequence[Finding]:
+    return predict_start(node(root), wanted).findings
+
+
+def first_memory(root: Path) -> bytes:
+    """What a kubelet of this node writes first."""
+    this_node = node(root)
+    checked = predict_configuration(this_node).checked
+    assert checked is not None
+    config = memory_config(this_node, checked)
+    assert config is not None
+    return first_memory_state(config) or b""
