@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The node that the tests of bringing bring in line."""
+"""The saved nodes that tests bring in line, or make partitions on."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.machines.brought import Node
+from ansible_collections.kubenode.cpu_manager.tests.machines.partitioned import Saved
 
 
 @pytest.fixture
 def node(tmp_path: Path) -> Node:
     return Node(tmp_path / "node")
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Saved:
+    return Saved(tmp_path / "node")
