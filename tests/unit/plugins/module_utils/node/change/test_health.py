@@ -2,28 +2,20 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/node/change/health.py."""
+"""Whether a kubelet stays well for a time: its process, its checkpoint and its containers."""
 
 from __future__ import annotations
 
-import os
 import re
-import socket
-import threading
-import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Callable
 
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import parent_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import (
-    KubeletConfiguration,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change import health
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.health import (
     Answer,
     Life,
@@ -31,9 +23,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.h
     checkpoint_complaint,
     containers_complaint,
     find_life,
-    healthz_complaint,
-    healthz_urls,
-    last_words,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
@@ -160,7 +149,7 @@ def test_no_kubelet_is_not_well_for_no_time_either(machine: Machine) -> None:
 def test_a_kubelet_that_does_not_answer(machine: Machine) -> None:
     """Its checkpoint alone says nothing: it may be of the kubelet before."""
     machine.live(7)
-    with HTTPServer(("127.0.0.1", 0), Handler) as stranger:
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as stranger:
         port = stranger.server_address[1]
     machine.configure("cpuManagerPolicy: static\nhealthzPort: %d\n" % port)
     assert machine.watch(timeout=1).complaint.startswith("http://127.0.0.1:%d/healthz does not answer: " % port)
@@ -213,8 +202,6 @@ def test_the_start_of_a_process_is_the_20th_field_behind_its_name(machine: Machi
     assert find_life(machine.node()) == Life(7, started)
 
 
-# --- containers -------------------------------------------------------------------------------------
-
 OWN, OTHER = "a" * 64, "b" * 64
 
 
@@ -258,110 +245,6 @@ def test_a_kubelet_is_well_when_its_containers_have_their_cpus(machine: Machine)
     assert machine.watch() == Answer("", Life(7, "100"), 30.0)
 
 
-# --- /healthz ---------------------------------------------------------------------------------------
-
-
-class Handler(BaseHTTPRequestHandler):
-    answer = (200, b"ok")
-
-    def do_GET(self) -> None:
-        status, body = self.answer if self.path == "/healthz" else (404, b"")
-        self.send_response(status)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002, its name
-        """Nothing."""
-
-
-class Server6(HTTPServer):
-    address_family = socket.AF_INET6
-
-
-@pytest.fixture
-def server() -> Iterator[HTTPServer]:
-    yield from serving(HTTPServer(("127.0.0.1", 0), type("Mine", (Handler,), {})))
-
-
-@pytest.fixture
-def server6() -> Iterator[HTTPServer]:
-    yield from serving(Server6(("::1", 0), Handler))
-
-
-def serving(server: HTTPServer) -> Iterator[HTTPServer]:
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def complaint(values: dict[str, Any]) -> str:
-    return healthz_complaint(KubeletConfiguration("", values, "config.yaml"))
-
-
-@pytest.mark.parametrize("address", [{}, {"healthzBindAddress": "127.0.0.1"}, {"healthzBindAddress": "0.0.0.0"}])
-def test_healthz(server: HTTPServer, address: dict[str, str]) -> None:
-    port = server.server_address[1]
-    assert complaint({"healthzPort": port, **address}) == ""
-    server.RequestHandlerClass.answer = (500, b"[-]syncloop failed\n")  # type: ignore[attr-defined]
-    expected = "http://127.0.0.1:%d/healthz says 500 [-]syncloop failed" % port
-    assert complaint({"healthzPort": port, **address}) == expected
-
-
-def test_healthz_that_nobody_answers(server: HTTPServer) -> None:
-    with HTTPServer(("127.0.0.1", 0), Handler) as stranger:
-        port = stranger.server_address[1]
-    assert complaint({"healthzPort": port}).startswith("http://127.0.0.1:%d/healthz does not answer: " % port)
-
-
-def test_an_answer_is_cut_and_may_hold_any_bytes(server: HTTPServer) -> None:
-    server.RequestHandlerClass.answer = (500, b"\xff" + b"x" * 300)  # type: ignore[attr-defined]
-    assert complaint({"healthzPort": server.server_address[1]}).endswith(" says 500 \ufffd" + "x" * 199)
-
-
-def test_healthz_that_is_switched_off() -> None:
-    assert complaint({"healthzPort": 0}) == ""
-
-
-def test_healthz_on_the_other_loopback_address(server6: HTTPServer) -> None:
-    """As of k3s on a node with IPv6 alone, which does not say so."""
-    port = server6.server_address[1]
-    assert complaint({"healthzPort": port}) == ""
-    assert complaint({"healthzPort": port, "healthzBindAddress": "127.0.0.1"}) != ""
-
-
-@pytest.mark.parametrize("address", ["::1", "::"])
-def test_healthz_at_an_address_of_ipv6(server6: HTTPServer, address: str) -> None:
-    port = server6.server_address[1]
-    assert complaint({"healthzPort": port, "healthzBindAddress": address}) == ""
-    server6.RequestHandlerClass = type("Mine", (Handler,), {"answer": (500, b"no")})
-    expected = "http://[::1]:%d/healthz says 500 no" % port
-    assert complaint({"healthzPort": port, "healthzBindAddress": address}) == expected
-
-
-def test_healthz_at_an_address_in_brackets(server6: HTTPServer) -> None:
-    """The kubelet puts it into brackets itself, and cannot listen there; see net.JoinHostPort."""
-    port = server6.server_address[1]
-    assert complaint({"healthzPort": port, "healthzBindAddress": "[::1]"}) == (
-        "healthzBindAddress: the kubelet cannot listen at '[::1]'; write it without brackets"
-    )
-
-
-@pytest.mark.parametrize(
-    ("values", "urls"),
-    [
-        ({}, ["http://127.0.0.1:10248/healthz", "http://[::1]:10248/healthz"]),
-        ({"healthzBindAddress": "fe80::1", "healthzPort": 7}, ["http://[fe80::1]:7/healthz"]),
-        ({"healthzBindAddress": "10.0.0.1"}, ["http://10.0.0.1:10248/healthz"]),
-        ({"healthzPort": 0}, []),
-    ],
-)
-def test_where_it_answers(values: dict[str, Any], urls: list[str]) -> None:
-    assert healthz_urls(KubeletConfiguration("", values, "config.yaml")) == urls
-
-
 def test_what_it_waits_for(machine: Machine) -> None:
     node = machine.node()
     assert Watch(node, 20, 60).conditions() == {
@@ -371,55 +254,3 @@ def test_what_it_waits_for(machine: Machine) -> None:
         "checkpoint": node.tree.path(node.checkpoint_path),
         "cpu_manager_policy": "static",
     }
-
-
-def test_the_default_port_of_healthz(monkeypatch: pytest.MonkeyPatch, server: HTTPServer) -> None:
-    monkeypatch.setattr(health, "_HEALTHZ_PORT", server.server_address[1])
-    assert complaint({}) == complaint({"healthzPort": None}) == ""
-
-
-# --- logs -------------------------------------------------------------------------------------------
-
-
-def test_last_words_tell_why(tmp_path: Path) -> None:
-    file = tmp_path / "kubelet.log"
-    reason = 'E1 kubelet.go:1 "Failed to start ContainerManager" err="start cpu manager error: ..."'
-    lines = ["line %d" % number for number in range(100)]
-    file.write_text("\n".join([*lines[:50], reason, *lines[50:]]) + "\n", encoding="utf-8")
-    assert last_words("kubelet", 10, str(file)) == [reason]
-    file.write_text("\n".join(lines) + "\n\n", encoding="utf-8")
-    assert last_words("kubelet", 10, str(file)) == lines[-15:]
-
-
-def test_the_last_lines_that_tell_why(tmp_path: Path) -> None:
-    file = tmp_path / "kubelet.log"
-    lines = ["E%d command failed" % number for number in range(20)]
-    file.write_text("\n".join([*lines, "the end"]), encoding="utf-8")
-    assert last_words("kubelet", 10, str(file)) == lines[-15:]
-
-
-def test_only_the_end_of_a_big_log_is_read(tmp_path: Path) -> None:
-    """Its last 64 KiB, which may begin anywhere, also within a character."""
-    file = tmp_path / "kubelet.log"
-    before, first, last = b"E1 command failed\n", b"E2 command failed\n", b"\xff E3 command failed\n"
-    filling = b"x" * ((1 << 16) - len(first) - len(last) - 1) + b"\n"
-    file.write_bytes(before + first + filling + last)
-    assert last_words("kubelet", 10, str(file)) == ["E2 command failed", "\ufffd E3 command failed"]
-    file.write_bytes(first)
-    assert last_words("kubelet", 10, str(file)) == ["E2 command failed"]
-
-
-def test_the_journal_of_systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    command = tmp_path / "journalctl"
-    command.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n', encoding="ascii")
-    command.chmod(0o755)
-    monkeypatch.setenv("PATH", "%s:%s" % (tmp_path, os.environ["PATH"]))
-    begin = int(time.time())
-    unit, since, *others = last_words("k3s", 1000)
-    assert unit == "--unit=k3s"
-    assert begin - 1000 <= int(since.replace("--since=@", "")) <= time.time() - 1000
-    assert others == ["--output=cat", "--no-pager", "--lines=300"]
-
-
-def test_no_words(tmp_path: Path) -> None:
-    assert last_words("kubelet", 10, str(tmp_path / "missing")) == []
