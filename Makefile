@@ -155,7 +155,7 @@ kills: $(TESTING) ## Kill the program of the policy dynamic between its system c
 
 .PHONY: cache
 cache: $(TESTING) ## Divide the caches of random platforms, and kill such runs; CACHE=1000 CACHE_KILLS=500 say how many
-	@CACHE=$(CACHE) KILLS=$(CACHE_KILLS) SEED=$(SEED) pytest --timeout 0 -rP tests/kernel/test_cache.py tests/faults/test_cache.py
+	@CACHE=$(CACHE) KILLS=$(CACHE_KILLS) SEED=$(SEED) pytest --timeout 0 -rP tests/kernel/test_cache*.py tests/faults/test_cache.py
 
 .PHONY: answers
 answers: $(TESTING) ## Compare what all modules predict of random settings; ANSWERS=10000 says how many

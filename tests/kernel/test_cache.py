@@ -12,17 +12,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import time
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Callable, Iterator
 
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.plan import OF_DEVICES
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.read import read_resctrl
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.resctrl import (
     EXCLUSIVE_GROUP,
     OUR_GROUPS,
@@ -32,21 +27,15 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.resctrl
     is_one_run,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.write import locked
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet, count_bits
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import (
-    CPUManagerError,
-    InputError,
-    NodeError,
-    RefusedError,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import count_bits
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.follow import follow
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import Terms, wish_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.partition import absent, present
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.report import cache_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import program
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.kernel.caches import begin, divided, read
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.chance import Case, case
-from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted, mounted
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import (
     BOOT_ID,
     JOURNAL,
@@ -54,45 +43,13 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import
     give,
     node_at,
     take_back,
-    write_node,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import write as write_file
-from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS, record
-from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.shapes import BandwidthShape, CacheShape, Shape
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.shapes import CacheShape
 
 CASES = int(os.environ.get("CACHE", "8"))
 SEED = int(os.environ.get("SEED", "1"))
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mounted]:
-    yield from mounted(tmp_path_factory.mktemp("node"))
-
-
-def read(model: Mounted) -> Found:
-    found = read_resctrl(Tree(str(model.root)))
-    assert found is not None
-    return found
-
-
-def begin(model: Mounted, given: Case) -> None:
-    model.load(given.shape)
-    for path, text in given.others:
-        place = model.place / path.lstrip("/")
-        if text == "mkdir":
-            place.mkdir()
-        else:
-            write(place, text)
-    write_node(model.root, given.shape)
-    model.writes()
-
-
-def write(place: Path, text: str) -> None:
-    descriptor = os.open(place, os.O_WRONLY)
-    try:
-        os.write(descriptor, text.encode())
-    finally:
-        os.close(descriptor)
 
 
 # --- laws --------------------------------------------------------------------------------------------------
@@ -171,95 +128,6 @@ def test_random_platforms(model: Mounted) -> None:
         assert not model.writes()
     print("%d platforms: %d wishes taken, %d refused" % (CASES, taken, refused))
     assert taken > CASES // 4
-
-
-# --- what is refused before the first write ----------------------------------------------------------------
-
-
-def divided(model: Mounted, name: str, exclusive: str = "1,9", **wish: Any) -> None:
-    """A platform whose exclusive CPUs have a part of the caches."""
-    begin(model, Case(PLATFORMS[name], [], [], []))
-    own = set(CPUSet.parse(exclusive))
-    give(model.root, own, set(PLATFORMS[name].online) - own)
-    if wish:
-        divide(model.root, **wish)
-        model.writes()
-
-
-REFUSALS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "nothing": ("xeon-l3-mba-mbm", {"exclusive_share": "0%"}, "nothing would be set apart"),
-    "all": ("xeon-l3-mba-mbm", {"exclusive_share": "100%"}, "nothing would be left for others"),
-    "more ways than there are": ("xeon-l3-mba-mbm", {"exclusive_share": 11}, "give 1 to 10"),
-    "no ways": ("xeon-l3-mba-mbm", {"exclusive_share": 0}, "0 ways"),
-    "no share": ("xeon-l3-mba-mbm", {"exclusive_share": "a lot"}, "is no share of a cache"),
-    "truth value": ("xeon-l3-mba-mbm", {"exclusive_share": True}, "is no share of a cache"),
-    "id that is not there": ("xeon-l3-mba-mbm", {"exclusive_share": {"7": 2, "all": 1}}, "has no L3 cache 7"),
-    "id that is left out": ("xeon-l3-mba-mbm", {"exclusive_share": {"0": 2}}, "says nothing of the L3 caches 1"),
-    "no ids": ("xeon-l3-mba-mbm", {"exclusive_share": {}}, "names no cache"),
-    "what is no id": ("xeon-l3-mba-mbm", {"exclusive_share": {"-1": 2}}, "is no id of a cache"),
-    "code and data apart": ("xeon-l3-cdp", {"exclusive_share": "50%"}, "mounted with cdp"),
-    "two levels, exclusive": ("xeon-l3-l2", {"exclusive_share": "50%", "mode": "exclusive"}, "also divides L2"),
-    "ways of devices, exclusive": ("xeon-l3-mba-mbm", {"exclusive_share": 10, "mode": "exclusive"}, "devices may fill"),
-    "too much together": ("xeon-l3-only", {"exclusive_share": "60%", "shared_share": "40%"}, "leave nothing"),
-    "bandwidth that is not there": ("xeon-l3-only", {"exclusive_share": 2, "shared_bandwidth": 50}, "cannot limit"),
-    "too little bandwidth": ("xeon-l3-mba-mbm", {"exclusive_share": 2, "shared_bandwidth": 5}, "give 10 to 100 %"),
-    "too much bandwidth": ("epyc-16-l3-smba", {"exclusive_share": 2, "shared_bandwidth": 4096}, "eighths of GB/s"),
-    "a class too many": ("xeon-haswell", {"exclusive_share": 4, "shared_share": 4}, "4 classes of service"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSALS)
-def test_refused_before_the_first_write(model: Mounted, name: str) -> None:
-    platform, wish, text = REFUSALS[name]
-    divided(model, platform)
-    if name == "a class too many":
-        for group in ("a", "b"):
-            (model.place / group).mkdir()
-        model.writes()
-    before = model.state()
-    for act in (False, True):
-        with pytest.raises((InputError, RefusedError), match=re.escape(text)):
-            divide(model.root, act=act, **wish)
-    assert (model.state(), model.writes()) == (before, [])
-    assert not (model.root / JOURNAL).exists()
-
-
-def test_processes_in_a_group_of_ours_are_refused(model: Mounted) -> None:
-    divided(model, "xeon-l3-mba-mbm", exclusive_share=4)
-    write(model.place / EXCLUSIVE_GROUP / "tasks", "%d\n" % os.getpid())
-    model.writes()
-    works: list[Callable[[], Any]] = [lambda: divide(model.root, exclusive_share=5), lambda: take_back(model.root)]
-    for work in works:
-        with pytest.raises(RefusedError, match="has put 1 processes into it"):
-            work()
-    assert model.writes() == []
-
-
-def test_saved_files_are_not_written(tmp_path: Path) -> None:
-    shape = PLATFORMS["xeon-l3-mba-mbm"]
-    write_node(tmp_path, shape)
-    record(tmp_path, shape)
-    give(tmp_path, {1, 9}, set(shape.online) - {1, 9})
-    assert [str(step) for step in divide(tmp_path, act=False, exclusive_share=4).steps] == [
-        "the root group, schemata: L3:0=7f0;1=7f0",
-        "make the group kubenode.exclusive",
-        "kubenode.exclusive, schemata: L3:0=f;1=f",
-        "kubenode.exclusive, cpus_list: 1,9",
-    ]
-    with pytest.raises(RefusedError, match="saved files"):
-        divide(tmp_path, exclusive_share=4)
-
-
-def test_resctrl_that_is_not_mounted(tmp_path: Path) -> None:
-    shape = PLATFORMS["xeon-l3-mba-mbm"]
-    write_node(tmp_path, shape)
-    give(tmp_path, {1}, {0})
-    with pytest.raises(NodeError, match="have no resctrl"):
-        divide(tmp_path, exclusive_share=4)
-    (tmp_path / "sys/fs/resctrl").mkdir(parents=True)
-    with pytest.raises(NodeError, match="is not mounted there"):
-        divide(tmp_path, exclusive_share=4)
-    assert not take_back(tmp_path).changed
 
 
 # --- how it goes on ----------------------------------------------------------------------------------------
@@ -349,146 +217,6 @@ def test_a_core_with_an_exclusive_cpu_is_in_one_group(model: Mounted) -> None:
     assert "CPUs 9 are in the exclusive group, too, as siblings" in note
 
 
-# --- the model, against the kernel's documentation ---------------------------------------------------------
-
-
-def refused(place: Path, text: str) -> str:
-    """What last_cmd_status says after a write."""
-    with pytest.raises(OSError, match="Invalid argument"):
-        write(place, text)
-    return (place.parent / "info/last_cmd_status").read_text()
-
-
-def test_documented_examples(model: Mounted) -> None:
-    """The examples of Documentation/filesystems/resctrl.rst: two groups with halves, and one with an exclusive mode."""
-    ids = {0: [0, 1, 2, 3], 1: [4, 5, 6, 7]}
-    model.load(Shape(list(range(8)), [CacheShape("L3", ids, bits=4)], [BandwidthShape("MB", [0, 1])], rmids=16))
-    root = model.place
-    for name in ("p0", "p1"):
-        (root / name).mkdir()
-    write(root / "p0/schemata", "L3:0=3;1=c\nMB:0=50;1=50\n")
-    write(root / "p1/schemata", "L3:0=3;1=3\nMB:0=50;1=50\n")
-    assert (root / "p0/schemata").read_text() == "L3:0=3;1=c\nMB:0=50;1=50\n"
-    # What is left out stays, and bandwidth is rounded up to its step.
-    write(root / "p1/schemata", "MB:1=33\n")
-    assert (root / "p1/schemata").read_text() == "L3:0=3;1=3\nMB:0=50;1=40\n"
-    assert refused(root / "schemata", "L3:0=5\n") == "The mask 5 has non-consecutive 1-bits\n"
-    assert refused(root / "schemata", "L3:0=10\n") == "Mask out of range\n"
-    assert refused(root / "schemata", "L3:0=0\n") == "Mask out of range\n"
-    assert refused(root / "schemata", "L3:0=f;0=f\n") == "Duplicate domain 0\n"
-    assert refused(root / "schemata", "L4:0=f\n") == "Unknown or unsupported resource name 'L4'\n"
-    assert refused(root / "schemata", "MB:0=5\n") == "MB value 5 out of range [10,100]\n"
-    assert refused(root / "mode", "exclusive\n") == "Schemata overlaps\n"
-    assert refused(root / "cpus_list", "0-3\n") == "Can't drop CPUs from default group\n"
-    assert refused(root / "cpus_list", "0-8\n") == "Can only assign online CPUs\n"
-    # CPUs are in one group: a second one takes them, and what a group gives up is the root's.
-    write(root / "p0/cpus_list", "4-7\n")
-    write(root / "p1/cpus_list", "6-7\n")
-    write(root / "p1/cpus_list", "7\n")
-    assert [(root / name / "cpus_list").read_text() for name in (".", "p0", "p1")] == ["0-3,6\n", "4-5\n", "7\n"]
-    # An exclusive group keeps its ways, also from a new one.
-    write(root / "schemata", "L3:0=c;1=c\n")
-    write(root / "p1/schemata", "L3:0=c\n")
-    write(root / "p0/schemata", "L3:1=3\n")
-    write(root / "p1/schemata", "L3:1=c\n")
-    write(root / "p0/mode", "exclusive\n")
-    assert refused(root / "schemata", "L3:0=f\n") == "Overlaps with exclusive group\n"
-    (root / "p2").mkdir()
-    assert (root / "p2/schemata").read_text() == "L3:0=c;1=c\nMB:0=100;1=100\n"
-    assert (root / "info/L3/bit_usage").read_text() == "0=SSEE;1=SSEE\n"
-    (root / "p1").rmdir()
-    assert (root / "cpus_list").read_text() == "0-3,6-7\n"
-    with pytest.raises(PermissionError):
-        (root / "info").rmdir()
-
-
-def test_the_model_looks_as_a_mounted_resctrl_does(model: Mounted) -> None:
-    """Sizes, rights and names: nothing but the mount shows which one it is."""
-    divided(model, "xeon-l3-mba-mbm")
-    place = model.place
-    assert [(place / name).stat().st_size for name in ("schemata", "cpus_list", "info/last_cmd_status")] == [0, 0, 0]
-    assert (place / "schemata").read_text() == "L3:0=7ff;1=7ff\nMB:0= 100;1= 100\n"
-    with pytest.raises(PermissionError):
-        (place / "file").write_text("x")
-    with pytest.raises(PermissionError):
-        (place / "schemata").unlink()
-
-
-@pytest.mark.skipif(not Path("/sys/fs/resctrl").exists(), reason="this machine has no resctrl")
-def test_the_real_one_is_divided_and_put_back() -> None:
-    """On the machine itself, where it is mounted and nobody has a group: the same as on the model."""
-    found = read_resctrl(Tree("/"))
-    if found is None or found.foreign or not found.caches or any(cache.has_cdp for cache in found.caches):
-        pytest.skip("resctrl is not mounted here, or somebody uses it")
-    names = [Path("/sys/fs/resctrl") / name for name in ("schemata", "cpus_list", "mode")]
-    before = [path.read_text() for path in names]
-    node = node_at(Path("/"))
-    if node.installation is not None:
-        pytest.skip("this machine has a kubelet")
-    try:
-        present(node, wish_of({"exclusive_share": "50%"}), Terms(), True)
-        assert not present(node, wish_of({"exclusive_share": "50%"}), Terms(), True).steps
-    finally:
-        absent(node, True)
-    assert [path.read_text() for path in names] == before
-
-
-# --- recorded trees of platforms ---------------------------------------------------------------------------
-
-# name: level, ways, least, io ways, sparse, ids, bandwidths, monitoring, classes
-EXPECTED = {
-    "xeon-l3-mba-mbm": ("L3", 11, 1, "600", False, ["0", "1"], ["MB"], 192, 8),
-    "xeon-l3-only": ("L3", 20, 1, "c0000", False, ["0", "1"], [], 128, 16),
-    "xeon-haswell": ("L3", 20, 2, "0", False, ["0", "1"], [], 64, 4),
-    "xeon-l3-cdp": ("L3CODE", 20, 1, "c0000", False, ["0", "1"], [], 128, 8),
-    "xeon-snc2-sparse": ("L3", 15, 1, "6000", True, ["0", "1"], ["MB"], 320, 15),
-    "xeon-mbps": ("L3", 12, 1, "c00", False, ["0", "1"], ["MB"], 192, 8),
-    "atom-l2": ("L2", 16, 1, "0", False, ["0", "1"], [], None, 16),
-    "xeon-l3-l2": ("L3", 15, 1, "0", False, ["0", "1"], ["MB"], 320, 8),
-    "epyc-16-l3-smba": ("L3", 16, 1, "0", True, [str(n) for n in range(16)], ["MB", "SMBA"], 256, 16),
-    "ids-with-gaps": ("L3", 12, 1, "0", False, ["0", "2", "5", "7"], [], 256, 16),
-}
-
-
-@pytest.mark.parametrize("name", PLATFORMS)
-def test_a_recorded_tree_is_read_right(name: str, tmp_path: Path) -> None:
-    shape = PLATFORMS[name]
-    write_node(tmp_path, shape)
-    record(tmp_path, shape)
-    give(tmp_path, {1}, {0})
-    answer = cache_report(node_at(tmp_path), 0)
-    (level, ways, least, io_ways, sparse, ids, bandwidths, rmids, closids) = EXPECTED[name]
-    cache = answer["caches"][0]
-    assert (cache["name"], cache["ways"], cache["least_ways"], cache["io_ways"]) == (level, ways, least, io_ways)
-    assert (cache["sparse"], list(cache["ids"]), cache["cdp"]) == (sparse, ids, name == "xeon-l3-cdp")
-    assert {number: on_id["cpus"] for number, on_id in cache["ids"].items()} == {
-        str(number): str(CPUSet(cpus)) for number, cpus in shape.caches[0].ids.items()
-    }
-    assert [limit["name"] for limit in answer["bandwidths"]] == bandwidths
-    assert (answer["monitoring"] or {"rmids": None})["rmids"] == rmids
-    assert answer["closids"] == {"total": closids, "used": 1}
-    (root,) = answer["groups"]
-    assert root["cpus"] == str(CPUSet(shape.online))
-    assert set(root["schemata"]) == {n for c in shape.caches for n in c.names} | set(bandwidths)
-    assert answer["notes"] == []
-    assert answer["findings"] == []
-    if name == "xeon-snc2-sparse":
-        assert answer["monitoring"]["numa_nodes_per_cache"] == 2
-    if name == "epyc-16-l3-smba":
-        assert root["schemata"]["MB"]["15"] == "2048"
-
-
-@pytest.mark.parametrize("name", [name for name in PLATFORMS if name != "xeon-l3-cdp"])
-def test_a_platform_is_divided_and_put_back(model: Mounted, name: str) -> None:
-    divided(model, name, exclusive="1")
-    before = model.state()
-    answer = divide(model.root, exclusive_share="50%")
-    assert answer.changed
-    assert cache_report(node_at(model.root), 0)["findings"] == []
-    take_back(model.root)
-    assert model.state() == before
-
-
 # --- what is counted, and who is there ---------------------------------------------------------------------
 
 
@@ -524,76 +252,3 @@ def test_a_container_in_a_class_of_its_runtime_is_seen_and_not_moved(model: Moun
     model.writes()
     assert not divide(model.root, exclusive_share=4).changed
     assert model.writes() == []
-
-
-# --- hostile files -----------------------------------------------------------------------------------------
-
-PLACES = (
-    "schemata",
-    "cpus_list",
-    "mode",
-    "info/L3/cbm_mask",
-    "info/L3/num_closids",
-    "info/L3/shareable_bits",
-    "info/L3/bit_usage",
-    "info/MB/min_bandwidth",
-    "info/L3_MON/mon_features",
-    "mon_data/mon_L3_00/llc_occupancy",
-)
-HOSTILE = (
-    b"",
-    b"\0" * 10,
-    b"\xff\xfe",
-    b"L3:0=" + b"f" * 5000 + b"\n",
-    b"L3:0=7ff;0=1\n",
-    b"-1\n",
-    b"9" * 400,
-    b"L3:0\n",
-)
-
-
-def test_damaged_files_are_a_note_and_no_plan(tmp_path: Path) -> None:
-    shape = PLATFORMS["xeon-l3-mba-mbm"]
-    write_node(tmp_path, shape)
-    record(tmp_path, shape)
-    give(tmp_path, {1}, {0})
-    for name in PLACES:
-        place = tmp_path / "sys/fs/resctrl" / name
-        good = place.read_bytes()
-        for content in HOSTILE:
-            place.write_bytes(content)
-            answer = cache_report(node_at(tmp_path), 0)
-            assert json.loads(json.dumps(answer)) == answer
-            with suppress(CPUManagerError):
-                divide(tmp_path, act=False, exclusive_share=4)
-        place.write_bytes(good)
-    for content in (
-        b"",
-        b"[]",
-        b"{",
-        b'{"format": 1}',
-        b'{"format": 1, "wish": [], "boot_id": 1}',
-        b"\xff",
-        b"[" * 100000,
-    ):
-        write_file(tmp_path / JOURNAL, "")
-        (tmp_path / JOURNAL).write_bytes(content)
-        assert "cache-unmeasured" in cache_report(node_at(tmp_path), 0)["note_checks"]
-        with pytest.raises(NodeError, match="is damaged"):
-            divide(tmp_path, act=False, exclusive_share=4)
-
-
-def test_links_do_not_lead_out_of_the_tree(tmp_path: Path) -> None:
-    shape = PLATFORMS["xeon-l3-mba-mbm"]
-    root = tmp_path / "root"
-    write_node(root, shape)
-    record(root, shape)
-    give(root, {1}, {0})
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "schemata").write_text("L3:0=7ff\n")
-    (root / "sys/fs/resctrl/schemata").unlink()
-    (root / "sys/fs/resctrl/schemata").symlink_to(outside / "schemata")
-    answer = cache_report(node_at(root), 0)
-    assert answer["groups"] == []
-    assert "leads out of" in answer["notes"][0]
