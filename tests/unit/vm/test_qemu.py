@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.vm import qemu
-from ansible_collections.kubenode.cpu_manager.tests.vm.image import Image, read_recipes
+from ansible_collections.kubenode.cpu_manager.tests.vm.image import Image
+from ansible_collections.kubenode.cpu_manager.tests.vm.recipes import read_recipes
 from ansible_collections.kubenode.cpu_manager.tests.vm.shape import find_shape
 
 IMAGE = Image(Path("/cache/base-1"), "1")

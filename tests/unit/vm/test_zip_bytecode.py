@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import KEEPER
-from ansible_collections.kubenode.cpu_manager.tests.vm.image import FILES
+from ansible_collections.kubenode.cpu_manager.tests.vm.recipes import FILES
 from ansible_collections.kubenode.cpu_manager.tests.zip_import import import_from_zip
 
 PLACE = FILES / "base/usr/lib/python3/dist-packages"
