@@ -8,10 +8,11 @@
     python tests/vm ssh worker lscpu
     python tests/vm down worker
 
-shapes.yml says which machines there are (read by shape.py), images.yml what is installed in them (made by image.py,
-once: the user's cache keeps them). From a shape, qemu.py tells QEMU's arguments and acpi.py the firmware's table of
-CPUs; both only decide. guest.py starts, restores, names and ends a machine, over QEMU's monitor (monitor.py) and ssh.
-host.py knows what this host can do: which programs are missing, KVM or emulation.
+shapes.yml says which machines there are (read by shape.py), images.yml what is installed in them (read by recipes.py,
+made by image.py, once: the user's cache keeps them). From a shape, qemu.py tells QEMU's arguments and acpi.py the
+firmware's table of CPUs; both only decide. guest.py starts, restores, names and ends machines; machine.py is one of
+them, over QEMU's monitor (monitor.py) and ssh. host.py knows what this host can do: which programs are missing, KVM or
+emulation.
 
 A machine's files are in build/vm/NAME and vanish with it. `ssh -F build/vm/ssh_config NAME` works, too.
 """

@@ -15,6 +15,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import
 
 from . import __doc__ as about
 from . import guest, host, image
+from .machine import GuestError, ssh_arguments
 from .monitor import MonitorError
 from .shape import Shape, find_shape, read_shapes
 
@@ -24,7 +25,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     try:
         options.run(options)
-    except (InputError, OSError, MonitorError, guest.GuestError, host.NoMachinesError, image.ImageError) as error:
+    except (InputError, OSError, MonitorError, GuestError, host.NoMachinesError, image.ImageError) as error:
         sys.exit("python tests/vm: %s" % error)
 
 
@@ -85,7 +86,7 @@ def _up(options: argparse.Namespace) -> None:
 
 
 def _ssh(options: argparse.Namespace) -> None:
-    arguments = guest.ssh_arguments(options.name, *options.command)
+    arguments = ssh_arguments(options.name, *options.command)
     os.execvp(arguments[0], arguments)
 
 
