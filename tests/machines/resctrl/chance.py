@@ -9,8 +9,9 @@ from __future__ import annotations
 import random
 from typing import Any, NamedTuple
 
-from .kernel import EXCLUSIVE, Kernel, RefusedError
+from .kernel import Kernel
 from .shapes import BandwidthShape, CacheShape, Shape, listed
+from .shown import EXCLUSIVE, RefusedError
 
 
 class Case(NamedTuple):

@@ -32,8 +32,9 @@ collection_path.register()
 
 import mfusepy  # type: ignore[import-untyped] # noqa: E402
 
-from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.kernel import Kernel, RefusedError  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.kernel import Kernel  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.shapes import Shape  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.shown import RefusedError  # noqa: E402
 
 
 class Files(mfusepy.Operations):  # type: ignore[misc]
