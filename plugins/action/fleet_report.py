@@ -30,14 +30,13 @@ from ..module_utils.fleet.report.shapes import Report
 from ..module_utils.fleet.report.terminal import fleet_table, summary_line
 from ..module_utils.fleet.report.times import duration_of
 from ..plugin_utils.controller_action import ControllerAction, Given
-from ..plugin_utils.page import page
+from ..plugin_utils.page import page, read_parts
 
 _ROLE = Path(__file__).parent.parent.parent / "roles" / "drift_report"
-_PARTS = {"template": "templates/fleet.html.j2", "style": "files/report.css", "script": "files/report.js"}
 
 
 def _page(report: Report) -> Iterable[str]:
-    return [page(report, {name: (_ROLE / path).read_text("utf-8") for name, path in _PARTS.items()})]
+    return [page(report, read_parts(_ROLE))]
 
 
 # The forms that are files: the name of each, and what makes it.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The report of a fleet as one HTML file that loads nothing. Pure. It runs on the controller.
+"""The report of a fleet as one HTML file that loads nothing. Pure but for read_parts(). It runs on the controller.
 
 The file has two halves. HTML that can be read without a script: the summary, and one row for each node. And JSON with
 all that is shown of a node once its row is opened; nodes that have a value in common share one copy of it. The n-th row
@@ -15,6 +15,7 @@ import base64
 import hashlib
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any, Iterable, Mapping, Sequence
 from urllib.parse import quote
 
@@ -24,6 +25,12 @@ from ..module_utils.fleet.report.baseline import hosts_by_gone
 from ..module_utils.fleet.report.shapes import Finding, Group, MeasuredNode, Report
 from ..module_utils.fleet.report.terminal import host_names
 
+# The parts of the page, by the files of the role that each is joined of.
+_PARTS = {
+    "template": ("templates/fleet.html.j2",),
+    "style": ("files/report.css",),
+    "script": ("files/cpu_map.js", "files/report.js"),
+}
 # {state: how it is shown}; a state that is not here is shown as one of a node that was not read.
 KINDS = {
     "clean": "good",
@@ -76,11 +83,16 @@ _BAR, _LEAST = 1000.0, 5.0
 _SHARED = ("pools", "owners", "containers", "elsewhere", "refusals", "looks")
 
 
+def read_parts(role: Path) -> dict[str, str]:
+    """The texts of which the page is made, from the directory of the role drift_report."""
+    return {name: "".join((role / path).read_text("utf-8") for path in paths) for name, paths in _PARTS.items()}
+
+
 def page(report: Report, parts: Mapping[str, str]) -> str:
     """The HTML of a report.
 
     report: the report as data (schema 1.0). Its texts may hold markup, but no control characters.
-    parts: {"template": the text of fleet.html.j2, "style": that of report.css, "script": that of report.js}.
+    parts: {"template": the text of fleet.html.j2, "style": that of report.css, "script": that of all scripts}.
     Raises ValueError where style or script would end the element that it is put into.
     """
     for name in ("style", "script"):

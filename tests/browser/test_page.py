@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.page import page
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.page import page, read_parts
 
 from .chromium import CHROMIUM, node_modules
 from .fleet_report import CLOSING, IMAGE, SCRIPT, Report, fleet_report, with_markup
@@ -32,14 +32,7 @@ ROLE = ROOT / "roles" / "drift_report"
 
 pytestmark = pytest.mark.needs(CHROMIUM or "chromium", "node", "npm")
 
-PARTS = {
-    name: (ROLE / path).read_text("utf-8")
-    for name, path in (
-        ("template", "templates/fleet.html.j2"),
-        ("style", "files/report.css"),
-        ("script", "files/report.js"),
-    )
-}
+PARTS = read_parts(ROLE)
 # Fleets of 10,000 nodes: of 40 shapes, and of one shape where all drift.
 LARGE: dict[str, dict[str, Any]] = {
     "large": {"nodes": 10_000},

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.page import page
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.page import page, read_parts
 from ansible_collections.kubenode.cpu_manager.tests.browser.fleet_report import (
     CLOSING,
     IMAGE,
@@ -27,11 +27,7 @@ from ansible_collections.kubenode.cpu_manager.tests.browser.fleet_report import 
 )
 
 ROLE = Path(__file__).resolve().parents[4] / "roles" / "drift_report"
-PARTS = {
-    "template": (ROLE / "templates/fleet.html.j2").read_text("utf-8"),
-    "style": (ROLE / "files/report.css").read_text("utf-8"),
-    "script": (ROLE / "files/report.js").read_text("utf-8"),
-}
+PARTS = read_parts(ROLE)
 
 
 class Reader(HTMLParser):
