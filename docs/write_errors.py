@@ -22,7 +22,8 @@ PAGE = HERE / "docsite" / "rst" / "errors.rst"
 sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-from read_refusals import Refusal, becomes, is_in, refusals, shown, words
+from placeholders import becomes, is_in, shown, words
+from read_refusals import Refusal, refusals
 
 import collection_path
 
