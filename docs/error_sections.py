@@ -1,0 +1,130 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The parts of the page of errors, and the causes and remedies that the code does not have."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Section(NamedTuple):
+    """A part of the page, and which refusals belong to it: by the files that word them, or by what they are."""
+
+    title: str
+    about: str
+    files: str
+    made: str = ""
+
+
+SECTIONS = (
+    Section(
+        "Pods that are not admitted",
+        "The kubelet runs, and refuses a pod. The reason stands in the pod's status, the text in its message.",
+        "policy/(manager|static|packed|distributed).py",
+        "Admission|SMTAlignmentError|AllocationError|TakeError",
+    ),
+    Section(
+        "CPU manager: policy and options",
+        "What the CPU manager refuses of its policy, its options and the reservation that it needs.",
+        "kubelet/start/checks/configuration.py|policy/(options|kubelet_reservation|static|packed|distributed).py",
+    ),
+    Section(
+        "CPU manager: checkpoint",
+        "The file cpu_manager_state does not go with the configuration or the node's CPUs, or is damaged. What removes"
+        " it without need takes the exclusive CPUs from running pods: "
+        ":ansplugin:`kubenode.cpu_manager.checkpoint#module` repairs it instead.",
+        "state/(acceptance|decoding|formats|pod_formats|checkpoint).py|node/start_report.py",
+    ),
+    Section(
+        "Topology manager",
+        "What the topology manager refuses of its policy, its options and the machine.",
+        "kubelet/start/checks/topology_manager.py|policy/hints.py",
+    ),
+    Section(
+        "Memory manager",
+        "What the memory manager refuses of its policy and of reservedMemory.",
+        "kubelet/start/checks/memory_manager.py",
+    ),
+    Section(
+        "Memory manager: state",
+        "The file memory_manager_state does not go with the configuration or the node's memory, or is damaged. Drain"
+        " the node, stop the kubelet and take the file out of the way before it starts again.",
+        "state/memory_.*.py",
+    ),
+    Section(
+        "Reserved CPUs and memory, eviction",
+        "What is reserved for the system, and whether the node has so much.",
+        "kubelet/start/checks/(reservations|eviction|creation).py",
+    ),
+    Section(
+        "Cgroups, kernel and swap",
+        "What the node has to have beside its configuration.",
+        "kubelet/start/checks/surroundings.py",
+    ),
+    Section(
+        "Feature gates",
+        "Gates that a version of Kubernetes does not have, or does not let be switched.",
+        "kubelet/start/checks/gates.py",
+    ),
+    Section(
+        "Fields of the configuration",
+        'Behind "failed to validate kubelet configuration, error:". Several refusals stand in one line.',
+        "kubelet/start/checks/(validation|other_fields|image_fields|invalid|logging|serving|field_values|.*syntax).py",
+    ),
+    Section(
+        "Files of the configuration",
+        "The --config file, or a drop-in of --config-dir, cannot be read or decoded.",
+        "kubelet/start/loading/.*.py",
+    ),
+    Section("Flags", "The command line.", "kubelet/start/flags/(command|refusals).py"),
+    Section(
+        "Single values",
+        "What Go says of a value that it cannot read. It stands behind one of the texts above, which names the field,"
+        " the flag or the file. Correct the value.",
+        "(?!.*/eviction).*",
+        "GoError|FaultError",
+    ),
+)
+
+# The code predicts the refusals of pods, and has no remedies for them: nothing is wrong with the node.
+ADMISSIONS = {
+    "SMTAlignmentError": (
+        "the policy has full-pcpus-only, and the pod does not fit into whole cores that are free",
+        "request CPUs in multiples of the threads of a core, free cores, or drop full-pcpus-only",
+    ),
+    "TopologyAffinityError": (
+        "no NUMA nodes serve all of the pod's resources as the topology manager's policy wants it",
+        "request less than one NUMA node has, or take the policy best-effort, or another node",
+    ),
+    "UnexpectedAdmissionError": (
+        "the node has not so many CPUs left that no other container has for itself",
+        "free CPUs, reserve fewer, or take another node: allocation_plan predicts how many are left",
+    ),
+}
+# What the code words without a cause, as nobody has met it or as other refusals come first, by the first words.
+EXPLAINED = {
+    "Allocate failed due to": ADMISSIONS["UnexpectedAdmissionError"],
+    "accounting error": (
+        "the kubelet miscounts when it distributes CPUs over NUMA nodes",
+        "request another number of CPUs, or drop distribute-cpus-across-numa",
+    ),
+    "failed to allocate cpus": (
+        "the kubelet finds no way to take so many CPUs from those that are free",
+        "request another number of CPUs, or free some",
+    ),
+    "the kubelet would never return": (
+        "with these options the kubelet distributes the rest of the CPUs in an endless loop, and says nothing",
+        "request another number of CPUs, or drop distribute-cpus-across-numa",
+    ),
+    "[cpumanager] unable to build the reserved physical CPUs": (
+        "a reserved CPU is not among those of the node",
+        "take others",
+    ),
+    "unknown scope": ("there is no such scope of the topology manager", "write container or pod"),
+    "cannot discover NUMA topology": (
+        "the node's files do not give the distances of its NUMA nodes",
+        "drop prefer-closest-numa-nodes",
+    ),
+}
