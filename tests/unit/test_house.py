@@ -48,6 +48,11 @@ MOST_LINES = 400
 # Modules that the roles call often on each node, and that need little: how many files of the core each brings.
 MOST_FILES = {"rollout_journal": 12, "cpuset": 12}
 FILES = sorted(path for path in CORE.rglob("*.py") if path.name != "__init__.py")
+# The tests and what makes the documentation, as far as git has them; none in a copy without git.
+_LISTED = subprocess.run(
+    ["git", "ls-files", "-z", "tests/*.py", "docs/*.py"], cwd=CHECKOUT, check=False, stdout=subprocess.PIPE
+).stdout.split(b"\0")
+TOOLS = [path for name in _LISTED if name and (path := CHECKOUT / os.fsdecode(name)).is_file()]
 OURS = sorted(
     path
     for room in ("plugins", "tests", "docs", "extensions")
@@ -62,6 +67,10 @@ OPERAND = "other"
 
 def name_of(path: Path) -> str:
     return str(path.relative_to(CORE))
+
+
+def place_of(path: Path) -> str:
+    return str(path.relative_to(CHECKOUT))
 
 
 def room_of(path: Path) -> str:
@@ -130,11 +139,12 @@ def test_nothing_is_needed_on_a_node_but_python(path: Path) -> None:
             assert package in sys.stdlib_module_names or (package == "ansible" and name_of(path) == OF_ANSIBLE)
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+@pytest.mark.parametrize("path", [*FILES, *TOOLS], ids=place_of)
 def test_a_file_is_short_and_says_what_is_in_it(path: Path) -> None:
     text = path.read_text("utf-8")
     assert text.count("\n") <= MOST_LINES
-    assert ast.get_docstring(ast.parse(text)), "the first line says nothing"
+    # The name of a test may say enough.
+    assert path in TOOLS or ast.get_docstring(ast.parse(text)), "the first line says nothing"
 
 
 @pytest.mark.parametrize(("module", "most"), MOST_FILES.items())
@@ -208,8 +218,7 @@ def bound_names(node: ast.AST, function: str = "") -> Iterator[str]:
         yield from bound_names(child, inside)
 
 
-@pytest.mark.parametrize("path", OURS, ids=lambda path: str(path.relative_to(CHECKOUT)))
+@pytest.mark.parametrize("path", OURS, ids=place_of)
 def test_names_say_what_they_hold(path: Path) -> None:
-    place = str(path.relative_to(CHECKOUT))
     found = {name for name in bound_names(ast.parse(path.read_text("utf-8"))) if name.lstrip("_") in EMPTY_NAMES}
-    assert not found, place
+    assert not found, place_of(path)
