@@ -179,7 +179,8 @@ def test_pods_are_measured_and_none_is_left(
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": "another", "namespace": namespace, "labels": another},
-            "spec": {"nodeName": "another-node", "containers": [container]},
+            # It waits for a node: a pod on a node that is not there is deleted after a minute.
+            "spec": {"nodeSelector": {"kubernetes.io/hostname": "another-node"}, "containers": [container]},
         }
     )
     run = ansible_playbook(tmp_path, PLAYBOOK, {NAME: variables})
