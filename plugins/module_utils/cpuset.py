@@ -18,6 +18,9 @@ from .errors import InputError
 # Above every kernel's CONFIG_NR_CPUS (8192), so a typing error cannot ask for gigabytes of bits.
 MAX_CPUS = 1 << 16
 
+# So many bits are found faster one by one than by halving.
+_FEW = 8
+
 _DIGITS = frozenset("0123456789")
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 
@@ -192,8 +195,13 @@ def lowest_bits(mask: int, count: int) -> int:
     """The lowest `count` set bits, or all when there are fewer."""
     if count_bits(mask) <= count:
         return mask
-    if count < 2:
-        return mask & -mask if count == 1 else 0
+    if count == 1:
+        return mask & -mask
+    if count <= _FEW:
+        rest = mask
+        for _bit in range(count):
+            rest &= rest - 1
+        return mask ^ rest
     low, high = (mask & -mask).bit_length() - 1 + count, mask.bit_length()
     while low < high:
         middle = (low + high) // 2

@@ -32,12 +32,20 @@ def take_distributed_mask(
         return 0
     take = Take(topology, require(topology, available, count), count, exact)
     # 2. The fewest NUMA nodes first.
-    nodes = take.sorted_numa_nodes()
     groups_in_all = -(-topology.num_cpus // group_size)
     groups_per_node = -(-groups_in_all // topology.num_numa_nodes)
     groups = count // group_size
+    fewest = -(-groups // groups_per_node)
+    if fewest == 1:
+        # One node: without making a list of all, in which a node is once for each of its sockets at most.
+        freest = take.freest_numa_node()
+        listed = topology.num_numa_nodes * topology.num_sockets
+        if freest[0] >= count and not _same_rounded(listed, freest[0]):
+            _take_in(take, freest, count, strategy)
+            return _result(take)
+    nodes = take.sorted_numa_nodes()
     distribution = _Distribution(nodes, count, group_size)
-    for size in range(-(-groups // groups_per_node), min(groups, len(nodes)) + 1):
+    for size in range(fewest, min(groups, len(nodes)) + 1):
         if distribution.choose(size):
             return distribution.take(take, strategy)
     # 3. No number of nodes worked out.
@@ -56,7 +64,7 @@ class _Distribution:
     with the least rounded deviation.
 
     Where there is no remainder, that is the first of the choices of nodes with the most free CPUs in all, on machines
-    of a usual size (`same_rounded` is False); so not all choices need to be made. Proof: when nodes with `free` CPUs
+    of a usual size (_same_rounded() is False); so not all choices need to be made. Proof: when nodes with `free` CPUs
     give a share each, the sum of the squares of what is left changes by share**2 - 2 * share * free of each node: the
     more of them are free in all, the lower it gets, and two choices differ by 2 at least or not at all. Let there
     be n nodes with at most m free CPUs. In thousandths, what the root is taken of differs by 2,000,000 / n at least.
@@ -69,8 +77,7 @@ class _Distribution:
         self.all_nodes = nodes
         self.count = count
         self.group_size = group_size
-        self.freest = max(nodes, key=_free_cpus)  # the first of these
-        self.same_rounded = len(nodes) * (self.freest[0] + 1) > 2000
+        self.most = max(map(_free_cpus, nodes))
         self.share = self.remainder = self.mean = 0
         self.nodes: Sequence[Element] = ()
         self.givers: Sequence[Element] = ()
@@ -79,12 +86,9 @@ class _Distribution:
         """Find the best nodes, `size` of them, and givers; False when no choice has the CPUs."""
         share = self.share = self.count // size // self.group_size * self.group_size
         self.remainder = self.count - share * size
-        if self.freest[0] < share:
+        if self.most < share:
             return False
-        by_free_cpus = not self.remainder and not self.same_rounded
-        if by_free_cpus and size == 1:
-            self.nodes, self.givers = (self.freest,), ()
-            return True
+        by_free_cpus = not self.remainder and not _same_rounded(len(self.all_nodes), self.most)
         able = [node for node in self.all_nodes if node[0] >= share]
         if len(able) < size:
             return False
@@ -103,9 +107,16 @@ class _Distribution:
         before = sum([(1000 * free - self.mean) ** 2 for free, _number, _mask in self.all_nodes])
         gains = [self._gain(free, self.share) for free, _number, _mask in able]
         least = best = math.inf
-        for nodes, gain in zip(combinations(able, size), map(sum, combinations(gains, size))):
-            if sum(map(_free_cpus, nodes)) < self.count:
+        seen = set()
+        each_once = len({number for _free, number, _mask in able}) == len(able)
+        for nodes, frees, gain in zip(
+            combinations(able, size), combinations(map(_free_cpus, able), size), map(sum, combinations(gains, size))
+        ):
+            # The first of those that are alike is chosen.
+            if frees in seen or sum(frees) < self.count:
                 continue
+            if each_once:
+                seen.add(frees)
             squares: float = before + gain
             givers: Sequence[Element] = ()
             if self.remainder:
@@ -123,26 +134,23 @@ class _Distribution:
 
     def _best_givers(self, nodes: Sequence[Element], before: int) -> tuple[float, Sequence[Element]]:
         """The sum of the squares when the best of these nodes have given the remainder, and which these are."""
-        group_size, groups = self.group_size, self.remainder // self.group_size
-        left = {number: free - self.share for free, number, _mask in nodes}
-        able = [node for node in nodes if left[node[1]] >= group_size]
+        share, group_size, groups = self.share, self.group_size, self.remainder // self.group_size
+        able = [node for node in nodes if node[0] - share >= group_size]
+        left = [free - share for free, _number, _mask in able]
         least = best = math.inf
         kept: Sequence[Element] = ()
-        if sum([left[number] // group_size for _free, number, _mask in able]) < groups:
+        if sum([cpus // group_size for cpus in left]) < groups:
             return least, kept
-        gain_of_one = {number: self._gain(left[number], group_size) for _free, number, _mask in able}
+        gains_of_one = [self._gain(cpus, group_size) for cpus in left]
         for size in range(len(able), 0, -1):
-            for givers in combinations(able, size):
+            for givers, gains, has in zip(
+                combinations(able, size), combinations(gains_of_one, size), combinations(left, size)
+            ):
                 if size >= groups:
                     # The first of them give one group each.
-                    squares = before + sum([gain_of_one[number] for _free, number, _mask in givers[:groups]])
-                elif sum([left[number] for _free, number, _mask in givers]) >= self.remainder:
-                    after = {number: left[number] for _free, number, _mask in givers}
-                    for _free, number, _mask in _round_robin(givers, after, self.remainder, group_size):
-                        after[number] -= group_size
-                    squares = before + sum(
-                        [self._gain(left[number], left[number] - after[number]) for _free, number, _mask in givers]
-                    )
+                    squares = before + sum(gains[:groups])
+                elif sum(has) >= self.remainder:
+                    squares = before + sum(map(self._gain, has, self._given(givers, has)))
                 else:
                     continue
                 if squares < least:
@@ -150,6 +158,14 @@ class _Distribution:
                     if deviation < best:
                         best, kept = deviation, givers
         return least, _as_kept(kept, able)
+
+    def _given(self, givers: Sequence[Element], left: Sequence[int]) -> list[int]:
+        """How many CPUs of the remainder each of them gives, when they have so many left."""
+        numbers = [number for _free, number, _mask in givers]
+        after = dict(zip(numbers, left))
+        for _free, number, _mask in _round_robin(givers, after, self.remainder, self.group_size):
+            after[number] -= self.group_size
+        return [before - after[number] for number, before in zip(numbers, left)]
 
     def _gain(self, left: int, given: int) -> int:
         """By how much the sum of the squares grows when a node with so many CPUs left gives some."""
@@ -167,11 +183,23 @@ class _Distribution:
             for node in _round_robin(self.givers, left, self.remainder, self.group_size):
                 _take_in(take, node, self.group_size, strategy)
                 left[node[1]] = count_bits(take.free & node[2])
-        if take.need > 0:
-            raise TakeError("accounting error, not enough CPUs allocated, remaining: %d" % take.need)
-        if take.need < 0:
-            raise TakeError("accounting error, too many CPUs allocated, remaining: %d" % take.need)
-        return take.result
+        return _result(take)
+
+
+def _same_rounded(nodes: int, most: int) -> bool:
+    """False where different choices of nodes without a remainder differ when rounded, too: see _Distribution.
+
+    `nodes` is how many are listed at most, `most` how many CPUs are free in one at most.
+    """
+    return nodes * (most + 1) > 2000
+
+
+def _result(take: Take) -> int:
+    if take.need > 0:
+        raise TakeError("accounting error, not enough CPUs allocated, remaining: %d" % take.need)
+    if take.need < 0:
+        raise TakeError("accounting error, too many CPUs allocated, remaining: %d" % take.need)
+    return take.result
 
 
 def _with_most_free(nodes: Sequence[Element], size: int) -> list[Element]:
@@ -189,7 +217,7 @@ def _with_most_free(nodes: Sequence[Element], size: int) -> list[Element]:
 
 def _take_in(take: Take, node: Element, count: int, strategy: str) -> None:
     _free, number, mask = node
-    together = len(take.topology.inside("numa_nodes", "sockets")[number]) == 1
+    together = number in take.topology.numa_nodes_in_one_socket
     try:
         taken = take_packed_mask(take.topology, take.free & mask, count, strategy, exact=take.exact, together=together)
     except TakeError:

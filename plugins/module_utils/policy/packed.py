@@ -51,12 +51,8 @@ def take_packed_mask(
         return 0
     take = Take(topology, require(topology, available, count), count, exact, together)
     # 2. Whole NUMA nodes and sockets, the bigger of the two last.
-    if take.numa_first:
-        take.whole_numa_nodes()
-        take.whole_sockets()
-    else:
-        take.whole_sockets()
-        take.whole_numa_nodes()
+    if count >= topology.smallest_group:
+        take.whole_groups()
     # 3. Uncore caches, as far as that works out.
     if prefer_uncore and take.need:
         take.uncore_caches()
@@ -123,7 +119,7 @@ class Take:
     that reaches into two outer ones is listed twice.
     """
 
-    __slots__ = ("exact", "free", "need", "numa_first", "result", "together", "topology")
+    __slots__ = ("exact", "free", "need", "result", "together", "topology")
 
     def __init__(self, topology: CPUTopology, free: int, need: int, exact: bool, together: bool = False) -> None:
         self.topology = topology
@@ -132,13 +128,25 @@ class Take:
         self.need = need
         self.result = 0
         self.together = together
-        self.numa_first = topology.num_sockets >= topology.num_numa_nodes
+
+    @property
+    def numa_first(self) -> bool:
+        return self.topology.num_sockets >= self.topology.num_numa_nodes
 
     def sorted_numa_nodes(self) -> list[Element]:
         if self.numa_first:
             return self._sorted(self.topology.numa_nodes.items())
         inside = self.topology.inside("sockets", "numa_nodes")
         return [node for _free, socket, _mask in self.sorted_sockets() for node in self._sorted(inside[socket])]
+
+    def freest_numa_node(self) -> Element:
+        """The first of sorted_numa_nodes() that has the most free CPUs; mostly these need not be sorted for it."""
+        free, masks = self.free, self.topology.numa_nodes
+        free_cpus = [count_bits(free & mask) for mask in masks.values()]
+        most = max(free_cpus)
+        if free_cpus.count(most) == 1:
+            return (most, *list(masks.items())[free_cpus.index(most)])
+        return next(node for node in self.sorted_numa_nodes() if node[0] == most)
 
     def sorted_sockets(self) -> list[Element]:
         if not self.numa_first:
@@ -171,11 +179,19 @@ class Take:
         found.sort()
         return found
 
-    def whole_numa_nodes(self) -> None:
+    def whole_groups(self) -> None:
+        if self.numa_first:
+            self._whole_numa_nodes()
+            self._whole_sockets()
+        else:
+            self._whole_sockets()
+            self._whole_numa_nodes()
+
+    def _whole_numa_nodes(self) -> None:
         if self.need >= self.topology.smallest_numa_node:
             self._take_whole(self.sorted_numa_nodes())
 
-    def whole_sockets(self) -> None:
+    def _whole_sockets(self) -> None:
         if self.need >= self.topology.smallest_socket:
             self._take_whole(self.sorted_sockets(), self.topology.cpus_per_socket)
 

@@ -47,6 +47,7 @@ class CPUTopology:
         self.cpus_per_uncore_cache = _average(self.num_cpus, self.num_uncore_caches)
         self.smallest_numa_node = min(map(count_bits, self.numa_nodes.values()), default=0)
         self.smallest_socket = min(map(count_bits, self.sockets.values()), default=0)
+        self.smallest_group = min(self.smallest_numa_node, self.smallest_socket)
         self._inside: dict[tuple[str, str], dict[int, list[tuple[int, int]]]] = {}
 
     def inside(self, outer: str, inner: str) -> dict[int, list[tuple[int, int]]]:
@@ -70,6 +71,11 @@ class CPUTopology:
             and self._is_in_one(mask, self.sockets)
             for mask in self.cores.values()
         )
+
+    @cached_property
+    def numa_nodes_in_one_socket(self) -> frozenset[int]:
+        """The ids of the NUMA nodes that have all their CPUs in one socket."""
+        return frozenset(number for number, mask in self.numa_nodes.items() if self._is_in_one(mask, self.sockets))
 
     @staticmethod
     def _is_in_one(mask: int, masks: Mapping[int, int]) -> bool:

@@ -18,6 +18,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
     CPUSet,
     count_bits,
     iterate_bits,
+    lowest_bits,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
@@ -309,6 +310,13 @@ def test_is_a_collection(cpus: CPUSet) -> None:
     assert bool(cpus) == bool(members)
     assert [cpu in cpus for cpu in range(-1, 210)] == [cpu in members for cpu in range(-1, 210)]
     assert CPUSet(cpus) == cpus == CPUSet.from_mask(cpus.mask)
+
+
+@given(cpusets(), st.integers(-1, 40))
+@example(CPUSet(range(30)), 8)
+@example(CPUSet(range(30)), 9)
+def test_lowest_bits(cpus: CPUSet, count: int) -> None:
+    assert list(iterate_bits(lowest_bits(cpus.mask, count))) == list(cpus)[: max(count, 0)]
 
 
 def test_contains_only_numbers() -> None:

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import count_bits
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.distributed import take_distributed_mask
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed import (
+    EXACT,
     PACKED,
     EndlessDistributionError,
+    Take,
     TakeError,
     numbering_of,
     take_packed_mask,
@@ -54,6 +56,14 @@ def test_cores_that_are_numbered_alike_are_taken_as_any(rows: list[Row], data: s
     count = data.draw(st.integers(1, count_bits(free)))
     for take, rest in ((take_packed_mask, (PACKED,)), (take_distributed_mask, (1, PACKED))):
         assert answer(take, numbered, free, count, *rest) == answer(take, general, free, count, *rest)
+
+
+@given(machines(), st.data())
+def test_the_freest_numa_node_is_the_first_of_these_in_the_list(rows: list[Row], data: st.DataObject) -> None:
+    topology = CPUTopology(rows)
+    take = Take(topology, data.draw(st.integers(1, topology.cpus)), 1, EXACT)
+    nodes = take.sorted_numa_nodes()
+    assert take.freest_numa_node() == max(nodes, key=lambda node: node[0])
 
 
 def test_numbering() -> None:
