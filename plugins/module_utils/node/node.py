@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .observation import Observed
 
 # What those keep on a node who may give containers their CPUs beside the kubelet: NRI policies, and the DRA driver at
-# the kubelet. host/owners.py looks closer.
+# the kubelet. host/owner/owners.py looks closer.
 _POLICIES = ("/var/lib/nri-resource-policy/cache", "/opt/nri/plugins")
 _REGISTRY, _DRIVER = "plugins_registry", "dra.cpu-"
 # Of both drivers, in both versions of cgroups, where these usually are.
