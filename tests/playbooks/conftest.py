@@ -31,6 +31,8 @@ DEMO_FLEET = CHECKOUT / "demo" / "fleet"
 # Compiling a module takes longer than the rest of it: what Python has compiled is kept for the next runs.
 KEEPER = (HERE / "kept_bytecode", CHECKOUT / "tests/vm/files/base/usr/lib/python3/dist-packages")
 KEPT_BYTECODE = CHECKOUT / "build" / "bytecode"
+# So does making the archives of the modules.
+KEPT_ARCHIVES = CHECKOUT / "build" / "archives"
 COLLECTIONS = CHECKOUT / "build" / "collections"
 
 Result = dict[str, Any]
@@ -62,11 +64,15 @@ class Run(NamedTuple):
 
 @functools.cache
 def kept_archives() -> Path:
-    """Where the archives of modules are kept, for the sources as they are."""
+    """Where the archives of modules are kept, for the sources as they are. Those of other sources are removed."""
     sources = hashlib.sha256()
     for path in sorted((CHECKOUT / "plugins").rglob("*.py")):
         sources.update(b"%s %d " % (bytes(path), path.stat().st_size) + path.read_bytes())
-    return CHECKOUT / "build" / "archives" / sources.hexdigest()[:16]
+    kept = KEPT_ARCHIVES / sources.hexdigest()[:16]
+    for place in KEPT_ARCHIVES.glob("*"):
+        if place != kept:
+            shutil.rmtree(place, ignore_errors=True)
+    return kept
 
 
 def ansible_playbook(

@@ -43,12 +43,12 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible is untyped
         self.made = Path(constants.DEFAULT_LOCAL_TMP, "ansiballz_cache")
         self.made.mkdir(exist_ok=True)
         for archive in KEPT.glob(OURS + "*"):
-            (self.made / archive.name).symlink_to(archive)
+            shutil.copyfile(archive, self.made / archive.name)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:  # noqa: ARG002  # its name is given
         KEPT.mkdir(parents=True, exist_ok=True)
         for archive in self.made.glob(OURS + "*"):
-            if not archive.is_symlink() and not archive.name.endswith(UNFINISHED):
+            if not archive.name.endswith(UNFINISHED) and not (KEPT / archive.name).exists():
                 # Several runs may end at once.
                 part = KEPT / ("%d.%s" % (os.getpid(), archive.name))
                 shutil.copyfile(archive, part)

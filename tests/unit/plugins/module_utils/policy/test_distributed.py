@@ -8,10 +8,16 @@ import math
 from itertools import combinations
 from typing import Sequence
 
+import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.distributed import _Distribution
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.distributed import (
+    _Distribution,
+    take_distributed_mask,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed import PACKED, EndlessDistributionError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import CPUTopology
 
 
 def rounded(number: float) -> float:
@@ -49,3 +55,21 @@ def test_nodes_are_chosen_by_the_rounded_deviation(free: list[int], size: int, g
     assert tuple(at for _free, at, _mask in distribution.nodes) == first_most_even(free, size, share)
     assert not distribution.givers
     assert not distribution.choose(len(free) + 1)
+
+
+def test_of_nodes_that_differ_too_little_the_first_is_taken() -> None:
+    """The kubelet lists the node with the fewest free CPUs first, and its rounding takes the others for as good."""
+    most = 4096
+    topology = CPUTopology([(cpu, cpu, 0, cpu // most, 0) for cpu in range(8 * most)])
+    free = 0
+    for node, number in enumerate([most, most, most, most - 1, 64, 64, 64, 64]):
+        free |= ((1 << number) - 1) << node * most
+    assert take_distributed_mask(topology, free, 1, 1, PACKED) == 1 << 3 * most
+
+
+def test_a_node_in_two_sockets_is_listed_twice() -> None:
+    """Node 2 has a CPU in each. Choices with the same free CPUs are then not alike: one has this node twice."""
+    socket_and_node = [(1, 1), (1, 0), (1, 2), (1, 1), (0, 3), (1, 3), (1, 4), (0, 2), (0, 3)]
+    topology = CPUTopology([(cpu, cpu, socket, node, node) for cpu, (socket, node) in enumerate(socket_and_node)])
+    with pytest.raises(EndlessDistributionError, match=r"over NUMA nodes \[2, 3, 2\]: 1 are still to be given"):
+        take_distributed_mask(topology, topology.cpus, 9, 1, PACKED)
