@@ -228,14 +228,17 @@ clean: ## Remove everything that make made
 
 $(MAIN): requirements.txt
 	@printf 'Making %s ...\n' $(VENV)
-	@$(PYTHON) -m venv $(VENV)
+	@# What a set-up that was killed has left may lack files that pip does not miss.
+	@$(PYTHON) -m venv --clear $(VENV)
 	@$(VENV)/bin/pip install -qq -r requirements.txt
 	@touch $@
 
 $(TESTING): requirements-test.txt $(MAIN)
 	@printf 'Adding the test tools to %s ...\n' $(VENV)
+	@# If this is killed, the next run begins with an empty environment.
+	@rm $(MAIN)
 	@$(VENV)/bin/pip install -qq -r requirements.txt -r requirements-test.txt
-	@touch $@
+	@touch $(MAIN) $@
 
 $(KUBERNETES_CORE): tests/fetch_collection | $(TESTING)
 	@python tests/fetch_collection kubernetes.core build/collections
