@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import os
@@ -31,9 +30,6 @@ DEMO_FLEET = CHECKOUT / "demo" / "fleet"
 # Compiling a module takes longer than the rest of it: what Python has compiled is kept for the next runs.
 KEEPER = (HERE / "kept_bytecode", CHECKOUT / "tests/vm/files/base/usr/lib/python3/dist-packages")
 KEPT_BYTECODE = CHECKOUT / "build" / "bytecode"
-# So does making the archives of the modules.
-KEPT_ARCHIVES = CHECKOUT / "build" / "archives"
-COLLECTIONS = CHECKOUT / "build" / "collections"
 
 Result = dict[str, Any]
 # Makes a copy of a node of the demo's fleet, by its name and a name for the copy.
@@ -62,25 +58,12 @@ class Run(NamedTuple):
         return "\n".join([*wrong, self.output])
 
 
-@functools.cache
-def kept_archives() -> Path:
-    """Where the archives of modules are kept, for the sources as they are. Those of other sources are removed."""
-    sources = hashlib.sha256()
-    for path in sorted((CHECKOUT / "plugins").rglob("*.py")):
-        sources.update(b"%s %d " % (bytes(path), path.stat().st_size) + path.read_bytes())
-    kept = KEPT_ARCHIVES / sources.hexdigest()[:16]
-    for place in KEPT_ARCHIVES.glob("*"):
-        if place != kept:
-            shutil.rmtree(place, ignore_errors=True)
-    return kept
-
-
 def ansible_playbook(
     directory: Path,
     playbook: str | Sequence[Mapping[str, Any]],
     hosts: Mapping[str, Mapping[str, Any]],
     *arguments: str,
-    collections: Path = COLLECTIONS,
+    collections: Path = CHECKOUT / "build" / "collections",
     prefix: Sequence[str] = (),
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Run:
@@ -108,13 +91,12 @@ def ansible_playbook(
             "ANSIBLE_COLLECTIONS_PATH": str(collections),
             "ANSIBLE_CALLBACK_PLUGINS": str(HERE / "callback_plugins"),
             "ANSIBLE_STRATEGY_PLUGINS": str(HERE / "strategy_plugins"),
-            "ANSIBLE_CALLBACKS_ENABLED": "record,keep_archives" if collections == COLLECTIONS else "record",
+            "ANSIBLE_CALLBACKS_ENABLED": "record",
             "RECORD_RESULTS": str(results),
             "NO_COLOR": "1",
             "PWD": str(directory),
             "PYTHONPATH": os.pathsep.join(map(str, KEEPER)),
             "KEPT_BYTECODE": str(KEPT_BYTECODE),
-            "KEPT_ARCHIVES": str(kept_archives()),
             **environment,
         },
     )
