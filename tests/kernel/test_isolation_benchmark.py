@@ -310,7 +310,7 @@ def test_the_time_that_it_may_take_ends_it(start: Start) -> None:
     found = answer(start(seconds=2, experiments=["stand-alone"], workloads={"victim": {"command": ["sleep", "300"]}}))
     assert "did not end within 2 seconds" in found["msg"]
     assert found["failure"]["where"] == "seconds"
-    assert time.monotonic() - begun < 8
+    assert time.monotonic() - begun < 60
     assert left() == []
 
 

@@ -257,8 +257,9 @@ class _Burst:
         """End a period: fill the pool, and let those run that can pay what they have overdrawn."""
         waiting = self.waiting
         self.periods += 1
-        self.throttled += bool(waiting)
-        self.lost += any(self.left[cpu] for cpu in waiting)
+        if waiting:
+            self.throttled += 1
+            self.lost += any(self.left[cpu] for cpu in waiting)
         self.pool = min(self.pool + self.quota, self.limit)
         while waiting and self.pool > -self.runtime[waiting[0]]:
             cpu = waiting.pop(0)
