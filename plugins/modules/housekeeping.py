@@ -348,7 +348,10 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         return take_away(tree, parameters, not check_mode)
     node = node_of(tree, parameters)
     reserved = reserved_cpus(node, wanted_reservation(node, parameters))
-    configuration, _problem = node.found()
+    configuration, problem = node.found()
+    if problem is not None:
+        # It says where the pods are, and which CPUs they may have.
+        raise problem
     owners = owners_of(node, configuration)
     tuned = needed_tuned(tree, owners, parameters["kernel_arguments"]) if parameters["tuned"] else None
     refuse(owners, HOUSEKEEPING, [*parameters["allow_owners"], *([] if tuned is None else [TUNED])])

@@ -255,6 +255,24 @@ def test_tuned_that_cannot_be_given_cpus(tmp_path: Path) -> None:
         assert fingerprint(roots[name]) == before[name]
 
 
+def test_a_kubelet_whose_configuration_cannot_be_read(tmp_path: Path) -> None:
+    """It says where the pods are: without it, they might be confined to the reserved CPUs."""
+    roots = {name: node(tmp_path / "nodes" / name) for name in ("damaged", "gone")}
+    (roots["damaged"] / "var/lib/kubelet/config.yaml").write_text("cgroupRoot: /a\n- b\n")
+    (roots["gone"] / "var/lib/kubelet/config.yaml").unlink()
+    process = roots["gone"] / "proc/4711"
+    process.mkdir(parents=True)
+    (process / "cmdline").write_bytes(b"/usr/bin/kubelet\0--config=/var/lib/kubelet/config.yaml\0")
+    before = fingerprint(tmp_path / "nodes")
+    hosts = {name: variables(root, housekeeping_reserved_system_cpus="0-1") for name, root in roots.items()}
+    run = ansible_playbook(tmp_path / "run", PLAYBOOK, hosts)
+    assert run.status != 0
+    for name in roots:
+        assert "config.yaml" in run.last(name)["msg"]
+        assert run.last(name)["failure"]["where"].endswith("/var/lib/kubelet/config.yaml")
+    assert fingerprint(tmp_path / "nodes") == before
+
+
 def test_without_a_reservation(tmp_path: Path) -> None:
     root = node(tmp_path / "node")
     file = root / "var/lib/kubelet/config.yaml"

@@ -54,6 +54,8 @@ class Kubepods:
         hierarchy: where they are.
         roots: the cgroups of all pods: of the systemd driver, then of cgroupfs. There can be both after a change of the
             driver.
+        tops: the names, right below the topmost cgroup, of those that the roots are in, or will be: a kubelet that has
+            not started yet makes them in a cgroup that is there already.
 
     `cgroup_root` is the kubelet's --cgroup-root: its name ("/a/b", of which the systemd driver makes
     a.slice/a-b.slice) or the path of the cgroup itself. Raises InputError where it leads out of the hierarchy.
@@ -61,20 +63,9 @@ class Kubepods:
 
     def __init__(self, hierarchy: Hierarchy, cgroup_root: str = ROOT) -> None:
         self.hierarchy = hierarchy
-        self.roots = self._roots(cgroup_root)
-
-    def _roots(self, cgroup_root: str) -> list[str]:
-        names = [name for name in cgroup_root.split("/") if name]
-        if ".." in names:
-            raise InputError("leads out of the hierarchy", where="cgroup root %r" % cgroup_root)
-        # The systemd driver: a dash in a name would begin another slice.
-        slices = [name.replace("-", "_") for name in names] + [_KUBEPODS]
-        expanded = ["-".join(slices[: end + 1]) + _SLICE for end in range(len(slices))]
-        # The cgroup itself was given, and it may be a slice.
-        stem = names[-1][: -len(_SLICE)] + "-" if names and names[-1].endswith(_SLICE) else ""
-        places = [expanded, names + [stem + _KUBEPODS + _SLICE], names + [_KUBEPODS]]
-        paths = ["/".join(place) for place in places]
-        return [path for path in dict.fromkeys(paths) if path in self.hierarchy.children(parent_of(path))]
+        places = _places(cgroup_root)
+        self.roots = [path for path in places if path in hierarchy.children(parent_of(path))]
+        self.tops = frozenset(path.partition("/")[0] for path in places)
 
     def pods(self) -> dict[str, PodCgroup]:
         """The cgroups of pods by the pods' UIDs."""
@@ -120,6 +111,20 @@ def container_id(name: str) -> str:
     """The id in the name of a container's or sandbox's cgroup; empty for any other name."""
     found = _CONTAINER.fullmatch(name)
     return found.group(2) if found else ""
+
+
+def _places(cgroup_root: str) -> list[str]:
+    """Where the cgroup of all pods can be: of the systemd driver, then of cgroupfs."""
+    names = [name for name in cgroup_root.split("/") if name]
+    if ".." in names:
+        raise InputError("leads out of the hierarchy", where="cgroup root %r" % cgroup_root)
+    # The systemd driver: a dash in a name would begin another slice.
+    slices = [name.replace("-", "_") for name in names] + [_KUBEPODS]
+    expanded = ["-".join(slices[: end + 1]) + _SLICE for end in range(len(slices))]
+    # The cgroup itself was given, and it may be a slice.
+    stem = names[-1][: -len(_SLICE)] + "-" if names and names[-1].endswith(_SLICE) else ""
+    places = [expanded, names + [stem + _KUBEPODS + _SLICE], names + [_KUBEPODS]]
+    return list(dict.fromkeys("/".join(place) for place in places))
 
 
 def _qos_places(root: str) -> list[tuple[str, str, str]]:

@@ -33,14 +33,13 @@ SYSTEMD_SLICES = (SYSTEM_SLICE, "machine.slice", "user.slice")
 _WITHOUT_PROCESSES = (".mount", ".automount", ".swap", ".device")
 
 
-def read_slices(tree: Tree, hierarchy: Hierarchy, kubepods: Collection[str]) -> list[Setting]:
+def read_slices(tree: Tree, hierarchy: Hierarchy, above_pods: Collection[str]) -> list[Setting]:
     """The CPUs of each cgroup right below the topmost one, without those that lead to pods and without partitions.
 
-    kubepods: the cgroups of all pods, as Kubepods.roots has them. A cgroup without a file of its own, as the controller
-    is not enabled there, has what the topmost one has. On v1 the topmost cgroup keeps the processes that nobody has
-    moved, and so its children are FIXED.
+    above_pods: the names of those that lead to pods, as Kubepods.tops has them. A cgroup without a file of its own, as
+    the controller is not enabled there, has what the topmost one has. On v1 the topmost cgroup keeps the processes that
+    nobody has moved, and so its children are FIXED.
     """
-    above_pods = _above(kubepods)
     found = []
     for child in _children(hierarchy):
         if child in above_pods or child.endswith(_WITHOUT_PROCESSES) or _is_partition(tree, hierarchy, child):
@@ -49,15 +48,15 @@ def read_slices(tree: Tree, hierarchy: Hierarchy, kubepods: Collection[str]) -> 
     return found
 
 
-def read_later_slices(tree: Tree, hierarchy: Hierarchy, kubepods: Collection[str]) -> list[Setting]:
+def read_later_slices(tree: Tree, hierarchy: Hierarchy, above_pods: Collection[str]) -> list[Setting]:
     """Systemd's own slices that are not there, as it makes them: with the CPUs that its files will give them.
 
-    None where systemd has no slices, and on v1, where it gives them no CPUs. kubepods: as for read_slices().
+    None where systemd has no slices, and on v1, where it gives them no CPUs. above_pods: as for read_slices().
     """
     there = _children(hierarchy)
     if hierarchy.version == 1 or SYSTEM_SLICE not in there:
         return []
-    later = [name for name in SYSTEMD_SLICES if name not in there and name not in _above(kubepods)]
+    later = [name for name in SYSTEMD_SLICES if name not in there and name not in above_pods]
     return [_later(tree, hierarchy, name) for name in later]
 
 
@@ -65,10 +64,6 @@ def _later(tree: Tree, hierarchy: Hierarchy, name: str) -> Setting:
     configured = allowed_cpus(tree, name)
     cpus = None if configured is None else configured.cpus
     return Setting(SLICES, name, joined(joined(hierarchy.mount, name), CPUS), "", cpus)
-
-
-def _above(kubepods: Collection[str]) -> set[str]:
-    return {path.partition("/")[0] for path in kubepods}
 
 
 def _children(hierarchy: Hierarchy) -> list[str]:

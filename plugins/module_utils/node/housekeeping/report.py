@@ -222,10 +222,10 @@ def _slices(
     if hierarchy is None:
         return [], []
     try:
-        pods = Kubepods(hierarchy, cgroup_root).roots
+        pods = Kubepods(hierarchy, cgroup_root).tops
     except InputError as error:
         notes.append(Note(UNMEASURED, "the cgroup of all pods is not known: %s" % error))
-        pods = Kubepods(hierarchy).roots
+        pods = Kubepods(hierarchy).tops
     slices = read_slices(hierarchy.tree, hierarchy, pods)
     if last_run is None:
         return slices, []

@@ -96,7 +96,7 @@ def read_settings(tree: Tree, layers: Iterable[str], cgroup_root: str = "") -> l
     if SLICES in chosen:
         with suppress(NodeError):  # no cgroups with cpusets
             hierarchy = Hierarchy(tree)
-            pods = Kubepods(hierarchy, cgroup_root).roots
+            pods = Kubepods(hierarchy, cgroup_root).tops
             found += [*read_slices(tree, hierarchy, pods), *read_later_slices(tree, hierarchy, pods)]
     return found
 

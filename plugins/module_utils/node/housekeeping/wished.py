@@ -98,7 +98,7 @@ def own_cpus(
             ", and %d more" % (len(held) - 1) if held[1:] else "",
         )
         raise refusal(what, "give CPUs that no pod has, or drain the node first")
-    is_name = SLICE.fullmatch(own.slice) and own.slice not in SYSTEMD_SLICES and own.slice not in pods.roots
+    is_name = SLICE.fullmatch(own.slice) and own.slice not in SYSTEMD_SLICES and own.slice not in pods.tops
     if not is_name:
         what = "%r can be no slice of its own right below the topmost one" % own.slice
         raise refusal(what, "give a name such as isolated.slice, without a dash", option("partition_slice"))

@@ -125,6 +125,15 @@ def test_a_slice_that_systemd_has_made_since(node: Node) -> None:
     assert node.contents() == node.before
 
 
+def test_a_cgroup_in_which_the_kubelet_will_make_those_of_pods(node: Node) -> None:
+    """At a boot it is there before the kubelet has started; no pod may be confined to the reserved CPUs."""
+    for name in ("a", "a.slice", "b.slice"):
+        write(node.root, "/sys/fs/cgroup/%s/cpuset.cpus" % name, "\n")
+    node.bring(cgroup_root="a")
+    assert [node.held("sys/fs/cgroup/%s/cpuset.cpus" % name) for name in ("a", "a.slice", "b.slice")] == ["", "", "0-1"]
+    assert not (node.root / (DROP_IN % "a.slice")).exists()
+
+
 def test_a_slice_that_is_to_come_and_is_left_out(node: Node) -> None:
     without(node, "machine.slice", "user.slice")
     own = "[Slice]\nAllowedCPUs=0\n"
