@@ -306,7 +306,7 @@ from ..module_utils.host.hidden import check_visible
 from ..module_utils.host.kernel_line import FEATURES
 from ..module_utils.host.layers import INTERRUPTS, IRQBALANCE, MANAGER, RPS, SLICES, WATCHDOG, WORKQUEUES
 from ..module_utils.host.owner.conflicts import refuse
-from ..module_utils.host.owner.owners import HOUSEKEEPING, TUNED, Owner
+from ..module_utils.host.owner.owners import HOUSEKEEPING, TUNED, Owner, undisturbed
 from ..module_utils.host.partitions import KINDS
 from ..module_utils.kubelet.file.configuration import Configuration
 from ..module_utils.kubelet_module import KUBELET, RESERVED_ARGUMENTS, node_of, wanted_reservation
@@ -327,10 +327,10 @@ from ..module_utils.node.housekeeping.tuned import (
 )
 from ..module_utils.node.housekeeping.wanted import Extras, possible_cpus, runs_systemd
 from ..module_utils.node.housekeeping.wished import (
-    booted_arguments,
     kernel_line,
     own_cpus,
     reserved_cpus,
+    still_booted,
     waits_for_boot,
 )
 from ..module_utils.node.node import Node, cgroup_root_of
@@ -354,7 +354,8 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         raise problem
     owners = owners_of(node, configuration)
     tuned = needed_tuned(tree, owners, parameters["kernel_arguments"]) if parameters["tuned"] else None
-    refuse(owners, HOUSEKEEPING, [*parameters["allow_owners"], *([] if tuned is None else [TUNED])])
+    layers = [*parameters["layers"], *([] if tuned is None else [TUNED])]
+    refuse(owners, HOUSEKEEPING, [*parameters["allow_owners"], *undisturbed(layers)])
     own = partition_of(node, configuration, reserved, owners, parameters)
     reserved -= CPUSet() if own is None else own.cpus
     line = kernel_line(
@@ -412,8 +413,7 @@ def take_away(tree: Tree, parameters: Mapping[str, Any], act: bool) -> Outcome:
     journal = read_journal(tree)
     had_line = journal is not None and KERNEL_LINE in journal.wish.layers
     answer = absent(tree, act, parameters["manage_services"])
-    booted = booted_arguments(tree) if had_line else []
-    reboot = ["the kernel runs with %s until the next boot" % name for name in booted]
+    reboot = still_booted(tree) if had_line else []
     if journal is not None:
         reboot += tuned_waits_for_boot(tree, isolated_before(journal))
     return outcome(answer, "", [], reboot)

@@ -174,12 +174,19 @@ def test_what_others_manage_is_refused(tmp_path: Path) -> None:
             **task("housekeeping", root="{{ root }}", interpreter=PYTHON, allow_owners=["{{ owner }}"]),
             "check_mode": True,
         },
+        {
+            **task("housekeeping", root="{{ root }}", interpreter=PYTHON, layers=["slices", "workqueues"]),
+            "check_mode": True,
+            "ignore_errors": True,
+        },
     )
     hosts = {owner: {"root": str(root), "owner": owner} for owner, root in roots.items()}
     run = ansible_playbook(tmp_path / "run", tasks, hosts)
     assert run.status == 0, run.account()
     for sign, (owner, name, remedy) in others.items():
-        refused, checked, absent, allowed = run.results[owner]
+        refused, checked, absent, allowed, without_interrupts = run.results[owner]
+        # The others write interrupts only.
+        assert ("failure" in without_interrupts) == (owner == TUNED)
         assert refused["msg"] == checked["msg"]
         assert "the role housekeeping cannot be used beside %s, which was found here" % name in refused["msg"]
         assert signs[sign].evidence[0] in refused["msg"]
@@ -274,12 +281,15 @@ def test_a_kubelet_whose_configuration_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_without_a_reservation(tmp_path: Path) -> None:
-    root = node(tmp_path / "node")
+    """And with CPU 0 alone for a partition, which is no empty wish."""
+    root, wished = node(tmp_path / "node"), node(tmp_path / "wished")
     file = root / "var/lib/kubelet/config.yaml"
     file.write_text(CONFIGURATION.replace('reservedSystemCPUs: "0-1"\n', "").replace("static", "none"))
-    before = fingerprint(root)
-    run = ansible_playbook(tmp_path / "run", PLAYBOOK, {"node": variables(root)})
+    before = fingerprint(root), fingerprint(wished)
+    hosts = {"node": variables(root), "wished": variables(wished, housekeeping_partition_cpus=0)}
+    run = ansible_playbook(tmp_path / "run", PLAYBOOK, hosts)
     assert run.status != 0
+    assert "housekeeping_partition_cpus" in run.last("wished")["msg"]
     assert "reserves no CPUs" in run.last("node")["msg"]
     assert "housekeeping_reserved_system_cpus" in run.last("node")["msg"]
-    assert fingerprint(root) == before
+    assert (fingerprint(root), fingerprint(wished)) == before

@@ -162,7 +162,9 @@ def _runtime(node: Node, version: str | None) -> tuple[dict[str, object], list[F
         findings.append(Finding("nri-socket", runtime.config, text, "let it listen at its default place"))
     elif node.tree.live and state.nri.on and not node.tree.exists(state.socket):
         text = "there is no socket, although NRI is on in the configuration"
-        findings.append(Finding("nri-socket", state.socket, text, "restart the container runtime", changed=True))
+        # The runtime is restarted only where its files change.
+        is_restarted = not state.cdi.on
+        findings.append(Finding("nri-socket", state.socket, text, "restart the container runtime", is_restarted))
     if set(_CDI_DIRECTORIES).isdisjoint(state.spec_dirs):
         text = "cdi_spec_dirs has no %s, where the driver writes its files" % _CDI_DIRECTORIES[0]
         findings.append(Finding("cdi-directories", runtime.config, text, "add it"))

@@ -36,10 +36,9 @@ _BOTH_PIN = "both write the cpusets of containers, each by its own account of wh
 _TO_NONE = "set the kubelet's cpuManagerPolicy to none"
 _REMOVE_POLICY = "uninstall the NRI policy and delete the pods that it has pinned"
 _REMOVE_DRIVER = "take the driver off this node, delete the pods with claims and the socket it left"
-_KEEP_IRQ_POLICY = "leave the interrupts to the NRI policy (irqMode and controllableInterrupts in its configuration)"
 _NO_RECONCILE = "remove our timer (reconcile_state: absent)"
 _NO_CACHE = "put the caches back (cache_state: absent)"
-_NOT_OURS = "do not use the layer interrupts of the role housekeeping here"
+_NOT_OURS = "leave the layers interrupts and irqbalance out of housekeeping_layers here"
 _POLICY_CACHES = "the NRI policy sets the affinity of interrupts and neither notices nor reverts what others set"
 
 
@@ -90,7 +89,7 @@ def _pairs_with_policy(policy: str) -> tuple[Pair, ...]:
             " kubelet's checkpoint says",
             "%s, or %s" % (_NO_RECONCILE, _REMOVE_POLICY),
         ),
-        Pair(policy, HOUSEKEEPING, _POLICY_CACHES, "%s, or %s" % (_KEEP_IRQ_POLICY, _REMOVE_POLICY)),
+        Pair(policy, HOUSEKEEPING, _POLICY_CACHES, "%s, or %s" % (_NOT_OURS, _REMOVE_POLICY)),
         Pair(
             policy,
             CACHE,

@@ -17,6 +17,7 @@ import re
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from ...tree import Tree
+from .. import layers as layers_of
 from ..look import enabled_at, is_there, members, members_at, names_in
 
 KUBELET_STATIC = "kubelet-static"
@@ -260,9 +261,20 @@ def giving_policy(tree: Tree) -> str:
 
 def _housekeeping(tree: Tree) -> Iterator[Owner]:
     layers = members_at(tree, _JOURNAL).get("layers")
-    agrees = (TUNED,) if isinstance(layers, list) and TUNED in layers else ()
+    agrees = undisturbed(layers) if isinstance(layers, list) else ()
     for owner in _made(HOUSEKEEPING, [_JOURNAL] if is_there(tree, _JOURNAL) else [], (), True):
         yield owner._replace(agrees_with=agrees)
+
+
+def undisturbed(layers: Sequence[object]) -> tuple[str, ...]:
+    """The owners that the role housekeeping does not contradict where it writes these layers alone.
+
+    It gives tuned the same CPUs by the layer of that name. The others write interrupts and irqbalance's file only.
+    """
+    found = [TUNED] if layers_of.TUNED in layers else []
+    if layers_of.INTERRUPTS not in layers and layers_of.IRQBALANCE not in layers:
+        found += [BALLOONS, TOPOLOGY_AWARE, CRIO_INTERRUPTS]
+    return tuple(found)
 
 
 def _goresctrl(tree: Tree) -> Iterator[Owner]:

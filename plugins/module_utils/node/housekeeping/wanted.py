@@ -11,7 +11,7 @@ import posixpath
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from ...cpuset import CPUSet
-from ...errors import InputError, NodeError, Note
+from ...errors import InputError, NodeError, Note, option
 from ...host.irqbalance import banned_text, read_irqbalance
 from ...host.kernel_line import Argument
 from ...host.layers import IRQBALANCE, MANAGER, SLICES, TUNED, Setting, wanted_cpus
@@ -72,6 +72,7 @@ def wanted_of(
     if SLICES in wish.layers:
         files += _drop_ins(wish, found, journal)
         notes += _overridden(tree, wish, found, files)
+        notes += _not_there(wish, found)
     if MANAGER in wish.layers:
         files += _manager(tree, wish, found, kept)
     if IRQBALANCE in wish.layers:
@@ -90,6 +91,14 @@ def wanted_of(
         files += made
         links = {**links, **own_links}
     return Wanted(wish, files, links, words, extras.runs, apply_command_of(tree, wish, journal))
+
+
+def _not_there(wish: Wish, found: Found) -> list[str]:
+    """What is excluded and cannot be; a name may be misspelled."""
+    there = {setting.name for setting in found.settings if setting.layer == SLICES}
+    missing = [name for name in wish.exclude_slices if name not in there]
+    where = option("exclude_slices")
+    return ["%s: there is no cgroup %r beside those of pods" % (where, name) for name in missing]
 
 
 def loader_commands(tree: Tree, arguments: Sequence[Argument] | None) -> list[tuple[str, ...]]:

@@ -6,13 +6,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Collection, NamedTuple, Sequence
 
 from ...cgroup.hierarchy import ROOT, Hierarchy
 from ...cgroup.kubepods import Kubepods
 from ...cpuset import CPUSet
 from ...errors import CPUManagerError, InputError, NodeError, RefusedError, option
-from ...host.kernel_line import NAMES, Argument, compare, default_features, parse_line, wanted_arguments
+from ...host.kernel_line import (
+    NAMES,
+    Argument,
+    compare,
+    default_features,
+    parse_line,
+    same_value,
+    split_words,
+    wanted_arguments,
+)
 from ...host.loader.loaders import configured_line, find_loader
 from ...host.loader.model import NO_LOADER
 from ...host.owner.owners import RECONCILE, giving_policy
@@ -178,8 +187,10 @@ def kernel_line(
     reboot = [
         "%s=%s counts from the next boot on" % (row.name, row.wanted)
         for row in rows
-        if is_written and row.wanted and row.booted != row.wanted
+        if is_written and row.wanted and not same_value(row.name, row.booted, row.wanted)
     ]
+    kept = {argument.name for argument in arguments if is_written}
+    reboot += still_booted(tree, kept)
     return KernelLine(arguments, [row._asdict() for row in rows if row.wanted], reboot)
 
 
@@ -200,10 +211,11 @@ def waits_for_boot(tree: Tree, reserved: CPUSet) -> list[str]:
     return []
 
 
-def booted_arguments(tree: Tree) -> list[str]:
-    """Of the arguments that are written here, those that the running kernel was booted with."""
+def still_booted(tree: Tree, kept: Collection[str] = ()) -> list[str]:
+    """Why a node has to be booted: the arguments of ours that its kernel has, without those that are kept."""
     try:
-        words = parse_line(tree.read_value(_COMMAND_LINE) or "")
+        words = split_words(parse_line(tree.read_value(_COMMAND_LINE) or ""))[1]
     except NodeError:
         return []
-    return [word.name for word in words if word.name in NAMES]
+    names = [word.name for word in words if word.name in NAMES and word.name not in kept]
+    return ["the kernel runs with %s until the next boot" % name for name in names]

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations, permutations, product
 from pathlib import Path
 from typing import Iterator
@@ -40,6 +41,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.ow
     Facts,
     Owner,
     find_owners,
+    undisturbed,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.owned import JOURNAL, SIGNS, TUNED_FILES, Sign, write_owned
 
@@ -148,7 +150,7 @@ def test_a_pair_on_one_node_is_found_and_refused_by_name(pair: Pair, first: Sign
         refuse(list(owners.values()), wanted, [beside])
 
 
-@pytest.mark.parametrize("layers", ['["slices", "tuned"]', '["tuned"]'])
+@pytest.mark.parametrize("layers", ['["interrupts", "tuned"]', '["irqbalance", "tuned"]'])
 def test_tuned_that_has_the_cpus_of_the_role(layers: str, tmp_path: Path) -> None:
     files = {**TUNED_FILES, JOURNAL: '{"layers": %s}' % layers}
     owners = find_owners(write_owned(tmp_path, files), Facts(processes={"tuned": [3]}))
@@ -165,6 +167,27 @@ def test_tuned_that_has_the_cpus_of_the_role(layers: str, tmp_path: Path) -> Non
 def test_tuned_that_was_not_given_the_cpus_of_the_role(journal: str, tmp_path: Path) -> None:
     owners = find_owners(write_owned(tmp_path, {**TUNED_FILES, JOURNAL: journal}), Facts(processes={"tuned": [3]}))
     assert len(contradictions(owners)) == 1
+
+
+@pytest.mark.parametrize(
+    ("layers", "pairs"),
+    [
+        (["slices", "workqueues"], 0),
+        (["slices", "interrupts"], 3),
+        (["irqbalance"], 3),
+        ([], 0),
+    ],
+)
+def test_who_writes_interrupts_and_a_role_that_does_not(layers: list[str], pairs: int, tmp_path: Path) -> None:
+    tree = write_owned(tmp_path, {JOURNAL: json.dumps({"layers": layers})})
+    others = [OWNERS[owner] for owner in (CRIO_INTERRUPTS, BALLOONS, TOPOLOGY_AWARE)]
+    found = [pair for pair in contradictions([*find_owners(tree, Facts()), *others]) if pair.first.id == HOUSEKEEPING]
+    assert len(found) == pairs
+    errors = refusals(others, HOUSEKEEPING, undisturbed(layers))
+    assert len(errors) == pairs
+    assert all(
+        "leave the layers interrupts and irqbalance out of housekeeping_layers" in str(error) for error in errors
+    )
 
 
 @pytest.mark.parametrize(("first", "second"), FRIENDS)

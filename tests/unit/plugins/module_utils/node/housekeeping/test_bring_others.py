@@ -134,6 +134,12 @@ def test_a_cgroup_in_which_the_kubelet_will_make_those_of_pods(node: Node) -> No
     assert not (node.root / (DROP_IN % "a.slice")).exists()
 
 
+def test_what_is_left_out_and_is_not_there(node: Node) -> None:
+    notes = node.bring(exclude_slices=("machine", "user.slice")).notes
+    assert [note for note in notes if "no cgroup 'machine'" in note]
+    assert not [note for note in notes if "user.slice" in note]
+
+
 def test_a_slice_that_is_to_come_and_is_left_out(node: Node) -> None:
     without(node, "machine.slice", "user.slice")
     own = "[Slice]\nAllowedCPUs=0\n"

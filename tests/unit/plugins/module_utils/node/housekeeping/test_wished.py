@@ -18,9 +18,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekee
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import possible_cpus
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wished import (
-    booted_arguments,
     kernel_line,
     reserved_cpus,
+    still_booted,
     waits_for_boot,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
@@ -72,9 +72,27 @@ def test_the_kernel_line(tmp_path: Path) -> None:
     assert all(row["reason"] for row in line.rows)
     assert line.reboot == ["rcu_nocbs=2-7 counts from the next boot on"]
     assert kernel_line(tree, RESERVED, POSSIBLE, ["rcu_nocbs"], True, is_written=False).reboot == []
-    assert booted_arguments(tree) == ["irqaffinity"]
     with pytest.raises(RefusedError, match="isolcpus=domain"):
         kernel_line(tree, RESERVED, POSSIBLE, ["domain"], True, is_written=False)
+
+
+def test_what_the_next_boot_takes_away(tmp_path: Path) -> None:
+    """What was written here, as its mark says, and is no longer wanted."""
+    tree = grub(tmp_path, directory={})
+    write(
+        tmp_path,
+        "/proc/cmdline",
+        "nohz_full=2-7 kubenode.housekeeping=irqaffinity,rcu_nocbs irqaffinity=0,1 rcu_nocbs=2-7",
+    )
+    gone = "the kernel runs with %s until the next boot"
+    assert still_booted(tree) == [gone % "irqaffinity", gone % "rcu_nocbs"]
+    # The same CPUs in other words are no change.
+    line = kernel_line(tree, RESERVED, POSSIBLE, ["irqaffinity"], True, is_written=True)
+    assert line.reboot == [gone % "rcu_nocbs"]
+    # They are taken off the line where none are to be written any more.
+    assert kernel_line(tree, RESERVED, POSSIBLE, None, True, is_written=False).reboot == still_booted(tree)
+    write(tmp_path, "/proc/cmdline", "nohz_full=2-7")
+    assert still_booted(tree) == []
 
 
 def test_a_node_without_a_loader(tmp_path: Path) -> None:
