@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import pytest
 
@@ -184,6 +185,62 @@ def test_killed_while_the_wish_changes(untouched: Path, count: Count) -> None:
 
     kills = killed_at_each_write(whole, change, rest)
     assert kills > 35
+    count("kills", kills)
+
+
+# What each command reads: below which places.
+READ = {"try-restart": "etc/default/irqbalance", "daemon-reload": "etc/systemd/", "grub-mkconfig": "etc/default/grub"}
+
+
+def read_by(command: str, root: Path) -> str:
+    found = contents(root).items()
+    files = {path: content for path, (_mode, content) in found if path.startswith(READ[command]) and content}
+    return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
+
+
+def taken_over(root: Path) -> Callable[[Sequence[str]], str]:
+    """A stand-in for all commands: what each has read last is in a file of its name."""
+
+    def run(words: Sequence[str]) -> str:
+        (command,) = (command for command in READ if any(command in word for word in words))
+        os.replace(root.parent / command, root.parent / command)
+        (root.parent / command).write_text(read_by(command, root))
+        return ""
+
+    return run
+
+
+def test_killed_beside_commands(untouched: Path, count: Count, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever was killed between a file and the command that takes it over: the next run does not omit the command."""
+    monkeypatch.setattr(bring, "runs_systemd", lambda _tree: True)
+    inner = untouched.parent / "machine"
+    inner.mkdir()
+    untouched = untouched.rename(inner / "root")
+    for command in READ:
+        (inner / command).write_text(read_by(command, untouched))
+
+    def bring_and_run(machine: Path) -> None:
+        root = machine / "root"
+        cpus = CPUSet.parse(RESERVED)
+        extras = Extras(wanted_arguments(cpus, CPUSet.parse("0-15")), AtBoot(b"program", "/usr/bin/python3"), True)
+        bring.present(Tree(str(root)), Wish(cpus, LAYERS), extras, True, taken_over(root))
+
+    def take_back_and_run(machine: Path) -> None:
+        root = machine / "root"
+        bring.absent(Tree(str(root)), act=True, run=taken_over(root))
+
+    def rest(machine: Path, number: int) -> None:
+        again = copied(machine, "again")
+        for finish, place in ((bring_and_run, machine), (take_back_and_run, again)):
+            finish(place)
+            for command in READ:
+                assert (place / command).read_text() == read_by(command, place / "root"), (number, command)
+        shutil.rmtree(again)
+
+    kills = killed_at_each_write(inner, bring_and_run, rest)
+    bring_and_run(inner)
+    kills += killed_at_each_write(inner, take_back_and_run, rest)
+    assert kills > 70
     count("kills", kills)
 
 
