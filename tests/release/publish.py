@@ -89,7 +89,9 @@ def _check(checkout: Path, version: str) -> None:
 def _write(tree: Path, version: str) -> None:
     galaxy = tree / "galaxy.yml"
     galaxy.write_text(_VERSION.sub("version: " + version, galaxy.read_text("utf-8"), count=1), encoding="utf-8")
-    subprocess.run(["antsibull-changelog", "release", "--version", version], check=True, cwd=tree)
+    # Cumulative: modules that were written for a version that was never released are new, too.
+    command = ["antsibull-changelog", "release", "--cummulative-release", "--version", version]
+    subprocess.run(command, check=True, cwd=tree)
 
 
 def _git(directory: Path, *arguments: str) -> str:

@@ -55,6 +55,11 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with what is checked out here as its one commit."""
     directory = tmp_path_factory.mktemp("origin") / "repository"
     copied([], directory)
+    # As before the first release, whatever was released since.
+    fragment = directory / "changelogs" / "fragments" / "one.yml"
+    fragment.parent.mkdir(exist_ok=True)
+    fragment.write_text("minor_changes:\n  - A change.\n", encoding="utf-8")
+    (directory / "changelogs" / "changelog.yaml").write_text("ancestor: 0.0.0\nreleases: {}\n", encoding="utf-8")
     git(directory.parent, "init", "--quiet", "--initial-branch=main", str(directory))
     git(directory, "add", "--all")
     git(directory, "commit", "--quiet", "--message=All")
@@ -105,6 +110,9 @@ def test_a_release(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(log["releases"]["0.2.0"]["fragments"]) == fragments
     page = (clone / "CHANGELOG.md").read_text("utf-8")
     assert r"## v0\.2\.0" in page
+    # Modules of 0.1.0, which was not released here, are new, too.
+    modules = {path.stem for path in (clone / "plugins" / "modules").glob("*.py")} - {"__init__"}
+    assert {module["name"] for module in log["releases"]["0.2.0"]["modules"]} == modules
     assert git(clone, "diff", "--name-only", "--diff-filter=d", "HEAD^").split() == [
         "CHANGELOG.md",
         "changelogs/changelog.yaml",
