@@ -257,7 +257,8 @@ containers:
       type: str
       sample: server
 exclusive:
-  description: The exclusive CPUs by the checkpoint. None where they are not known, or resctrl is not mounted.
+  description: The exclusive CPUs, by the checkpoint of the program that gives them out. None where they are not
+    known, or resctrl is not mounted.
   returned: success
   type: str
   sample: 4-7

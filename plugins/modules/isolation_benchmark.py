@@ -24,7 +24,9 @@ description:
     exclusive whole cores.
   - Needs only Python on the node. Ends everything that it has started and removes its cgroups, even if it is killed.
     One benchmark runs on a node at a time.
-  - A node with pods is refused, unless O(allow_pods).
+  - A node with pods is refused, unless O(allow_pods). CPUs that a container has to itself when the benchmark begins are
+    not measured, whether the kubelet or the role P(kubenode.cpu_manager.reconcile#role) gave them. A node is refused if
+    the file that lists them is damaged.
   - The medians have distribution-free intervals between two order statistics, of at least 95 % where there are six
     runs or more.
 extends_documentation_fragment:

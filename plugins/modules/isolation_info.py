@@ -16,7 +16,9 @@ author:
 description:
   - Measures a running node for some seconds and returns for each CPU what ran on it, which are containers, other
     cgroups such as services of systemd, single processes and kernel threads, and which interrupts it handled.
-  - For each container with exclusive CPUs, returns whether anything else ran there. The checkpoint lists these CPUs.
+  - For each container with exclusive CPUs, returns whether anything else ran there. These CPUs are listed in the
+    kubelet's checkpoint, or in the file of the policies dynamic and isolated of the role
+    P(kubenode.cpu_manager.reconcile#role) where it gives CPUs out.
   - A cpuset keeps a container on its CPUs. It does not keep kernel threads, interrupts, services of systemd and
     containers with another cpuset off them, which is what this module shows.
   - It only reads. During the sample, its process does not use the exclusive CPUs, if it may use others, and is excluded
@@ -108,7 +110,8 @@ containers:
     verdict:
       description:
         - C(alone), C(disturbed), or C(idle) if nothing ran there, not even the container, so that it is unknown whether
-          it would be alone. None for a saved node, and for a container that ended or began during the measurement.
+          it would be alone. None for a saved node, and for a container that ended, began, or got or lost CPUs during
+          the measurement.
       type: str
       sample: disturbed
     own_percent:

@@ -19,6 +19,8 @@ description:
   - Finds quotas on exclusive CPUs wherever they are above a container, quotas that are less than the exclusive CPUs,
     containers that were throttled often, and nodes whose kubelet and container runtime make weights by different
     formulas.
+  - Exclusive CPUs are those of the kubelet's checkpoint, or of the policies dynamic and isolated of the role
+    P(kubenode.cpu_manager.reconcile#role) where it gives CPUs out.
   - The cpu controller is read where it is, which may be another version of cgroups than that of the cpusets.
   - If something cannot be measured, there is a note with the check C(throttling-unmeasured). Nothing is estimated.
   - The module does not fail on a node without a kubelet or without containers.
@@ -130,7 +132,7 @@ containers:
       type: str
       sample: kubepods.slice/kubepods-pod1.slice/cri-containerd-4f0c.scope
     exclusive:
-      description: Its exclusive CPUs, by the checkpoint. Empty for none.
+      description: Its exclusive CPUs. Empty for none.
       type: str
       sample: 4-5,28-29
     levels:
@@ -256,7 +258,7 @@ findings:
       description: What was found, and what effect it had.
       type: str
     remedy:
-      description: What to do about it, with this version of the kubelet.
+      description: What to do about it, with this version of the kubelet or with the policies dynamic and isolated.
       type: str
 notes:
   description: What could not be measured, and why.

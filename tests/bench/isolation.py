@@ -13,14 +13,18 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Container, Iterator, Sequence
+from typing import Any, Container, Iterator, Sequence
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.accounts import CGROUP, Owner, accounts
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.sample import Sample, take
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.usage import PerCpu
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.tests.kernel.cgroups import Cgroups
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.isolation import isolation_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
+from ansible_collections.kubenode.cpu_manager.tests.kernel.cgroups import Cgroups, why_not
 from ansible_collections.kubenode.cpu_manager.tests.kernel.intruders import (
     CPUACCT,
     INTRUDERS,
@@ -52,6 +56,12 @@ for _number in range(int(sys.argv[1]) - 2):
 threading.Thread(target=wake, daemon=True).start()
 print("ready", flush=True)
 sys.stdin.read()
+"""
+KUBELET = """\
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cpuManagerPolicy: static
+cgroupRoot: /%s
 """
 START_UP = """\
 import resource, sys
@@ -172,6 +182,48 @@ def measure_cost() -> bool:
     return kept
 
 
+def measure_report() -> bool:
+    """Print what the module's whole work takes beside the sample on a node with many containers, of which one has a
+    CPU of its own; True when it is within its limit."""
+    reason = why_not() or ("" if os.access(CPUACCT, os.W_OK) else "%s cannot be written" % CPUACCT)
+    if reason:
+        print("  The whole report: not measured, %s" % reason)
+        return True
+    pods = ["kubepods/poduid-%d" % number for number in range(CONTAINERS)]
+    ids = ["%064x" % (2 * number) for number in range(CONTAINERS)]
+    containers = ["%s/%s" % (pod, name) for pod, name in zip(pods, ids)]
+    sandboxes = ["%s/%064x" % (pod, 2 * number + 1) for number, pod in enumerate(pods)]
+    sets = dict.fromkeys(("kubepods", *pods, *sandboxes, *containers), "0-1")
+    sets.update(dict.fromkeys(containers, "0"), **{containers[0]: "1"})
+    logs: dict[str, bytes | None] = {
+        "/var/log/containers/p%d_shop_app-%s.log" % (number, name): b"" for number, name in enumerate(ids)
+    }
+    made: list[Path] = []
+    with Cgroups() as cgroups, tempfile.TemporaryDirectory() as name:
+        try:
+            cgroups.make_all(sets)
+            for path in ("", *sorted(sets)):
+                made.append(CPUACCT / cgroups.path(path))
+                made[-1].mkdir()
+                (made[-1] / "cpuacct.usage_percpu").read_bytes()
+            Path(name, "config.yaml").write_text(KUBELET % cgroups.top)
+            state = State(cgroups.real("0"), {"uid-0": {"app": cgroups.real("1")}})
+            Path(name, "cpu_manager_state").write_bytes(write_checkpoint("static", state))
+            begun, before = time.monotonic(), time.process_time()
+            node = Node(OverlaidTree(Tree(), logs), name + "/config.yaml", name)
+            report: dict[str, Any] = isolation_report(node, SECONDS, 1.0)
+            cost, beyond = time.process_time() - before, time.monotonic() - begun - SECONDS
+        finally:
+            for place in reversed(made):
+                place.rmdir()
+    (row,) = report["containers"]
+    print(
+        "  The whole report of a node with %d containers: %.1f ms of CPU, %.3f s beyond (limit %.1f); %s/%s: %s"
+        % (CONTAINERS, 1000 * cost, beyond, MOST_BEYOND, row["pod"], row["container"], row["verdict"])
+    )
+    return beyond < MOST_BEYOND and row["id"] == ids[0] and row["verdict"] is not None
+
+
 @contextmanager
 def without_counters_of_cgroups() -> Iterator[None]:
     """Let no cgroup of v1 count the time on each CPU."""
@@ -188,4 +240,5 @@ def measure() -> bool:
     print("Who runs on exclusive CPUs, samples of 1 s:")
     right = play_scenes()
     print("What a sample of %d s costs:" % SECONDS)
-    return measure_cost() and right
+    kept = measure_cost()
+    return measure_report() and kept and right

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from ..cpuset import CPUSet
 from ..errors import InputError, option
+from ..kubelet.file.configuration import Configuration
 from ..kubelet.gates.enabled import NO_EXCLUSIVE_QUOTA, Gates
+from ..node.exclusive import read_exclusive
 from ..node.node import Node
 from ..policy.options import StaticOptions
 from ..state.config import STATIC, CPUManagerConfig
@@ -16,7 +18,9 @@ from .room import Room
 
 
 def room_of(node: Node, reserved: CPUSet | None) -> tuple[Room, list[str]]:
-    """The room, and notes. reserved: in place of what the kubelet reserves. Raises InputError, NodeError."""
+    """The room, and notes. reserved: in place of what the kubelet reserves. Raises InputError, NodeError, RefusedError
+    where it is not known which CPUs containers have for themselves.
+    """
     online, notes = node.topology.online, []
     configuration = node.configuration()
     values = {} if configuration is None else configuration.values
@@ -35,7 +39,7 @@ def room_of(node: Node, reserved: CPUSet | None) -> tuple[Room, list[str]]:
             where=option("reserved_system_cpus"),
             remedy="reserve at least one, and leave at least one",
         )
-    free = online - _exclusive(node, config, notes)
+    free = online - _exclusive(node, configuration)
     quota = values.get("cpuCFSQuota") is not False
     limits_exclusive = quota and not Gates.of(values, node.minor).enabled(NO_EXCLUSIVE_QUOTA)
     return Room(node.topology, options, reserved, free, quota, limits_exclusive), notes
@@ -53,16 +57,9 @@ def _static(node: Node) -> tuple[CPUManagerConfig | None, StaticOptions]:
     return None, StaticOptions()
 
 
-def _exclusive(node: Node, config: CPUManagerConfig | None, notes: list[str]) -> CPUSet:
+def _exclusive(node: Node, configuration: Configuration | None) -> CPUSet:
     """The CPUs that containers have for themselves now."""
-    content = node.checkpoint()
-    if content is None or config is None:
-        return CPUSet()
-    from ..state.acceptance import StateError, check_checkpoint
-    from ..state.formats import CheckpointError
-
-    try:
-        return check_checkpoint(content, config).exclusive_cpus()
-    except (CheckpointError, StateError) as error:
-        notes.append("the checkpoint says nothing of CPUs that containers have for themselves: %s" % error)
-        return CPUSet()
+    recorded = read_exclusive(node, configuration)
+    if recorded.problem is not None:
+        raise recorded.problem
+    return CPUSet() if recorded.state is None else recorded.state.exclusive_cpus()

@@ -37,8 +37,14 @@ class Watched(NamedTuple):
     top: str
     # Where its processes are: in its cgroup or, with crun, in one below.
     process_cgroup: str
-    # The CPUs that it has for itself, by the checkpoint.
+    # The CPUs that it has for itself, and how many it requests where it may have more.
     exclusive: CPUSet = CPUSet()
+    requested: int | None = None
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether it has more CPUs than it requests."""
+        return self.requested is not None and len(self.exclusive) > self.requested
 
     @property
     def label(self) -> str:

@@ -42,6 +42,8 @@ class Enforcer(NamedTuple):
     # Whether it is on, and whether the kubelet sets quotas at all (cpuCFSQuota).
     lifts: bool | None = None
     sets_quotas: bool | None = None
+    # Whether it gives the exclusive CPUs out; else the policies dynamic and isolated do, and it has the policy none.
+    gives_cpus: bool = True
 
 
 def findings_of(
@@ -101,6 +103,7 @@ class _Quotas:
         # a pod have the same.
         self._needs: dict[str, CPUSet] = {}
         self._above: list[str] = []
+        self._grown = {path for container in exclusive if container.has_grown for path in container.levels}
         for container in exclusive:
             for path in container.levels:
                 if path not in self._needs and container.kind(path) not in (CONTAINER, POD):
@@ -122,7 +125,8 @@ class _Quotas:
             else:
                 cpus = self._needs[small]
                 wanted = "no quota, or at least one of %s, as CPUs %s are exclusive" % (_number(cpus), cpus)
-                yield _finding(BELOW_REQUEST, container.label, wanted, found, _FIND_WRITER)
+                remedy = _NOT_LIFTED if small in self._grown else _FIND_WRITER
+                yield _finding(BELOW_REQUEST, container.label, wanted, found, remedy)
 
     def above_pods(self) -> Iterator[Finding]:
         """One for each quota that is above pods, where the kubelet sets none."""
@@ -150,12 +154,22 @@ _FIND_WRITER = (
     " a tool on the node; %s" % _AGAIN
 )
 
+_NOT_LIFTED = (
+    "the program of the role reconcile lifts the quotas of a container that has more CPUs than it requests, and of its"
+    " pod: look in its journal for why it did not (journalctl -u kubenode-cpu-manager-reconcile)"
+)
+
 
 def remedy_for(enforcer: Enforcer) -> str:
     """What to do about a quota of a container with exclusive CPUs, by what its kubelet does."""
     if enforcer.sets_quotas is False:
         return "the kubelet sets no quotas (cpuCFSQuota: false), so an earlier one or something else did: %s" % (
             "delete the pod, and if the quota comes back, look for what else writes it"
+        )
+    if not enforcer.gives_cpus:
+        return (
+            "with its policy none, the kubelet sets one on every container with a limit: set cpuCFSQuota: false, which"
+            " lifts the quotas of all containers of the node; %s" % _AGAIN
         )
     if enforcer.minor is None:
         return (
@@ -277,7 +291,8 @@ def _pairs(path: str, members: Iterable[Watched], levels: Mapping[str, Level]) -
         level = levels.get(container.cgroup)
         if level is None or level.weight is None:
             return set()
-        # By the manifest a container with n exclusive CPUs requests n CPUs.
-        found.append((level.weight, len(container.exclusive) * SHARES_PER_CPU or None))
+        # By the manifest a container that was given n exclusive CPUs requests n CPUs.
+        cpus = len(container.exclusive) if container.requested is None else container.requested
+        found.append((level.weight, cpus * SHARES_PER_CPU or None))
     pod = levels.get(path)
     return set() if pod is None or pod.weight is None else formulas_of(pod.weight, found)

@@ -18,8 +18,8 @@ from ..host.names import shown
 from ..isolation.accounts import CGROUP, CONTAINER, OBSERVER, Account, Owner, accounts
 from ..isolation.sample import Sample, take
 from ..isolation.verdict import Exclusive, percent, rows
-from ..state.verdict import readable
 from .container_changes import cgroups_above, changed, pods_of, read_pods
+from .exclusive import read_exclusive
 from .node import cgroup_root_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def isolation_report(node: Node, seconds: int, threshold: float) -> dict[str, An
         observed = None
         notes.append(Note(UNMEASURED, "which containers run cannot be seen: %s" % error))
     running = () if observed is None else observed.running
-    exclusives = _exclusives(node, running, notes)
+    exclusives = _exclusives(node, configuration, running, notes)
     if not node.tree.live:
         notes.append(
             Note(UNMEASURED, "who runs on which CPU can be seen on a running node only, and this one is saved")
@@ -79,15 +79,15 @@ def isolation_report(node: Node, seconds: int, threshold: float) -> dict[str, An
     whole = {} if observed is None else _whole_pods(exclusives, observed)
     sample = take(node.tree, seconds, every, confined, whole)
     changes, counted_above = _changes(node, configuration, exclusives, observed, sample)
-    found = accounts(sample, _Names(running, whole).owner, confined, counted_above)
     lasting = [exclusive for exclusive in exclusives if exclusive not in changes]
+    found = accounts(sample, _Names(running, whole).owner, _confined(lasting, observed), counted_above)
     told, findings = rows(lasting, found, sample, threshold / 100)
     rows_of_lasting = iter(told)
     containers = [_unmeasured(exclusive) if exclusive in changes else next(rows_of_lasting) for exclusive in exclusives]
     notes += [Note(UNMEASURED, text) for text in (*sample.problems, *_strain(sample), *_split(node, observed, sample))]
-    for exclusive in changes:
-        text = "container %s ended or began during the sample: it has no verdict"
-        notes.append(Note(UNMEASURED, text % exclusive.subject()))
+    for exclusive, what in changes.items():
+        text = "container %s %s during the sample: it has no verdict"
+        notes.append(Note(UNMEASURED, text % (exclusive.subject(), what)))
     offline = every - sample.online
     if offline:
         notes.append(Note(UNMEASURED, "the exclusive CPUs %s are offline" % offline))
@@ -108,15 +108,22 @@ def _changes(
     exclusives: Sequence[Exclusive],
     observed: Observed | None,
     sample: Sample,
-) -> tuple[Sequence[Exclusive], Mapping[str, CPUSet]]:
-    """The containers that ended or began during the sample, and the cgroups above them; see accounts()."""
+) -> tuple[Mapping[Exclusive, str], Mapping[str, CPUSet]]:
+    """The containers that changed during the sample, and how; and the cgroups above those that ended or began, see
+    accounts()."""
+    # Under the policy dynamic, CPUs change hands.
+    state = read_exclusive(node, configuration).state
+    now = set() if state is None else set(state.owners())
+    moved = [found for found in exclusives if (found.pod_uid, found.container, found.cpus) not in now]
+    changes = dict.fromkeys(moved, "got or lost CPUs")
     if observed is None:
-        return (), {}
+        return changes, {}
     before = pods_of(observed.running)
     uids = [exclusive.pod_uid for exclusive in exclusives]
     after = read_pods(Hierarchy(node.tree), cgroup_root_of(configuration), uids)
-    changes = changed(exclusives, before, after, sample)
-    return changes, cgroups_above(changes, before, after)
+    ended = changed(exclusives, before, after, sample)
+    changes.update(dict.fromkeys(ended, "ended or began"))
+    return changes, cgroups_above(ended, before, after)
 
 
 class _Names:
@@ -146,13 +153,13 @@ class _Names:
         return "%s/%s" % (container.pod or container.pod_uid, container.name or found[:12])
 
 
-def _exclusives(node: Node, running: Sequence[Running], notes: list[str]) -> list[Exclusive]:
-    """The containers with CPUs to themselves, as the checkpoint says; a note on one that cannot be read."""
-    content = node.checkpoint()
-    state = readable(content).state
+def _exclusives(
+    node: Node, configuration: Configuration | None, running: Sequence[Running], notes: list[str]
+) -> list[Exclusive]:
+    """The containers with CPUs to themselves, as it was written down; a note on a file that cannot be read."""
+    state, where, problem, *_more = read_exclusive(node, configuration)
     if state is None:
-        if content is not None:
-            where = node.tree.path(node.checkpoint_path)
+        if problem is not None:
             notes.append(Note(UNMEASURED, "%s: cannot be read, so it is not known whose CPUs are whose" % where))
         return []
     names = {container.pod_uid: container.pod for container in running if container.pod}

@@ -29,16 +29,20 @@ from ..topology.sysfs import CPU
 from .change.places import CACHE, PROMISE
 from .collector import Collector
 from .dynamic.promise import parse_promise
+from .pod_names import hashed
 from .redaction import UnsafeError
 
 _ROOT_FILES = ("mode", "cpus_list", "schemata")
 
 
-def save_cache(collector: Collector) -> None:
-    """Save it; nothing but that there is a directory, where resctrl is not mounted."""
+def save_cache(collector: Collector, redact: bool) -> None:
+    """Save it; nothing but that there is a directory, where resctrl is not mounted.
+
+    redact: hash the names of containers.
+    """
     if collector.file(CACHE) is not None:
         collector.file(BOOT_ID)
-    collector.file(PROMISE, _without_names)
+    collector.file(PROMISE, _without_names if redact else None)
     collector.mark(MOUNT)
     try:
         if find_mount(collector.tree) is None:
@@ -83,14 +87,13 @@ def _save_group(collector: Collector, path: str, files: tuple[str, ...]) -> None
 
 
 def _without_names(content: bytes) -> bytes:
-    """Which CPUs the policies dynamic and isolated hold exclusive; the caches do not depend on whose they are."""
+    """What the policies dynamic and isolated have given out, with a hash for each container's name."""
     try:
         promise = parse_promise(content)
     except InputError as error:
         raise UnsafeError(str(error)) from error
-    held = enumerate(promise.state.containers.values(), 1)
-    state = promise.state._replace(containers={("pod-%d" % number, "container"): cpus for number, cpus in held})
-    return promise._replace(state=state, found={}, quotas={}).content()
+    held = {(pod, hashed(name)): cpus for (pod, name), cpus in promise.state.containers.items()}
+    return promise._replace(state=promise.state._replace(containers=held), found={}, quotas={}).content()
 
 
 def _few(content: bytes) -> bytes:

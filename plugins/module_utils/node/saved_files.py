@@ -89,7 +89,7 @@ def save_node(node: Node, name: str, redact: bool = False, now: float | None = N
     save_cgroups(collector, node, set(names))
     save_bandwidth(collector, node)
     save_layers(collector)
-    save_cache(collector)
+    save_cache(collector, redact)
     save_loader(collector)
     save_owners(collector, node)
     save_kubelet(collector, node, redact)

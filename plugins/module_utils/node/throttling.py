@@ -29,8 +29,8 @@ from ..kubelet.file.configuration import Configuration
 from ..kubelet.gates.enabled import GATES, NO_EXCLUSIVE_QUOTA, Gates
 from ..state.assignments import State
 from ..state.formats import NAMELESS
-from ..state.verdict import ABSENT, readable
 from ..workload.logs import LoggedContainer
+from .exclusive import Recorded, read_exclusive
 from .node import Node, cgroup_root_of
 from .observation import find_names
 
@@ -68,10 +68,11 @@ def throttling(node: Node, seconds: int, percent: int, sleep: Sleep = time.sleep
     watched = watched_containers(kubepods, names, all_named)
     if not watched:
         return _answer(node, hierarchy, [], {}, Sample({}), [], notes)
-    watched, more = _with_exclusive_cpus(node, watched, all_named)
+    recorded = read_exclusive(node, configuration)
+    watched, more = _with_exclusive_cpus(recorded, watched, all_named)
     levels, sample, missing = _read(hierarchy, watched, seconds, sleep)
     notes += [*more, *missing, *_notes(hierarchy, watched, levels)]
-    findings = findings_of(watched, levels, sample, _enforcer(node, configuration), percent)
+    findings = findings_of(watched, levels, sample, _enforcer(node, configuration, recorded.by_kubelet), percent)
     return _answer(node, hierarchy, watched, levels, sample, findings, notes)
 
 
@@ -119,15 +120,22 @@ def watched_containers(kubepods: Kubepods, names: Mapping[str, LoggedContainer],
     return sorted(found, key=lambda container: (container.pod, container.pod_uid, container.name or "", container.id))
 
 
-def _with_exclusive_cpus(node: Node, watched: list[Watched], all_named: bool) -> tuple[list[Watched], list[str]]:
-    """The containers with the CPUs that the checkpoint gives each alone, and why that is not known of some."""
-    judgement = readable(node.checkpoint())
-    state, where = judgement.state, node.tree.path(node.checkpoint_path)
+def _with_exclusive_cpus(
+    recorded: Recorded, watched: list[Watched], all_named: bool
+) -> tuple[list[Watched], list[str]]:
+    """The containers with the CPUs that each was given alone, and why that is not known of some."""
+    state = recorded.state
     if state is None:
-        if judgement.verdict == ABSENT:
+        if recorded.problem is None:
             return watched, []
-        return watched, [_note("%s cannot be read: which containers have exclusive CPUs is not known" % where)]
-    found = [container._replace(exclusive=_exclusive(container, state)) for container in watched]
+        return watched, [_note("%s cannot be read: which containers have exclusive CPUs is not known" % recorded.where)]
+    found = [
+        container._replace(
+            exclusive=_exclusive(container, state),
+            requested=recorded.requests.get((container.pod_uid, container.name or "")),
+        )
+        for container in watched
+    ]
     unknown = {
         container.pod_uid
         for container in watched
@@ -148,13 +156,13 @@ def _exclusive(container: Watched, state: State) -> CPUSet:
     return by_id or state.assignments.get(container.pod_uid, {}).get(container.name or "") or CPUSet()
 
 
-def _enforcer(node: Node, configuration: Configuration | None) -> Enforcer:
+def _enforcer(node: Node, configuration: Configuration | None, gives_cpus: bool) -> Enforcer:
     minor, lifts, sets_quotas = None if node.version is None else node.minor, None, None
     if configuration is not None:
         # Off is off, whichever version reads the file.
         sets_quotas = configuration.values.get("cpuCFSQuota") is not False
         lifts = None if minor is None else Gates.of(configuration.values, minor).enabled(NO_EXCLUSIVE_QUOTA)
-    return Enforcer(NO_EXCLUSIVE_QUOTA, GATES[NO_EXCLUSIVE_QUOTA].life.since, minor, lifts, sets_quotas)
+    return Enforcer(NO_EXCLUSIVE_QUOTA, GATES[NO_EXCLUSIVE_QUOTA].life.since, minor, lifts, sets_quotas, gives_cpus)
 
 
 # --- what was counted ------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ WARNINGS = (
         WARNING,
         "Exclusive CPUs have a quota",
         "The kernel can throttle the container although nothing else uses its CPUs, because quotas are filled up and"
-        " used up in slices. From Kubernetes 1.33 on, the kubelet sets no quota there.",
+        " used up in slices. From Kubernetes 1.33 on, the kubelet sets no quota where it gives exclusive CPUs.",
         "Do what the finding says; it depends on the version of the kubelet. See docs/docsite/rst/throttling.rst.",
         look=THROTTLING,
     ),

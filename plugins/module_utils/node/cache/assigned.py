@@ -7,9 +7,7 @@
 from __future__ import annotations
 
 from ...cpuset import CPUSet
-from ...errors import RefusedError
-from ...state.verdict import ABSENT, readable
-from ..change.places import PROMISE
+from ..exclusive import has_promise, read_exclusive
 from ..node import Node
 
 
@@ -18,20 +16,9 @@ def assigned_cpus(node: Node) -> tuple[CPUSet, CPUSet] | None:
 
     Under the policies dynamic and isolated of this collection, by their own checkpoint in place of the kubelet's.
     """
-    if node.tree.exists(PROMISE, follow=False):
-        # Imported here: on most nodes the kubelet gives CPUs out.
-        from ..dynamic.promise import read_promise
-
-        promise, _content = read_promise(node.tree)
-        if promise is not None:
-            return CPUSet.from_mask(promise.state.exclusive()), CPUSet.from_mask(promise.state.shared)
-    said = readable(node.checkpoint())
-    if said.verdict == ABSENT:
+    recorded = read_exclusive(node, node.found()[0] if has_promise(node) else None)
+    if recorded.problem is not None:
+        raise recorded.problem
+    if recorded.state is None:
         return None
-    if said.state is None or not said.checksum_right:
-        raise RefusedError(
-            "is damaged, so the exclusive CPUs are unknown",
-            where=node.tree.path(node.checkpoint_path),
-            remedy="repair it first, with the module checkpoint",
-        )
-    return said.state.exclusive_cpus(), said.state.default_cpu_set
+    return recorded.state.exclusive_cpus(), recorded.state.default_cpu_set

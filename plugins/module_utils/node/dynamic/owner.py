@@ -11,12 +11,9 @@ from typing import Sequence
 from ...errors import RefusedError
 from ...host.owner.conflicts import OTHER_OWNER
 from ...kubelet.file.configuration import Configuration
-from ...state.config import STATIC
-from ...state.verdict import readable
+from ..exclusive import where_static
 from ..node import Node
 from ..reconcile.run import check_owners
-
-_POLICY = "cpuManagerPolicy"
 
 
 def check_owner(node: Node, configuration: Configuration | None, allow_owners: Sequence[str]) -> None:
@@ -24,12 +21,7 @@ def check_owner(node: Node, configuration: Configuration | None, allow_owners: S
     writes cpusets. The kubelet's own policy cannot be allowed: both would give out the same CPUs.
     """
     check_owners(node, allow_owners)
-    where = ""
-    if configuration is not None and configuration.values.get(_POLICY) == STATIC:
-        where = configuration.origin((_POLICY,)) or configuration.source
-    # A kubelet that has just been restarted with it writes this first.
-    elif readable(node.checkpoint()).policy_name == STATIC:
-        where = node.tree.path(node.checkpoint_path)
+    where = where_static(node, configuration)
     if where:
         raise RefusedError(
             "the kubelet's CPU manager has the policy static, and only one of both can give out CPUs, so no cpuset"

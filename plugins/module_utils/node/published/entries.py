@@ -4,8 +4,9 @@
 
 """Whose the CPUs of each container are where they are not given out here: the kubelet's, or another owner's. Pure.
 
-The DRA driver names the CPUs of its claims; NRI policies name none. There, CPUs are exclusive that no other container
-of the node has.
+The kubelet's checkpoint and the claims of the DRA driver name CPUs, of a container, or of a pod or claim that several
+containers may share; NRI policies name none. So, wherever they come from, CPUs are exclusive to a container only if the
+kernel lets no other container use one of them.
 """
 
 from __future__ import annotations
@@ -33,31 +34,45 @@ def entries_of_kubelet(
         now = effective.get(container.id, container.effective)
         cpus, exclusive = wanted.get(container.id, now), False
         if state is not None:
-            whole = state.pod_assignments.get(container.pod_uid)
-            exclusive = bool(state.assignments.get(container.pod_uid, {}).get(container.name)) or whole is not None
+            own = state.assignments.get(container.pod_uid, {}).get(container.name)
+            # What a whole pod has may be that of one container.
+            whole = state.pod_assignments.get(container.pod_uid, CPUSet())
+            exclusive = bool(own) or bool(cpus and cpus <= whole)
         entries.append(Entry(container.pod_uid, container.name, cpus, exclusive, KUBELET, now))
-    return entries
+    return _with_one_user(entries)
 
 
 def with_claims(entries: Iterable[Entry], claimed: CPUSet, by: str) -> list[Entry]:
     """The same on a node of the DRA driver, whose claims have these CPUs."""
-    return [
-        entry._replace(exclusive=True, by=by) if entry.effective and entry.effective <= claimed else entry
-        for entry in entries
-    ]
+    return _with_one_user(
+        [
+            entry._replace(cpus=entry.effective, exclusive=True, by=by)
+            if entry.effective and entry.effective <= claimed
+            else entry
+            for entry in entries
+        ]
+    )
 
 
-def by_kernel(entries: Sequence[Entry], online: CPUSet, by: str) -> list[Entry]:
+def by_kernel(entries: Iterable[Entry], online: CPUSet, by: str) -> list[Entry]:
     """The same on a node of an NRI policy: what the kernel lets each container use."""
-    once, twice = 0, 0
+    return _with_one_user(
+        [
+            entry._replace(cpus=entry.effective, exclusive=bool(entry.effective) and entry.effective < online, by=by)
+            for entry in entries
+        ]
+    )
+
+
+def _with_one_user(entries: Sequence[Entry]) -> list[Entry]:
+    """The same, of which those are no longer exclusive whose CPUs the kernel lets another container use, too."""
+    # A container that restarts may be there twice.
+    users: dict[tuple[str, str], int] = {}
     for entry in entries:
-        twice |= once & entry.effective.mask
-        once |= entry.effective.mask
-    return [
-        entry._replace(
-            cpus=entry.effective,
-            exclusive=bool(entry.effective) and entry.effective < online and not entry.effective.mask & twice,
-            by=by,
-        )
-        for entry in entries
-    ]
+        key = (entry.pod_uid, entry.container)
+        users[key] = users.get(key, 0) | entry.effective.mask | (entry.cpus.mask if entry.exclusive else 0)
+    once, twice = 0, 0
+    for mask in users.values():
+        twice |= once & mask
+        once |= mask
+    return [entry._replace(exclusive=entry.exclusive and not entry.cpus.mask & twice) for entry in entries]

@@ -33,6 +33,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     pod_path,
     write_cgroups,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.promises import promise, take_over
 from ansible_collections.kubenode.cpu_manager.tests.machines.samples import sample, task
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
@@ -227,6 +228,29 @@ def test_a_container_that_ends_or_restarts_is_not_its_own_intruder(
     assert report["findings"] == []
     assert report["notes"] == ["container shop/db-0/server ended or began during the sample: it has no verdict"]
     assert report["note_checks"] == ["isolation-unmeasured"]
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_cpus_that_change_hands_accuse_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: bool) -> None:
+    """As the policy dynamic lets them."""
+    node, own = make_node(tmp_path), "%s/cri-containerd-%s.scope" % (DATABASE, OWN)
+    web = "%s/cri-containerd-%s.scope" % (WEB, SHARED)
+    take_over(tmp_path, {("uid-db", "server"): "1"})
+
+    def take_meanwhile(*_arguments: object) -> Sample:
+        if moves:
+            promise(tmp_path, {("uid-db", "server"): "0"}, "")
+        tasks = [task("server", {1: 0.4}, own), task("app", {1: 0.4}, web)]
+        return sample(busy={1: 0.8}, busy_exact=False, idle={1: 0.2}, tasks=tasks)
+
+    sampled(monkeypatch)
+    monkeypatch.setattr(isolation, "take", take_meanwhile)
+    report = isolation_report(node, 5, 1.0)
+    (row,) = report["containers"]
+    assert (row["container"], row["verdict"]) == ("server", None if moves else "disturbed")
+    assert len(report["findings"]) == (not moves)
+    text = "container shop/db-0/server got or lost CPUs during the sample: it has no verdict"
+    assert report["notes"] == ([text] if moves else [])
 
 
 @pytest.mark.parametrize(("cpu_seconds", "is_said"), [(0.1, False), (0.1234, True)])

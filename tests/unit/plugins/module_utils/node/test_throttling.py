@@ -33,6 +33,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     write_cgroups,
     write_cpu,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.promises import take_over
 from ansible_collections.kubenode.cpu_manager.tests.machines.throttled import (
     DATABASE,
     LIMITED,
@@ -127,6 +128,36 @@ def test_crun_puts_processes_in_a_cgroup_below(root: Path) -> None:
 def test_the_remedy_is_for_this_kubelet(root: Path, minor: int | None, more: str, text: str) -> None:
     write_node(root, V2, more=more)
     assert text in look(root, minor)["findings"][0]["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("cpus", "more", "check", "remedy"),
+    [
+        ("1,5", "", "exclusive-cpus-with-quota", "with its policy none, the kubelet sets one on every container"),
+        ("1,5", "cpuCFSQuota: false\n", "exclusive-cpus-with-quota", "the kubelet sets no quotas"),
+        # It requests two of them.
+        ("1,5-6", "", "limit-below-request", "the program of the role reconcile lifts the quotas of a container"),
+        ("1", "", "exclusive-cpus-with-quota", "with its policy none"),
+    ],
+)
+def test_exclusive_cpus_of_our_own_policies(root: Path, cpus: str, more: str, check: str, remedy: str) -> None:
+    write_node(root, V2, more=more)
+    take_over(root, {("uid-db", "server"): cpus}, requested=2)
+    found = look(root, 33)
+    assert [row["exclusive"] for row in found["containers"]] == [cpus, ""]
+    first = found["findings"][0]
+    assert (first["check"], first["subject"]) == (check, "shop/db-0/server")
+    assert remedy in first["remedy"]
+    # The weights are by what it requests.
+    assert [row["check"] for row in found["findings"][1:]] == ["container-throttled"]
+
+
+def test_a_quota_below_the_request_of_a_container_that_has_not_grown(root: Path) -> None:
+    write_node(root, V2, {**LIMITED, OWN_PATH: CPUFiles(150000, weight=174)})
+    take_over(root, {("uid-db", "server"): "1,5"}, requested=2)
+    first = look(root, 33)["findings"][0]
+    assert first["check"] == "limit-below-request"
+    assert "look for what wrote the quota" in first["remedy"]
 
 
 def test_a_saved_node_counts_no_more(root: Path) -> None:

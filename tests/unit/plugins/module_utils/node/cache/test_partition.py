@@ -35,14 +35,14 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.pa
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.report import cache_answer, cache_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.collector import Collector
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.promise import Promise, write_promise
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.saved_cache import save_cache
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import DynamicState, Held
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.promises import promise, take_over
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted, mounted
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import (
     BOOT_ID,
+    CONFIG,
     JOURNAL,
     divide,
     give,
@@ -116,7 +116,7 @@ def saved_pool(root: Path) -> Pool | None:
     """What a saved node says of who has CPUs."""
     tree = Tree(str(root))
     collector = Collector(tree)
-    save_cache(collector)
+    save_cache(collector, redact=True)
     saved = collector.members.get(PROMISE)
     content = None if saved is None else saved.content
     assert b"database" not in (content or b"")
@@ -129,24 +129,27 @@ def test_under_the_policy_dynamic_its_own_checkpoint_counts(model: Mounted) -> N
     # Nothing is divided yet.
     assert caches_follow(node_at(model.root), (), lines.append)
     divide(model.root, exclusive_share=4)
-    held = Held(CPUSet([2, 10]).mask, CPUSet([2, 3, 10, 11]).mask)
-    promise = Promise("dynamic", DynamicState(CPUSet([0, 1, 8, 9]).mask, {("pod-1", "database"): held}))
-    place = model.root / PROMISE[1:]
-    place.parent.mkdir(parents=True)
+    configuration = (model.root / CONFIG).read_text()
+    # What is left of it beside a kubelet that gives CPUs out says nothing.
+    place = promise(model.root, {("pod-1", "database"): "2-3,10-11"}, "0-1,8-9")
     try:
-        write_promise(Tree(str(model.root)), promise, None)
+        assert caches_follow(node_at(model.root), (), lines.append)
+        assert lines == []
+        take_over(model.root, {("pod-1", "database"): "2-3,10-11"}, "0-1,8-9", requested=2)
         assert caches_follow(node_at(model.root), (), lines.append)
         assert lines == ["cache: kubenode.exclusive, cpus_list: 2-3,10-11"]
         report = cache_report(node_at(model.root), 0)
         assert (report["exclusive"], report["caches"][0]["ids"]["0"]["exclusive"]) == ("2-3,10-11", "2-3,10-11")
         assert saved_pool(model.root) == Pool(CPUSet([2, 3, 10, 11]), CPUSet([0, 1, 8, 9]))
         place.write_text("{")
-        assert saved_pool(model.root) == Pool(CPUSet([1, 9]), CPUSet(SHAPE.online) - CPUSet([1, 9]))
+        assert saved_pool(model.root) == Pool(CPUSet(), CPUSet())
         assert not caches_follow(node_at(model.root), (), lines.append)
         assert "is damaged" in lines[-1]
     finally:
         place.unlink()
         place.parent.rmdir()
+    write(model.root / CONFIG, configuration)
+    give(model.root, {1, 9}, set(SHAPE.online) - {1, 9})
     assert caches_follow(node_at(model.root), (), lines.append)
     assert model.state()["kubenode.exclusive/cpus_list"] == "1,9\n"
     take_back(model.root)

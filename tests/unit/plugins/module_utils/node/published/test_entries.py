@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.published.content import Entry
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.published.entries import (
@@ -42,9 +44,35 @@ def test_what_the_checkpoint_gives() -> None:
         ("side", "0-3", False, "0-3"),
         ("x", "6", True, "6"),
     ]
-    # A write that failed: what it is to have, and what it has.
-    (first, *_rest) = entries_of_kubelet(containers, wanted, {}, state)
-    assert (str(first.cpus), str(first.effective)) == ("4-5", "0-7")
+    # A write that failed: what it is to have, and what it has, which is then not what another has alone.
+    (first, _side, last) = entries_of_kubelet(containers, wanted, {}, state)
+    assert (str(first.cpus), str(first.effective), first.exclusive) == ("4-5", "0-7", True)
+    assert not last.exclusive
+
+
+@pytest.mark.parametrize(
+    ("containers", "exclusive"),
+    [
+        # The only one that runs has the CPUs of its pod to itself.
+        ([running("whole", "x", "4-7")], {"x": True}),
+        ([running("whole", "x", "4-7"), running("whole", "y", "4-7")], {"x": False, "y": False}),
+        # One has its own out of these; two share the rest.
+        (
+            [running("whole", "own", "4"), running("whole", "x", "5-7"), running("whole", "y", "5-7")],
+            {"own": True, "x": False, "y": False},
+        ),
+        # Not what the pod was given.
+        ([running("whole", "x", "0-7")], {"x": False}),
+        # Somebody who was not given them.
+        ([running("whole", "own", "4"), running("b", "side", "0-4")], {"own": False, "side": False}),
+        # A restart: the former one still has its cgroup. A sandbox sleeps.
+        ([running("whole", "own", "4"), running("whole", "own", "4"), running("whole", None, "0-7")], {"own": True}),
+    ],
+)
+def test_exclusive_cpus_have_one_user(containers: list[Running], exclusive: dict[str, bool]) -> None:
+    state = State(CPUSet.parse("0-3"), {"whole": {"own": CPUSet((4,))}}, {"whole": CPUSet.parse("4-7")})
+    found = entries_of_kubelet(containers, {}, {}, state)
+    assert {entry.container: entry.exclusive for entry in found} == exclusive
 
 
 def test_without_a_checkpoint() -> None:
@@ -55,6 +83,14 @@ def test_without_a_checkpoint() -> None:
 def test_claims_of_the_dra_driver() -> None:
     found = with_claims([entry("own", "4-5"), entry("other", "0-3"), entry("none", "")], CPUSet.parse("4-7"), "dra")
     assert [(entry.exclusive, entry.by) for entry in found] == [(True, "dra"), (False, "kubelet"), (False, "kubelet")]
+
+
+def test_a_claim_that_two_containers_share() -> None:
+    found = with_claims([entry("one", "4-5"), entry("two", "4-5"), entry("own", "6")], CPUSet.parse("4-7"), "dra")
+    assert [(entry.exclusive, entry.by) for entry in found] == [(False, "dra"), (False, "dra"), (True, "dra")]
+    # Nor is it exclusive beside one that no claim holds.
+    (first, _second) = with_claims([entry("own", "6"), entry("wide", "0-7")], CPUSet.parse("4-7"), "dra")
+    assert not first.exclusive
 
 
 def test_an_nri_policy() -> None:
