@@ -353,31 +353,6 @@ def test_the_policy_isolated(tmp_path: Path, style: Style) -> None:
     assert node.sets()["large"] == "0-1,8-9"
 
 
-@pytest.mark.parametrize("policy", ["dynamic", "isolated"])
-def test_the_cpus_of_a_partition_of_the_host(tmp_path: Path, policy: str) -> None:
-    """No container can use them, so none is given any, exclusively or in the shared pool."""
-    node = ElasticNode(tmp_path, style=V2)
-    node.add(DB, CACHE, WEB)
-    isolated = tmp_path / "sys/devices/system/cpu/isolated"
-    isolated.write_text("1-7,9-15\n")
-    slice_files = {
-        "cpuset.cpus": "1-3",
-        "cpuset.cpus.exclusive": "1-3",
-        "cpuset.cpus.exclusive.effective": "1-3",
-        "cpuset.cpus.partition": "isolated",
-        "cpuset.cpus.effective": "1-3",
-        "cgroup.procs": "",
-    }
-    (tmp_path / V2.mount[1:] / "dpdk.slice").mkdir()
-    for name, value in slice_files.items():
-        (tmp_path / V2.mount[1:] / "dpdk.slice" / name).write_text(value + "\n")
-    report = node.agent(policy=policy).one_pass()
-    assert (report.refused, report.waiting) == ([], ())
-    assert not any(CPUSet.parse(cpus) & CPUSet.parse("1-3") for cpus in node.sets().values())
-    assert (len(CPUSet.parse(node.sets()["db"])), len(CPUSet.parse(node.sets()["cache"]))) == (2, 4)
-    assert node.agent(policy=policy).one_pass().moves == []
-
-
 def test_a_node_without_pods(tmp_path: Path) -> None:
     node = ElasticNode(tmp_path)
     shutil.rmtree(tmp_path / V1.mount[1:] / "kubepods.slice")
