@@ -33,7 +33,11 @@ def reserved_cpus(settings: Settings, configuration: Configuration | None) -> CP
     """What no container gets for itself: what the settings say, else what the kubelet reserves."""
     if settings.reserved is not None:
         return settings.reserved
-    return CPUSet.parse("" if configuration is None else str(configuration.values.get(_RESERVED) or ""))
+    text = "" if configuration is None else str(configuration.values.get(_RESERVED) or "")
+    try:
+        return CPUSet.parse(text)
+    except InputError as error:
+        raise error.within(_RESERVED) from error
 
 
 def dynamic_rules(settings: Settings, reserved: CPUSet, machine: Machine) -> Rules:
