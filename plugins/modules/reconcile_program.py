@@ -21,7 +21,7 @@ description:
     C(period), C(settle), C(delay), C(shared_minimum), C(reserved_cpus) and C(policy_options). The name of that file is
     its first argument.
   - With the policies dynamic and isolated it runs until it is ended. With C(once) as the second argument it makes one
-    pass, and with C(release) it gives back what it has given out.
+    pass. With C(release), under every policy, it gives back what it has given out, and removes what it has published.
   - Nothing is written if another program writes the cpusets of containers, such as the DRA CPU driver or an NRI policy,
     unless O(allow_owners) names it; with the policies dynamic and isolated also not if the kubelet has the static
     policy.

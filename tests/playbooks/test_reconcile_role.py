@@ -143,11 +143,13 @@ def test_the_role(copy_of: CopyOf, tmp_path: Path) -> None:
 
     # And away again.
     hosts["epyc"]["reconcile_state"] = "absent"
-    for expected in ("changed=3", "changed=0"):
+    assert list((root / "run/kubenode/cpus").rglob("*.json"))
+    for expected in ("changed=4", "changed=0"):
         removed = ansible_playbook(tmp_path / "absent", plays, hosts)
         assert removed.status == 0, removed.account()
         assert expected in removed.output
     assert not any((root / path).exists() for path in (PROGRAM, SETTINGS, SERVICE, TIMER, "var/lib/metrics/cpu.prom"))
+    assert not list((root / "run/kubenode/cpus").rglob("*.json"))
 
 
 def test_the_policy_dynamic(copy_of: CopyOf, tmp_path: Path) -> None:

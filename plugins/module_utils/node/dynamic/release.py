@@ -41,14 +41,19 @@ def release(tree: Tree, settings: Settings) -> list[str]:
         pass
     else:
         refused += _all_cpus(Kubepods(Hierarchy(tree), cgroup_root_of(configuration)))
+    unpublish(tree)
+    if not refused:
+        forget_promise(tree)
+    return refused
+
+
+def unpublish(tree: Tree) -> None:
+    """Remove what was published of containers, which nobody keeps up to date any more."""
     with opened(tree) as directory:
         # The directories stay: a pod may have its own mounted, and the next pass of whatever policy writes there.
         for pod in directory.pods():
             for container in directory.read(pod):
                 directory.remove(pod, container)
-    if not refused:
-        forget_promise(tree)
-    return refused
 
 
 def _all_cpus(kubepods: Kubepods) -> list[str]:
