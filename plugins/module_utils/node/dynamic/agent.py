@@ -50,6 +50,10 @@ from .settings import Settings
 _KUBELET_AGE = 60.0
 # A pass that comes earlier than after this part of a period leaves the use as it was measured.
 _SHORTEST = 0.5
+_NO_CRICTL = (
+    "crictl was not found, so the annotations of pods cannot be read, and no container is elastic;"
+    " install crictl and restart the service"
+)
 
 
 class Agent:
@@ -68,7 +72,7 @@ class Agent:
     ) -> None:
         self.tree, self.settings = tree, settings
         self._clock, self._ticks, self._runtime = clock, ticks, runtime
-        self._census = Census(self._find_runtime)
+        self._census = Census(self._find_runtime, _NO_CRICTL if settings.use_runtime else "")
         self._meter = Meter(ticks, _SHORTEST * settings.period)
         self._node: Node | None = None
         self._found_at = 0.0

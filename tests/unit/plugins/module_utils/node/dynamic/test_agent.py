@@ -15,9 +15,11 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.agent import Agent
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.answers import VOLUME
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import settle
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.moves import ANNOUNCE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, Style
 from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import ElasticNode, Pod
 
@@ -266,6 +268,19 @@ def test_nobody_is_elastic_without_a_word_of_the_runtime(tmp_path: Path) -> None
         node.work(10, {"db": 2.0, "web": 1.0})
     assert node.sets()["db"] == "1,9"
     assert node.calls == []
+
+
+def test_a_runtime_that_is_missing_is_told_in_each_pass_in_which_somebody_could_be_elastic(tmp_path: Path) -> None:
+    node = ElasticNode(tmp_path)
+    node.add(WEB)
+    agent = Agent(Tree(str(tmp_path)), node.agent().settings, lambda: node.now, lambda: node.now, lambda *_: None)
+    assert agent.one_pass().notes == []
+    node.add(DB, CACHE)
+    for _pass in range(3):
+        (note,) = agent.one_pass().notes
+        assert note.startswith("crictl was not found")
+    # That was chosen.
+    assert node.agent(use_runtime=False).one_pass().notes == []
 
 
 def test_the_runtime_is_called_only_for_who_is_new(tmp_path: Path) -> None:
