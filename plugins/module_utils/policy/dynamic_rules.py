@@ -76,7 +76,8 @@ class Wanted(NamedTuple):
 
 
 class Use(NamedTuple):
-    """How many CPUs were used on average of the last period: by each container, and by all in the shared pool."""
+    """How many CPUs were used on average of a period: by each container in the last one, and by all in the shared pool
+    in the busiest one of the last minute."""
 
     containers: Mapping[Key, float] = {}
     shared: float = 0.0
