@@ -48,6 +48,13 @@ options:
     type: str
     choices: [kubelet, dynamic, isolated]
     default: kubelet
+  shared_minimum:
+    description:
+      - How many CPUs the shared pool keeps beside the reserved ones, with O(policy=dynamic). At least 1 if no CPU is
+        reserved. A pod whose first set the shared pool cannot spare is in RV(refused); on a node, it would run in the
+        shared pool until it can.
+    type: int
+    default: 0
   machine:
     description:
       - Predict for this machine instead of the node, such as V(2 sockets x 12 cores x 2 threads), the largest parts
@@ -442,6 +449,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         pods_from_manifests(parameters["pods"]),
         bursts_of(parameters["bursts"]),
         parameters["policy"],
+        parameters["shared_minimum"],
     )
     plan = plan_allocations(question)
     diff = difference("allocations", plan.pop("before"), plan.pop("after"))
@@ -464,6 +472,7 @@ def main() -> None:
             {
                 "pods": {"type": "list", "elements": "dict", "required": True},
                 "policy": {"type": "str", "choices": ["kubelet", "dynamic", "isolated"], "default": "kubelet"},
+                "shared_minimum": {"type": "int", "default": 0},
                 "machine": {"type": "str"},
                 "topology": {"type": "dict"},
                 "from_checkpoint": {"type": "bool"},

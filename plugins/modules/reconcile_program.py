@@ -21,7 +21,7 @@ description:
     C(period), C(settle), C(delay), C(shared_minimum), C(reserved_cpus) and C(policy_options). The name of that file is
     its first argument.
   - With the policies dynamic and isolated it runs until it is ended. With C(once) as the second argument it makes one
-    pass, and with C(release) it gives back what it has given out.
+    pass. With C(release), under every policy, it gives back what it has given out, and removes what it has published.
   - Nothing is written if another program writes the cpusets of containers, such as the DRA CPU driver or an NRI policy,
     unless O(allow_owners) names it; with the policies dynamic and isolated also not if the kubelet has the static
     policy.
@@ -70,6 +70,11 @@ options:
   settings:
     description:
       - The settings that the file will be given. Where they are wrong, nothing is written.
+      - With the policies dynamic and isolated they are wrong, too, if they cannot be kept on this node. With dynamic,
+        some CPU has to be reserved, in C(reserved_cpus) or in the kubelet's C(reservedSystemCPUs), or
+        C(shared_minimum) has to be at least 1. With isolated, the kernel has to isolate some CPUs, and none of the
+        reserved ones. Reserved CPUs have to be online.
+      - On a node without a kubelet, that is not checked.
     type: dict
     default: {}
   state:
@@ -120,7 +125,7 @@ from ..module_utils.ansible_module import Arguments, Outcome, Parameters, differ
 from ..module_utils.errors import NodeError
 from ..module_utils.files import remove_file, replace_file
 from ..module_utils.host.hidden import check_visible
-from ..module_utils.node.dynamic.owner import check_owner
+from ..module_utils.node.dynamic.checking import check_node
 from ..module_utils.node.dynamic.settings import read_settings
 from ..module_utils.node.node import Node
 
@@ -157,12 +162,12 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
 
 
 def check_settings(node: Node, settings: Mapping[str, Any], allow_owners: Sequence[str]) -> None:
-    """Raise InputError where the program would not take these settings, RefusedError where it would not work here."""
+    """Raise InputError where the program would not take these settings, or not on this node; RefusedError where it
+    would not work here."""
     if settings.get("policy", STATIC) == STATIC:
         check_owners(node, allow_owners)
         return
-    read_settings(settings)
-    check_owner(node, node.configuration(), allow_owners)
+    check_node(node, read_settings(settings), allow_owners)
 
 
 def make_directory(directory: str) -> None:

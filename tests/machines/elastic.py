@@ -97,6 +97,19 @@ class ElasticNode:
             "%sreservedSystemCPUs: %s\ncpuManagerPolicy: %s\n" % (_HEADER, json.dumps(reserved), policy)
         )
 
+    def make_partition(self, path: str, cpus: str, kind: str = "isolated") -> None:
+        """Let a cgroup of v2 have these CPUs for itself: those below it have no others, and the topmost not these."""
+        mount = self.root / self.style.mount[1:]
+        if not (mount / path).exists():
+            write_cgroups(self.root, self.style, {path: Files(cpus)}, self.online, "0")
+        for name in ("cpuset.cpus", "cpuset.cpus.exclusive", "cpuset.cpus.exclusive.effective"):
+            (mount / path / name).write_text(cpus + "\n")
+        (mount / path / "cpuset.cpus.partition").write_text(kind + "\n")
+        for below in (mount / path).rglob("cpuset.cpus.effective"):
+            below.write_text(cpus + "\n")
+        top = mount / "cpuset.cpus.effective"
+        top.write_text("%s\n" % (CPUSet.parse(top.read_text()) - CPUSet.parse(cpus)))
+
     # --- pods --------------------------------------------------------------------------------------------------
 
     def add(self, *pods: Pod, cpus: str | None = None, is_logged: bool = True) -> None:

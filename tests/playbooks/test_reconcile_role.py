@@ -143,11 +143,13 @@ def test_the_role(copy_of: CopyOf, tmp_path: Path) -> None:
 
     # And away again.
     hosts["epyc"]["reconcile_state"] = "absent"
-    for expected in ("changed=3", "changed=0"):
+    assert list((root / "run/kubenode/cpus").rglob("*.json"))
+    for expected in ("changed=4", "changed=0"):
         removed = ansible_playbook(tmp_path / "absent", plays, hosts)
         assert removed.status == 0, removed.account()
         assert expected in removed.output
     assert not any((root / path).exists() for path in (PROGRAM, SETTINGS, SERVICE, TIMER, "var/lib/metrics/cpu.prom"))
+    assert not list((root / "run/kubenode/cpus").rglob("*.json"))
 
 
 def test_the_policy_dynamic(copy_of: CopyOf, tmp_path: Path) -> None:
@@ -174,6 +176,17 @@ def test_the_policy_dynamic(copy_of: CopyOf, tmp_path: Path) -> None:
     (root / "var/lib/kubelet/cpu_manager_state").unlink()
     configuration = root / "etc/kubernetes/kubelet-config.yaml"
     configuration.write_text(re.sub("cpuManagerPolicy: *static", "cpuManagerPolicy: none", configuration.read_text()))
+    before = fingerprint(root)
+    for kept, where, message in (
+        ({"reconcile_policy": "isolated"}, "reconcile_policy", "the kernel isolates no CPU; boot with isolcpus="),
+        ({"reconcile_reserved_cpus": "500"}, "reconcile_reserved_cpus", "the machine has no CPUs 500 to reserve"),
+        ({"reconcile_shared_minimum": 500}, "reconcile_shared_minimum", "cannot be kept of 128"),
+    ):
+        for argument in ((), ("--check",)):
+            wrong = ansible_playbook(tmp_path / "wrong", plays, {"epyc": {**variables, **kept}}, *argument)
+            assert wrong.last("epyc")["failure"]["where"] == where, wrong.account()
+            assert message in wrong.last("epyc")["msg"]
+    assert fingerprint(root) == before
     controller = root / "sys/fs/cgroup/cpu,cpuacct"
     for file in files.values():
         shares = controller / file.parent.relative_to(root / V1.mount[1:]) / "cpu.shares"

@@ -36,7 +36,7 @@ EFFECTIVE = {
 }
 # Kernels before 4.0 do not have that of v1, where a cgroup's own set is always the effective one.
 _HOLDS = {1: CPUS, 2: EFFECTIVE[2, CPUS]}
-_PARTITION = "cpuset.cpus.partition"
+_PARTITION, _VALID = "cpuset.cpus.partition", ("isolated", "root")
 _PROCESSES = "cgroup.procs"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _GONE = (errno.ENOENT, errno.ENODEV)
@@ -64,6 +64,10 @@ class Cgroup(NamedTuple):
     def is_partition(self) -> bool:
         """Whether its CPUs are, or would be, its own alone."""
         return self.partition not in ("", "member")
+
+    def is_valid_partition(self) -> bool:
+        """Whether its CPUs are its own alone."""
+        return self.partition in _VALID
 
 
 class Hierarchy:

@@ -15,7 +15,7 @@ import errno
 import os
 from typing import Iterable, Iterator, NamedTuple
 
-from ..cgroup.hierarchy import ROOT, Hierarchy, joined
+from ..cgroup.hierarchy import ROOT, Hierarchy, joined, lineage
 from ..cgroup.kubepods import Kubepods
 from ..cgroup.mounts import CPUS
 from ..cpuset import CPUSet
@@ -84,6 +84,21 @@ def _candidates(hierarchy: Hierarchy) -> Iterator[tuple[str, str]]:
 def owned_cpus(partitions: Iterable[Partition]) -> CPUSet:
     """The CPUs that these have for themselves."""
     return CPUSet(cpu for part in partitions if not part.problem for cpu in part.effective or part.cpus or ())
+
+
+def usable_cpus(hierarchy: Hierarchy, roots: Iterable[str], online: CPUSet) -> CPUSet:
+    """The CPUs that containers can have. Raises NodeError for an unreadable file.
+
+    roots: the cgroups of all pods. Where one of them is in a partition, or is one, its pods have the CPUs of that
+    partition and no others. Everywhere, the CPUs of other partitions are no container's.
+    """
+    valid = [part for part in read_partitions(hierarchy) if not part.problem]
+    lineages = [set(lineage(root)) for root in roots]
+    around = [[part for part in valid if part.path in paths] for paths in lineages]
+    nearest = [max(parts, key=lambda part: len(part.path)) for parts in around if parts]
+    above = {part.path for parts in around for part in parts}
+    others = owned_cpus(part for part in valid if part.path not in above)
+    return ((owned_cpus(nearest) & online) if nearest else online) - others
 
 
 def owned_on(tree: Tree) -> CPUSet:

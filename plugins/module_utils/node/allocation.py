@@ -45,7 +45,10 @@ KUBELET = "kubelet"
 
 
 class Question(NamedTuple):
-    """The node that the prediction is for. policy: that of the KUBELET, or one of ours, dynamic or isolated."""
+    """The node that the prediction is for. policy: that of the KUBELET, or one of ours, dynamic or isolated.
+
+    shared_minimum: of the policy dynamic.
+    """
 
     topology: Topology
     machine: Host
@@ -55,6 +58,7 @@ class Question(NamedTuple):
     pods: Sequence[Pod]
     bursts: Sequence[Burst] = ()
     policy: str = KUBELET
+    shared_minimum: int = 0
 
 
 def default_configuration() -> Configuration:
@@ -129,7 +133,8 @@ def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) ->
         # Imported here: most plans are about the kubelet.
         from .our_policies import our_policy
 
-        policy = our_policy(question.policy, question.topology, question.machine, options, _reserved(settings))
+        given = options, _reserved(settings), question.shared_minimum
+        policy = our_policy(question.policy, question.topology, question.machine, *given)
     elif config.policy_name == STATIC and prediction.checked is not None:
         policy = StaticPolicy(question.machine.topology, options, config.reserved, question.machine.minor)
     topology_manager = TopologyManager(
@@ -289,17 +294,18 @@ def _headroom(topology: Topology, policy: Policy, state: State) -> dict[str, obj
     if not isinstance(policy, StaticPolicy):
         return {"allocatable": {}, "stranded": ""}
     free = (policy.summary.allocatable or state.default_cpu_set) - state.exclusive_cpus() - policy.summary.reserved
+    available = max(0, len(free) - policy.shared_minimum)
     whole = CPUSet(cpu for core in topology.cores if core.cpus <= free for cpu in core.cpus)
     # What is no whole core is of no use when only whole cores are given.
     usable = whole if policy.options.full_pcpus_only else free
 
     def most(groups: Iterable[Group]) -> int:
-        return max((len(group.cpus & usable) for group in groups), default=0)
+        return min(available, max((len(group.cpus & usable) for group in groups), default=0))
 
     return {
         "allocatable": {
-            "cpus": len(usable),
-            "whole_cores": len(whole),
+            "cpus": min(available, len(usable)),
+            "whole_cores": min(available, len(whole)),
             "one_socket": most(topology.sockets),
             "one_numa_node": most(topology.numa_nodes),
             "one_l3_cache": most(topology.caches),

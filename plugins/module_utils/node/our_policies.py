@@ -17,10 +17,12 @@ from ..policy.static import StaticPolicy
 from ..topology.model import Topology
 
 
-def our_policy(name: str, topology: Topology, machine: Host, options: StaticOptions, reserved: CPUSet) -> StaticPolicy:
+def our_policy(
+    name: str, topology: Topology, machine: Host, options: StaticOptions, reserved: CPUSet, shared_minimum: int
+) -> StaticPolicy:
     """The policy dynamic or isolated on this machine. Raises InputError where it cannot be kept there."""
     if name == ISOLATED:
         return IsolatedPolicy(machine.topology, options, reserved, topology.isolated, machine.minor)
     if name != DYNAMIC:
         raise InputError("there is no policy %s" % name, where=option("policy"))
-    return DynamicPolicy(Rules(machine.topology, reserved, options), machine.minor)
+    return DynamicPolicy(Rules(machine.topology, reserved, options, shared_minimum), machine.minor)

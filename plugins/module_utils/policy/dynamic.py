@@ -22,11 +22,14 @@ from __future__ import annotations
 
 from typing import AbstractSet, Iterable, NamedTuple, Sequence
 
+from ..cpuset import count_bits
 from .dynamic_pass import Pass
 from .dynamic_rules import Rules, Use, Wanted
 from .dynamic_state import DynamicState, Key
 from .moves import Move, moves_between, view_of
 from .packed import SAFE
+from .policy import AllocationError
+from .running_state import RunningState
 from .static import StaticPolicy
 
 DYNAMIC = "dynamic"
@@ -82,6 +85,16 @@ class DynamicPolicy(StaticPolicy):
     def __init__(self, rules: Rules, minor: int) -> None:
         super().__init__(rules.topology, rules.options, rules.reserved, minor, SAFE)
         self.rules = rules.checked()
+        self.shared_minimum = rules.shared_minimum
+
+    def _take(self, state: RunningState, count: int, affinity: int | None, reusable: int) -> int:
+        """A pass keeps a container waiting whose first set the shared pool cannot spare."""
+        mask = super()._take(state, count, affinity, reusable)
+        if count_bits((state.default | self._reserved) & ~mask) < self.rules.floor:
+            raise AllocationError(
+                "not enough cpus available to satisfy request: the shared pool keeps %d CPUs" % self.rules.floor
+            )
+        return mask
 
     def decide(
         self,

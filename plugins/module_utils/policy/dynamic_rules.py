@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Mapping, NamedTuple
 
 from ..cpuset import CPUSet
-from ..errors import InputError
+from ..errors import InputError, option
 from ..topology.kubelet_view import CPUTopology
 from .dynamic_state import Key
 from .options import StaticOptions
@@ -27,17 +27,24 @@ class Rules(NamedTuple):
     delay: float = 5.0
     distances: Mapping[int, Mapping[int, int]] = {}
 
-    def checked(self) -> Rules:
-        """The rules themselves. Raises InputError where they cannot be kept."""
+    def checked(self, reserved: str = "reserved_system_cpus") -> Rules:
+        """The rules themselves. Raises InputError where they cannot be kept.
+
+        reserved: the option by which CPUs are reserved.
+        """
         topology = self.topology
         unknown = self.reserved - topology.all_cpus()
         if unknown:
-            raise InputError("the machine has no CPUs %s to reserve" % unknown, where="reserved")
+            raise InputError("the machine has no CPUs %s to reserve" % unknown, where=option(reserved))
         if self.shared_minimum < 0 or not self.floor:
-            raise InputError("the shared pool could become empty", "shared_minimum", "reserve CPUs, or give at least 1")
+            raise InputError(
+                "the shared pool could become empty",
+                option("shared_minimum"),
+                "reserve CPUs with %s, or give at least 1" % option(reserved),
+            )
         if self.floor > topology.num_cpus:
             raise InputError(
-                "%d CPUs cannot be kept of %d" % (self.floor, topology.num_cpus), "shared_minimum", "give fewer"
+                "%d CPUs cannot be kept of %d" % (self.floor, topology.num_cpus), option("shared_minimum"), "give fewer"
             )
         if not 0 <= self.delay <= MOST_DELAY:
             raise InputError("%s is not from 0 to %d seconds" % (self.delay, MOST_DELAY), "delay")
@@ -69,7 +76,8 @@ class Wanted(NamedTuple):
 
 
 class Use(NamedTuple):
-    """How many CPUs were used on average of the last period: by each container, and by all in the shared pool."""
+    """How many CPUs were used on average of a period: by each container in the last one, and by all in the shared pool
+    in the busiest one of the last minute."""
 
     containers: Mapping[Key, float] = {}
     shared: float = 0.0

@@ -49,6 +49,8 @@ class StaticPolicy(Policy):
     """The static policy of one kubelet."""
 
     name = STATIC
+    # How many CPUs the shared pool keeps beside the reserved ones; the kubelet has no such rule.
+    shared_minimum = 0
 
     def __init__(
         self, topology: CPUTopology, options: StaticOptions, reserved: CPUSet, minor: int, exact: bool = EXACT

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Mapping, NamedTuple, Sequence
 
 from ...errors import InputError
@@ -19,6 +18,7 @@ from ...policy.moves import EXCLUSIVE, POOL
 from ...policy.none import NonePolicy
 from ...policy.packed import EndlessDistributionError
 from ...policy.policy import Policy
+from ...policy.shared_peak import SharedPeak
 from ...policy.static import StaticPolicy
 from ...state.config import NONE, STATIC
 from ...versions import NEWEST_MINOR
@@ -26,9 +26,6 @@ from ...workload.pods import APP, Container, Pod
 from .trace import TracePod
 
 POLICIES = (NONE, STATIC, DYNAMIC)
-
-# What the shared pool used is the highest of so many periods: it is to be there when it is needed again.
-_PEAK_OF = 6
 
 
 class Placement(NamedTuple):
@@ -109,7 +106,7 @@ class DynamicNode(Node):
         self.state = first_state(rules)
         self.pods: list[Wanted] = []
         self.use = Use()
-        self._shared: deque[float] = deque(maxlen=_PEAK_OF)
+        self._peak = SharedPeak()
 
     def add(self, pod: TracePod) -> str:
         self.pods.append(Wanted(pod.name, pod.name, pod.exclusive, pod.most))
@@ -121,8 +118,7 @@ class DynamicNode(Node):
         self._pass()
 
     def look(self, used: Mapping[str, float], shared: float) -> None:
-        self._shared.append(shared)
-        self.use = Use({(name, name): cpus for name, cpus in used.items()}, max(self._shared))
+        self.use = Use({(name, name): cpus for name, cpus in used.items()}, self._peak.add(self.now, shared))
         self._pass()
 
     def _pass(self) -> None:

@@ -19,12 +19,12 @@ from ...cgroup.kubepods import Kubepods
 from ...cgroup.mounts import CPU
 from ...cpuset import CPUSet, count_bits
 from ...errors import NodeError, RefusedError
-from ...host.partitions import owned_cpus, read_partitions
+from ...host.partitions import usable_cpus
 from ...kubelet.file.configuration import Configuration
 from ...policy.dynamic import DYNAMIC, Decision, decide, first_state
-from ...policy.dynamic_rules import Rules, Use, Wanted
+from ...policy.dynamic_rules import Use, Wanted
 from ...policy.dynamic_state import DynamicState, Key
-from ...policy.isolated import ISOLATED, IsolatedPolicy
+from ...policy.isolated import ISOLATED
 from ...policy.isolated_pass import decide_isolated, first_isolated_state
 from ...policy.moves import File, View, moves_between
 from ...topology.kubelet_view import CPUTopology, kubelet_view
@@ -43,12 +43,17 @@ from .owner import check_owner
 from .promise import Promise, read_promise, write_promise
 from .quotas import Quotas
 from .report import Report
+from .rules import Machine, dynamic_rules, isolated_policy, reserved_cpus
 from .settings import Settings
 
 # The kubelet is looked for anew after so many seconds, and whenever its process has ended.
 _KUBELET_AGE = 60.0
 # A pass that comes earlier than after this part of a period leaves the use as it was measured.
 _SHORTEST = 0.5
+_NO_CRICTL = (
+    "crictl was not found, so the annotations of pods cannot be read, and no container is elastic;"
+    " install crictl and restart the service"
+)
 
 
 class Agent:
@@ -67,7 +72,7 @@ class Agent:
     ) -> None:
         self.tree, self.settings = tree, settings
         self._clock, self._ticks, self._runtime = clock, ticks, runtime
-        self._census = Census(self._find_runtime)
+        self._census = Census(self._find_runtime, _NO_CRICTL if settings.use_runtime else "")
         self._meter = Meter(ticks, _SHORTEST * settings.period)
         self._node: Node | None = None
         self._found_at = 0.0
@@ -115,19 +120,19 @@ class Agent:
             promise, before = None, Promise(self.settings.policy, DynamicState(0), {}, before.quotas)
         present, notes = self._census.read(kubepods, cpu, before.quotas, before.state.containers)
         use = self._use(kubepods, present, before.state)
-        # No container can use the CPUs of a partition of the host.
-        owned = owned_cpus(read_partitions(hierarchy))
-        decision = self._decide(owned, configuration, topology, view, present, use, promise, now)
+        usable = usable_cpus(hierarchy, kubepods.roots, online)
+        machine = Machine(topology, view, online - usable, node.minor)
+        decision = self._decide(machine, configuration, present, use, promise, now)
         state = decision.state
         exclusive = _exclusive(present, before)
         with opened(self.tree) as directory:
             publishing = Publishing(directory, online, lambda: topology, now)
-            moves = moves_between(_kernel_view(present, exclusive, state, online - owned, publishing), state)
+            moves = moves_between(_kernel_view(present, exclusive, state, usable, publishing), state)
             quotas = Quotas(cpu, before.quotas)
             quotas.remember(_grown(present, state))
             after = Promise(self.settings.policy, state, _beyond(exclusive, state), quotas.remembered)
             content = write_promise(self.tree, after, content)
-            acting = Acting(hierarchy, online - owned, present, state, exclusive, publishing)
+            acting = Acting(hierarchy, usable, present, state, exclusive, publishing)
             acting.carry_out(moves)
             # Afterwards: with the CPUs of a unit, systemd writes the quota that it knows of it.
             acting.refused += quotas.lift()
@@ -155,10 +160,8 @@ class Agent:
 
     def _decide(
         self,
-        owned: CPUSet,
+        machine: Machine,
         configuration: Configuration | None,
-        topology: Topology,
-        view: CPUTopology,
         present: Sequence[Present],
         use: Use,
         promise: Promise | None,
@@ -172,30 +175,14 @@ class Agent:
                 if container.key is not None
             }.values()
         )
-        reserved = self._reserved(configuration) | (owned & topology.online)
+        reserved = reserved_cpus(self.settings, configuration)
         if self.settings.policy == ISOLATED:
-            isolated = topology.isolated - owned
-            policy = IsolatedPolicy(view, self.settings.options, reserved, isolated, self.node().minor)
+            policy = isolated_policy(self.settings, reserved, machine)
             former = first_isolated_state(policy) if promise is None else promise.state
             return decide_isolated(policy, wanted, former)
-        settings = self.settings
-        rules = Rules(
-            view,
-            reserved,
-            settings.options,
-            settings.shared_minimum,
-            settings.settle,
-            settings.delay,
-            topology.numa_distances,
-        ).checked()
+        rules = dynamic_rules(self.settings, reserved, machine)
         former = first_state(rules) if promise is None else promise.state
         return decide(rules, wanted, use, former, now, self._answered(former))
-
-    def _reserved(self, configuration: Configuration | None) -> CPUSet:
-        if self.settings.reserved is not None:
-            return self.settings.reserved
-        text = "" if configuration is None else str(configuration.values.get("reservedSystemCPUs") or "")
-        return CPUSet.parse(text)
 
     def _answered(self, state: DynamicState) -> set[Key]:
         root = posixpath.dirname(self.node().checkpoint_path)

@@ -48,11 +48,12 @@ class Present(NamedTuple):
 class Census:
     """The containers of a node, pass by pass. It calls the runtime only where somebody is new.
 
-    find_runtime: the runtime for one pass; None where there is none to call.
+    find_runtime: the runtime for one pass; None where there is none to call. missing: what is to be said where none is
+    found and a container could be elastic.
     """
 
-    def __init__(self, find_runtime: Callable[[], Crictl | None]) -> None:
-        self._find_runtime = find_runtime
+    def __init__(self, find_runtime: Callable[[], Crictl | None], missing: str = "") -> None:
+        self._find_runtime, self._missing = find_runtime, missing
         self._runtime: Crictl | None = None
         # In how many passes a runtime that has failed is not called.
         self._pause = 0
@@ -142,7 +143,8 @@ class Census:
             if container.cpus:
                 groups.setdefault(container.running.pod_uid, []).append(container)
         most: dict[Key, int] = {}
-        notes = []
+        is_missing = self._runtime is None and any(uid not in self._annotations for uid in groups)
+        notes = [self._missing] if is_missing and self._missing else []
         for uid, group in groups.items():
             annotations = self._annotations.get(uid)
             if annotations is None:

@@ -16,6 +16,7 @@ from ...cgroup.mounts import CPU, CPUACCT
 from ...errors import NodeError
 from ...policy.dynamic_rules import Use
 from ...policy.dynamic_state import Key
+from ...policy.shared_peak import SharedPeak
 from ...tree import Tree
 
 _V1_FILE, _V2_FILE, _V2_MEMBER = "cpuacct.usage", "cpu.stat", "usage_usec "
@@ -44,6 +45,7 @@ class Meter:
         self._clock, self._shortest = clock, shortest
         # {cgroup: when it was read, seconds of CPU time, CPUs used}
         self._read: dict[str, tuple[float, float, float]] = {}
+        self._peak = SharedPeak()
 
     def read(
         self,
@@ -52,7 +54,8 @@ class Meter:
         containers: Mapping[str, Key],
         exclusive: Container[Key],
     ) -> Use:
-        """What each of these containers has used on average since the last pass, and what the shared pool has.
+        """What each of these containers has used on average since the last pass, and what the shared pool has at most
+        in the last minute.
 
         roots: the cgroups of all pods. containers: {cgroup: container}, those that request exclusive CPUs. exclusive:
         those that have them.
@@ -67,7 +70,8 @@ class Meter:
             if path in found:
                 use[key] = use.get(key, 0.0) + found[path][2]
         everything = sum(found[path][2] for path in roots if path in found)
-        return Use(use, max(0.0, everything - sum(cpus for key, cpus in use.items() if key in exclusive)))
+        shared = max(0.0, everything - sum(cpus for key, cpus in use.items() if key in exclusive))
+        return Use(use, self._peak.add(self._clock(), shared))
 
     def _again(self, hierarchy: Hierarchy, path: str) -> tuple[float, float, float] | None:
         count, now = used(hierarchy, path), self._clock()

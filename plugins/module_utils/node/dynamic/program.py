@@ -23,7 +23,7 @@ from ..published.directory import opened
 from ..published.publish import publish_node
 from .agent import Agent
 from .figures import Figures
-from .release import release
+from .release import release, unpublish
 from .report import Report
 from .settings import read_settings
 from .watch import Watch
@@ -32,6 +32,8 @@ LOCK = "/run/kubenode/cpu-manager.lock"
 
 # What is given beside the settings: one pass alone; or the end of it all.
 ONCE, RELEASE = "once", "release"
+# The settings that the last one needs.
+_PLACES = ("config_path", "kubelet_root", "allow_owners")
 
 _METRICS_MODE = 0o644
 
@@ -116,8 +118,8 @@ def run(tree: Tree, data: Mapping[str, Any], arguments: Sequence[str]) -> int:
     """The program with the settings in `data`. 0 where all went through, 1 where not, 2 for settings that are wrong."""
     is_end = list(arguments) == [RELEASE]
     try:
-        # The policy may be another one by now.
-        settings = read_settings({**data, "policy": DYNAMIC} if is_end else data)
+        # The policy may be static by now, whose other settings are not checked.
+        settings = read_settings({"policy": DYNAMIC, **{name: data.get(name) for name in _PLACES}} if is_end else data)
     except InputError as error:
         _tell("error: settings: %s" % error)
         return 2
@@ -129,6 +131,7 @@ def run(tree: Tree, data: Mapping[str, Any], arguments: Sequence[str]) -> int:
     try:
         if is_end:
             refused = release(tree, settings)
+            unpublish(tree)
             for text in refused:
                 _tell("refused: " + text)
             return 1 if refused else 0

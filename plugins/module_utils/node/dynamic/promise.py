@@ -68,7 +68,8 @@ def read_promise(tree: Tree) -> tuple[Promise | None, bytes | None]:
         raise RefusedError(
             "is damaged (%s), and no cpuset was written" % error,
             where=tree.path(PROMISE),
-            remedy="remove it: the containers then get their first sets anew",
+            remedy="remove it: the containers then get their first sets anew. The quotas of containers that had grown"
+            " are in it alone, so delete their pods: the kubelet sets those of new ones",
         ) from error
     return promise, content
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...cgroup.hierarchy import Hierarchy
 from ...cgroup.kubepods import Kubepods
 from ...errors import RefusedError
+from ...host.partitions import usable_cpus
 from ...tree import Tree
 from ..node import Node, cgroup_root_of
 from ..observation import read_running
@@ -39,23 +40,29 @@ def release(tree: Tree, settings: Settings) -> list[str]:
     except RefusedError:
         pass
     else:
-        refused += _all_cpus(Hierarchy(tree), cgroup_root_of(configuration))
-    with opened(tree) as directory:
-        # The directories stay: a pod may have its own mounted, and the next pass of whatever policy writes there.
-        for pod in directory.pods():
-            for container in directory.read(pod):
-                directory.remove(pod, container)
+        refused += _all_cpus(Kubepods(Hierarchy(tree), cgroup_root_of(configuration)))
+    unpublish(tree)
     if not refused:
         forget_promise(tree)
     return refused
 
 
-def _all_cpus(hierarchy: Hierarchy, cgroup_root: str) -> list[str]:
-    online = hierarchy.online_cpus()
+def unpublish(tree: Tree) -> None:
+    """Remove what was published of containers, which nobody keeps up to date any more."""
+    with opened(tree) as directory:
+        # The directories stay: a pod may have its own mounted, and the next pass of whatever policy writes there.
+        for pod in directory.pods():
+            for container in directory.read(pod):
+                directory.remove(pod, container)
+
+
+def _all_cpus(kubepods: Kubepods) -> list[str]:
+    hierarchy = kubepods.hierarchy
+    usable = usable_cpus(hierarchy, kubepods.roots, hierarchy.online_cpus())
     running = [
         container
-        for container in read_running(Kubepods(hierarchy, cgroup_root), {})
-        if container.effective is not None and container.effective != online
+        for container in read_running(kubepods, {})
+        if container.effective is not None and container.effective != usable
     ]
     rows = [
         Row(
@@ -64,11 +71,11 @@ def _all_cpus(hierarchy: Hierarchy, cgroup_root: str) -> list[str]:
             container.name or "",
             container.id,
             container.cgroup,
-            online,
-            container.effective or online,
+            usable,
+            container.effective or usable,
             WRITE,
         )
         for container in running
     ]
-    settled = Settling(hierarchy, online, None, lambda: True, True).settle(running, rows)
+    settled = Settling(hierarchy, usable, None, lambda: True, True).settle(running, rows)
     return ["%s: %s" % (row.cgroup, row.why) for row in settled if row.result == FAILED]

@@ -34,7 +34,12 @@ def plan_container(
     Raises RefusedError with the reason when there are no such writes.
     """
     above = _between(container)
-    outside = cgroups[parent_of(above[-1] if above else container.cgroup)]
+    # A partition has CPUs of its own, which those above it do not have any more.
+    partition = next((place for place, path in enumerate(above) if cgroups[path].is_valid_partition()), None)
+    if partition is not None:
+        outside, above = cgroups[above[partition]], above[:partition]
+    else:
+        outside = cgroups[parent_of(above[-1] if above else container.cgroup)]
     missing = wanted - outside.effective_cpus
     if missing:
         owners = ", ".join(_partitions(cgroups, missing))

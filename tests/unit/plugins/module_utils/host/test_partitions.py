@@ -19,6 +19,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.partitio
     PARTITION,
     Partition,
     read_partitions,
+    usable_cpus,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import USUAL, V1, V2, Files, Style, write_cgroups
@@ -69,6 +70,30 @@ def test_partitions_of_others(tmp_path: Path) -> None:
         ("x", "isolated", "no reason is given"),
     ]
     assert found[0] == Partition("dpdk", "isolated", "", cpus("5"), cpus("5"), cpus("5"))
+
+
+ROOTS = {"kubepods.slice": Files(""), "a/kubepods": Files("")}
+DPDK = {"dpdk": Files("6-7", partition="isolated")}
+
+
+@pytest.mark.parametrize(
+    ("cgroups", "usable"),
+    [
+        ({}, "0-7"),
+        (DPDK, "0-5"),
+        ({"kubepods.slice": Files("2-5", partition="root")}, "2-5"),  # what is in none counts no more
+        ({**DPDK, "kubepods.slice": Files("2-5", partition="isolated")}, "2-5"),
+        ({"kubepods.slice": Files("2-5", partition="isolated invalid (no)")}, "0-7"),
+        ({"a": Files("2-5", partition="root")}, "2-5"),
+        ({"a": Files("2-5", partition="root"), "a/kubepods": Files("2-3", partition="root")}, "2-3"),
+        ({"a": Files("2-5", partition="root"), "a/dpdk": Files("5", partition="root")}, "2-4"),
+        # A pod has its partition alone.
+        ({"kubepods.slice": Files("2-5", partition="root"), "kubepods.slice/p": Files("4", partition="root")}, "2-3,5"),
+    ],
+)
+def test_what_containers_can_use(tmp_path: Path, cgroups: dict[str, Files], usable: str) -> None:
+    hierarchy = node(tmp_path, {**ROOTS, **cgroups})
+    assert str(usable_cpus(hierarchy, list(ROOTS), cpus("0-7"))) == usable
 
 
 @pytest.mark.parametrize(("style", "cgroups"), [(V1, NODE), (V2, {"a": Files(None)}), (V2, {})])

@@ -46,6 +46,7 @@ def ask(
     bursts: Sequence[Burst] = (),
     gates: Mapping[str, bool] = MappingProxyType({}),
     policy: str = "kubelet",
+    shared_minimum: int = 0,
     **wanted: Any,
 ) -> dict[str, Any]:
     configuration = default_configuration()
@@ -61,6 +62,7 @@ def ask(
             pods_from_manifests(manifests),
             bursts,
             policy,
+            shared_minimum,
         )
     )
 
@@ -262,3 +264,26 @@ def test_policies_that_cannot_be_kept() -> None:
 def test_the_policy_dynamic_gives_first_sets_as_static_does() -> None:
     pods = (manifest("a", 4), manifest("b", "1"))
     assert cpus(ask(*pods, policy="dynamic")) == cpus(ask(*pods))
+
+
+def test_the_shared_minimum_of_the_policy_dynamic() -> None:
+    """In place of the reservation, and beside it. What the service keeps waiting has no set."""
+    pods = [manifest("a", 40), manifest("b", 4), manifest("c", 2)]
+    plan = ask(*pods, policy="dynamic", shared_minimum=4, reserved_system_cpus="0,24")
+    assert {row["pod"]: len(CPUSet.parse(row["cpus"])) for row in plan["containers"]} == {"a": 40, "c": 2}
+    assert [row["pod"] for row in plan["refused"]] == ["b"]
+    assert "the shared pool keeps 6 CPUs" in plan["refused"][0]["message"]
+    assert (len(CPUSet.parse(plan["shared_pool"])), plan["allocatable"]["cpus"]) == (6, 0)
+    assert ask(policy="dynamic", shared_minimum=4, reserved_system_cpus="0,24")["allocatable"] == {
+        "cpus": 42,
+        "whole_cores": 42,
+        "one_socket": 24,
+        "one_numa_node": 24,
+        "one_l3_cache": 24,
+    }
+    assert cpus(ask(*pods, policy="kubelet", shared_minimum=4)) == cpus(ask(*pods))
+    message = "^shared_minimum: the shared pool could become empty; reserve CPUs with reserved_system_cpus, or give"
+    none: dict[str, Any] = {"policy": "dynamic", "cpu_manager_policy": "none", "reserved_system_cpus": ""}
+    with pytest.raises(InputError, match=message):
+        ask(*pods, **none)
+    assert len(ask(*pods, shared_minimum=2, **none)["refused"]) == 0

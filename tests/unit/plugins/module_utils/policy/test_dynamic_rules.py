@@ -31,7 +31,7 @@ def test_rules_that_can_be_kept() -> None:
 @pytest.mark.parametrize(
     ("changes", "where"),
     [
-        ({"reserved": CPUSet([0, 4])}, "reserved"),
+        ({"reserved": CPUSet([0, 4])}, "reserved_system_cpus"),
         ({"reserved": CPUSet()}, "shared_minimum"),  # the pool could become empty
         ({"shared_minimum": -1}, "shared_minimum"),
         ({"shared_minimum": 4}, "shared_minimum"),

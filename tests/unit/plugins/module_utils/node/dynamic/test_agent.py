@@ -15,9 +15,11 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.agent import Agent
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.answers import VOLUME
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import settle
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.moves import ANNOUNCE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, Style
 from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import ElasticNode, Pod
 
@@ -268,6 +270,19 @@ def test_nobody_is_elastic_without_a_word_of_the_runtime(tmp_path: Path) -> None
     assert node.calls == []
 
 
+def test_a_runtime_that_is_missing_is_told_in_each_pass_in_which_somebody_could_be_elastic(tmp_path: Path) -> None:
+    node = ElasticNode(tmp_path)
+    node.add(WEB)
+    agent = Agent(Tree(str(tmp_path)), node.agent().settings, lambda: node.now, lambda: node.now, lambda *_: None)
+    assert agent.one_pass().notes == []
+    node.add(DB, CACHE)
+    for _pass in range(3):
+        (note,) = agent.one_pass().notes
+        assert note.startswith("crictl was not found")
+    # That was chosen.
+    assert node.agent(use_runtime=False).one_pass().notes == []
+
+
 def test_the_runtime_is_called_only_for_who_is_new(tmp_path: Path) -> None:
     node = ElasticNode(tmp_path)
     node.add(DB, WEB, is_logged=False)
@@ -351,31 +366,6 @@ def test_the_policy_isolated(tmp_path: Path, style: Style) -> None:
     node.add(Pod("large", 20))
     assert agent.one_pass().waiting == (("large", "app"),)
     assert node.sets()["large"] == "0-1,8-9"
-
-
-@pytest.mark.parametrize("policy", ["dynamic", "isolated"])
-def test_the_cpus_of_a_partition_of_the_host(tmp_path: Path, policy: str) -> None:
-    """No container can use them, so none is given any, exclusively or in the shared pool."""
-    node = ElasticNode(tmp_path, style=V2)
-    node.add(DB, CACHE, WEB)
-    isolated = tmp_path / "sys/devices/system/cpu/isolated"
-    isolated.write_text("1-7,9-15\n")
-    slice_files = {
-        "cpuset.cpus": "1-3",
-        "cpuset.cpus.exclusive": "1-3",
-        "cpuset.cpus.exclusive.effective": "1-3",
-        "cpuset.cpus.partition": "isolated",
-        "cpuset.cpus.effective": "1-3",
-        "cgroup.procs": "",
-    }
-    (tmp_path / V2.mount[1:] / "dpdk.slice").mkdir()
-    for name, value in slice_files.items():
-        (tmp_path / V2.mount[1:] / "dpdk.slice" / name).write_text(value + "\n")
-    report = node.agent(policy=policy).one_pass()
-    assert (report.refused, report.waiting) == ([], ())
-    assert not any(CPUSet.parse(cpus) & CPUSet.parse("1-3") for cpus in node.sets().values())
-    assert (len(CPUSet.parse(node.sets()["db"])), len(CPUSet.parse(node.sets()["cache"]))) == (2, 4)
-    assert node.agent(policy=policy).one_pass().moves == []
 
 
 def test_a_node_without_pods(tmp_path: Path) -> None:

@@ -47,10 +47,26 @@ def test_use(tmp_path: Path, style: Style) -> None:
     node.work(9, {"db": 0.5})
     assert read().containers[KEY] == pytest.approx(0.45)
     # One that shares the pool is a part of that.
+    node.work(61, {"db": 0.7})
     shared = meter.read(hierarchy, ["kubepods.slice"], {DB.cgroup: KEY}, set())
-    assert shared.shared == pytest.approx(0.45)
+    assert shared.shared == pytest.approx(0.7)
     node.remove("db")
     assert read().containers == {}
+
+
+def test_the_shared_pool_has_the_highest_use_of_the_last_minute(tmp_path: Path) -> None:
+    node = ElasticNode(tmp_path)
+    node.add(DB, WEB)
+    hierarchy = counting_hierarchy(Tree(str(tmp_path)))
+    meter = Meter(lambda: node.now, 5.0)
+    found = []
+    for web in (0.0, 3.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0):
+        node.work(10, {"db": 1.0, "web": web})
+        use = meter.read(hierarchy, ["kubepods.slice"], {DB.cgroup: KEY}, {KEY})
+        found.append(round(use.shared, 3))
+        # What a container uses is not kept.
+        assert use.containers[KEY] in (0.0, pytest.approx(1.0))
+    assert found == [0.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 2.0, 2.0, 2.0, 1.0]
 
 
 def test_a_counter_that_is_none(tmp_path: Path) -> None:

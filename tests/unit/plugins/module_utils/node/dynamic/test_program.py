@@ -150,6 +150,27 @@ def test_once_and_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "error" not in capsys.readouterr().out
 
 
+def test_release_removes_what_a_pass_of_the_policy_static_has_published(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """systemd takes more texts as a period than the settings do; with this policy, it alone reads it."""
+    node = ElasticNode(tmp_path, policy="static")
+    node.add(DB, WEB)
+    settings = tmp_path / "settings.json"
+    settings.write_text(
+        json.dumps({"root": str(tmp_path), "policy": "static", "use_runtime": False, "period": "1week"})
+    )
+    main([str(settings)])
+    before = node.sets()
+    assert {path.name for path in (tmp_path / "run/kubenode/cpus").rglob("*.json")} == {"app.json"}
+    assert main([str(settings), "release"]) == 0
+    assert not list((tmp_path / "run/kubenode/cpus").rglob("*.json"))
+    # A pod may have its own mounted.
+    assert {path.name for path in (tmp_path / "run/kubenode/cpus").iterdir()} == {"db", "web"}
+    assert node.sets() == before
+    assert "error: settings" not in capsys.readouterr().out
+
+
 def test_release_puts_quotas_back_and_leaves_cpusets_to_another_owner(tmp_path: Path) -> None:
     node = ElasticNode(tmp_path)
     node.add(DB, WEB)

@@ -72,7 +72,7 @@ def _changed(**members: Any) -> str:
 )
 def test_one_that_is_damaged(tree: Tree, tmp_path: Path, text: str) -> None:
     (tmp_path / PATH[1:]).write_text(text)
-    with pytest.raises(RefusedError, match=r"is damaged .*remove it"):
+    with pytest.raises(RefusedError, match=r"is damaged .*remove it: .* quotas .*delete their pods"):
         read_promise(tree)
 
 

@@ -104,6 +104,21 @@ def test_what_is_above_the_kubelets_cgroups_stays(version: int, top: str, wanted
         plan_container(version, cgroups(version, TREE), running(top=top), cpus(wanted), ONLINE, MEMS)
 
 
+def test_pods_in_a_partition_have_its_cpus() -> None:
+    """The cgroup above has them no more."""
+    found = cgroups(2, {**TREE, "k/p": "0"})
+    found["k"] = found["k"]._replace(partition="root")
+    found[""] = found[""]._replace(effective_cpus=cpus("4-7"))
+    plan = plan_container(2, found, running(), cpus("1-2"), ONLINE, MEMS)
+    assert ["%s %s" % (write.path, write.new) for write in plan.writes] == ["k/p 0-2", "k/p/c 1-2"]
+    with pytest.raises(RefusedError, match=r"^k: has no CPUs 4, and is not the kubelet's to widen$"):
+        plan_container(2, found, running(), cpus("1-4"), ONLINE, MEMS)
+    # One that the kernel refused is none.
+    found["k"] = found["k"]._replace(partition="root invalid (Cpu list in cpuset.cpus not exclusive)")
+    with pytest.raises(RefusedError, match=r"^/: has no CPUs 1-2"):
+        plan_container(2, found, running(), cpus("1-2"), ONLINE, MEMS)
+
+
 def test_partitions_are_named_that_have_what_is_missing() -> None:
     found = cgroups(2, {**TREE, "latency": "5,7", "other": "6", "ended": "7", "late": "7"})
     shares = {"latency": "isolated", "other": "root", "ended": "root invalid (Cpu list in cpuset.cpus not exclusive)"}
