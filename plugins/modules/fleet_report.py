@@ -100,6 +100,13 @@ options:
       - Only check the options and the baseline, so that errors are found before the nodes are read.
     type: bool
     default: false
+  discard:
+    description:
+      - Hosts whose results in O(directory) are removed first. Before the nodes are read again, this makes sure that no
+        earlier result counts for a node that cannot be read.
+    type: list
+    elements: str
+    default: []
   look_at:
     description:
       - The option of M(kubenode.cpu_manager.node_report), which is only checked here.

@@ -85,6 +85,21 @@ def write_result(directory: str, result: Result) -> str:
     return path
 
 
+def remove_result(directory: str, host: str) -> None:
+    """Remove the result file of a host below `directory`, if there is one. Raises NodeError.
+
+    What an earlier look found must not count as what this one finds, should this one fail.
+    """
+    path = os.path.join(directory, NODES, file_name(host))
+    try:
+        os.unlink(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # there is none
+    except OSError as error:
+        remedy = "correct the mode of its directory, or take it away"
+        raise NodeError("cannot be removed: %s" % error.strerror, path, remedy) from error
+
+
 def _json(content: Mapping[str, object]) -> str:
     return json.dumps(content, sort_keys=True, default=str, allow_nan=False)
 
