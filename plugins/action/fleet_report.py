@@ -80,7 +80,7 @@ class ActionModule(ControllerAction):
             remove_result(given["directory"], host)
         if given["validate_only"]:
             return {"changed": False}
-        report = assemble(read_results(_files(given), given["fleet"]), terms)
+        report = assemble(read_results(_files(given), given["fleet"], terms.made), terms)
         files = {}
         for form in given["forms"]:
             if form in FORMS:

@@ -19,7 +19,8 @@ description:
   - Writes the report in the forms that are chosen. All are made from the same data, and have the same outcome.
   - It runs on the controller. It reads no node, and writes the report in check mode, too.
   - A result file that is damaged, of another fleet, or of a newer schema is named in the report. So is one that differs
-    from another one of the same node and moment. The others are reported, and the outcome is not C(clean).
+    from another one of the same node and moment, or that is dated more than five minutes in the future.
+    The others are reported, and the outcome is not C(clean).
 extends_documentation_fragment:
   - kubenode.cpu_manager.attributes
 attributes:
