@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .conftest import CopyOf, ansible_playbook, play
-from .drift_report import read_report, report_playbook
+from .drift_report import DRIFT_REPORT, read_report, report_playbook
 
 NOT_DEFINED = "{{ no_such_variable }}"
 # Why a node is not read in the second run, and the state that it is in then.
@@ -71,3 +71,22 @@ def test_a_host_that_failed_before_the_role_is_missing(copy_of: CopyOf, tmp_path
     states = {node["host"]: node["state"] for node in read_report(tmp_path)["nodes"]}
     assert states["fails"] == "missing"
     assert states["fine"] != "missing"
+
+
+def test_the_hosts_that_a_whole_report_has_to_have(copy_of: CopyOf, tmp_path: Path) -> None:
+    hosts = {name: {"kubelet_node_root": str(copy_of("edge", name))} for name in ("here", "away")}
+    run = ansible_playbook(tmp_path, DRIFT_REPORT, hosts, "--limit", "here")
+    assert run.status == 0, run.account()
+    (tmp_path / "drift-report/drift.json").unlink()
+
+    mistyped = report_playbook(tmp_path, "report", hosts, cpu_manager_hosts=["wrokers", "!x"])
+    assert mistyped.status != 0
+    said = mistyped.last("localhost")["msg"]
+    assert said.startswith("cpu_manager_hosts, wrokers,!x, matches no host of the inventory")
+    assert not (tmp_path / "drift-report/drift.json").exists()
+
+    # Without an inventory, nobody knows which nodes there should be.
+    expected = {"away": {"away": "missing"}, "all": {"here": "refused", "away": "missing"}, "none": {"here": "refused"}}
+    for pattern, states in expected.items():
+        report_playbook(tmp_path, "report", {} if pattern == "none" else hosts, cpu_manager_hosts=pattern)
+        assert {node["host"]: node["state"] for node in read_report(tmp_path)["nodes"]} == states
