@@ -23,7 +23,7 @@ from ..module_utils.fleet.report.junit import junit
 from ..module_utils.fleet.report.looks import check_seconds
 from ..module_utils.fleet.report.markdown import markdown
 from ..module_utils.fleet.report.metrics import fleet_metrics
-from ..module_utils.fleet.report.output import put_file
+from ..module_utils.fleet.report.output import put_file, sweep
 from ..module_utils.fleet.report.progress import Progress
 from ..module_utils.fleet.report.results import find_files, read_results, remove_result
 from ..module_utils.fleet.report.shapes import Report
@@ -76,6 +76,10 @@ class ActionModule(ControllerAction):
         """The result of the task: the summary of the report, and where its files are."""
         terms = _terms(given)
         check_seconds(given["look_at"], given["look_seconds"], "look_seconds")
+        sweep(given["directory"], terms.made)
+        # That of a killed run may have the same name, as the system gives numbers of processes again.
+        progress = Progress(given["directory"], str(os.getppid()), 0)
+        progress.end()
         for host in given["discard"]:
             remove_result(given["directory"], host)
         if given["validate_only"]:
@@ -87,7 +91,7 @@ class ActionModule(ControllerAction):
                 name, make = FORMS[form]
                 files[form] = os.path.join(given["directory"], name)
                 put_file(files[form], make(report))
-        Progress(given["directory"], str(os.getppid()), 0).end()
+        progress.end()
         if TABLE in given["forms"]:
             # As plain text: the result of a task is shown in the form that the user has chosen for results.
             Display().display(fleet_table(report).rstrip("\n"))

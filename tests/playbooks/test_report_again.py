@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,13 @@ def test_what_an_earlier_run_found_does_not_count(copy_of: CopyOf, tmp_path: Pat
 
     for name, (variables, _state) in WRONG.items():
         hosts[name].update(variables)
+    # What a run that was killed left.
+    left = tmp_path / "drift-report/nodes/fine.json.77~"
+    left.write_text("{")
+    os.utime(left, (0, 0))
     second = report_playbook(tmp_path, "drift_report", hosts)
     assert second.status != 0
+    assert not left.exists()
     report = read_report(tmp_path)
     nodes = {node["host"]: node for node in report["nodes"]}
     expected = {name: state for name, (_variables, state) in WRONG.items()}
