@@ -23,9 +23,9 @@ from ..module_utils.fleet.report.junit import junit
 from ..module_utils.fleet.report.looks import check_seconds
 from ..module_utils.fleet.report.markdown import markdown
 from ..module_utils.fleet.report.metrics import fleet_metrics
-from ..module_utils.fleet.report.output import put_file
+from ..module_utils.fleet.report.output import put_file, sweep
 from ..module_utils.fleet.report.progress import Progress
-from ..module_utils.fleet.report.results import find_files, read_results
+from ..module_utils.fleet.report.results import find_files, read_results, remove_result
 from ..module_utils.fleet.report.shapes import Report
 from ..module_utils.fleet.report.terminal import fleet_table, summary_line
 from ..module_utils.fleet.report.times import duration_of
@@ -63,6 +63,7 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
     "look_at": {"type": "list", "elements": "str", "choices": [*LOOKS], "default": []},
     "look_seconds": {"type": "int", "default": 5},
     "validate_only": {"type": "bool", "default": False},
+    "discard": {"type": "list", "elements": "str", "default": []},
 }
 
 
@@ -75,16 +76,22 @@ class ActionModule(ControllerAction):
         """The result of the task: the summary of the report, and where its files are."""
         terms = _terms(given)
         check_seconds(given["look_at"], given["look_seconds"], "look_seconds")
+        sweep(given["directory"], terms.made)
+        # That of a killed run may have the same name, as the system gives numbers of processes again.
+        progress = Progress(given["directory"], str(os.getppid()), 0)
+        progress.end()
+        for host in given["discard"]:
+            remove_result(given["directory"], host)
         if given["validate_only"]:
             return {"changed": False}
-        report = assemble(read_results(_files(given), given["fleet"]), terms)
+        report = assemble(read_results(_files(given), given["fleet"], terms.made), terms)
         files = {}
         for form in given["forms"]:
             if form in FORMS:
                 name, make = FORMS[form]
                 files[form] = os.path.join(given["directory"], name)
                 put_file(files[form], make(report))
-        Progress(given["directory"], str(os.getppid()), 0).end()
+        progress.end()
         if TABLE in given["forms"]:
             # As plain text: the result of a task is shown in the form that the user has chosen for results.
             Display().display(fleet_table(report).rstrip("\n"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from functools import partial
 from typing import Any, Mapping
 
@@ -16,14 +17,14 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..module_utils.errors import CPUManagerError
+from ..module_utils.errors import CPUManagerError, InputError
 from ..module_utils.fleet.report.answers import FAILED, NO_KUBELET, UNREACHABLE, collected
 from ..module_utils.fleet.report.assemble import Terms, assemble
 from ..module_utils.fleet.report.check import LOOKS
 from ..module_utils.fleet.report.configz import read_configz
 from ..module_utils.fleet.report.metrics import node_metrics
 from ..module_utils.fleet.report.progress import Progress
-from ..module_utils.fleet.report.results import Result, write_result
+from ..module_utils.fleet.report.results import Result, remove_result, write_result
 from ..module_utils.fleet.report.texts import text
 from ..module_utils.fleet.report.times import time_of
 from ..module_utils.fleet.report.waivers import checked_waivers
@@ -66,29 +67,26 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         """The result of the task. It fails for a node that could not be read, after its file is written."""
         super().run(tmp, task_vars)
         host = str(task_vars["inventory_hostname"])
-        own, for_node = self._arguments()
-        if own["from_variables"]:
-            for_node = {**self._of_variables(for_node, task_vars), **for_node}
+        own, for_node, wrong = self._arguments()
         try:
-            names = dict(for_node.get("option_names") or {})
-            waivers = checked_waivers(own["waivers"], names.get("waivers", "waivers"))
-            if own["look_at"]:
-                from ..module_utils.fleet.report.looks import check_seconds  # noqa: PLC0415 # most reports have no looks
-
-                check_seconds(own["look_at"], own["look_seconds"], names.get("look_seconds", "look_seconds"))
-            for_node["hide_names"] = own["hide_names"]
-            answer = self._answer(for_node, task_vars)
-            node = collected(host, answer)
-            is_read = node["status"] not in (FAILED, UNREACHABLE)
-            running = self._running(own, host, answer) if is_read and own["ask_kubelet"] else {}
-            is_running = is_read and node["status"] != NO_KUBELET
-            looks = self._looks(own, for_node, task_vars) if is_running and own["look_at"] else {}
-            now = time.time()
-            result = Result(host, time_of(now), answer, running, waivers, looks, own["fleet"])
+            remove_result(own["directory"], host)
+            if wrong:
+                raise InputError(wrong)
+            result = self._looked(host, own, for_node, task_vars)
             path = write_result(own["directory"], result)
-        except CPUManagerError as error:
-            raise AnsibleActionFail("%s: %s" % (host, error)) from error
+        except Exception as error:
+            # A node that could not be read has a result that says so, whatever the reason.
+            answer = {"failed": True, "msg": "%s: %s" % (host, error)}
+            with suppress(CPUManagerError):
+                write_result(own["directory"], Result(host, time_of(time.time()), answer, {}, [], fleet=own["fleet"]))
+            self._show_progress(own["directory"], task_vars, time.time())
+            if isinstance(error, CPUManagerError):
+                raise AnsibleActionFail(answer["msg"]) from error
+            raise
+        now = time.time()
         self._show_progress(own["directory"], task_vars, now)
+        node = collected(host, result.answer)
+        is_read = _is_read(node)
         told = {"changed": False, "status": node["status"], "message": text(node.get("message", "")), "file": path}
         if own["textfile"] and node["status"] != UNREACHABLE:
             (shown,) = assemble([result], Terms("", now))["nodes"]
@@ -98,13 +96,36 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         # Last: that the text file was written makes no node a node that was read.
         return told if is_read else {**told, "failed": True, "msg": told["message"]}
 
-    def _arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _arguments(self) -> tuple[dict[str, Any], dict[str, Any], str]:
+        """The arguments that are not for the node, those that are, and what is wrong with the former."""
         given = dict(self._task.args)
         own = {name: given.pop(name) for name in _OWN if name in given}
         validated = ArgumentSpecValidator(_OWN).validate(own)
-        if validated.error_messages:
-            raise AnsibleActionFail("; ".join(validated.error_messages))
-        return validated.validated_parameters, given
+        checked, wrong = validated.validated_parameters, "; ".join(validated.error_messages)
+        if wrong and not (isinstance(checked.get("directory"), str) and isinstance(checked.get("fleet"), str)):
+            raise AnsibleActionFail(wrong)
+        return checked, given, wrong
+
+    def _looked(
+        self, host: str, own: Mapping[str, Any], for_node: dict[str, Any], task_vars: Mapping[str, Any]
+    ) -> Result:
+        """What the node answered to all that it was asked."""
+        if own["from_variables"]:
+            for_node = {**self._of_variables(for_node, task_vars), **for_node}
+        names = dict(for_node.get("option_names") or {})
+        waivers = checked_waivers(own["waivers"], names.get("waivers", "waivers"))
+        if own["look_at"]:
+            from ..module_utils.fleet.report.looks import check_seconds  # noqa: PLC0415 # most reports have no looks
+
+            check_seconds(own["look_at"], own["look_seconds"], names.get("look_seconds", "look_seconds"))
+        for_node["hide_names"] = own["hide_names"]
+        answer = self._answer(for_node, task_vars)
+        node = collected(host, answer)
+        is_read = _is_read(node)
+        running = self._running(own, host, answer) if is_read and own["ask_kubelet"] else {}
+        is_running = is_read and node["status"] != NO_KUBELET
+        looks = self._looks(own, for_node, task_vars) if is_running and own["look_at"] else {}
+        return Result(host, time_of(time.time()), answer, running, waivers, looks, own["fleet"])
 
     def _of_variables(self, for_node: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
         names = dict(for_node.get("option_names") or {})
@@ -175,6 +196,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         line = Progress(directory, str(os.getppid()), len(hosts)).advance(now)
         if line:
             Display().display(line)
+
+
+def _is_read(node: Mapping[str, Any]) -> bool:
+    return node["status"] not in (FAILED, UNREACHABLE)
 
 
 def _hide_secrets(answer: Mapping[str, Any]) -> None:

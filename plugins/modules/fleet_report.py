@@ -19,7 +19,8 @@ description:
   - Writes the report in the forms that are chosen. All are made from the same data, and have the same outcome.
   - It runs on the controller. It reads no node, and writes the report in check mode, too.
   - A result file that is damaged, of another fleet, or of a newer schema is named in the report. So is one that differs
-    from another one of the same node and moment. The others are reported, and the outcome is not C(clean).
+    from another one of the same node and moment, or that is dated more than five minutes in the future.
+    The others are reported, and the outcome is not C(clean).
 extends_documentation_fragment:
   - kubenode.cpu_manager.attributes
 attributes:
@@ -100,6 +101,13 @@ options:
       - Only check the options and the baseline, so that errors are found before the nodes are read.
     type: bool
     default: false
+  discard:
+    description:
+      - Hosts whose results in O(directory) are removed first. Before the nodes are read again, this makes sure that no
+        earlier result counts for a node that cannot be read.
+    type: list
+    elements: str
+    default: []
   look_at:
     description:
       - The option of M(kubenode.cpu_manager.node_report), which is only checked here.

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.results import Result, write_result
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.times import time_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
@@ -69,7 +70,7 @@ def measure() -> bool:
 def measure_results(directory: Path) -> bool:
     """All forms of the report of many results, as the playbook `report` makes them."""
     for number, answer in zip(range(RESULTS), _answers(directory)):
-        result = Result("worker-%05d" % number, "2026-11-23T15:00:00Z", answer, {}, [])
+        result = Result("worker-%05d" % number, time_of(time.time()), answer, {}, [])
         write_result(str(directory / "results"), result)
     variables = {
         "drift_report_directory": str(directory / "report"),

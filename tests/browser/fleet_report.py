@@ -226,7 +226,8 @@ def _node(number: int, groups: list[dict[str, Any]], chance: Random, drift: floa
         state = _UNREAD[number // 100 % len(_UNREAD)]
         node.update(state=state, message=_MESSAGES[state])
         if state != "stale":
-            node.update(pools={}, owners=[], containers={}, looked_at="", group=None)
+            looked_at = "" if state == "missing" else node["looked_at"]
+            node.update(pools={}, owners=[], containers={}, looked_at=looked_at, group=None)
     elif draw < drift:
         _drift(node, chance)
     elif draw < drift + 0.005:

@@ -179,7 +179,7 @@ def node(host: str = "worker-1", state: str = "clean", **parts: Any) -> Any:
     return {
         "host": host,
         "state": state,
-        "looked_at": "" if state in ("failed", "unreachable", "missing") else LOOKED_AT,
+        "looked_at": "" if state == "missing" else LOOKED_AT,
         "group": None if state in (*UNREAD, "no kubelet") else 0,
         "message": "",
         "findings": [],

@@ -43,6 +43,15 @@ def make_report(directory: Path, hosts: dict[str, dict[str, Any]], *arguments: s
     )
 
 
+def report_playbook(directory: Path, playbook: str, hosts: dict[str, dict[str, Any]], **variables: Any) -> Run:
+    return ansible_playbook(directory, "kubenode.cpu_manager." + playbook, hosts, "-e", json.dumps(variables))
+
+
+def read_report(directory: Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads((directory / "drift-report/drift.json").read_text(encoding="utf-8"))
+    return report
+
+
 class Tags(HTMLParser):
     """What a page consists of."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 import tarfile
 import tempfile
 from pathlib import Path
@@ -126,6 +127,21 @@ def test_a_second_archive_takes_the_place_of_the_first(copy_of: CopyOf, tmp_path
             archives.append(opened.getnames())
     assert any("/log/containers/postgres-0_" in name for name in archives[0])
     assert not any("postgres-0" in name for name in archives[1])
+
+
+def test_what_killed_runs_left_is_removed_after_a_day(copy_of: CopyOf, tmp_path: Path, temporary: Path) -> None:
+    for name in ("kubenode-save-old", "kubenode-save-new", "others-old"):
+        (temporary / name).mkdir()
+        (temporary / name / "x.tar.gz").write_text("secret\n", encoding="utf-8")
+        if name.endswith("old"):
+            os.utime(temporary / name, (0, 0))
+    run = ansible_playbook(tmp_path / "run", SAVE, {"edge": {"kubelet_node_root": str(copy_of("edge", "edge"))}})
+    assert run.status == 0, run.account()
+    # The other one may be that of a run at this moment.
+    assert {path.name for path in temporary.iterdir()} >= {"kubenode-save-new", "others-old"}
+    assert not (temporary / "kubenode-save-old").exists()
+    (temporary / "kubenode-save-new/x.tar.gz").unlink()
+    (temporary / "kubenode-save-new").rmdir()
 
 
 def test_a_failure_leaves_nothing(copy_of: CopyOf, tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ REFUSED, MISSING, STALE = "refused", "missing", "stale"
 STATES = (REFUSED, UNREACHABLE, FAILED, MISSING, STALE, DRIFT, NO_KUBELET, NOTHING_WANTED, CLEAN)
 # Of a node in one of these, it is not known how it is.
 UNKNOWN_STATES = frozenset((FAILED, UNREACHABLE, MISSING, STALE))
+# Of these, there is nothing that was read: looked_at is when that was tried.
+UNREAD_STATES = UNKNOWN_STATES - {STALE}
 
 # What a report comes to, with the exit status that stands for it.
 OUTCOMES = {"clean": 0, "unknown": 1, "drift": 2, "danger": 3}

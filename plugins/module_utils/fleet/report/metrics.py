@@ -16,7 +16,7 @@ from typing import Iterable, Iterator, Mapping
 
 from ...cpuset import CPUSet
 from ...errors import InputError
-from .assemble import OUTCOMES, STATES, UNKNOWN_STATES
+from .assemble import OUTCOMES, STATES, UNREAD_STATES
 from .checks import NOTE
 from .shapes import MeasuredNode, Report
 from .texts import line, mapping
@@ -40,8 +40,9 @@ HELP = {
     "kubenode_cpu_report_exit_status": "The outcome of the report as a number: 0 clean, 1 unknown, 2 drift, 3 danger.",
     "kubenode_cpu_report_problems": "Result files that were not used.",
     "kubenode_cpu_report_timestamp_seconds": "When the report was made.",
-    "kubenode_cpu_oldest_look_timestamp_seconds": "The oldest time at which a node of the report was looked at.",
-    "kubenode_cpu_look_timestamp_seconds": "When the node was looked at.",
+    "kubenode_cpu_oldest_look_timestamp_seconds": "The oldest time at which a node of the report was read.",
+    "kubenode_cpu_look_success": "1 if the node could be read, 0 if not; then there are no other figures of it.",
+    "kubenode_cpu_look_timestamp_seconds": "When the node was read.",
     "kubenode_cpu_owner_info": "Who writes the configuration of the kubelet: a distribution of Kubernetes, or a tool.",
 }
 
@@ -60,7 +61,8 @@ def fleet_metrics(report: Report) -> str:
 def node_metrics(node: MeasuredNode, made: str) -> str:
     """The figures of one node of a report, without its name, which Prometheus adds as `instance`.
 
-    made: when the node was looked at, where the node does not say it.
+    made: when the node was looked at, where the node does not say it. A node that could not be read has one figure,
+    which says so: without any, it would look like a node without drift.
     """
     return _written(_of_node(node, made))
 
@@ -92,20 +94,23 @@ def _of_fleet(report: Report) -> Iterator[tuple[str, Mapping[str, str], int]]:
     yield "kubenode_cpu_report_problems", {}, len(report["problems"])
     for seconds in _seconds(report["made"]):
         yield "kubenode_cpu_report_timestamp_seconds", {}, seconds
-    looks = [seconds for moment in {node["looked_at"] for node in nodes} for seconds in _seconds(moment)]
+    moments = {node["looked_at"] for node in nodes if node["state"] not in UNREAD_STATES}
+    looks = [seconds for moment in moments for seconds in _seconds(moment)]
     if looks:
         yield "kubenode_cpu_oldest_look_timestamp_seconds", {}, min(looks)
 
 
 def _of_node(node: MeasuredNode, made: str) -> Iterator[tuple[str, Mapping[str, str], int]]:
+    was_read = node["state"] not in UNREAD_STATES
+    yield "kubenode_cpu_look_success", {}, int(was_read)
+    if not was_read:
+        return
     for check, severity in _open(node):
         if severity != NOTE:
             yield "kubenode_cpu_drift", {"check": check, "severity": severity}, 1
-    was_read = node["state"] not in UNKNOWN_STATES
-    if was_read or node["containers"]:
-        yield "kubenode_cpu_mispinned_containers", {}, _mispinned_containers(node)
-        yield "kubenode_cpu_mispinned_cpus", {}, len(_mispinned_cpus(node))
-    for seconds in _seconds(node["looked_at"] or (made if was_read else "")):
+    yield "kubenode_cpu_mispinned_containers", {}, _mispinned_containers(node)
+    yield "kubenode_cpu_mispinned_cpus", {}, len(_mispinned_cpus(node))
+    for seconds in _seconds(node["looked_at"] or made):
         yield "kubenode_cpu_look_timestamp_seconds", {}, seconds
     owner = _owner(node, mapping(mapping(node.get("answer")).get("kubelet")).get("distribution"))
     if owner:

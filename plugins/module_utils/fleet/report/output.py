@@ -7,12 +7,21 @@
 from __future__ import annotations
 
 import os
+import re
+import stat
 from contextlib import suppress
 from typing import Iterable
 
 from ...files import cannot_write
 
 _MODE = 0o644
+# What runs that are killed leave: below the directory of a report, and below its results.
+_LEFT = {
+    "": re.compile(r"drift\.[a-z]+\.[0-9]+~|\.progress-[0-9]+"),
+    "nodes": re.compile(r".+\.json\.[0-9]+~", re.DOTALL),
+}
+# Another machine may write to the same directory, so its processes are unknown here. No run takes so long, in seconds.
+_AGE = 86400
 
 
 def put_file(path: str, parts: Iterable[str]) -> None:
@@ -41,3 +50,15 @@ def put_bytes(path: str, parts: Iterable[bytes]) -> None:
             raise
     except OSError as error:
         raise cannot_write(path, error) from error
+
+
+def sweep(directory: str, now: float) -> None:
+    """Remove what killed runs left in the directory of a report, where that can be done."""
+    for place, pattern in _LEFT.items():
+        with suppress(OSError), os.scandir(os.path.join(directory, place)) as entries:
+            for entry in entries:
+                if pattern.fullmatch(entry.name):
+                    with suppress(OSError):
+                        status = entry.stat(follow_symlinks=False)
+                        if stat.S_ISREG(status.st_mode) and now - status.st_mtime > _AGE:
+                            os.unlink(entry.path)

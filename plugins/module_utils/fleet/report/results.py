@@ -20,7 +20,7 @@ from urllib.parse import quote
 from ...errors import CPUManagerError, InputError, NodeError, RefusedError
 from .output import put_file
 from .texts import WRONG, line
-from .times import seconds_of
+from .times import seconds_of, time_of
 
 KIND = "kubenode.cpu_manager/node"
 SCHEMA_VERSION = "1.0"
@@ -32,6 +32,8 @@ _SUFFIX = ".json"
 LARGEST = 16 << 20
 # What Ansible adds to an answer. The arguments are in the inventory, and may be secret.
 OF_ANSIBLE = frozenset(("invocation", "exception", "warnings", "deprecations", "ansible_facts", "changed"))
+# By which the clocks of controllers may differ, in seconds.
+_MOST_AHEAD = 300
 # Of a file's name; the system takes 255.
 _LONGEST_NAME = 200
 
@@ -85,6 +87,21 @@ def write_result(directory: str, result: Result) -> str:
     return path
 
 
+def remove_result(directory: str, host: str) -> None:
+    """Remove the result file of a host below `directory`, if there is one. Raises NodeError.
+
+    What an earlier look found must not count as what this one finds, should this one fail.
+    """
+    path = os.path.join(directory, NODES, file_name(host))
+    try:
+        os.unlink(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # there is none
+    except OSError as error:
+        remedy = "correct the mode of its directory, or take it away"
+        raise NodeError("cannot be removed: %s" % error.strerror, path, remedy) from error
+
+
 def _json(content: Mapping[str, object]) -> str:
     return json.dumps(content, sort_keys=True, default=str, allow_nan=False)
 
@@ -109,16 +126,18 @@ def find_files(sources: Iterable[str]) -> Iterator[str]:
     yield from unread
 
 
-def read_results(paths: Iterable[str], fleet: str = "") -> Iterator[Result | Problem]:
+def read_results(paths: Iterable[str], fleet: str = "", now: float | None = None) -> Iterator[Result | Problem]:
     """What each of these files holds, or why it is not used.
 
     fleet: the one whose files count; if empty, that of the first file that names one, and files that name none.
+    now: seconds since the epoch. A result of the future is not used: it would be the newest one, and never too old.
     """
     files: dict[tuple[str, str], str] = {}
     named = ("", "")
     for path in paths:
         try:
             result = read_result(path, fleet)
+            _check_time(path, result, now)
             if result.fleet and not named[0]:
                 named = (result.fleet, path)
             _check_fleet(path, result, *named)
@@ -126,6 +145,14 @@ def read_results(paths: Iterable[str], fleet: str = "") -> Iterator[Result | Pro
             yield result
         except CPUManagerError as error:
             yield Problem(path, error.what, error.remedy)
+
+
+def _check_time(path: str, result: Result, now: float | None) -> None:
+    """Raises NodeError for a result of the future."""
+    if now is not None and seconds_of(result.looked_at) > now + _MOST_AHEAD:
+        what = "was looked at on %s, and it is %s" % (result.looked_at, time_of(now))
+        remedy = "correct the clock that is wrong, and look at the node again with the playbook drift_report"
+        raise NodeError(what, path, remedy)
 
 
 def _check_fleet(path: str, result: Result, fleet: str, first: str) -> None:

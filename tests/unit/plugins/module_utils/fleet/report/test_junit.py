@@ -156,7 +156,7 @@ def test_a_node_that_could_not_be_read_is_an_error(state: str) -> None:
     assert error.attrib == {"type": state, "message": "no route to host"}
     assert str(error.text).startswith("no route\nto host\n\nsubject: cpu_manager_policy\n")
     assert suite(node(state=state))[0][0].get("message") == state
-    assert found.get("timestamp") == ("2026-11-23T15:00:00" if state == "stale" else "2026-11-23T15:04:05")
+    assert found.get("timestamp") == ("2026-11-23T15:04:05" if state == "missing" else "2026-11-23T15:00:00")
 
 
 @pytest.mark.parametrize(

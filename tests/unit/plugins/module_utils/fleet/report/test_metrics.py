@@ -114,7 +114,12 @@ def test_a_state_without_nodes_is_zero() -> None:
 
 def test_the_oldest_look() -> None:
     nodes = [node("a"), node("b", looked_at="2026-11-22T00:00:00Z"), node("c", looked_at=""), node("d", looked_at="x")]
-    assert of_fleet(*nodes)["kubenode_cpu_oldest_look_timestamp_seconds"] == {("default",): 1795305600}
+    name = "kubenode_cpu_oldest_look_timestamp_seconds"
+    assert of_fleet(*nodes)[name] == {("default",): 1795305600}
+    # When somebody tried in vain says nothing of how old the figures are.
+    unread = [node(state, state, looked_at="2026-11-01T00:00:00Z") for state in ("failed", "unreachable")]
+    assert of_fleet(*nodes, *unread)[name] == {("default",): 1795305600}
+    assert name not in of_fleet(*unread)
 
 
 def test_a_time_that_cannot_be_read_is_left_out() -> None:
@@ -136,6 +141,7 @@ def test_the_figures_of_a_node() -> None:
         "kubenode_cpu_drift": {("cpuset-differs", "warning"): 1, ("policy-differs", "warning"): 1},
         "kubenode_cpu_mispinned_containers": {(): 1},
         "kubenode_cpu_mispinned_cpus": {(): 6},
+        "kubenode_cpu_look_success": {(): 1},
         "kubenode_cpu_look_timestamp_seconds": {(): AT_LOOKED_AT},
         "kubenode_cpu_owner_info": {("kubespray",): 1},
     }
@@ -180,8 +186,16 @@ def test_when_the_node_was_looked_at() -> None:
     assert of_node()[name] == {(): AT_LOOKED_AT}
     assert of_node(looked_at="")[name] == {(): AT_MADE}
     assert of_node(state="stale", looked_at=LOOKED_AT)[name] == {(): AT_LOOKED_AT}
-    # Nobody looked at it.
-    assert of_node(state="unreachable") == {}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_whether_the_node_was_read(state: str) -> None:
+    figures = of_node(state=state)
+    was_read = state not in ("failed", "unreachable", "missing")
+    assert figures["kubenode_cpu_look_success"] == {(): int(was_read)}
+    assert ("kubenode_cpu_look_timestamp_seconds" in figures) is was_read
+    if not was_read:
+        assert set(figures) == {"kubenode_cpu_look_success"}
 
 
 @pytest.mark.parametrize(

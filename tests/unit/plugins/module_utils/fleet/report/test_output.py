@@ -15,7 +15,7 @@ from typing import Iterator
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.output import put_file
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.output import put_file, sweep
 
 # It writes a part of a text, and then waits to be killed.
 WRITER = """
@@ -162,3 +162,27 @@ def test_a_file_in_place_of_the_directory(tmp_path: Path) -> None:
 def test_a_full_disk() -> None:
     with pytest.raises(NodeError, match="cannot be written: "):
         put_file("/proc/self/x.json", ["new"])
+
+
+def test_what_killed_runs_left_is_removed_after_a_day(tmp_path: Path) -> None:
+    day = 86400
+    left = ("drift.json.77~", "drift.html.123456~", ".progress-77", "nodes/a.json.77~", "nodes/drift.xml.json.7~")
+    new = ("drift.json.78~", ".progress-78", "nodes/a.json.78~")
+    stays = (
+        *("drift.json", ".progress", ".progress-x", "notes.json.77~", "drift.json.~1~"),
+        *("nodes/a.json", "nodes/.progress-7", "nodes/a.json.x~", "more/nodes/a.json.77~"),
+    )
+    now = 1795446245.0
+    for directory in ("nodes", "more/nodes", "nodes/b.json.77~"):
+        (tmp_path / directory).mkdir(parents=True)
+    for names_of_age, age in ((left, day + 1), (new, day - 1), (stays, day + 1)):
+        for name in names_of_age:
+            (tmp_path / name).write_text("x")
+            os.utime(tmp_path / name, (now - age, now - age))
+    (tmp_path / "nodes/link.json.77~").symlink_to("nowhere")
+    before = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
+    sweep(str(tmp_path), now)
+    after = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
+    assert before - after == set(left)
+    sweep(str(tmp_path / "nowhere"), now)
+    sweep(str(tmp_path / "drift.json"), now)

@@ -24,6 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.
     read_result,
     read_results,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.times import seconds_of, time_of
 from ansible_collections.kubenode.cpu_manager.tests.machines.answers import LOOKED_AT, json_values
 
 from .result_files import CONTENT, common_user, only_problem, put
@@ -183,6 +184,25 @@ def test_results_of_several_fleets(nodes: Path) -> None:
         True,
         False,
     ]
+
+
+@pytest.mark.parametrize(("ahead", "is_used"), [(-86400, True), (300, True), (301, False), (10**9, False)])
+def test_a_result_of_the_future(tmp_path: Path, ahead: int, is_used: bool) -> None:
+    """It would be the newest one for ever."""
+    now = float(seconds_of(LOOKED_AT) - ahead)
+    path = put(tmp_path, "a", fleet="west")
+    good = put(tmp_path, "good", looked_at=time_of(now))
+    first, second = read_results([str(path), str(good)], now=now)
+    if is_used:
+        assert isinstance(first, Result)
+        return
+    assert first == Problem(
+        str(path),
+        "was looked at on 2026-11-23T15:00:00Z, and it is %s" % time_of(now),
+        "correct the clock that is wrong, and look at the node again with the playbook drift_report",
+    )
+    # It does not say which fleet is meant either.
+    assert isinstance(second, Result)
 
 
 def test_results_of_one_node_and_moment(nodes: Path, tmp_path: Path) -> None:
