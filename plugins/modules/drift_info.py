@@ -317,7 +317,11 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         node.owned_cpus(),
     )
     remarks = noted([*result["notes"], *notes, *node.own_notes(), *node.owner_notes(configuration)])
-    about = {"kernel": node.kernel(), "kubelet": node.kubelet(configuration), "elsewhere": node.elsewhere(wanted)}
+    about = {
+        "kernel": node.kernel(),
+        "kubelet": node.kubelet(configuration),
+        "elsewhere": node.elsewhere(wanted, configuration),
+    }
     return Outcome({**result, **remarks, **about})
 
 

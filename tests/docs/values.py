@@ -48,6 +48,7 @@ OTHER_FORMS = {
     "dependencies": "execution environment",
     "driverConfig": "values of a chart",
     "groups": "rules of Prometheus",
+    "kube_reserved": "variables of kubespray",
 }
 
 

@@ -208,6 +208,21 @@ def test_nobody_needs_it_who_does_not_drain(copy_of: CopyOf, tmp_path: Path, wit
     assert run.status == 0, run.output
 
 
+def test_a_proposal_stops_before_it_is_written(copy_of: CopyOf, tmp_path: Path, without: Path) -> None:
+    hosts = {"node": {"kubelet_node_root": str(copy_of("epyc", "node")), "cpu_manager_workload": "latency"}}
+    given = '{"cpu_manager_node_objects": ["labels"], "cpu_manager_apply_node_objects": true}'
+    playbook = "kubenode.cpu_manager.propose"
+    run = ansible_playbook(tmp_path / "run", playbook, hosts, "-e", given, collections=without)
+    assert run.status != 0
+    (failed,) = failures(run, "node")
+    assert failed["task"] == "Make sure that objects can be applied", run.account()
+    assert not (tmp_path / "run/proposal").exists()
+    # Nobody needs it who does not apply them.
+    run = ansible_playbook(tmp_path / "files", playbook, hosts, "-e", given[:-5] + "false}", collections=without)
+    assert run.status == 0, run.account()
+    assert (tmp_path / "files/proposal/node-labels.yml").exists()
+
+
 def test_every_playbook_can_be_read_without_it(tmp_path: Path, without: Path) -> None:
     """Ansible resolves the modules of a file when it reads it."""
     first, *others = sorted(str(path) for path in (CHECKOUT / "playbooks").glob("*.yml"))

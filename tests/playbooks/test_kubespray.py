@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.variables import KNOWN, misspelled
-from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER, KUBELETS, write_kubelet
+from ansible_collections.kubenode.cpu_manager.tests.machines import kubespray
+from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
@@ -36,7 +37,7 @@ ALL: dict[str, Any] = {
     "system_reserved": False,
     "container_manager": "containerd",
 }
-CLUSTER = {
+CLUSTER: dict[str, Any] = {
     "kube_network_plugin": "calico",
     "kubelet_max_pods": 110,
     "kubelet_enforce_node_allocatable": "pods",
@@ -51,10 +52,23 @@ CLUSTER = {
     "kubelet_cpu_manager_policy_options": {"full-pcpus-only": "true"},
     "kubelet_topology_manager_policy": "restricted",
     "kubelet_topology_manager_scope": "pod",
-    "kubelet_config_extra_args": {"reservedSystemCPUs": "0,8", "serializeImagePulls": False},
+    "kubelet_config_extra_args": {"serializeImagePulls": False},
 }
-CONTROL_PLANE = {"kube_cpu_reserved": "200m", "kube_memory_reserved": "512Mi", "kubelet_node_config_extra_args": {}}
-WORKERS = {"system_reserved": True, "kubelet_node_config_extra_args": {"reservedSystemCPUs": "0-1,8-9"}}
+CONTROL_PLANE: dict[str, Any] = {
+    "kube_cpu_reserved": "200m",
+    "kube_memory_reserved": "512Mi",
+    "kubelet_config_extra_args": {"serializeImagePulls": False, "reservedSystemCPUs": "0,8"},
+    "kubelet_node_config_extra_args": {},
+}
+SYSTEM_RESERVED = {"cpu": "500m", "memory": "512Mi"}
+WORKERS: dict[str, Any] = {
+    "kubelet_node_config_extra_args": {"reservedSystemCPUs": "0-1,8-9", "systemReserved": SYSTEM_RESERVED}
+}
+# What each host has of these.
+VARIABLES: dict[str, dict[str, Any]] = {
+    "control-1": {**ALL, **CLUSTER, **CONTROL_PLANE},
+    **{host: {**ALL, **CLUSTER, **WORKERS} for host in ("worker-1", "worker-2")},
+}
 
 # Names of kubespray's inventories and defaults that are about kubelets.
 NAMES = (
@@ -121,10 +135,15 @@ class Cluster:
     def group(self, name: str, variables: Mapping[str, Any]) -> None:
         self.write("group_vars/%s/%s.yml" % (name, name), variables)
 
-    def configure(self, host: str, fields: Mapping[str, Any]) -> None:
+    def configure(self, host: str, variables: Mapping[str, Any]) -> None:
         """What kubespray writes for these variables."""
         path = self.directory / "nodes" / host / CONFIGURATION
-        path.write_text(HEADER + yaml.safe_dump(dict(fields)), encoding="utf-8")
+        path.write_text(kubespray.configuration(variables), encoding="utf-8")
+
+    def written(self, host: str) -> dict[str, Any]:
+        """The fields of its configuration that are about more than the file."""
+        text = (self.directory / "nodes" / host / CONFIGURATION).read_text("utf-8")
+        return {key: value for key, value in yaml.safe_load(text).items() if key not in ("apiVersion", "kind")}
 
     def run(self, playbook: str, *arguments: str) -> Run:
         inventory = self.directory / "inventory/hosts.yaml"
@@ -136,40 +155,21 @@ def cluster(tmp_path: Path) -> Cluster:
     return Cluster(tmp_path)
 
 
-COMMON: dict[str, Any] = {
-    "cpuManagerPolicy": "static",
-    "cpuManagerPolicyOptions": {"full-pcpus-only": "true"},
-    "topologyManagerPolicy": "restricted",
-    "topologyManagerScope": "pod",
-    "serializeImagePulls": False,
-}
-CONTROL_FIELDS: dict[str, Any] = {
-    **COMMON,
-    "kubeReserved": {"cpu": "200m", "memory": "512Mi"},
-    "reservedSystemCPUs": "0,8",
-}
-WORKER_FIELDS: dict[str, Any] = {
-    **COMMON,
-    "kubeReserved": {"cpu": "100m", "memory": "256Mi"},
-    "systemReserved": {"cpu": "500m", "memory": "512Mi"},
-    "reservedSystemCPUs": "0-1,8-9",
-}
-
-
 def plans(run: Run) -> dict[str, dict[str, Any]]:
     assert run.status == 0, run.account()
     return {
-        host: next(result for result in results if "refusals" in result)
+        host: result
         for host, results in run.results.items()
-        if host != "localhost"
+        # The first one of each.
+        for result in reversed(results)
+        if "refusals" in result
     }
 
 
 def test_what_kubespray_wrote_is_what_is_wanted(cluster: Cluster) -> None:
     """The variables mean the same: on nodes that kubespray has configured with them nothing is to be changed."""
-    cluster.configure("control-1", CONTROL_FIELDS)
-    for host in ("worker-1", "worker-2"):
-        cluster.configure(host, WORKER_FIELDS)
+    for host, variables in VARIABLES.items():
+        cluster.configure(host, variables)
     before = fingerprint(cluster.directory / "nodes")
     found = plans(cluster.run(ROLLOUT, "--check"))
     assert {host: (plan["status"], plan["drift"], plan["refusals"]) for host, plan in found.items()} == {
@@ -196,17 +196,48 @@ def test_what_kubespray_wrote_is_what_is_wanted(cluster: Cluster) -> None:
 
 def test_a_rollout_brings_the_variables_to_the_nodes(cluster: Cluster) -> None:
     found = plans(cluster.run(ROLLOUT, "-e", "cpu_manager_serial=100%"))
-    for host, fields in (("control-1", CONTROL_FIELDS), ("worker-1", WORKER_FIELDS), ("worker-2", WORKER_FIELDS)):
-        written = yaml.safe_load((cluster.directory / "nodes" / host / CONFIGURATION).read_text("utf-8"))
+    for host, variables in VARIABLES.items():
+        written = cluster.written(host)
+        expected = kubespray.fields(variables)
         # Of other extra arguments the value on the node counts.
-        expected = {key: value for key, value in fields.items() if key != "serializeImagePulls"}
+        for key in ("serializeImagePulls", "enforceNodeAllocatable"):
+            expected.pop(key)
         assert {key: written[key] for key in expected} == expected
         # It is said where else they have to be, by kubespray's names.
         assert found[host]["elsewhere"]["name"] == "kubespray"
         pasted = yaml.safe_load(found[host]["elsewhere"]["snippet"])
         assert pasted["kubelet_cpu_manager_policy_options"] == {"full-pcpus-only": "true"}
-        assert pasted["kubelet_config_extra_args"] == {"reservedSystemCPUs": fields["reservedSystemCPUs"]}
-        assert pasted["kube_cpu_reserved"] == fields["kubeReserved"]["cpu"]
+        assert pasted["kube_cpu_reserved"] == expected["kubeReserved"]["cpu"]
+        assert kubespray.fields(pasted) == expected
+
+
+def test_the_next_run_of_kubespray_changes_nothing(cluster: Cluster) -> None:
+    """With what the plan shows in its inventory, also where that had what no kubelet starts with."""
+    switched_on = {"system_reserved": True, "kube_reserved": True}
+    extra = {"kubelet_node_config_extra_args": {"reservedSystemCPUs": "0-1,8-9"}}
+    cluster.group("workers", {**switched_on, **extra})
+    before = {**ALL, **CLUSTER, **switched_on}
+    for host in ("worker-1", "worker-2"):
+        cluster.configure(host, before)
+    run = cluster.run(ROLLOUT, "-e", "cpu_manager_serial=100%", "-e", "cpu_manager_hosts=workers")
+    plan = plans(run)["worker-1"]
+    assert plan["refusals"] == []
+
+    pasted = yaml.safe_load(plan["elsewhere"]["snippet"])
+    pasted["kubelet_config_extra_args"] = {
+        **CLUSTER["kubelet_config_extra_args"],
+        **pasted["kubelet_config_extra_args"],
+    }
+    # The cgroups are set to nothing, which is the same as not there.
+    written = {key: value for key, value in cluster.written("worker-1").items() if value != ""}
+    assert kubespray.fields({**before, **pasted}) == written
+    cluster.group("workers", pasted)
+    for host in ("worker-1", "worker-2"):
+        cluster.configure(host, {**before, **pasted})
+    after = plans(cluster.run(ROLLOUT, "--check", "-e", "cpu_manager_hosts=workers"))["worker-1"]
+    assert (after["status"], after["drift"], after["refusals"]) == ("clean", [], [])
+    assert after["wanted"] == plan["wanted"]
+    assert yaml.safe_load(after["elsewhere"]["snippet"]) == yaml.safe_load(plan["elsewhere"]["snippet"])
 
 
 def test_our_variables_count_more(cluster: Cluster) -> None:

@@ -285,3 +285,45 @@ def test_objects_for_the_api_server(tmp_path: Path) -> None:
     assert run.status != 0
     assert "'../worker' is no name of a node" in task_of(run, WRITE)["msg"]
     assert not (tmp_path / "hostile/proposal").exists()
+
+
+def test_a_proposal_is_judged_with_what_else_the_inventory_says(tmp_path: Path) -> None:
+    """As the rollout has it, which also applies that."""
+    memory = [{"numaNode": 0, "limits": {"memory": "1Gi"}}]
+    hosts = {
+        "memory": {
+            **node(tmp_path / "memory"),
+            "kubelet_memory_manager_policy": "Static",
+            "kubelet_reserved_memory": memory,
+            # Of kubespray.
+            "kube_memory_reserved": "512Mi",
+        },
+        "options": {
+            **node(tmp_path / "options", "2s1n4c2t"),
+            "kubelet_topology_manager_policy_options": {"prefer-closest": "true"},
+        },
+        # Who plans a reservation names no CPUs.
+        "named": {**node(tmp_path / "named"), "kubelet_reserved_system_cpus": "0-7"},
+        "small": {**node(tmp_path / "small", "1s1c2t"), "kubelet_reservation": {"count": 1, "allow_split_core": True}},
+    }
+    run = ansible_playbook(tmp_path / "run", PROPOSE, hosts)
+    assert run.status != 0
+    said = task_of(run, WRITE)["msg"]
+    assert "memory: " in said
+    assert "options: " in said
+    assert "prefer-closest" in said
+    assert "named: " not in said
+    assert "small: " not in said
+    assert not (tmp_path / "run/proposal").exists()
+
+    # What they reserve of the memory is the sum of all that is reserved.
+    hosts["memory"]["kube_memory_reserved"] = "924Mi"
+    del hosts["options"]["kubelet_topology_manager_policy_options"]
+    run = ansible_playbook(tmp_path / "run", PROPOSE, hosts)
+    assert run.status == 0, run.account()
+    assert proposed(tmp_path / "run")["latency_cpus2_sockets1_numa1_caches1_threads2"] == {
+        "kubelet_cpu_manager_policy": "none",
+        "kubelet_cpu_manager_policy_options": {},
+        "kubelet_topology_manager_policy": "none",
+        "kubelet_reserved_system_cpus": "",
+    }

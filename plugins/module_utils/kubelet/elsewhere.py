@@ -23,21 +23,32 @@ _Fields = Mapping[Any, Any]
 
 
 def elsewhere(
-    distribution: Distribution, settings: Mapping[str, Any], companions: Mapping[Any, Any] | None = None
+    distribution: Distribution,
+    settings: Mapping[str, Any],
+    companions: Mapping[Any, Any] | None = None,
+    found: Mapping[str, Any] | None = None,
 ) -> dict[str, str] | None:
     """Where else the settings of a node have to be, and what to write there; None where nobody else writes them.
 
     settings: the wanted ones, by the names in SETTINGS. companions: what goes with them, as {path: value} of
-    settings.Plan. The answer is {"name", "why", "snippet"}; the snippet is empty where there is nothing to paste.
+    settings.Plan. found: the configuration of the node as it is.
+    The answer is {"name", "why", "snippet"}; the snippet is empty where there is nothing to paste.
     """
     if not distribution.pointer:
         return None
-    fields = {SETTINGS[name].path: written(name, settings[name]) for name in SETTINGS if name in settings}
-    fields.update(companions or {})
-    fields = {path: value for path, value in fields.items() if value is not REMOVE and value is not None}
-    form = _FORMS.get(distribution.name)
-    snippet = form(fields) if form is not None and fields else ""
+    changes = {SETTINGS[name].path: written(name, settings[name]) for name in SETTINGS if name in settings}
+    changes.update(companions or {})
+    if distribution.name == _KUBESPRAY:
+        snippet = _kubespray(changes, found or {})
+    else:
+        fields, form = _set(changes), _FORMS.get(distribution.name)
+        snippet = form(fields) if form is not None and fields else ""
     return {"name": distribution.name, "why": distribution.pointer, "snippet": snippet}
+
+
+def _set(changes: _Fields) -> dict[Any, Any]:
+    """The fields that are to have a value."""
+    return {path: value for path, value in changes.items() if value is not REMOVE and value is not None}
 
 
 # --- forms --------------------------------------------------------------------------------------------
@@ -88,30 +99,55 @@ def _missing(paths: Any) -> str:
 
 # --- kubespray ----------------------------------------------------------------------------------------
 
-_KUBESPRAY = {
+_KUBESPRAY = "kubespray"
+_KUBESPRAY_VARIABLES = {
     ("cpuManagerPolicy",): "kubelet_cpu_manager_policy",
     ("cpuManagerPolicyOptions",): "kubelet_cpu_manager_policy_options",
     ("topologyManagerPolicy",): "kubelet_topology_manager_policy",
     ("topologyManagerScope",): "kubelet_topology_manager_scope",
     ("kubeReserved", "cpu"): "kube_cpu_reserved",
     ("kubeReserved", "memory"): "kube_memory_reserved",
-    ("systemReserved", "cpu"): "system_cpu_reserved",
-    ("systemReserved", "memory"): "system_memory_reserved",
 }
+_SYSTEM_RESERVED, _SYSTEM_CGROUP = "systemReserved", "systemReservedCgroup"
+# kubespray writes these with kube_reserved and system_reserved. The kubelet refuses both beside reservedSystemCPUs.
+_CGROUPS = (("kubeReservedCgroup",), (_SYSTEM_CGROUP,))
+_EXTRA = "# Add to what kubelet_config_extra_args has, and remove these keys from kubelet_node_config_extra_args.\n"
 
 
-def _kubespray(fields: _Fields) -> str:
-    variables: dict[str, object] = {}
-    for path, variable in _KUBESPRAY.items():
-        if path in fields:
-            variables[variable] = fields[path]
-    gates = ["%s=%s" % (path[1], str(fields[path]).lower()) for path in fields if path[0] == "featureGates"]
+def _kubespray(changes: _Fields, found: Mapping[str, Any]) -> str:
+    fields = _set(changes)
+    variables: dict[str, object] = {
+        variable: fields.pop(path) for path, variable in _KUBESPRAY_VARIABLES.items() if path in fields
+    }
+    gates = ["%s=%s" % (path[1], str(fields.pop(path)).lower()) for path in list(fields) if path[0] == "featureGates"]
     if gates:
         variables["kubelet_feature_gates"] = gates
-    others = {path: fields[path] for path in fields if path not in _KUBESPRAY and path[0] != "featureGates"}
-    if others:
-        variables["kubelet_config_extra_args"] = _tree(others)
-    return _yaml(variables)
+    extra = {path: value for path, value in fields.items() if path[0] != _SYSTEM_RESERVED and path not in _CGROUPS}
+    names_cpus = ("reservedSystemCPUs",) in fields
+    if names_cpus:
+        variables["kube_reserved"] = False
+    if names_cpus or any(path[0] == _SYSTEM_RESERVED for path in changes):
+        amounts = _system_reserved(changes, found)
+        has_cgroup = bool(found.get(_SYSTEM_CGROUP)) and not names_cpus
+        variables["system_reserved"] = has_cgroup
+        if has_cgroup:
+            # Without a value kubespray takes its defaults for these two.
+            for name, amount in {"cpu": "0", "memory": "0", **amounts}.items():
+                variables["system_%s_reserved" % name.replace("-", "_")] = amount
+        else:
+            # With system_reserved, kubespray would write the cgroup, too.
+            extra.update({(_SYSTEM_RESERVED, name): amount for name, amount in amounts.items()})
+    if extra:
+        variables["kubelet_config_extra_args"] = _tree(extra)
+    return (_EXTRA if extra else "") + (_yaml(variables) if variables else "")
+
+
+def _system_reserved(changes: _Fields, found: Mapping[str, Any]) -> dict[str, Any]:
+    """All of systemReserved once it is changed: kubespray has one place for the whole of it."""
+    amounts = found.get(_SYSTEM_RESERVED)
+    amounts = dict(amounts) if isinstance(amounts, Mapping) else {}
+    amounts.update({path[1]: value for path, value in changes.items() if path[0] == _SYSTEM_RESERVED})
+    return {name: amount for name, amount in amounts.items() if amount is not REMOVE}
 
 
 # --- Bottlerocket -------------------------------------------------------------------------------------
@@ -157,7 +193,6 @@ def _bottlerocket(fields: _Fields) -> str:
 _POOL = {"pools.operator.machineconfiguration.openshift.io/worker": ""}
 
 _FORMS: dict[str, Callable[[_Fields], str]] = {
-    "kubespray": _kubespray,
     "EKS AL2023": _within(
         lambda tree: {
             "apiVersion": "node.eks.aws/v1alpha1",

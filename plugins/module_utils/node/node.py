@@ -209,14 +209,18 @@ class Node:
         """The release of the kernel, such as "6.1.0-18-amd64"; empty where it was not saved."""
         return self.tree.read_value("/proc/sys/kernel/osrelease") or ""
 
-    def elsewhere(self, wanted: Mapping[str, object]) -> dict[str, str] | None:
-        """Where else the wanted settings have to be, since others write the kubelet's files; None where nobody does."""
+    def elsewhere(self, wanted: Mapping[str, object], configuration: Configuration | None) -> dict[str, str] | None:
+        """Where else the wanted settings have to be, since others write the kubelet's files; None where nobody does.
+
+        configuration: what the kubelet runs with.
+        """
         if self.installation is None or not self.installation.distribution.pointer:
             return None
         # Imported here: hardly any distribution needs it.
         from ..kubelet.elsewhere import elsewhere
 
-        return elsewhere(self.installation.distribution, wanted)
+        found = {} if configuration is None else configuration.values
+        return elsewhere(self.installation.distribution, wanted, found=found)
 
     def _running_version(self) -> str | None:
         if not self.tree.live or self.installation is None or self.installation.pid is None:

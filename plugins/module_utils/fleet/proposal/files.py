@@ -58,7 +58,8 @@ def table_rows(groups: Iterable[NodeGroup]) -> list[tuple[str, str, str, str]]:
     rows = []
     for group in groups:
         value = {row.variable: row.value for row in group.lines}
-        short = "%s, %d reserved" % (value["kubelet_cpu_manager_policy"], value["kubelet_reservation"]["count"])
+        reserved = value.get("kubelet_reservation", {"count": 0})["count"]
+        short = "%s, %d reserved" % (value["kubelet_cpu_manager_policy"], reserved)
         rows.append((group.name, str(group.shape), short, ", ".join(group.hosts)))
     return rows
 
@@ -95,6 +96,8 @@ def _variables(group: NodeGroup, plans: Mapping[str, object]) -> str:
 def _reserved(group: NodeGroup, plans: Mapping[str, Any]) -> str:
     """Which CPUs that makes on the nodes, as they planned it."""
     sets = {str(CPUSet.parse(plans[host]["wanted"]["reserved_system_cpus"])) for host in group.hosts}
+    if sets == {""}:
+        return "No CPU is reserved."
     if len(sets) == 1:
         return "Reserved: CPUs %s." % sets.pop()
     return "Which CPUs are reserved differs: the CPUs of these nodes are numbered in %d ways." % len(sets)

@@ -20,6 +20,8 @@ from .shape import Shape, shape_of, short_hash
 # What a host is called in an inventory as it is: other names would be ranges, ports or templates there.
 _NAME = re.compile(r"\w[\w.-]*")
 
+_LEAVE_OUT = "correct that, or leave these hosts out with cpu_manager_hosts"
+
 # The kinds of refusals that are about what is proposed; all others are about the node as it is today.
 _OF_PROPOSAL = frozenset(("would_not_start", "configuration", "no_kubelet"))
 
@@ -63,7 +65,7 @@ def read_nodes(plans: Mapping[str, object], wishes: Mapping[str, Wish], skip_no_
         except WRONG as error:
             reasons.append("%s: %s" % (line(host), line(str(error))))
     if reasons:
-        raise InputError("\n".join(reasons), remedy="correct that, or leave these hosts out with cpu_manager_hosts")
+        raise InputError("\n".join(reasons), remedy=_LEAVE_OUT)
     if not nodes:
         raise InputError("there is no node to propose anything for")
     return nodes
@@ -85,20 +87,25 @@ def _node(host: str, answer: Mapping[str, Any], wishes: Mapping[str, Wish]) -> N
 
 
 def group_nodes(nodes: Iterable[Node]) -> list[NodeGroup]:
-    """The groups, by name. Raises InputError where a reservation cannot be had of a machine."""
+    """The groups, by name. Raises InputError where a reservation cannot be had of a machine, with all such groups."""
     members: dict[tuple[Shape, str], list[Node]] = {}
     wishes: dict[str, dict[str, Wish]] = {}
     for node in nodes:
         shape, wish = shape_of(node.topology), plain(node.wish)
         members.setdefault((shape, short_hash(wish)), []).append(node)
         wishes.setdefault(_name(shape, node.wish), {})[short_hash(wish)] = node.wish
-    groups = []
+    groups, reasons = [], []
     for (shape, wish_hash), alike in members.items():
         name = _name(shape, alike[0].wish)
         # Nodes of one shape and workload of which other things are wanted.
         if len(wishes[name]) > 1:
             name = "%s_wish_%s" % (name, wish_hash)
-        groups.append(_group(name, shape, sorted(alike)))
+        try:
+            groups.append(_group(name, shape, sorted(alike)))
+        except InputError as error:
+            reasons.append(str(error))
+    if reasons:
+        raise InputError("\n".join(sorted(reasons)), remedy=_LEAVE_OUT)
     return sorted(groups)
 
 
@@ -171,8 +178,9 @@ def conflicts(groups: Iterable[NodeGroup], given: Mapping[str, Mapping[str, obje
     """Where the inventory has another value than the proposal. given: {host: {variable: value}}."""
     found: dict[str, list[str]] = {}
     for group in groups:
-        # Beside a reservation that is planned, CPUs that are named are refused.
-        proposed = {PREFIX + "reserved_system_cpus": None, **{row.variable: row.value for row in group.lines}}
+        # Of these two only one is taken.
+        proposed = dict.fromkeys((PREFIX + "reserved_system_cpus", PREFIX + "reservation"))
+        proposed.update({row.variable: row.value for row in group.lines})
         for host in group.hosts:
             for variable, value in mapping(given.get(host)).items():
                 if value is not None and variable in proposed and value != proposed[variable]:

@@ -80,12 +80,15 @@ def propose(shape: Shape, topology: Topology, minor: int, wish: Wish) -> list[Li
 
     Raises InputError where the reservation cannot be had of these machines.
     """
-    alignment = wish.numa_alignment or _ALIGNMENT[wish.workload]
-    is_static = wish.workload != BATCH or wish.share_cores is False or alignment != NONE
-    lines = [_policy(wish, is_static), _options(shape, minor, wish, is_static)]
-    lines += _alignment(shape, minor, wish, alignment)
-    lines.append(_reservation(topology, wish))
-    if wish.housekeeping:
+    one_core = _is_one_core(topology, wish)
+    alignment = _alignment(shape, minor, wish, one_core)
+    # What is left of it on these machines.
+    is_aligned = alignment[0].value != NONE
+    is_static = not one_core and (wish.workload != BATCH or wish.share_cores is False or is_aligned)
+    lines = [_policy(wish, is_static, one_core), _options(shape, minor, wish, is_static), *alignment]
+    lines.append(_no_reservation(shape) if one_core else _reservation(topology, wish))
+    # Without reserved CPUs there is nowhere to keep it.
+    if wish.housekeeping and not one_core:
         why = "The playbook housekeeping keeps the host's own work on the reserved CPUs, with these layers."
         lines.append(Line(HOUSEKEEPING, list(_LAYERS), why))
     return lines
@@ -96,8 +99,17 @@ def arguments(lines: list[Line]) -> dict[str, Any]:
     return {line.variable[len(PREFIX) :]: line.value for line in lines if line.variable.startswith(PREFIX)}
 
 
-def _policy(wish: Wish, is_static: bool) -> Line:
+def _is_one_core(topology: Topology, wish: Wish) -> bool:
+    """Whether the system and the pods have to share one core, unless it is to be split or a count was asked for."""
+    asked = wish.reservation
+    is_split = bool(asked.get("allow_split_core")) and len(topology.online) > 1
+    return len(topology.cores) == 1 and not is_split and asked.get("count") is None
+
+
+def _policy(wish: Wish, is_static: bool, one_core: bool) -> Line:
     name = PREFIX + "cpu_manager_policy"
+    if one_core:
+        return Line(name, NONE, "There is one core: the system would keep none if a container had it as its own.")
     if not is_static:
         return Line(name, NONE, "Batch work uses most CPU time where all pods share all CPUs.")
     why = "Containers of Guaranteed pods that request whole CPUs get CPUs of their own."
@@ -115,6 +127,8 @@ def _options(shape: Shape, minor: int, wish: Wish, is_static: bool) -> Line:
     may_share = wish.share_cores if wish.share_cores is not None else wish.workload == BATCH
     if may_share:
         reasons.append("Pods may share a core.")
+    elif shape.cores == 1:
+        reasons.append("Without %s: the one core is split." % FULL_PCPUS_ONLY)
     elif shape.threads == 1:
         reasons.append("Without %s: a core has one thread." % FULL_PCPUS_ONLY)
     elif not shape.uniform_cores:
@@ -140,12 +154,15 @@ def _options(shape: Shape, minor: int, wish: Wish, is_static: bool) -> Line:
     return Line(PREFIX + "cpu_manager_policy_options", options, " ".join(reasons))
 
 
-def _alignment(shape: Shape, minor: int, wish: Wish, alignment: str) -> list[Line]:
-    """The topology manager's settings."""
+def _alignment(shape: Shape, minor: int, wish: Wish, one_core: bool) -> list[Line]:
+    """The topology manager's settings; its policy first."""
+    alignment = wish.numa_alignment or _ALIGNMENT[wish.workload]
     why = _WHY_ALIGNMENT[alignment]
     extra: list[Line] = []
     if alignment != NONE and shape.numa_nodes == 1:
         alignment, why = NONE, "There is one NUMA node, and nothing to align."
+    elif alignment != NONE and one_core:
+        alignment, why = NONE, "There is one core, and nothing to align."
     elif alignment != NONE and shape.numa_nodes > _MOST_NUMA_NODES:
         if minor >= MANAGER_SINCE[MAX_NUMA_NODES][1]:
             value = {MAX_NUMA_NODES: str(shape.numa_nodes)}
@@ -159,6 +176,13 @@ def _alignment(shape: Shape, minor: int, wish: Wish, alignment: str) -> list[Lin
         reason = "All containers of a pod are aligned together." if is_pod else "Each container is aligned by itself."
         lines.append(Line(PREFIX + "topology_manager_scope", "pod" if is_pod else "container", reason))
     return lines
+
+
+def _no_reservation(shape: Shape) -> Line:
+    why = "No CPU is reserved: a core is reserved as a whole, and there is one."
+    if shape.cpus == 1:
+        why = "No CPU is reserved: there is one."
+    return Line(PREFIX + "reserved_system_cpus", "", why)
 
 
 def _reservation(topology: Topology, wish: Wish) -> Line:

@@ -208,7 +208,7 @@ def _rollout_plan(
         "unknown": [doubt.to_dict() for doubt in unknown],
         "files": files,
         "kubelet": node.kubelet(configuration),
-        "elsewhere": node.elsewhere(wanted),
+        "elsewhere": node.elsewhere(wanted, configuration),
         "losses": losses,
     }
 
@@ -277,7 +277,7 @@ def _rollback_plan(
         "unknown": [],
         "files": [*files, *node.state_paths],
         "kubelet": node.kubelet(before),
-        "elsewhere": node.elsewhere({}),
+        "elsewhere": node.elsewhere({}, before),
         "losses": [],
     }
     changed = [path for path, content in files.items() if content != node.tree.content(path)]
@@ -316,7 +316,7 @@ def _rollback_plan(
         "findings": [finding.to_dict() for finding in findings],
         "unknown": [doubt.to_dict() for doubt in prediction.unknown],
         "kubelet": plan["kubelet"] or after.kubelet(configuration),
-        "elsewhere": after.elsewhere(found_settings(configuration)),
+        "elsewhere": after.elsewhere(found_settings(configuration), configuration),
         "losses": [] if config is None else _both_losses(after, checkpoint, config, memory),
     }
 

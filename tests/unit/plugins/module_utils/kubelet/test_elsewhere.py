@@ -17,6 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.insta
     DISTRIBUTIONS,
     Distribution,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines import kubespray
 
 # (setting, field of the kubelet's own file, value)
 ROWS: list[tuple[str, str, Any]] = [
@@ -55,8 +56,13 @@ def by_name(name: str) -> Distribution:
     return next(distribution for distribution in DISTRIBUTIONS if distribution.name == name)
 
 
-def snippet(name: str, settings: dict[str, Any], companions: dict[tuple[str, ...], Any] | None = None) -> str:
-    answer = elsewhere(by_name(name), settings, companions)
+def snippet(
+    name: str,
+    settings: dict[str, Any],
+    companions: dict[tuple[str, ...], Any] | None = None,
+    found: dict[str, Any] | None = None,
+) -> str:
+    answer = elsewhere(by_name(name), settings, companions, found)
     assert answer is not None
     assert (answer["name"], answer["why"]) == (name, by_name(name).pointer)
     return answer["snippet"]
@@ -74,7 +80,8 @@ YAML_FORMS: dict[str, Any] = {
         "kubelet_topology_manager_scope": "pod",
         "kube_cpu_reserved": "200m",
         "kube_memory_reserved": "1Gi",
-        "system_cpu_reserved": "100m",
+        "kube_reserved": False,
+        "system_reserved": False,
         "kubelet_feature_gates": ["CustomCPUCFSQuotaPeriod=true"],
         "kubelet_config_extra_args": only(
             "cpuManagerReconcilePeriod",
@@ -84,6 +91,7 @@ YAML_FORMS: dict[str, Any] = {
             "cpuCFSQuotaPeriod",
             "reservedSystemCPUs",
             "reservedMemory",
+            "systemReserved",
         ),
     },
     "EKS AL2023": {
@@ -177,6 +185,60 @@ def test_only_what_is_wanted_is_in_it() -> None:
     # What is to be as it is without a setting needs none.
     assert snippet("Talos", {"cpu_manager_policy_options": {}, "reserved_system_cpus": ""}) == ""
     assert snippet("Talos", {}) == ""
+
+
+# kubespray writes the one field that it has always, and the others where they are switched on.
+KUBE_RESERVED = {"cpu": "100m", "memory": "256Mi"}
+WRITTEN = {"kubeReserved": KUBE_RESERVED, "systemReserved": {"cpu": "500m", "memory": "512Mi", "pid": "1000"}}
+CGROUPS = {"kubeReservedCgroup": "/kube.slice", "systemReservedCgroup": "/system.slice"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "expected"),
+    [
+        ({"system_reserved_cpu": "1"}, {}, {"systemReserved": {"cpu": "1"}}),
+        # What else is reserved stays.
+        ({"system_reserved_cpu": "1"}, WRITTEN, {"systemReserved": {**WRITTEN["systemReserved"], "cpu": "1"}}),
+        (
+            {"system_reserved_cpu": "1"},
+            {**WRITTEN, **CGROUPS},
+            {"systemReserved": {**WRITTEN["systemReserved"], "cpu": "1"}, **CGROUPS},
+        ),
+        (
+            {"system_reserved_cpu": "0"},
+            {**WRITTEN, **CGROUPS},
+            {"systemReserved": {"cpu": "0", "memory": "512Mi", "pid": "1000"}, **CGROUPS},
+        ),
+        ({"system_reserved_cpu": "0", "system_reserved_memory": "0"}, {}, {}),
+        # The kubelet takes no cgroup beside these CPUs.
+        ({"reserved_system_cpus": "0,4"}, {}, {"reservedSystemCPUs": "0,4"}),
+        (
+            {"reserved_system_cpus": "0,4", "system_reserved_cpu": "0"},
+            {**WRITTEN, **CGROUPS},
+            {"reservedSystemCPUs": "0,4", "systemReserved": {"memory": "512Mi", "pid": "1000"}},
+        ),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("reserves", [False, True])
+def test_kubespray_writes_what_is_wanted(
+    wanted: dict[str, Any], found: dict[str, Any], expected: dict[str, Any], reserves: bool
+) -> None:
+    companions: dict[tuple[str, ...], Any] = {
+        (name,): "" for name in found if name in CGROUPS and "reserved_system_cpus" in wanted
+    }
+    pasted = yaml.safe_load(snippet("kubespray", wanted, companions, found))
+    kube = "kubeReservedCgroup" in expected or (reserves and "reserved_system_cpus" not in wanted)
+    inventory = {"kube_reserved": kube, "system_reserved": reserves, "system_pid_reserved": "1000"}
+    cgroup = {"kubeReservedCgroup": "/kube.slice"} if kube else {}
+    assert kubespray.fields({**inventory, **pasted}) == {"kubeReserved": KUBE_RESERVED, **cgroup, **expected}
+
+
+def test_where_extra_arguments_of_kubespray_go() -> None:
+    assert snippet("kubespray", {"system_reserved_cpu": "1"}) == (
+        "# Add to what kubelet_config_extra_args has, and remove these keys from kubelet_node_config_extra_args.\n"
+        'kubelet_config_extra_args:\n  systemReserved:\n    cpu: "1"\nsystem_reserved: false\n'
+    )
 
 
 def test_reserved_cgroups_go_on_eks() -> None:

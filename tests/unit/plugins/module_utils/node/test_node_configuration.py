@@ -51,7 +51,7 @@ def test_no_kubelet(root: Path) -> None:
     # A report does not fail for it, and says it.
     assert node.own_notes() == [message]
     assert node.kubelet(None) is None
-    assert node.elsewhere({}) is None
+    assert node.elsewhere({}, None) is None
     assert node.found() == (None, None)
 
 
@@ -184,7 +184,7 @@ def test_a_distribution_with_drop_ins_and_settings_elsewhere(root: Path) -> None
     write(root, "etc/openshift/kubelet.conf.d/10-a.conf", (CONFIG + "maxPods: 2\n").encode())
     node = Node(Tree(str(root)))
     assert node.needed_configuration().values["maxPods"] == 2
-    elsewhere = node.elsewhere({"cpu_manager_policy": "static"})
+    elsewhere = node.elsewhere({"cpu_manager_policy": "static"}, node.configuration())
     assert elsewhere is not None
     assert elsewhere["name"] == "OpenShift"
 

@@ -55,6 +55,14 @@ def test_which_cpus_these_are_is_said_where_all_nodes_have_the_same() -> None:
     assert "numbered in 2 ways" in two
 
 
+def test_a_machine_of_one_core_reserves_nothing() -> None:
+    made = written({"small": plan("1s1c2t", "")})
+    text = made["group_vars/latency_cpus2_sockets1_numa1_caches1_threads2.yml"]
+    assert "# No CPU is reserved.\n" in text
+    assert yaml.safe_load(text)["kubelet_reserved_system_cpus"] == ""
+    assert "| none, 0 reserved | small |" in made["shapes.md"]
+
+
 def test_an_edited_file_is_known() -> None:
     for text in written(PLANS, labels=[{"kind": "Node"}]).values():
         assert not files.is_edited(text)

@@ -91,6 +91,14 @@ def test_a_reservation_that_cannot_be_had_names_the_nodes() -> None:
     with pytest.raises(InputError, match=r"\(a, b\): cannot reserve 3 CPUs without splitting a core"):
         groups_of({"b": plan(), "a": plan()}, dict.fromkeys("ab", Wish(LATENCY, {"count": 3})))
 
+    # All of them at once.
+    plans = {"a": plan(), "b": plan("1s2c"), "c": plan("1s1c2t"), "small": plan("1s1c")}
+    with pytest.raises(InputError) as caught:
+        groups_of(plans, {**dict.fromkeys("abc", Wish(LATENCY, {"count": 3})), "small": Wish(LATENCY, {})})
+    for said in ("(a): cannot reserve 3 CPUs", "(b): cannot reserve 3 of 2 CPUs", "(c): cannot reserve 3 of 2 CPUs"):
+        assert said in str(caught.value)
+    assert "small" not in str(caught.value)
+
 
 def test_what_keeps_a_proposal_from_being_written() -> None:
     groups = groups_of({"a": plan(), "b": plan()})
@@ -125,6 +133,9 @@ def test_what_the_inventory_has_otherwise() -> None:
     assert said.startswith("kubelet_cpu_manager_policy has another value in the inventory of b,")
     (said,) = conflicts(groups, {"b": {"kubelet_reserved_system_cpus": "0-1"}})
     assert said.startswith("kubelet_reserved_system_cpus has another value")
+    # Nothing is reserved, and a reservation beside that is refused.
+    (said,) = conflicts(groups_of({"a": plan("1s1c2t")}), {"a": {"kubelet_reservation": {"count": 1}}})
+    assert said.startswith("kubelet_reservation has another value")
 
 
 PLAIN = st.recursive(

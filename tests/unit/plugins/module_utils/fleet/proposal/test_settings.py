@@ -84,6 +84,36 @@ def test_batch_gets_the_static_policy_where_something_takes_it() -> None:
     assert aligned["topology_manager_scope"] == "container"
 
 
+def test_batch_keeps_the_policy_none_where_there_is_nothing_to_align() -> None:
+    assert settings("1s8c2t", workload=BATCH, numa_alignment="restricted") == settings("1s8c2t", workload=BATCH)
+    # More NUMA nodes than this kubelet takes.
+    assert settings("4s4n2c2t", 30, BATCH, numa_alignment="restricted")["cpu_manager_policy"] == "none"
+
+
+@pytest.mark.parametrize("machine", ["1s1c", "1s1c2t", "1s1c4t"])
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_one_core_is_for_all(machine: str, workload: str) -> None:
+    assert settings(machine, workload=workload, share_cores=False, numa_alignment="restricted", housekeeping=True) == {
+        "cpu_manager_policy": "none",
+        "cpu_manager_policy_options": {},
+        "topology_manager_policy": "none",
+        "reserved_system_cpus": "",
+    }
+    assert "reservation" not in settings(machine, workload=workload, reservation={"fraction": 0.1})
+
+
+def test_one_core_is_split_where_that_is_asked_for() -> None:
+    found = settings("1s1c2t", reservation={"allow_split_core": True})
+    assert found["cpu_manager_policy"] == "static"
+    assert found["reservation"] == {"count": 1, "strategy": "spread", "allow_split_core": True}
+    # No whole core is left for a pod.
+    assert found["cpu_manager_policy_options"] == {"strict-cpu-reservation": "true"}
+    with pytest.raises(InputError, match="the machine has one; allow one split core"):
+        settings("1s1c2t", reservation={"count": 1})
+    with pytest.raises(InputError, match="cannot reserve 1 of 1 CPU"):
+        settings("1s1c", reservation={"count": 1})
+
+
 def test_what_the_machine_decides() -> None:
     full, strict, uncore = "full-pcpus-only", "strict-cpu-reservation", "prefer-align-cpus-by-uncorecache"
     options = {machine: set(settings(machine)["cpu_manager_policy_options"]) for machine in MACHINES}
