@@ -80,7 +80,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "give one of topology and machine": {"topology": {"online": "0-3"}},
     "delay: 90.0 is not from 0 to 60 seconds": {"delay": 90},
     "period: 0.0 is not from 1 to 3600 seconds": {"period": 0},
-    "reserved: the machine has no CPUs 99 to reserve": {"reserved_system_cpus": "99"},
+    "reserved_system_cpus: the machine has no CPUs 99 to reserve": {"reserved_system_cpus": "99"},
     "unknown CPU Manager Policy option": {"policy_options": {"full-cpus": True}},
 }
 
