@@ -350,12 +350,12 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     reserved = reserved_cpus(node, wanted_reservation(node, parameters))
     configuration, problem = node.found()
     if problem is not None:
-        # It says where the pods are, and which CPUs they may have.
+        # Without the configuration it is unknown where the pods are, and which CPUs they may have.
         raise problem
     owners = owners_of(node, configuration)
     tuned = needed_tuned(tree, owners, parameters["kernel_arguments"]) if parameters["tuned"] else None
-    layers = [*parameters["layers"], *([] if tuned is None else [TUNED])]
-    refuse(owners, HOUSEKEEPING, [*parameters["allow_owners"], *undisturbed(layers)])
+    agreeing = undisturbed([*parameters["layers"], *([] if tuned is None else [TUNED])])
+    refuse(owners, HOUSEKEEPING, [*parameters["allow_owners"], *agreeing])
     own = partition_of(node, configuration, reserved, owners, parameters)
     reserved -= CPUSet() if own is None else own.cpus
     line = kernel_line(

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""By what rules CPUs are given out on one node. Pure. The role asks before it installs, and each pass asks again."""
+"""By what rules CPUs are given out on one node. Pure.
+
+The role checks them before it installs the program, and each pass checks them again.
+"""
 
 from __future__ import annotations
 

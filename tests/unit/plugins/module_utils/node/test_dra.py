@@ -144,6 +144,11 @@ def test_there_is_no_socket_on_a_live_node(tmp_path: Path, monkeypatch: pytest.M
     (finding,) = driver_report(saved, {}, wish)["findings"]
     # The runtime's files are right already, so nothing would restart it.
     assert (finding["id"], finding["changed_by_to_dra"]) == ("nri-socket", False)
+    # CDI is off: its file changes, and then the runtime is restarted.
+    nri = 'version = 2\n[plugins."io.containerd.nri.v1.nri"]\ndisable = false\n'
+    changed = node(tmp_path / "changed", {**READY, CONTAINERD: nri})
+    findings = driver_report(changed, {}, DriverWish(runtime_version="1.7.0"))["findings"]
+    assert {finding["id"]: finding["changed_by_to_dra"] for finding in findings} == {"cdi": True, "nri-socket": True}
     (tmp_path / "var/run/nri").mkdir(parents=True)
     (tmp_path / "var/run/nri/nri.sock").touch()
     assert driver_report(saved, {}, wish)["ready"]
