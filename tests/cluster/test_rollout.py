@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
 
 import pytest
 
@@ -190,13 +191,42 @@ def test_a_rollback_of_a_rollout_that_was_interrupted(alone: Fleet) -> None:
         alone.add(name)
     assert alone.run(ROLLOUT).status == 0
     node = alone.nodes["a"]
-    node.write(JOURNAL, json.dumps({"format": 1, "phase": "stopping", "facts": {"rollout": "9"}, "files": {}}))
+    rollout = datetime.now(timezone.utc).replace(tzinfo=None).isoformat()
+    node.write(JOURNAL, json.dumps({"format": 1, "phase": "stopping", "facts": {"rollout": rollout}, "files": {}}))
     back = alone.run(ROLLBACK)
     assert back.status == 0, back.account()
     assert [alone.policy(name) for name in alone.nodes] == ["static", "static"]
     assert node.read(JOURNAL) is None
     assert alone.run(ROLLBACK).status == 0
     assert [alone.policy(name) for name in alone.nodes] == ["none", "none"]
+
+
+def test_a_rollback_with_a_node_that_may_have_had_the_last_rollout(alone: Fleet) -> None:
+    for name in ("a", "b"):
+        alone.add(name)
+    assert alone.run(ROLLOUT).status == 0
+    down = {"ansible_remote_tmp": "{{ '/proc/none' if inventory_hostname == 'b' else '/tmp' }}"}
+    back = alone.run(ROLLBACK, **down)
+    assert back.status != 0
+    assert "these nodes cannot be reached or planned: b; no node was changed" in back.last("a")["msg"]
+    assert [alone.policy(name) for name in alone.nodes] == ["static", "static"]
+    # The operator says that it was not there.
+    limited = alone.run(ROLLBACK, "--limit", "a", **down)
+    assert limited.status == 0, limited.account()
+    assert [alone.policy(name) for name in alone.nodes] == ["none", "static"]
+
+
+@pytest.mark.parametrize("rollout", ["9999", "9999-01-01T00:00:00", ["a"], 7, ""])
+def test_a_node_that_says_anything_of_its_last_rollout(rollout: object, alone: Fleet) -> None:
+    """It keeps no other node from going back."""
+    for name in ("a", "b"):
+        alone.add(name)
+    assert alone.run(ROLLOUT).status == 0
+    last = json.loads(alone.nodes["b"].read(LAST) or "")
+    last["facts"]["rollout"] = rollout
+    alone.nodes["b"].write(LAST, json.dumps(last))
+    back = alone.run(ROLLBACK)
+    assert alone.policy("a") == "none", back.account()
 
 
 def test_a_node_that_is_down_from_the_start(alone: Fleet) -> None:
