@@ -27,6 +27,7 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.settings
   - kubenode.cpu_manager.reservation
   - kubenode.cpu_manager.backup
+  - kubenode.cpu_manager.run
   - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.change
 options:
@@ -215,6 +216,7 @@ from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.installed.process import find_kubelet
 from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, planned_config, wanted_settings
 from ..module_utils.node.allocation import Question, seed_state
+from ..module_utils.node.change.runs import RUN, check_run
 from ..module_utils.node.checkpoint_plan import (
     Plan,
     given_content,
@@ -256,6 +258,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         backup, keep = parameters["backup"], parameters["backup_keep"]
         check_changes(changes, backup, keep)
         check_stopped(tree, parameters)
+        check_run(tree, parameters["run"], check_mode)
         if not check_mode:
             backups = make_changes(changes, backup, keep)
             if path in backups:
@@ -356,6 +359,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "allow_running_kubelet": {"type": "bool", "default": False},
     "backup": {"type": "bool", "default": True},
     "backup_keep": {"type": "int", "default": 3},
+    **RUN,
 }
 
 

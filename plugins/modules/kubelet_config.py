@@ -41,6 +41,7 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.settings
   - kubenode.cpu_manager.reservation
   - kubenode.cpu_manager.backup
+  - kubenode.cpu_manager.run
   - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.change
 options:
@@ -151,6 +152,7 @@ from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.placement import main_file, plan_files
 from ..module_utils.kubelet.settings import plan_settings
 from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
+from ..module_utils.node.change.runs import RUN, check_run
 from ..module_utils.node.drift import describe_drift
 from ..module_utils.node.prediction import config_after, predicted_starts
 from ..module_utils.node.sources import read_sources
@@ -183,6 +185,8 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     changes = [FileChange(file.path, encoded(file.before), encoded(file.after), MODE) for file in files]
     backup, keep = parameters["backup"], parameters["backup_keep"]
     check_changes(changes, backup, keep)
+    if files:
+        check_run(tree, parameters["run"], check_mode)
     if files and not check_mode:
         result["backup_files"] = make_changes(changes, backup, keep)
         if main in result["backup_files"]:
@@ -198,6 +202,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "backup": {"type": "bool", "default": True},
     "backup_keep": {"type": "int", "default": 3},
     "kubeadm_patches": {"type": "str"},
+    **RUN,
 }
 
 

@@ -324,6 +324,8 @@ files:
 journal:
   description:
     - A change of this node that was interrupted; see M(kubenode.cpu_manager.rollout_journal). None if none was.
+    - C(restores) names the saved files that are restored when the change is taken back. The states of the kubelet's
+      managers are omitted if containers came since, and the kubelet starts with the present states.
   returned: success
   type: dict
   sample:
@@ -331,6 +333,7 @@ journal:
     files: [/var/lib/kubelet/config.yaml]
     facts: {"cordoned": false}
     exclusive_now: 1,5
+    restores: [/var/lib/kubelet/config.yaml]
 last:
   description: The last change of this node that came to its end. None if there was none.
   returned: success

@@ -52,11 +52,10 @@ options:
     default: true
   files:
     description:
-      - Absolute paths on the node of the files to save; with V(last) in O(source) to restore; with V(done), of which a
-        change counts, each by default.
+      - Absolute paths on the node of the files to save; with V(restored), of those to restore, with V(open) in
+        O(source) all that are saved by default; with V(done), of those of which a change counts, each by default.
     type: list
     elements: path
-    default: []
   facts:
     description:
       - What is to be remembered with the change, such as whether the node was cordoned before.
@@ -122,18 +121,18 @@ restored:
   sample: [/var/lib/kubelet/config.yaml]
 """
 
-from typing import Any, Mapping
+from typing import Any, Sequence
 
 from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.errors import RefusedError
 from ..module_utils.node.change.journal import CHANGING, DRAINING, PHASES, STOPPING, Journal, SavedFile, read_journal
 from ..module_utils.node.change.places import LAST, OPEN
+from ..module_utils.node.change.runs import RUN, ended_error, refuse_another_run
 from ..module_utils.node.change.saving import changed_files, remove_journal, restore, save_files, write_journal
 from ..module_utils.tree import Tree
 
 JOURNALS = {"open": OPEN, "last": LAST}
 ENDS = ("done", "undone", "absent")
-ANOTHER_RUN = "another_run"
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
@@ -141,7 +140,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     result: dict[str, Any] = {}
     diff = []
     if parameters["run"]:
-        check_run(tree, before, parameters, check_mode)
+        check_step(tree, before, parameters, check_mode)
     if state == "restored":
         source = journal_to_restore(tree, before, parameters)
         result["restored"] = changed_files(tree, source) if source is not None else []
@@ -178,31 +177,18 @@ def restored_difference(tree: Tree, path: str, saved: SavedFile) -> dict[str, st
     return difference(tree.path(path), before, after)
 
 
-def check_run(tree: Tree, journal: Journal | None, parameters: Mapping[str, object], check_mode: bool) -> None:
+def check_step(tree: Tree, journal: Journal | None, parameters: Parameters, check_mode: bool) -> None:
     """Raises RefusedError where another run is at a change of this node, or has ended the one of this run."""
     state, source, run = parameters["state"], parameters["source"], parameters["run"]
     if state == "taken" or (state, source) == ("read", "last"):
         return
-    if journal is not None and journal.run != run:
-        raise RefusedError(
-            "another run (%s) is changing this node or was interrupted, and this one (%s) goes no further"
-            % (journal.run or "without a name", run),
-            tree.path(OPEN),
-            "let it end, and if it was interrupted, run the role kubelet again, which takes its change back",
-            ANOTHER_RUN,
-        )
+    refuse_another_run(tree, journal, run)
     # In check mode no step has written what the next one would find.
     if check_mode:
         return
     goes_on = state in (CHANGING, "done", "undone") or (state, source) == ("restored", "last")
     if journal is None and (goes_on or (state == STOPPING and not parameters["begin"])):
-        raise RefusedError(
-            "is gone: another run has ended the change that this one (%s) had begun, and this one goes no further"
-            % run,
-            tree.path(OPEN),
-            "look what it did, and run again",
-            ANOTHER_RUN,
-        )
+        raise ended_error(tree, run)
 
 
 def end(tree: Tree, journal: Journal | None, parameters: Parameters) -> None:
@@ -236,21 +222,27 @@ def next_journal(tree: Tree, before: Journal | None, parameters: Parameters) -> 
     if phase == CHANGING and before is not None and before.phase == CHANGING:
         # Saved already: what is there now may be half of the change.
         return before
-    files = save_files(tree, parameters["files"]) if phase == CHANGING else {}
+    files = save_files(tree, parameters["files"] or ()) if phase == CHANGING else {}
     return Journal(phase, files, {**noted, **facts}, parameters["run"])
 
 
 def journal_to_restore(tree: Tree, before: Journal | None, parameters: Parameters) -> Journal | None:
     """The journal whose files are to be put back. Raises RefusedError where the last one lacks some of them."""
     if parameters["source"] == "open":
-        return before
-    last = read_journal(tree, LAST)
-    if last is None:
+        # Without names all of them: a change that is taken back leaves none out.
+        files = parameters["files"]
+        return before if files is None else _with_files(before, files, tree.path(OPEN))
+    return _with_files(read_journal(tree, LAST), parameters["files"] or (), tree.path(LAST))
+
+
+def _with_files(journal: Journal | None, paths: Sequence[str], where: str) -> Journal | None:
+    """The journal with these of its files. Raises RefusedError where it lacks some."""
+    if journal is None:
         return None
-    missing = sorted(set(parameters["files"]) - set(last.files))
+    missing = sorted(set(paths) - set(journal.files))
     if missing:
-        raise RefusedError("the last change did not save %s" % ", ".join(missing), tree.path(LAST))
-    return last._replace(files={path: last.files[path] for path in parameters["files"]})
+        raise RefusedError("the change did not save %s" % ", ".join(missing), where)
+    return journal._replace(files={path: journal.files[path] for path in paths})
 
 
 def text_of(journal: Journal | None) -> str:
@@ -270,9 +262,9 @@ def main() -> None:
                     "choices": ["read", "taken", *PHASES, "restored", *ENDS],
                     "required": True,
                 },
-                "run": {"type": "str", "default": ""},
+                **RUN,
                 "begin": {"type": "bool", "default": True},
-                "files": {"type": "list", "elements": "path", "default": []},
+                "files": {"type": "list", "elements": "path"},
                 "facts": {"type": "dict", "default": {}},
                 "source": {"type": "str", "choices": list(JOURNALS), "default": "open"},
             },

@@ -25,6 +25,7 @@ description:
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.run
   - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.change
 options:
@@ -134,6 +135,7 @@ found:
 from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet_module import KUBELET, node_of
+from ..module_utils.node.change.runs import RUN, check_run
 from ..module_utils.node.runtime import ABSENT, PRESENT, Wanted, plan_runtime
 from ..module_utils.tree import Tree
 
@@ -146,6 +148,8 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     changes = [FileChange(tree.path(path), tree.content(path), new, MODE) for path, new in plan.contents.items()]
     # No backups: CRI-O reads every file of its directory, and the blocks say what was there.
     check_changes(changes, backup=False, keep=0)
+    if changes:
+        check_run(tree, parameters["run"], check_mode)
     if not check_mode:
         make_changes(changes, backup=False, keep=0)
     diff = [difference(change.path, _text(change.before), _text(change.after)) for change in changes]
@@ -166,6 +170,7 @@ def main() -> None:
                 "nri": {"type": "bool", "default": True},
                 "cdi": {"type": "bool", "default": True},
                 "runtime_version": {"type": "str"},
+                **RUN,
             }
         ),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .conftest import CopyOf, ansible_playbook, play, task
+from .conftest import CopyOf, ansible_playbook, fingerprint, play, task
 
 CONFIG = "/var/lib/kubelet/config.yaml"
 JOURNAL = "var/lib/kubenode-cpu-manager/change.json"
@@ -72,3 +72,52 @@ def test_a_run_does_nothing_with_the_change_of_another(copy_of: CopyOf, tmp_path
         is_open = (roots[name] / JOURNAL).exists()
         assert is_open == (expected not in (None, GONE)), name
         assert any("a change of this node" in note for note in drift["notes"]) == is_open
+
+
+# What a run writes after it has begun its change. The containerd of this node has its configuration in version 2.
+WRITERS: dict[str, dict[str, Any]] = {
+    "kubelet_config": {"cpu_manager_reconcile_period": "7s"},
+    "checkpoint": {"state": "absent", "discard_assignments": True, "allow_running_kubelet": True},
+    "runtime_config": {"runtime_version": "1.7.22"},
+}
+# {what was done to the journal of the run "first" meanwhile: how a writer of that run ends; None: it writes}
+MEANWHILE: dict[str, tuple[list[dict[str, Any]], str | None]] = {
+    "nothing": ([], None),
+    "taken": ([step("taken", "second")], TAKEN),
+    "ended": ([step("absent", run="")], GONE),
+}
+
+
+def test_a_run_writes_nothing_into_the_change_of_another(copy_of: CopyOf, tmp_path: Path) -> None:
+    cases = {"%s_%s" % (module, event): (module, *MEANWHILE[event]) for module in WRITERS for event in MEANWHILE}
+    roots = {name: copy_of("edge", name) for name in cases}
+    for root in roots.values():
+        (root / "etc/containerd").mkdir(parents=True, exist_ok=True)
+        (root / "etc/containerd/config.toml").write_text("version = 2\n", encoding="ascii")
+    before = {name: files_of(root) for name, root in roots.items()}
+    hosts = {
+        name: {"root": str(roots[name]), "steps": [step("stopping"), *steps], "module": module}
+        for name, (module, steps, _end) in cases.items()
+    }
+    begin = {
+        **task("rollout_journal", root="{{ root }}", state="{{ item.state }}", run="{{ item.run }}"),
+        "loop": "{{ steps }}",
+    }
+    writers = [
+        {**task(module, root="{{ root }}", run="first", **given), "when": "module == '%s'" % module}
+        for module, given in WRITERS.items()
+    ]
+    run = ansible_playbook(tmp_path / "run", play(begin, *writers), hosts)
+    for name, (_module, _steps, end) in cases.items():
+        if end is None:
+            assert files_of(roots[name]) != before[name], run.account()
+            continue
+        refused = run.last(name)
+        assert end in refused["msg"], name
+        assert refused["failure"]["kind"] == "another_run"
+        assert files_of(roots[name]) == before[name]
+
+
+def files_of(root: Path) -> dict[str, str]:
+    """A node's files, the journal left out."""
+    return {path: what for path, what in fingerprint(root).items() if "kubenode-cpu-manager" not in path}

@@ -5,7 +5,7 @@
 """What a rollout or a rollback would do to a node, all of it decided before anything is touched.
 
 A change that was interrupted is taken back first. So the plan is made for the node as it will be then: its saved files
-lie over those that are there.
+lie over those that are there (see recovery.py).
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from ..start_report import memory_plan, with_states
 from .journal import CHANGING, Journal, read_journal
 from .memory import with_memory_state
 from .places import LAST, OPEN
+from .recovery import recovery_of, recovery_refusals
 
 ROLLOUT, ROLLBACK = "rollout", "rollback"
 RESTORE_CONFIGURATION = "restore_configuration"
@@ -83,8 +84,10 @@ def rollout_report(node: Node, wanted: Mapping[str, object], terms: Terms) -> di
     last = _journal(node.tree, refusals if terms.change == ROLLBACK else [], LAST)
     exclusive_now = _exclusive(node)
     notes = node.own_notes()
-    if journal is not None and journal.phase == CHANGING:
-        node = node.on(OverlaidTree(node.tree, {path: saved.content for path, saved in journal.files.items()}))
+    recovery = recovery_of(node, journal)
+    refusals += [] if terms.discard else recovery_refusals(node, journal, recovery)
+    if recovery.files:
+        node = node.on(OverlaidTree(node.tree, recovery.files))
     if terms.change == ROLLBACK:
         plan = _rollback_plan(node, terms, last, journal, refusals)
     else:
@@ -114,7 +117,9 @@ def rollout_report(node: Node, wanted: Mapping[str, object], terms: Terms) -> di
         "drain": drain,
         "drains": drain and terms.drain,
         "refusals": [_refusal(error, journal) for error in refusals],
-        "journal": None if journal is None else {**journal.to_dict(), "exclusive_now": exclusive_now},
+        "journal": None
+        if journal is None
+        else {**journal.to_dict(), "exclusive_now": exclusive_now, "restores": sorted(recovery.files)},
         "last": None if last is None else last.to_dict(),
     }
 

@@ -36,6 +36,7 @@ def test_a_change_that_was_interrupted(tree: Tree) -> None:
         "facts": {"cordoned": True},
         "run": "",
         "exclusive_now": "1,5",
+        "restores": [],
     }
 
 
