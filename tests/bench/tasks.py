@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Times tasks as ansible-playbook runs them: one task, many local hosts, the tasks in turn.
+"""Times tasks as ansible-playbook runs them: one task, many hosts, the tasks in turn.
 
-Measured is the time of the processor, of Ansible and of all that it starts: what else runs on a machine hardly changes
-it.
+Of local hosts the time of the processor is measured, of Ansible and of all that it starts: what else runs on a machine
+hardly changes it. Of hosts that are reached over ssh it is the time on the clock, as other processes work there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import re
 import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Mapping, Sequence
@@ -28,14 +29,19 @@ PING: dict[str, Any] = {"name": "Ping", "ansible.builtin.ping": {}}
 
 
 def time_tasks(
-    directory: Path, tasks: Mapping[str, Mapping[str, Any]], hosts: int, rounds: int
+    directory: Path,
+    tasks: Mapping[str, Mapping[str, Any]],
+    hosts: int,
+    rounds: int,
+    remote: Mapping[str, Any] | None = None,
 ) -> dict[str, list[float]]:
-    """{name: the seconds of the processor in each round}, after one round that warms the caches.
+    """{name: the seconds in each round}, after one round that warms the caches.
 
-    A task may include others. Every other round goes backwards, so that a machine that grows slower or faster does so
-    for all.
+    remote: the variables of a host that is not local. A task may include others. Every other round goes backwards, so
+    that a machine that grows slower or faster does so for all.
     """
-    _write_inventory(directory, hosts)
+    _write_inventory(directory, hosts, remote or {})
+    clock = _processor_seconds if remote is None else time.monotonic
     playbooks = {}
     for number, (what, task) in enumerate(tasks.items()):
         playbooks[what] = _write_playbook(directory / ("%d.json" % number), task)
@@ -43,7 +49,9 @@ def time_tasks(
     order = list(playbooks)
     for _round in range(rounds + 1):
         for what in order:
-            times[what].append(_seconds(playbooks[what], hosts))
+            before = clock()
+            _run(playbooks[what], hosts)
+            times[what].append(clock() - before)
         order.reverse()
     return {what: found[1:] for what, found in times.items()}
 
@@ -55,21 +63,21 @@ def ratio(mine: Sequence[float], ping: Sequence[float]) -> float:
 
 def count_modules(directory: Path, task: Mapping[str, Any]) -> int:
     """How many modules a task runs on a host, with all that it includes."""
-    _write_inventory(directory, 1)
+    _write_inventory(directory, 1, {})
     results = directory / "results.jsonl"
     recording = {
         "ANSIBLE_CALLBACK_PLUGINS": str(_CALLBACKS),
         "ANSIBLE_CALLBACKS_ENABLED": "record",
         "RECORD_RESULTS": str(results),
     }
-    _seconds(_write_playbook(directory / "modules.json", task), 1, recording)
+    _run(_write_playbook(directory / "modules.json", task), 1, recording)
     told = [json.loads(line)[1] for line in results.read_text(encoding="utf-8").splitlines()]
     # What runs on the controller alone has no invocation.
     return sum("invocation" in result for result in told)
 
 
-def _write_inventory(directory: Path, hosts: int) -> None:
-    variables = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+def _write_inventory(directory: Path, hosts: int, remote: Mapping[str, Any]) -> None:
+    variables = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, **remote}
     inventory = {"all": {"hosts": {"node%02d" % number: {} for number in range(hosts)}, "vars": variables}}
     (directory / "inventory.json").write_text(json.dumps(inventory), encoding="utf-8")
 
@@ -80,8 +88,7 @@ def _write_playbook(path: Path, task: Mapping[str, Any]) -> Path:
     return path
 
 
-def _seconds(playbook: Path, hosts: int, environment: Mapping[str, str] = MappingProxyType({})) -> float:
-    before = _processor_seconds()
+def _run(playbook: Path, hosts: int, environment: Mapping[str, str] = MappingProxyType({})) -> None:
     done = subprocess.run(
         ["ansible-playbook", "-i", str(playbook.parent / "inventory.json"), "-f", str(min(hosts, _FORKS)), playbook],
         capture_output=True,
@@ -91,7 +98,6 @@ def _seconds(playbook: Path, hosts: int, environment: Mapping[str, str] = Mappin
     )
     if done.returncode or len(re.findall(r"\bok=[1-9]", done.stdout)) != hosts:
         sys.exit("%s failed:\n%s%s" % (playbook, done.stdout, done.stderr))
-    return _processor_seconds() - before
 
 
 def _processor_seconds() -> float:
