@@ -12,8 +12,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from ansible_collections.kubenode.cpu_manager.tests.faults import mounts
 from ansible_collections.kubenode.cpu_manager.tests.faults.child import Child
@@ -21,17 +23,19 @@ from ansible_collections.kubenode.cpu_manager.tests.faults.counting import Count
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run, ansible_playbook, play
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import SERVICE_MANAGER
 
+from .bad_days import CONTAINER, HEALTHY, NEXT, STATIC_PODS, Day, add_days
 from .fleet import JOURNAL, ROLLOUT, Fleet
 from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode, wait_until
 from .pods import Pods
+from .rollouts import names_of
 
 # --- a run that is killed ---------------------------------------------------------------------------------
 
 
-def kill_at(fleet: Fleet, step: str, name: str) -> bool:
+def kill_at(fleet: Fleet, step: str, name: str, **variables: Any) -> bool:
     """Run the role on a node, and kill all of it when a task begins; whether there was such a task."""
     directory = fleet.directory / "killed"
-    hosts = {name: fleet.variables(name)}
+    hosts = {name: fleet.variables(name, **variables)}
     plays = play(pre_tasks=[SERVICE_MANAGER], roles=["kubenode.cpu_manager.kubelet"])
     environment = {"KILL_AT": step, "ANSIBLE_CALLBACKS_ENABLED": "record,kill_at"}
     run = ansible_playbook(directory, plays, hosts, prefix=fleet.prefix(), environment=environment)
@@ -94,12 +98,56 @@ def test_a_run_that_is_killed_where_pinned_pods_stay(fleet: Fleet, pods: Pods, c
     count("kills", 1)
 
 
+def test_containers_that_came_after_a_run_was_killed(alone: Fleet, count: Count) -> None:
+    """They keep their CPUs when the change is taken back, also where the saved checkpoint would give them others."""
+    (bad_node,) = add_days(alone, [Day(HEALTHY)]).values()
+    node, period = bad_node.node, {"kubelet_cpu_manager_reconcile_period": NEXT}
+    first = node.root / STATIC_PODS[1:] / (CONTAINER + ".yaml")
+    manifest = yaml.safe_load(first.read_text(encoding="utf-8"))
+    assert kill_at(alone, "Write down that the change is done", node.name, **period)
+    # One more comes, and the one that was there goes.
+    manifest["metadata"]["name"] = manifest["spec"]["containers"][0]["name"] = "late"
+    node.write(STATIC_PODS + "/late.yaml", yaml.safe_dump(manifest))
+    node.restart()
+    wait_until(lambda: len(node.entries()) == 2, lambda: "\n".join(node.log()))
+    first.unlink()
+    node.restart()
+    wait_until(lambda: len(node.entries()) == 1, lambda: "\n".join(node.log()))
+    came = node.entries()
+    assert [list(containers.items()) for containers in came.values()] == [[("late", "2,6")]]
+    run = alone.run(ROLLOUT, **period)
+    assert run.status == 0, run.account()
+    assert "Take the change over" in names_of(run, node.name)
+    assert (node.entries(), bad_node.period(), node.read(JOURNAL)) == (came, NEXT, None)
+    count("kills", 1)
+
+
+def test_a_recovered_node_runs_where_another_one_fails(alone: Fleet) -> None:
+    """The run ends between the recovery of a node and its restart with the new settings."""
+    for name in ("a", "b"):
+        alone.add(name)
+        assert kill_at(alone, "Write the kubelet's configuration", name)
+    is_lost = "kubelet_obstacle is defined and inventory_hostname == 'b'"
+    lost = "{{ '/proc/none' if %s else '/tmp' }}" % is_lost
+    run = alone.run(ROLLOUT, "-e", "cpu_manager_serial=100%", ansible_remote_tmp=lost)
+    assert run.status != 0
+    assert run.last("b")["outcome"] == "unreachable"
+    for node in alone.nodes.values():
+        assert (node.is_active(), node.read(JOURNAL)) == (True, None), run.account()
+
+
 # --- two runs at one node ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "step",
-    ["Cordon and drain the node", "Write down that the kubelet is about to be stopped", "Stop the kubelet"],
+    [
+        "Cordon and drain the node",
+        "Write down that the kubelet is about to be stopped",
+        "Stop the kubelet",
+        "Write the kubelet's configuration",
+        "Wait until the node is ready",
+    ],
 )
 def test_a_run_that_another_one_overtakes(fleet: Fleet, step: str) -> None:
     """A run that slept while another one changed the node touches nothing of what that did."""

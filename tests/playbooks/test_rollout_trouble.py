@@ -74,6 +74,19 @@ def test_a_rollout_ends_at_the_first_node_that_fails(trouble: Fleet) -> None:
     assert fingerprint(trouble.root) == before
 
 
+def test_containers_get_their_cpus_where_another_node_of_the_batch_fails(
+    tmp_path: Path, pristine_fleet: Path, installed: Path
+) -> None:
+    """The run ends with the rescue of the node that fails."""
+    fleet = Fleet(tmp_path, pristine_fleet, installed)
+    fleet.hosts["xeon"].update(kubelet_manage_service=True, kubelet_service="no-such-service")
+    run = fleet.run(ROLLOUT, "batch", "-e", "cpu_manager_hosts=epyc:xeon", "-e", "cpu_manager_serial=100%")
+    assert "no-such-service" in run.last("xeon")["msg"]
+    assert run.last("xeon")["outcome"] == "failed"
+    tasks = [result["task"].rpartition(" : ")[2] for result in run.results["epyc"] if result["changed"]]
+    assert tasks[-1] == "Write the cpusets of containers as the checkpoint says", run.account()
+
+
 def test_a_mistyped_variable_ends_it(trouble: Fleet) -> None:
     before = fingerprint(trouble.root)
     trouble.hosts["xeon"].update(ansible_connection="local", kubelet_cpu_manager_polcy="none")
