@@ -213,7 +213,7 @@ build: $(MAIN) ## Make the collection's archive, build/kubenode-cpu_manager-*.ta
 	@python tests/release build
 
 .PHONY: release
-release: $(TESTING) ## Make a release: changelog, commit, tag and archive; VERSION=0.2.0 says which
+release: $(TESTING) ## Make a release that servers take: changelog, commit, tag and archive; VERSION=0.2.0 says which
 	@python tests/release release '$(VERSION)'
 
 .PHONY: import-check

@@ -17,7 +17,8 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.errors import CPUManagerError
 
-# The lowest versions with which the tests of the drain pass; galaxy.yml and meta/ee-requirements.txt name them, too.
+# The collection is what the first package ansible with a supported ansible-core brings, and the library what that
+# collection asks for: tests/release runs both. galaxy.yml and meta/ee-requirements.txt name them, too.
 COLLECTION_VERSION = "5.0.0"
 LIBRARY_VERSION = "24.2.0"
 # What a program decides by.

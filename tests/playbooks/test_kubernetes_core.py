@@ -274,3 +274,11 @@ def test_one_lowest_version_everywhere() -> None:
     module = (CHECKOUT / "plugins" / "modules" / "kubernetes_core_check.py").read_text("utf-8")
     notes = " ".join(yaml.safe_load(module.split('"""')[1])["notes"])
     assert "C(kubernetes.core) %s and C(kubernetes) %s." % (COLLECTION_VERSION, LIBRARY_VERSION) in notes
+    lowest = "`kubernetes.core`, %s or later, and the Python library `kubernetes`" % COLLECTION_VERSION
+    for page, with_library in {
+        "README.md": lowest,
+        "roles/kubelet/README.md": lowest + ", %s" % LIBRARY_VERSION,
+    }.items():
+        assert with_library in " ".join((CHECKOUT / page).read_text("utf-8").split()), page
+    changes = CHECKOUT / "changelogs" / "fragments" / "kubernetes-core.yml"
+    assert not changes.exists() or "from version %s on" % COLLECTION_VERSION in changes.read_text("utf-8")

@@ -40,6 +40,15 @@ def build(source: Path, output: Path, metadata: Mapping[str, Any] | None = None)
     return output / built.name
 
 
+def with_metadata(archive: Path, output: Path, metadata: Mapping[str, Any]) -> Path:
+    """Write a copy of an archive to `output`, with this in its MANIFEST.json, and return it."""
+    with tarfile.open(archive) as tar:
+        when = int(tar.getmember(MANIFEST).mtime)
+    output.mkdir(parents=True, exist_ok=True)
+    (output / archive.name).write_bytes(normalised(archive.read_bytes(), when, metadata))
+    return output / archive.name
+
+
 def time_of(source: Path) -> int:
     """Seconds since the epoch: of the commit that is checked out there, 0 where there is no repository."""
     if not (source / ".git").exists():

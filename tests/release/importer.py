@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from . import archive
 from .tools import programs
 
 # No container is run. The rest is what servers check by default, said here as a machine may have a configuration.
@@ -36,8 +37,21 @@ class Verdict(NamedTuple):
     remarks: list[str]
     output: str
 
+    @property
+    def is_clean(self) -> bool:
+        """Whether a server takes the archive and has nothing to say against it."""
+        return self.is_taken and not self.remarks
 
-def check(archive: Path) -> Verdict:
+
+def check_release(made: Path) -> Verdict:
+    """As check(), of an archive that is to be released. Where it names no repository, NOWHERE stands in for it."""
+    if archive.metadata_of(made).get("repository"):
+        return check(made)
+    with TemporaryDirectory() as temporary:
+        return check(archive.with_metadata(made, Path(temporary), {"repository": NOWHERE}))
+
+
+def check(made: Path) -> Verdict:
     """Import an archive into nowhere. Raises CalledProcessError where the importer cannot be installed."""
     tools = programs()
     with TemporaryDirectory() as temporary:
@@ -51,7 +65,7 @@ def check(archive: Path) -> Verdict:
             GALAXY_IMPORTER_CONFIG=str(home / "galaxy-importer.cfg"),
         )
         done = subprocess.run(
-            [str(tools / "python"), "-m", "galaxy_importer.main", str(archive.resolve())],
+            [str(tools / "python"), "-m", "galaxy_importer.main", str(made.resolve())],
             cwd=temporary,
             env=environment,
             check=False,

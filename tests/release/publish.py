@@ -2,18 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A release: the version, the changelog, a commit, its tag and the archive. All of it or nothing."""
+"""A release: the version, the changelog, a commit, its tag and the archive that servers take. All of it or nothing."""
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import yaml
 
-from . import archive
+from . import archive, importer
 
 # Source: semver.org, without its metadata of builds, by which nothing is ordered.
 _NUMBER = r"(0|[1-9][0-9]*)"
@@ -61,12 +62,23 @@ def release(checkout: Path, version: str, output: Path) -> Path:
             commit = _git(tree, "rev-parse", "HEAD")
             # What the tools left there is in no commit.
             _git(tree, "clean", "-dfx", "--quiet")
-            made = archive.build(tree, output)
+            made = archive.build(tree, Path(temporary))
         finally:
             _git(checkout, "worktree", "remove", "--force", str(tree))
+        # A tag stays where others have fetched it: what no server takes gets none.
+        check_archive(made)
+        output.mkdir(parents=True, exist_ok=True)
+        released = Path(shutil.copy(made, output))
     _git(checkout, "merge", "--quiet", "--ff-only", commit)
     _git(checkout, "tag", "--annotate", "--message", "kubenode.cpu_manager %s" % version, version, commit)
-    return made
+    return released
+
+
+def check_archive(made: Path) -> None:
+    """Raises RefusedError where a server would not take an archive, or has a remark on it."""
+    verdict = importer.check_release(made)
+    if not verdict.is_clean:
+        raise RefusedError("the importer of the servers of collections refuses the archive:\n%s" % verdict.output)
 
 
 def _check(checkout: Path, version: str) -> None:

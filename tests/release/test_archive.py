@@ -18,7 +18,8 @@ import pytest
 import yaml
 
 from . import archive, publish
-from .conftest import copied
+from .conftest import CHECKOUT, copied
+from .importer import NOWHERE
 
 AUTHOR = {
     "GIT_AUTHOR_NAME": "Somebody",
@@ -72,6 +73,14 @@ def clone(origin: Path, tmp_path: Path) -> Path:
     return tmp_path / "clone"
 
 
+@pytest.fixture
+def checked(clone: Path, tools: Path) -> Path:
+    """A clone with the importer of this checkout, which takes a minute to install."""
+    (clone / ".cache").mkdir()
+    (clone / ".cache" / "release-tools").symlink_to(CHECKOUT / ".cache" / "release-tools")
+    return clone
+
+
 def state(checkout: Path) -> tuple[str, str, str, str]:
     """What a release may change: the branch, the tags, the files, the other places of the repository."""
     return (
@@ -87,7 +96,8 @@ def name_of_archive(checkout: Path) -> str:
     return "kubenode-cpu_manager-%s.tar.gz" % version
 
 
-def test_a_release(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release(checked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clone = checked
     for name, value in AUTHOR.items():
         monkeypatch.setenv(name, value)
     fragments = {path.name for path in (clone / "changelogs" / "fragments").iterdir()}
@@ -96,6 +106,8 @@ def test_a_release(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = python(clone, "release", "0.2.0")
     made = clone / "build" / "kubenode-cpu_manager-0.2.0.tar.gz"
     assert archive.sha256(made) in said, said
+    # What stands in for the repository in the check is not in what is released.
+    assert archive.metadata_of(made).get("repository") != NOWHERE
     # One commit on the branch that was checked out, with its tag, and a clean tree.
     assert git(clone, "rev-parse", "HEAD^") == before
     assert git(clone, "rev-parse", "0.2.0^{commit}") == git(clone, "rev-parse", "HEAD")
@@ -181,6 +193,19 @@ def test_what_is_refused_changes_nothing(clone: Path, prepare: object, version: 
     before = state(clone)
     assert message in python(clone, "release", version)
     assert state(clone) == before
+
+
+def test_what_a_server_refuses_is_no_release(checked: Path) -> None:
+    galaxy = checked / "galaxy.yml"
+    wrong = galaxy.read_text("utf-8").replace("- GPL-3.0-or-later", "- no such licence")
+    galaxy.write_text(wrong, encoding="utf-8")
+    git(checked, "commit", "--quiet", "--all", "--message=Damage it")
+    before = state(checked)
+    said = python(checked, "release", "0.2.0")
+    assert "the importer of the servers of collections refuses the archive" in said
+    assert "no such licence" in said
+    assert state(checked) == before
+    assert not list(checked.glob("build/*.tar.gz"))
 
 
 def test_versions_are_ordered_as_semver_says() -> None:

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""No argument of a module or role is a secret: how a version of ansible-core masks those cannot change an answer."""
+"""No argument of a module or role is a secret, and no answer needs a hidden result whole.
+
+So the way in which a version of ansible-core masks these changes no answer.
+"""
 
 from __future__ import annotations
 
@@ -53,3 +56,83 @@ def test_no_argument_has_the_name_of_a_secret() -> None:
             named += [name for name, _option in options_of(entry_point)]
     assert len(named) > 200
     assert list(filter(LOOKS_SECRET.search, named)) == []
+
+
+# --- tasks whose results are hidden --------------------------------------------------------------
+
+_DECIDES = "decides in the controller's process"
+_SAYS = "names pods and what is wrong with them, and nothing of their specifications"
+# {(what is registered, the file, the task, or the variable of vars/main.yml, that uses it): why a masked value changes
+# no answer}. What is stored, passed to a module or printed is a part that a filter of ours has chosen.
+USES = {
+    ("kubelet_cluster_pods", "roles/kubelet/vars/main.yml", "kubelet_drain_verdict"): _SAYS,
+    (
+        "kubelet_cluster_pods",
+        "roles/kubelet/tasks/drain.yml",
+        "Wait until only pods of DaemonSets, static pods and ended ones are left",
+    ): _DECIDES,
+    (
+        "kubelet_cluster_pods",
+        "roles/kubelet/tasks/drain.yml",
+        "Remember that the node is empty, and which pods stay",
+    ): "replaces it by the names and identities of the pods, of which no task hides anything any more",
+    (
+        "kubelet_cluster_pods",
+        "roles/kubelet/tasks/change.yml",
+        "Reset or repair the checkpoint if the kubelet would refuse it",
+    ): "gets the names and identities that took its place after the drain",
+    ("kubelet_cluster_pods", "roles/kubelet/tasks/shortage.yml", "Count at the API server"): _SAYS,
+    ("kubelet_cluster_nodes", "roles/kubelet/tasks/shortage.yml", "Count at the API server"): _SAYS,
+    (
+        "isolation_benchmark_read",
+        "roles/isolation_benchmark/tasks/pods.yml",
+        "Stop if a node is missing or has pods",
+    ): "counts pods, and prints how many",
+    (
+        "isolation_benchmark_read",
+        "roles/isolation_benchmark/tasks/pods.yml",
+        "Plan the runs",
+    ): "keeps the node, which has no secrets; the filters take its capacity and its name",
+}
+_INNER = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
+
+
+def tasks_of(node: Any) -> Iterator[dict[str, Any]]:
+    """All tasks and blocks of a file, each without those within it."""
+    for task in node if isinstance(node, list) else []:
+        yield {name: value for name, value in task.items() if name not in _INNER}
+        for name in _INNER:
+            yield from tasks_of(task.get(name))
+
+
+def files_with_tasks() -> dict[str, list[dict[str, Any]]]:
+    paths = [*CHECKOUT.glob("roles/*/tasks/**/*.yml"), *CHECKOUT.glob("roles/*/handlers/*.yml")]
+    paths += CHECKOUT.glob("playbooks/**/*.yml")
+    read = {str(path.relative_to(CHECKOUT)): yaml.safe_load(path.read_text("utf-8")) for path in paths}
+    return {name: list(tasks_of(content)) for name, content in read.items()}
+
+
+def test_every_use_of_a_hidden_result_is_known() -> None:
+    """A hidden result may be masked wherever it is shown: each use says why that changes no answer."""
+    files = files_with_tasks()
+    hidden = {task.get("register") for tasks in files.values() for task in tasks if task.get("no_log")} - {None}
+    assert hidden == {registered for registered, _file, _user in USES}
+    places = [(name, task["name"], task) for name, tasks in files.items() for task in tasks if "name" in task]
+    for path in [*CHECKOUT.glob("roles/*/vars/*.yml"), *CHECKOUT.glob("roles/*/defaults/*.yml")]:
+        variables = yaml.safe_load(path.read_text("utf-8")) or {}
+        places += [(str(path.relative_to(CHECKOUT)), name, value) for name, value in variables.items()]
+    found = set()
+    for file, user, content in places:
+        used = {name: value for name, value in content.items() if name != "register"} if "/tasks/" in file else content
+        found |= {(name, file, user) for name in hidden if re.search(r"\b%s\b" % name, repr(used))}
+    assert found == set(USES)
+
+
+def test_no_hidden_result_is_printed_or_written() -> None:
+    """Of what is used after a filter, nothing goes into a message or a file whole."""
+    for file, tasks in files_with_tasks().items():
+        for task in tasks:
+            module = next((name for name in task if name.endswith((".debug", ".fail", ".copy", ".template"))), None)
+            if module is not None:
+                for registered in {name for name, _file, _user in USES}:
+                    assert not re.search(r"\b%s\b" % registered, repr(task[module])), (file, task["name"])
