@@ -18,7 +18,6 @@ description:
   - Also returns the machine as the kubelet counts it, which differs where CPUs are offline or cores are unequal.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.info
 options:
   source:

@@ -20,8 +20,7 @@ description:
   - Changes nothing; the result contains ready values for the kubelet, the kernel's command line and systemd.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
-  - kubenode.cpu_manager.planner
-  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.reservation.planner
   - kubenode.cpu_manager.attributes.info
 options:
   method:
