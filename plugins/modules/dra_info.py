@@ -54,11 +54,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 ready:
   description: Whether the node has everything that the driver needs.
   returned: success
@@ -135,9 +131,10 @@ notes:
   returned: success
   type: list
   elements: str
-  sample: []
+  sample:
+    - the driver's default mode, grouped, needs the feature gate DRAConsumableCapacity in the API server, the scheduler
+      and the kubelets of Kubernetes 1.35
 """
-
 
 from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.cpuset import CPUSet
