@@ -53,6 +53,21 @@ def ratio(mine: Sequence[float], ping: Sequence[float]) -> float:
     return min(mine) / min(ping)
 
 
+def compare_with_ping(module: str, times: Mapping[str, Sequence[float]], hosts: int, limit: float) -> bool:
+    """Print the times of the task PING, "ping", and of those of a module by their nodes; True when each is within the
+    limit."""
+    ping = times["ping"]
+    print("One task on %d local hosts, seconds of the processor, best of %d rounds:" % (hosts, len(ping)))
+    print("  %-36s %6.2f" % ("ansible.builtin.ping", min(ping)))
+    kept = True
+    for node, mine in times.items():
+        if node != "ping":
+            pings = ratio(mine, ping)
+            kept = kept and pings <= limit
+            print("  %-36s %6.2f  %.2f times ping (limit %.2f)" % (module + " " + node, min(mine), pings, limit))
+    return kept
+
+
 def count_modules(directory: Path, task: Mapping[str, Any]) -> int:
     """How many modules a task runs on a host, with all that it includes."""
     _write_inventory(directory, 1)
