@@ -79,9 +79,11 @@ findings:
     text:
       description: What is wrong.
       type: str
+      sample: the kubelet's CPU manager has the policy static, and only one of both can give out CPUs
     remedy:
       description: What to do about it.
       type: str
+      sample: set it to none
     changed_by_to_dra:
       description: Whether the playbook to_dra changes it.
       type: bool
