@@ -188,7 +188,7 @@ refused:
   elements: dict
   contains:
     pod:
-      description: As RV(containers[].pod).
+      description: Namespace and name of the refused pod.
       type: str
       sample: shop/db-1
     reason:
@@ -365,7 +365,7 @@ differences:
   elements: dict
   contains:
     pod:
-      description: As RV(containers[].pod).
+      description: Namespace and name of the pod, as in RV(containers).
       type: str
       sample: shop/db-1
     container:
