@@ -4,11 +4,15 @@
 
 from __future__ import annotations
 
+from .reservation import RESERVATION
 
+
+# Annotated, as ansible-test's yamllint takes what is plainly assigned there for a literal.
 class ModuleDocFragment:
     """The kubelet's CPU settings."""
 
-    DOCUMENTATION = r"""
+    DOCUMENTATION: str = (
+        r"""
 options:
   cpu_manager_policy:
     description:
@@ -94,3 +98,5 @@ options:
         type: dict
         required: true
 """
+        + RESERVATION
+    )

@@ -14,7 +14,8 @@ from .pattern import Pattern
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-_DURATION = {
+# In nanoseconds.
+DURATION_UNITS = {
     "ns": 1,
     "us": 10**3,
     "µs": 10**3,
@@ -28,7 +29,7 @@ _DURATION = {
 _NUMBER = Pattern(r"([0-9]*)(?:\.([0-9]*))?")
 _UNIT = Pattern(r"[^.0-9]+")
 # Go counts nanoseconds in 64 bits, with a sign.
-_MAX_DURATION = 1 << 63
+MAX_DURATION = 1 << 63
 
 _QUANTITY_EXAMPLES = "write CPUs as 2, 0.5 or 500m"
 
@@ -84,12 +85,12 @@ def nanoseconds(duration: object) -> int:
             raise DurationError("duration %r: a number is missing" % text)
         at = _UNIT.end(text, number.end())
         unit = text[number.end() : at]
-        if unit not in _DURATION:
+        if unit not in DURATION_UNITS:
             problem = "there is no unit %r" % unit if unit else "a unit is missing"
             raise DurationError("duration %r: %s" % (text, problem), unit)
-        total += _nanoseconds(number.group(1), number.group(2) or "", _DURATION[unit])
+        total += _nanoseconds(number.group(1), number.group(2) or "", DURATION_UNITS[unit])
         # Below zero there is room for one more.
-        if total > _MAX_DURATION or (total == _MAX_DURATION and at == len(text) and not is_negative):
+        if total > MAX_DURATION or (total == MAX_DURATION and at == len(text) and not is_negative):
             raise DurationError("duration %r: it is longer than Go can count, 2562047h47m16.854775807s" % text)
         if at == len(text):
             return -total if is_negative else total
@@ -98,12 +99,12 @@ def nanoseconds(duration: object) -> int:
 def _nanoseconds(whole: str, fraction: str, unit: int) -> int:
     """One number of a duration. Go takes 18 or 19 digits of a fraction, and multiplies them as float64."""
     digits = whole.lstrip("0")
-    if len(digits) > len(str(_MAX_DURATION)):
-        return _MAX_DURATION + 1
+    if len(digits) > len(str(MAX_DURATION)):
+        return MAX_DURATION + 1
     part, scale = 0, 1.0
     for digit in fraction:
         longer = part * 10 + int(digit)
-        if part > (_MAX_DURATION - 1) // 10 or longer > _MAX_DURATION:
+        if part > (MAX_DURATION - 1) // 10 or longer > MAX_DURATION:
             break
         part, scale = longer, scale * 10
     return int(digits or "0") * unit + int(part * (unit / scale))

@@ -22,8 +22,6 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.settings
-  - kubenode.cpu_manager.reservation
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.info
 attributes:
   diff_mode:
@@ -146,11 +144,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 settings:
   description: All CPU settings for which the prediction is made.
   returned: success
@@ -194,7 +188,7 @@ refused:
   elements: dict
   contains:
     pod:
-      description: Namespace and name of the pod.
+      description: Namespace and name of the refused pod.
       type: str
       sample: shop/db-1
     reason:
@@ -272,15 +266,15 @@ throttling:
   elements: dict
   contains:
     pod:
-      description: Namespace and name of the pod.
+      description: As RV(containers[].pod).
       type: str
       sample: shop/web-0
     uid:
-      description: Its UID, or its name where the manifest has none.
+      description: As RV(containers[].uid).
       type: str
       sample: shop/web-0
     container:
-      description: The container.
+      description: As RV(containers[].container).
       type: str
       sample: nginx
     limit:
@@ -371,7 +365,7 @@ differences:
   elements: dict
   contains:
     pod:
-      description: Namespace and name of the pod.
+      description: Namespace and name of the pod, as in RV(containers).
       type: str
       sample: shop/db-1
     container:

@@ -27,7 +27,6 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.hide_names
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.info
 options:
   seconds:
@@ -57,11 +56,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 supported:
   description: Whether the kernel and the CPUs have resctrl.
   returned: success
@@ -304,13 +299,13 @@ notes:
   returned: success
   type: list
   elements: str
-  sample: []
+  sample: ["the bandwidth is not measured: nothing counts it here"]
 note_checks:
   description: The id of the check to which each of RV(notes) belongs, in the same order.
   returned: success
   type: list
   elements: str
-  sample: []
+  sample: [cache-unmeasured]
 """
 
 from typing import Any, Mapping

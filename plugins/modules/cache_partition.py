@@ -35,7 +35,7 @@ description:
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
-  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.owners
   - kubenode.cpu_manager.attributes.change
 options:
   state:
@@ -77,13 +77,6 @@ options:
       - Whether resctrl is mounted if it is not.
     type: bool
     default: false
-  allow_owners:
-    description:
-      - The programs that may manage CPUs on the node beside this module, by their ids, such as V(goresctrl).
-        R(One owner for every CPU, ansible_collections.kubenode.cpu_manager.docsite.owners) lists them.
-    type: list
-    elements: str
-    default: []
 seealso:
   - module: kubenode.cpu_manager.cache_info
   - module: kubenode.cpu_manager.reconcile_program
@@ -108,11 +101,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 level:
   description: The cache that is divided, C(L3) or C(L2). Empty with O(state=absent).
   returned: success
@@ -162,13 +151,13 @@ notes:
   returned: success
   type: list
   elements: str
-  sample: []
+  sample: ["devices may fill ways of the exclusive group, too: those of L3 cache 0 (600); give it fewer ways"]
 note_checks:
   description: The id of the check to which each of RV(notes) belongs, in the same order.
   returned: success
   type: list
   elements: str
-  sample: []
+  sample: [cache-ways-of-devices]
 """
 
 from typing import Any, Mapping

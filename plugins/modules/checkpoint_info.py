@@ -20,8 +20,6 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.settings
-  - kubenode.cpu_manager.reservation
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.info
 seealso:
   - module: kubenode.cpu_manager.checkpoint
@@ -39,11 +37,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 file:
   description: The checkpoint.
   returned: success

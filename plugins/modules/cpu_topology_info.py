@@ -18,7 +18,6 @@ description:
   - Also returns the machine as the kubelet counts it, which differs where CPUs are offline or cores are unequal.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.info
 options:
   source:
@@ -52,11 +51,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 topology:
   description: The machine. All sets of CPUs are texts in the kernel's list format.
   returned: success

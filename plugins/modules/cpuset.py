@@ -26,7 +26,6 @@ description:
     file at its next reload.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.change
 options:
   path:
@@ -87,11 +86,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 version:
   description: The version of cgroups that has the cpuset controller, 1 or 2.
   returned: success

@@ -21,8 +21,6 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.settings
-  - kubenode.cpu_manager.reservation
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.info
 options:
   driver_reserved_cpus:
@@ -56,11 +54,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 ready:
   description: Whether the node has everything that the driver needs.
   returned: success
@@ -85,9 +79,11 @@ findings:
     text:
       description: What is wrong.
       type: str
+      sample: the kubelet's CPU manager has the policy static, and only one of both can give out CPUs
     remedy:
       description: What to do about it.
       type: str
+      sample: set it to none
     changed_by_to_dra:
       description: Whether the playbook to_dra changes it.
       type: bool
@@ -137,9 +133,10 @@ notes:
   returned: success
   type: list
   elements: str
-  sample: []
+  sample:
+    - the driver's default mode, grouped, needs the feature gate DRAConsumableCapacity in the API server, the scheduler
+      and the kubelets of Kubernetes 1.35
 """
-
 
 from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.cpuset import CPUSet

@@ -33,8 +33,6 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.settings
-  - kubenode.cpu_manager.reservation
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.info
 seealso:
   - module: kubenode.cpu_manager.kubelet_config
@@ -61,11 +59,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 status:
   description: C(clean), C(drift), C(no kubelet), or C(nothing wanted) in place of C(clean) if no setting is wanted.
   returned: success

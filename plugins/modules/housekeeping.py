@@ -35,8 +35,7 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.reserved
-  - kubenode.cpu_manager.reservation
-  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.owners
   - kubenode.cpu_manager.attributes.change
 options:
   state:
@@ -116,13 +115,6 @@ options:
         the kernel such arguments itself.
     type: bool
     default: false
-  allow_owners:
-    description:
-      - The ids of the programs that may manage CPUs beside this module, as in RV(ignore:owners) of
-        M(kubenode.cpu_manager.housekeeping_info).
-    type: list
-    elements: str
-    default: []
   persistent:
     description:
       - Whether a service sets the kernel's values after each boot, before the kubelet starts. It runs this code as one
@@ -173,11 +165,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 reserved:
   description: The CPUs of the host, without those of O(partition_cpus). Empty with O(state=absent).
   returned: success

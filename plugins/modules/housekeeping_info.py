@@ -28,8 +28,6 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.reserved
-  - kubenode.cpu_manager.reservation
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.info
 seealso:
   - module: kubenode.cpu_manager.isolation_info
@@ -53,11 +51,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 reserved:
   description: The CPUs that are reserved for the host. Empty if none are.
   returned: success
@@ -363,13 +357,13 @@ notes:
   returned: success
   type: list
   elements: str
-  sample: []
+  sample: ["cannot be read as CPUs: /proc/irq/36/smp_affinity_list"]
 note_checks:
   description: The id of the check to which each of RV(notes) belongs, in the same order.
   returned: success
   type: list
   elements: str
-  sample: []
+  sample: [housekeeping-unmeasured]
 """
 
 from typing import Any, Mapping

@@ -134,11 +134,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 schema_version:
   description: The version of the data below. Its first number changes if programs that read the data have to change.
   returned: success

@@ -19,21 +19,7 @@ description:
   - The page is one file that loads nothing. Its box plots are in multiples of the best run of a workload in its
     experiment, 1.00 is the best.
 extends_documentation_fragment:
-  - kubenode.cpu_manager.attributes
-attributes:
-  check_mode:
-    support: full
-    details:
-      - Does the same in check mode, as it changes no node.
-  diff_mode:
-    support: N/A
-    details:
-      - Changes no node.
-  idempotent:
-    support: full
-  action:
-    description: Runs on the controller alone.
-    support: full
+  - kubenode.cpu_manager.attributes.controller
 options:
   directory:
     description:

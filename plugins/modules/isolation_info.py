@@ -29,7 +29,6 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.hide_names
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.info
 options:
   seconds:
@@ -66,11 +65,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 seconds:
   description: How long the measurement really was. 0 for a saved node.
   returned: success
@@ -275,15 +270,14 @@ notes:
   returned: success
   type: list
   elements: str
-  sample: []
+  sample: ["who runs on which CPU can be seen on a running node only, and this one is saved"]
 note_checks:
   description: The id of the check to which each of RV(notes) belongs, in the same order.
   returned: success
   type: list
   elements: str
-  sample: []
+  sample: [isolation-unmeasured]
 """
-
 
 from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.kubelet_module import HIDE_NAMES, KUBELET, node_of

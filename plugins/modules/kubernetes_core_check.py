@@ -20,7 +20,6 @@ description:
   - Without this check, Ansible fails only at the first task that uses such a module, because it cannot resolve it.
   - It does not connect to a cluster.
 extends_documentation_fragment:
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.info
 attributes:
   action:

@@ -29,7 +29,6 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.settings
-  - kubenode.cpu_manager.reservation
   - kubenode.cpu_manager.attributes
 attributes:
   check_mode:

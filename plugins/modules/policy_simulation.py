@@ -20,21 +20,7 @@ description:
     policies dynamic and static, pod by pod.
   - Runs on the controller and changes no node. The guide on the policy dynamic lists the limits of the model.
 extends_documentation_fragment:
-  - kubenode.cpu_manager.attributes
-attributes:
-  check_mode:
-    support: full
-    details:
-      - Does the same in check mode, as it changes no node.
-  diff_mode:
-    support: N/A
-    details:
-      - Changes no node.
-  idempotent:
-    support: full
-  action:
-    description: Runs on the controller alone.
-    support: full
+  - kubenode.cpu_manager.attributes.controller
 options:
   directory:
     description: Where the files go, on the controller.

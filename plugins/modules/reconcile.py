@@ -31,7 +31,7 @@ description:
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
-  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.owners
   - kubenode.cpu_manager.attributes.change
 options:
   use_runtime:
@@ -84,13 +84,6 @@ options:
       - With O(containers), the options of the static policy, such as C(full-pcpus-only), as the kubelet names them.
     type: dict
     default: {}
-  allow_owners:
-    description:
-      - The owners that may manage CPUs on the node beside this module, by their ids, such as V(crio-shared-cpus), which
-        R(One owner for every CPU, ansible_collections.kubenode.cpu_manager.docsite.owners) lists.
-    type: list
-    elements: str
-    default: []
 seealso:
   - module: kubenode.cpu_manager.checkpoint
   - module: kubenode.cpu_manager.cpuset
@@ -118,11 +111,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 containers:
   description: The result for each container; in check mode, the planned one.
   returned: success
@@ -186,7 +175,7 @@ notes:
   returned: success
   type: list
   elements: str
-  sample: []
+  sample: ["/var/lib/kubelet/cpu_manager_state: no checkpoint there, so it is not known which CPUs are whose"]
 """
 
 from typing import Mapping

@@ -27,7 +27,6 @@ description:
     policy.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.change
 options:
   path:
@@ -94,11 +93,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 file:
   description: The program.
   returned: success

@@ -20,8 +20,7 @@ description:
   - Changes nothing; the result contains ready values for the kubelet, the kernel's command line and systemd.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
-  - kubenode.cpu_manager.planner
-  - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.reservation.planner
   - kubenode.cpu_manager.attributes.info
 options:
   method:
@@ -82,11 +81,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 reserved:
   description: The reserved CPUs in the kernel's list format.
   returned: success

@@ -25,8 +25,6 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.hide_names
   - kubenode.cpu_manager.settings
-  - kubenode.cpu_manager.reservation
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.info
 options:
   change:
@@ -123,18 +121,14 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 status:
-  description: C(clean), C(drift), C(no kubelet), or C(nothing wanted) in place of C(clean) if no setting is wanted.
+  description: As RV(kubenode.cpu_manager.drift_info#module:status).
   returned: success
   type: str
   sample: drift
 wanted:
-  description: The wanted settings, with the reservation as it was planned for this node.
+  description: As RV(kubenode.cpu_manager.drift_info#module:wanted).
   returned: success
   type: dict
   sample: {"cpu_manager_policy": "static", "reserved_system_cpus": "0,12,24,36"}
@@ -158,12 +152,12 @@ actions:
   elements: str
   sample: [stop_kubelet, reset_checkpoint, reset_memory_state, write_configuration, start_kubelet, reconcile]
 kernel:
-  description: The release of the kernel. Empty if it is unknown.
+  description: As RV(kubenode.cpu_manager.drift_info#module:kernel).
   returned: success
   type: str
   sample: 6.1.0-18-amd64
 found_refusal:
-  description: Why the kubelet would not start again with the settings that the node has. Empty if it would start.
+  description: As RV(kubenode.cpu_manager.drift_info#module:found_refusal).
   returned: success
   type: str
   sample: current set of available CPUs "0-7" doesn't match with CPUs in state "0-6"
@@ -192,8 +186,7 @@ refusals:
       description: What to do about it.
       type: str
 checkpoint:
-  description: The checkpoint, and whether a kubelet with the wanted settings would start with it; see
-    M(kubenode.cpu_manager.checkpoint_info).
+  description: As RV(kubenode.cpu_manager.drift_info#module:checkpoint).
   returned: success
   type: dict
   sample: {"verdict": "refused"}
@@ -224,9 +217,7 @@ elsewhere:
   type: dict
   sample: {"name": "kubespray", "snippet": "kubelet_cpu_manager_policy: static\n"}
 notes:
-  description:
-    - What is no drift but does harm, such as a reservation that splits cores; what decides whether the kubelet starts,
-      if that cannot be determined; and whether the version of the kubelet is uncertain.
+  description: As RV(kubenode.cpu_manager.drift_info#module:notes).
   returned: success
   type: list
   elements: str

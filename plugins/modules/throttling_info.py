@@ -28,7 +28,6 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.hide_names
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.info
 options:
   seconds:
@@ -65,11 +64,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 kernel:
   description: The release of the kernel. Empty where it is not known.
   returned: success
@@ -265,15 +260,14 @@ notes:
   returned: success
   type: list
   elements: str
-  sample: []
+  sample: ["/var/lib/kubelet/cpu_manager_state cannot be read: which containers have exclusive CPUs is not known"]
 note_checks:
   description: The id of the check to which each of RV(notes) belongs, in the same order.
   returned: success
   type: list
   elements: str
-  sample: []
+  sample: [throttling-unmeasured]
 """
-
 
 from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.errors import noted

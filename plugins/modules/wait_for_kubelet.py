@@ -23,7 +23,6 @@ description:
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.info
 options:
   seconds:
@@ -56,11 +55,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 pid:
   description: The kubelet's process; none where none runs, in check mode.
   returned: success
@@ -77,11 +72,11 @@ waits_for:
   type: dict
   contains:
     seconds:
-      description: For how many seconds without interruption the kubelet has to be healthy.
+      description: As O(seconds).
       type: float
       sample: 20
     timeout:
-      description: After how many seconds it stops waiting.
+      description: As O(timeout).
       type: float
       sample: 180
     healthz:

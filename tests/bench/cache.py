@@ -17,7 +17,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS, record
 
 from .drift import HOSTS, ROUNDS, SHAPES, make_node
-from .tasks import PING, ratio, time_tasks
+from .tasks import LOCAL, PING, compare_with_ping, time_tasks
 
 LIMIT = 1.2
 DIVIDED = ("xeon-l3-mba-mbm", "epyc-16-l3-smba")
@@ -55,11 +55,4 @@ def measure() -> bool:
         tasks.update((shape, look(make_node(Path(name), shape))) for shape in SHAPES)
         tasks.update((place, look(divided(Path(name) / place, place))) for place in DIVIDED)
         times = time_tasks(Path(name), tasks, HOSTS, ROUNDS)
-    print("One task on %d local hosts, seconds of the processor, best of %d rounds:" % (HOSTS, ROUNDS))
-    print("  %-36s %6.2f" % ("ansible.builtin.ping", min(times["ping"])))
-    kept = True
-    for place in list(tasks)[1:]:
-        pings = ratio(times[place], times["ping"])
-        kept = kept and pings <= LIMIT
-        print("  %-36s %6.2f  %.2f times ping (limit %.2f)" % ("cache_info " + place, min(times[place]), pings, LIMIT))
-    return kept
+    return compare_with_ping("cache_info", times, LOCAL % HOSTS, LIMIT)

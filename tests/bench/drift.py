@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
@@ -20,7 +20,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 
 from .sshd import has_ssh_server, ssh_server
-from .tasks import PING, ratio, time_tasks
+from .tasks import LOCAL, PING, compare_with_ping, time_tasks
 
 # A fleet: Ansible packs the module once for all hosts, which takes half a second.
 HOSTS, REMOTE_HOSTS = 80, 40
@@ -83,21 +83,10 @@ def measure() -> bool:
         tasks = {"ping": PING, "this machine": drift(Path("/"))}
         tasks.update((shape, drift(make_node(directory, shape))) for shape in SHAPES)
         times = time_tasks(directory, tasks, HOSTS, ROUNDS)
-        kept = _print("%d local hosts, seconds of the processor" % HOSTS, times, LIMIT)
+        kept = compare_with_ping("drift_info", times, LOCAL % HOSTS, LIMIT)
         if not has_ssh_server():
             print("Not measured over ssh: there is no sshd. Install openssh-server.")
             return kept
         with ssh_server(directory) as remote:
             times = time_tasks(directory, tasks, REMOTE_HOSTS, ROUNDS, remote)
-    return _print("%d hosts over ssh, seconds" % REMOTE_HOSTS, times, REMOTE_LIMIT) and kept
-
-
-def _print(measured: str, times: Mapping[str, Sequence[float]], limit: float) -> bool:
-    print("One task on %s, best of %d rounds:" % (measured, ROUNDS))
-    print("  %-36s %6.2f" % ("ansible.builtin.ping", min(times["ping"])))
-    kept = True
-    for what in list(times)[1:]:
-        pings = ratio(times[what], times["ping"])
-        kept = kept and pings <= limit
-        print("  %-36s %6.2f  %.2f times ping (limit %.2f)" % ("drift_info " + what, min(times[what]), pings, limit))
-    return kept
+    return compare_with_ping("drift_info", times, "%d hosts over ssh, seconds" % REMOTE_HOSTS, REMOTE_LIMIT) and kept

@@ -19,7 +19,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.layered import writ
 from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 
 from .drift import HOSTS, ROUNDS, SHAPES, make_node
-from .tasks import PING, ratio, time_tasks
+from .tasks import LOCAL, PING, compare_with_ping, time_tasks
 
 LIMIT = 1.3
 INTERRUPTS, WORKQUEUES = 200, 300
@@ -60,14 +60,4 @@ def measure() -> bool:
         tasks = {"ping": PING, "this machine": look(Path("/"), "0")}
         tasks.update((shape, look(make_node(Path(name), shape))) for shape in SHAPES)
         times = time_tasks(Path(name), tasks, HOSTS, ROUNDS)
-    print("One task on %d local hosts, seconds of the processor, best of %d rounds:" % (HOSTS, ROUNDS))
-    print("  %-36s %6.2f" % ("ansible.builtin.ping", min(times["ping"])))
-    kept = milliseconds <= MOST_MS
-    for place in list(tasks)[1:]:
-        pings = ratio(times[place], times["ping"])
-        kept = kept and pings <= LIMIT
-        print(
-            "  %-36s %6.2f  %.2f times ping (limit %.2f)"
-            % ("housekeeping_info " + place, min(times[place]), pings, LIMIT)
-        )
-    return kept
+    return compare_with_ping("housekeeping_info", times, LOCAL % HOSTS, LIMIT) and milliseconds <= MOST_MS

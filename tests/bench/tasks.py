@@ -25,6 +25,7 @@ _CALLBACKS = Path(__file__).resolve().parent.parent / "playbooks/callback_plugin
 # Processes of Ansible at a time.
 _FORKS = 20
 
+LOCAL = "%d local hosts, seconds of the processor"
 PING: dict[str, Any] = {"name": "Ping", "ansible.builtin.ping": {}}
 
 
@@ -59,6 +60,21 @@ def time_tasks(
 def ratio(mine: Sequence[float], ping: Sequence[float]) -> float:
     """How many times as long one of two tasks took, in the best round of each: others on a machine only add to it."""
     return min(mine) / min(ping)
+
+
+def compare_with_ping(module: str, times: Mapping[str, Sequence[float]], measured: str, limit: float) -> bool:
+    """Print the times of the task PING, "ping", and of those of a module by their nodes; True when each is within the
+    limit."""
+    ping = times["ping"]
+    print("One task on %s, best of %d rounds:" % (measured, len(ping)))
+    print("  %-36s %6.2f" % ("ansible.builtin.ping", min(ping)))
+    kept = True
+    for node, mine in times.items():
+        if node != "ping":
+            pings = ratio(mine, ping)
+            kept = kept and pings <= limit
+            print("  %-36s %6.2f  %.2f times ping (limit %.2f)" % (module + " " + node, min(mine), pings, limit))
+    return kept
 
 
 def count_modules(directory: Path, task: Mapping[str, Any]) -> int:

@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking
 
@@ -17,6 +19,20 @@ HERE = Path(__file__).resolve().parent
 MODULES = HERE.parents[1] / "build" / "browser"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 OLDEST_NODE = 20
+
+
+def driven(script: Path, job: Path) -> Any:
+    """What a script of node prints that drives the browser through a job, as data."""
+    done = subprocess.run(
+        ["node", str(script), str(job)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def node_modules() -> Path:

@@ -19,6 +19,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.layout import layout
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
 from ansible_collections.kubenode.cpu_manager.tests.machines.reports import LOOKS
+from ansible_collections.kubenode.cpu_manager.tests.machines.reports import node as empty_node
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
 # As fleet/report/shapes.py has it; tests change it at will.
@@ -207,20 +208,13 @@ def _boxes(members: list[Any]) -> list[dict[str, Any]]:
 def _node(number: int, groups: list[dict[str, Any]], chance: Random, drift: float) -> dict[str, Any]:
     # Few shapes have most nodes, and each has one at least.
     group = groups[number if number < len(groups) else min(int(chance.expovariate(0.15)), len(groups) - 1)]
-    node: dict[str, Any] = {
-        "host": "worker-%s-%04d" % (_ZONES[number % len(_ZONES)], number),
-        "state": "clean",
-        "looked_at": "2026-11-23T15:%02d:%02dZ" % divmod(number % 240, 60),
-        "group": group["id"],
-        "message": "",
-        "findings": [],
-        "ways": [],
-        "actions": "",
-        "refusals": [],
-        "elsewhere": {},
-        "containers": {"version": "2", "kept": str(chance.randint(20, 60)), "different": "0", "skipped": "12"},
+    node: dict[str, Any] = empty_node(
+        "worker-%s-%04d" % (_ZONES[number % len(_ZONES)], number),
+        looked_at="2026-11-23T15:%02d:%02dZ" % divmod(number % 240, 60),
+        group=group["id"],
+        containers={"version": "2", "kept": str(chance.randint(20, 60)), "different": "0", "skipped": "12"},
         **_use(group["topology"], chance),
-    }
+    )
     draw = chance.random()
     if number % 100 == 50:
         state = _UNREAD[number // 100 % len(_UNREAD)]

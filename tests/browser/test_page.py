@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import time
 import tracemalloc
 from pathlib import Path
@@ -23,7 +22,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.page import page, read_parts
 
-from .chromium import CHROMIUM, node_modules
+from .chromium import CHROMIUM, driven, node_modules
 from .fleet_report import CLOSING, IMAGE, SCRIPT, Report, fleet_report, with_markup
 
 HERE = Path(__file__).resolve().parent
@@ -112,16 +111,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         "refused": refused,
     }
     (directory / "job.json").write_text(json.dumps(job), encoding="utf-8")
-    done = subprocess.run(
-        ["node", str(HERE / "driver.js"), str(directory / "job.json")],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return Seen(json.loads(done.stdout), reports, built)
+    return Seen(driven(HERE / "driver.js", directory / "job.json"), reports, built)
 
 
 # --- speed --------------------------------------------------------------------------------------------

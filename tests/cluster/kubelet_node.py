@@ -13,8 +13,9 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import yaml
 
@@ -185,3 +186,19 @@ def wait_until(condition: Callable[[], object], told: Callable[[], str] = str) -
     while not condition():
         assert time.monotonic() < deadline, told()
         time.sleep(0.05)
+
+
+@contextmanager
+def joining(control_plane: ControlPlane) -> Iterator[Callable[[KubeletNode], None]]:
+    """Waits until a node that was started has joined the cluster; at the end, all such are stopped and leave it."""
+    joined: list[KubeletNode] = []
+
+    def join(node: KubeletNode) -> None:
+        joined.append(node)
+        control_plane.wait_for("node/" + node.name, "Ready")
+
+    yield join
+    # A kubelet that runs would bring its node back.
+    for node in joined:
+        node.stop()
+    control_plane.kubectl("delete", "nodes", *(node.name for node in joined))

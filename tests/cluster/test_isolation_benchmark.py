@@ -157,19 +157,26 @@ def node(control_plane: ControlPlane) -> Iterator[Processes]:
         yield up
 
 
-def test_pods_are_measured_and_none_is_left(
-    control_plane: ControlPlane, namespace: str, node: Processes, tmp_path: Path
-) -> None:
-    variables = {
+def as_pods(control_plane: ControlPlane, namespace: str) -> dict[str, Any]:
+    """The variables with which pods of this namespace measure."""
+    return {
         "isolation_benchmark_as_pods": True,
         "isolation_benchmark_image": "registry.example/python:3",
         "isolation_benchmark_namespace": namespace,
         "isolation_benchmark_kubeconfig": str(control_plane.admin),
+        "cpu_manager_become": False,
+    }
+
+
+def test_pods_are_measured_and_none_is_left(
+    control_plane: ControlPlane, namespace: str, node: Processes, tmp_path: Path
+) -> None:
+    variables = {
+        **as_pods(control_plane, namespace),
         "isolation_benchmark_experiments": ["aggressor"],
         "isolation_benchmark_runs": 1,
         "isolation_benchmark_units": 20,
         "isolation_benchmark_seed": 5,
-        "cpu_manager_become": False,
     }
     # Of another benchmark, which goes on.
     another = {"app.kubernetes.io/name": "kubenode-isolation-benchmark", "app.kubernetes.io/instance": "another"}
@@ -223,14 +230,7 @@ def test_pods_are_measured_and_none_is_left(
 def test_pods_end_when_the_time_is_over(
     control_plane: ControlPlane, namespace: str, node: Processes, tmp_path: Path
 ) -> None:
-    variables = {
-        "isolation_benchmark_as_pods": True,
-        "isolation_benchmark_image": "registry.example/python:3",
-        "isolation_benchmark_namespace": namespace,
-        "isolation_benchmark_kubeconfig": str(control_plane.admin),
-        "isolation_benchmark_seconds": 1,
-        "cpu_manager_become": False,
-    }
+    variables = {**as_pods(control_plane, namespace), "isolation_benchmark_seconds": 1}
     run = ansible_playbook(tmp_path, PLAYBOOK, {NAME: variables})
     assert run.status == 2, run.output
     (failure,) = (result["msg"] for result in run.results[NAME] if result["outcome"] == "failed")

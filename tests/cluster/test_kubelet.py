@@ -23,7 +23,7 @@ from .certificates import Authority
 from .control_plane import ControlPlane
 from .kubelet.configuration import DEFAULTS, CommandLine, StartError, effective_configuration
 from .kubelet.faults import DIES, HANGS, NO_RUNTIME, REFUSES, Fault
-from .kubelet_node import CHECKPOINT, STARTED, KubeletNode, wait_until
+from .kubelet_node import CHECKPOINT, STARTED, KubeletNode, joining, wait_until
 from .pods import Pods
 from .ports import LOOPBACK
 from .service import Service
@@ -248,20 +248,15 @@ def test_the_service_goes_with_its_owner(tmp_path: Path) -> None:
 @pytest.fixture
 def join(control_plane: ControlPlane, make: MakeKubelet, namespace: str) -> Iterator[MakeKubelet]:
     """Makes nodes of the cluster."""
-    joined: list[KubeletNode] = []
+    with joining(control_plane) as joined:
 
-    def join_one(configuration: dict[str, Any], name: str, **keywords: Any) -> KubeletNode:
-        node = make(configuration, name, control_plane=control_plane, **keywords)
-        node.start()
-        joined.append(node)
-        control_plane.wait_for("node/" + name, "Ready")
-        return node
+        def join_one(configuration: dict[str, Any], name: str, **keywords: Any) -> KubeletNode:
+            node = make(configuration, name, control_plane=control_plane, **keywords)
+            node.start()
+            joined(node)
+            return node
 
-    yield join_one
-    # A kubelet that runs would bring its node back.
-    for node in joined:
-        node.stop()
-    control_plane.kubectl("delete", "nodes", *(node.name for node in joined))
+        yield join_one
 
 
 def test_pods_have_their_cpus_as_long_as_they_are(join: MakeKubelet, pods: Pods) -> None:

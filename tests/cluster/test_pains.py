@@ -30,7 +30,7 @@ from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import (
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import SERVICE_MANAGER, private_init
 
 from .control_plane import ControlPlane
-from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode, saved, wait_until
+from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode, joining, saved, wait_until
 from .pods import Pods
 
 MACHINE = "1s4c2t"  # 8 CPUs; a core is n, n+4
@@ -131,19 +131,14 @@ def make(tmp_path: Path, private_services: None) -> Iterator[MakeNode]:
 @pytest.fixture
 def join(make: MakeNode, control_plane: ControlPlane) -> Iterator[MakeNode]:
     """Makes nodes of the cluster."""
-    joined: list[Node] = []
+    with joining(control_plane) as joined:
 
-    def join_one(configuration: Mapping[str, Any], name: str, **keywords: Any) -> Node:
-        node = make(configuration, name, control_plane=control_plane, **keywords)
-        joined.append(node)
-        control_plane.wait_for("node/" + name, "Ready")
-        return node
+        def join_one(configuration: Mapping[str, Any], name: str, **keywords: Any) -> Node:
+            node = make(configuration, name, control_plane=control_plane, **keywords)
+            joined(node)
+            return node
 
-    yield join_one
-    # A kubelet that runs would bring its node back.
-    for node in joined:
-        node.stop()
-    control_plane.kubectl("delete", "nodes", *(node.name for node in joined))
+        yield join_one
 
 
 def succeeded(run: Run) -> bool:

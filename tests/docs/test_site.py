@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.tests.browser.chromium import CHROMIUM, node_modules
+from ansible_collections.kubenode.cpu_manager.tests.browser.chromium import CHROMIUM, driven, node_modules
 
 from .pages import CHECKOUT, GUIDES
 
@@ -168,16 +168,7 @@ def seen(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]
         "words": [*SEARCHES, "nosuchwordanywhere"],
     }
     job.write_text(json.dumps(given), encoding="utf-8")
-    done = subprocess.run(
-        ["node", str(HERE / "site.js"), str(job)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    result: dict[str, Any] = json.loads(done.stdout)
+    result: dict[str, Any] = driven(HERE / "site.js", job)
     return result
 
 

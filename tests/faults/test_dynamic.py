@@ -59,9 +59,7 @@ def is_announced(node: ElasticNode) -> None:
     """What it has grown into is to leave it, for another that has come."""
     grows(node)
     agent = node.agent()
-    for _period in range(4):
-        agent.one_pass()
-        node.work(10, {"db": 8.0, "cache": 0.5, "web": 0.5})
+    node.work_under(agent, 4, 10, {"db": 8.0, "cache": 0.5, "web": 0.5})
     agent.one_pass()
     node.work(1, {"db": 8.0})
     node.add(Pod("big", 8))

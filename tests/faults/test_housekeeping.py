@@ -119,6 +119,13 @@ def copied(root: Path, name: str) -> Path:
     return target
 
 
+@pytest.fixture(name="whole")
+def brought(untouched: Path) -> Path:
+    whole = copied(untouched, "whole")
+    assert bring_it(whole).changed
+    return whole
+
+
 def check_way_back(root: Path, before: dict[str, tuple[int, bytes]], number: int) -> None:
     """What an interrupted run has left is put back, in a copy, to what was there before."""
     back = copied(root, "back")
@@ -127,11 +134,8 @@ def check_way_back(root: Path, before: dict[str, tuple[int, bytes]], number: int
     shutil.rmtree(back)
 
 
-def test_killed_while_it_is_brought(untouched: Path, count: Count) -> None:
-    before = contents(untouched)
-    whole = copied(untouched, "whole")
-    assert bring_it(whole).changed
-    wanted = contents(whole)
+def test_killed_while_it_is_brought(untouched: Path, whole: Path, count: Count) -> None:
+    before, wanted = contents(untouched), contents(whole)
 
     def rest(root: Path, number: int) -> None:
         check_way_back(root, before, number)
@@ -146,11 +150,8 @@ def test_killed_while_it_is_brought(untouched: Path, count: Count) -> None:
     count("kills", kills)
 
 
-def test_killed_while_it_is_taken_back(untouched: Path, count: Count) -> None:
-    before = contents(untouched)
-    whole = copied(untouched, "whole")
-    bring_it(whole)
-    wanted = contents(whole)
+def test_killed_while_it_is_taken_back(untouched: Path, whole: Path, count: Count) -> None:
+    before, wanted = contents(untouched), contents(whole)
 
     def rest(root: Path, number: int) -> None:
         again = copied(root, "again")
@@ -168,11 +169,9 @@ def test_killed_while_it_is_taken_back(untouched: Path, count: Count) -> None:
     count("kills", kills)
 
 
-def test_killed_while_the_wish_changes(untouched: Path, count: Count) -> None:
+def test_killed_while_the_wish_changes(untouched: Path, whole: Path, count: Count) -> None:
     """Other CPUs, and fewer layers."""
     before = contents(untouched)
-    whole = copied(untouched, "whole")
-    bring_it(whole)
     changed = copied(whole, "changed")
     change = partial(bring_it, reserved="0,2-3", layers=("interrupts", "rps", "slices", "irqbalance"))
     change(changed)

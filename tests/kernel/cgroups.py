@@ -11,8 +11,8 @@ import fcntl
 import os
 import subprocess
 import time
-from contextlib import suppress
-from typing import Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Iterator, Mapping
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import MEMS, Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts import CPUS
@@ -38,6 +38,17 @@ def why_not() -> str:
     return ""
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """One at a time on this machine: with an exclusive cgroup, nobody beside it could have its CPUs."""
+    lock = os.open(Hierarchy(Tree("/")).place(""), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
 class Cgroups:
     """A context: the cgroup `top` with two CPUs, and all that is made below it. Paths are relative to `top`.
 
@@ -49,12 +60,10 @@ class Cgroups:
         self.top = "kubenode-test-%d-%s" % (os.getpid(), os.urandom(4).hex())
         self.cpus = tuple(self.hierarchy.online_cpus().take(2))
         self.processes: list[subprocess.Popen[bytes]] = []
-        self.lock = -1
+        self.lock = ExitStack()
 
     def __enter__(self) -> Cgroups:
-        # One at a time on this machine: with an exclusive cgroup, nobody beside it could have its CPUs.
-        self.lock = os.open(self.hierarchy.place(""), os.O_RDONLY | os.O_DIRECTORY)
-        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        self.lock.enter_context(alone())
         try:
             self.make("", "0-1")
         except BaseException:
@@ -69,7 +78,7 @@ class Cgroups:
                 process.wait()
             self.remove("")
         finally:
-            os.close(self.lock)
+            self.lock.close()
 
     # --- sets by the tests' numbers ---------------------------------------------------------------
 

@@ -10,7 +10,6 @@ takes more, and is seen by the scenario cpusets on machines of eight.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import subprocess
@@ -31,6 +30,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.published import directory
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.logs import LoggedContainer
+
+from .cgroups import alone
 
 DB, WEB = ("%064x" % number for number in (0xA, 0xB))
 DB_PATH, WEB_PATH = "kubepods/poddb/" + DB, "kubepods/burstable/podweb/" + WEB
@@ -122,17 +123,12 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
     monkeypatch.setattr(promise, "PROMISE", str(tmp_path / "promise.json"))
     named = {DB: LoggedContainer("shop/db", "app"), WEB: LoggedContainer("shop/web", "app")}
     monkeypatch.setattr(census, "logged_containers", lambda _tree: named)
-    # As in cgroups.py: one at a time on this machine.
-    lock = os.open(Hierarchy(Tree("/")).place(""), os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone():
         made = Machine(tmp_path)
         try:
             yield made
         finally:
             made.clean()
-    finally:
-        os.close(lock)
 
 
 def test_a_container_comes_and_goes(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import subprocess
@@ -32,6 +31,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignm
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.logs import LoggedContainer
+
+from .cgroups import alone
 
 OWN, SHARED = ("%064x" % number for number in (0xA, 0xB))
 STATE = State(CPUSet.parse("0"), {"uid-db": {"server": CPUSet.parse("1")}})
@@ -95,17 +96,12 @@ class Place:
 
 @pytest.fixture
 def place() -> Iterator[Place]:
-    # As in cgroups.py: one at a time on this machine.
-    lock = os.open(Hierarchy(Tree("/")).place(""), os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone():
         made = Place("kubenode-reconcile-%d" % os.getpid())
         try:
             yield made
         finally:
             made.clean()
-    finally:
-        os.close(lock)
 
 
 def allowed(pid: int) -> str:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Protocol, Sequence
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
@@ -67,6 +67,13 @@ class Pod(NamedTuple):
     def sandbox(self) -> str:
         """The id of the pod's sandbox."""
         return hashlib.sha256(("sandbox " + self.uid).encode()).hexdigest()
+
+
+class Passing(Protocol):
+    """What makes a pass over a node: an agent, or the program around it."""
+
+    def one_pass(self) -> object:
+        """Make one."""
 
 
 class ElasticNode:
@@ -145,6 +152,12 @@ class ElasticNode:
         for uid, cpus in use.items():
             self._count(self.pods[uid].cgroup, seconds * cpus)
         self._count("kubepods.slice", seconds * sum(use.values()))
+
+    def work_under(self, passing: Passing, periods: int, seconds: float, use: Mapping[str, float]) -> None:
+        """Let periods of so many seconds pass, each after one pass."""
+        for _period in range(periods):
+            passing.one_pass()
+            self.work(seconds, use)
 
     def _write_cpu(self, cgroups: Mapping[str, CPUFiles]) -> None:
         write_cpu(self.root, self.style, cgroups)

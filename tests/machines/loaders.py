@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Mapping
+from typing import Callable, Mapping
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.file_changes import FileChange
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.loader.model import Loader
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 READS_DIRECTORY = 'for x in ${sysconfdir}/default/grub.d/*.cfg ; do\n  . "${x}"\ndone\n'
@@ -22,6 +23,13 @@ GRUB_CMDLINE_LINUX=""
 #GRUB_TERMINAL=console
 """
 ENTRY = "0123456789abcdef0123456789abcdef-%s.conf"
+
+
+def found_by(find: Callable[[Tree], Loader | None], tree: Tree) -> Loader:
+    """The loader of a node that has one."""
+    loader = find(tree)
+    assert loader is not None
+    return loader
 
 
 def write(root: Path, path: str, text: str) -> None:

@@ -178,11 +178,15 @@ def make_throttled(style: str) -> Callable[[Path], None]:
     return make
 
 
+def _write_kubeadm_node(root: Path, name: str) -> None:
+    write_machine(["1s4c2t", str(root)])
+    write(root, "/etc/hostname", name + "\n")
+    write_kubelet(root, KUBELETS["kubeadm"])
+
+
 def make_layered(root: Path) -> None:
     """A host that keeps to its CPUs in parts only, with secrets beside what is read of it."""
-    write_machine(["1s4c2t", str(root)])
-    write(root, "/etc/hostname", "layered\n")
-    write_kubelet(root, KUBELETS["kubeadm"])
+    _write_kubeadm_node(root, "layered")
     write_layers(root, "0-7", "0-3")
     write(root, "/sys/devices/virtual/workqueue/cpumask_requested", "ff\n")
     write(root, "/sys/devices/system/cpu/possible", "0-15\n")
@@ -202,9 +206,7 @@ def make_layered(root: Path) -> None:
 
 def make_owned(root: Path) -> None:
     """A node on which many manage CPUs, with secrets beside what is read of it."""
-    write_machine(["1s4c2t", str(root)])
-    write(root, "/etc/hostname", "owned\n")
-    write_kubelet(root, KUBELETS["kubeadm"])
+    _write_kubeadm_node(root, "owned")
     write(root, "/var/lib/kubelet/plugins_registry/dra.cpu-reg.sock", "")
     write(root, "/var/run/cdi/dra.cpu.json", '{"devices": [{"containerEdits": {"env": ["PASSWORD=hunter2"]}}]}')
     write(root, "/var/lib/nri-resource-policy/cache", '{"PolicyName": "balloons", "PolicyJSON": "hunter2"}')

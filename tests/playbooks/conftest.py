@@ -118,6 +118,19 @@ def play(*tasks: Mapping[str, Any], **keywords: Any) -> list[dict[str, Any]]:
     return [{"name": "Test", "hosts": "all", "gather_facts": False, "tasks": list(tasks), **keywords}]
 
 
+def check_and_run(
+    directory: Path, plays: Sequence[Mapping[str, Any]], hosts: Mapping[str, Mapping[str, Any]]
+) -> tuple[Run, Run]:
+    """A check that changes nothing below the directory's "nodes", and the run after it, both with their diffs."""
+    before = fingerprint(directory / "nodes")
+    check = ansible_playbook(directory / "check", plays, hosts, "--check", "--diff")
+    assert check.status == 0, check.account()
+    assert fingerprint(directory / "nodes") == before
+    run = ansible_playbook(directory / "run", plays, hosts, "--diff")
+    assert run.status == 0, run.account()
+    return check, run
+
+
 def fingerprint(root: Path) -> dict[str, str]:
     """What is in a tree: every path with its kind, mode, and content or target."""
     found = {}

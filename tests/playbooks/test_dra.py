@@ -15,6 +15,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import decode_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
+from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 from .conftest import Run, ansible_playbook
@@ -29,14 +30,15 @@ DROP_IN = "/etc/containerd/conf.d/99-kubenode-cpu-manager.toml"
 CRIO_DROP_IN = "/etc/crio/crio.conf.d/99-kubenode-cpu-manager.conf"
 NOTES = "/var/lib/kubenode-cpu-manager/"
 
-STATIC = """\
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
+STATIC = (
+    HEADER
+    + """\
 cpuManagerPolicy: static
 cpuManagerPolicyOptions:
   full-pcpus-only: "true"
 reservedSystemCPUs: "0,4"
 """
+)
 OLD = """\
 version = 2
 # of containerd config default

@@ -16,6 +16,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.ow
     TUNED,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines import housekept
+from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.owned import (
     SIGNS,
     TUNED_FILES,
@@ -29,12 +30,7 @@ from .conftest import Run, ansible_playbook, fingerprint, play, task
 PLAYBOOK = "kubenode.cpu_manager.housekeeping"
 # One that the service sees, which the tests' own need not be.
 PYTHON = "/usr/bin/python3"
-CONFIGURATION = """\
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-cpuManagerPolicy: static
-reservedSystemCPUs: "0-1"
-"""
+CONFIGURATION = HEADER + 'cpuManagerPolicy: static\nreservedSystemCPUs: "0-1"\n'
 
 
 def node(root: Path) -> Path:

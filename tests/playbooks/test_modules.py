@@ -15,7 +15,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions impo
 from ansible_collections.kubenode.cpu_manager.tests.machines import texts
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
-from .conftest import CopyOf, ansible_playbook, fingerprint, play, task
+from .conftest import CopyOf, ansible_playbook, check_and_run, play, task
 
 WANTED: dict[str, Any] = {
     "cpu_manager_policy": "static",
@@ -97,14 +97,7 @@ def test_check_mode_tells_what_the_run_does_and_a_second_run_does_nothing(copy_o
             task(module, **parameters, root="{{ root }}"), hosts=",".join("%s_%s" % (module, node) for node in NODES)
         )
     ]
-    before = fingerprint(tmp_path / "nodes")
-
-    check = ansible_playbook(tmp_path / "check", plays, hosts, "--check", "--diff")
-    assert check.status == 0, check.account()
-    assert fingerprint(tmp_path / "nodes") == before
-
-    run = ansible_playbook(tmp_path / "run", plays, hosts, "--diff")
-    assert run.status == 0, run.account()
+    check, run = check_and_run(tmp_path, plays, hosts)
     again = ansible_playbook(tmp_path / "again", plays, hosts)
     assert again.status == 0, again.account()
 

@@ -15,7 +15,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing
 from ansible_collections.kubenode.cpu_manager.tests.machines import cgroups as saved
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
-from .conftest import ansible_playbook, fingerprint, play, task
+from .conftest import ansible_playbook, check_and_run, fingerprint, play, task
 
 FILE = "var/lib/kubelet/cpu_manager_state"
 ID = "a" * 64
@@ -64,12 +64,7 @@ def test_check_run_and_run_again(tmp_path: Path) -> None:
         *play(task("reconcile", root="{{ root }}"), hosts="kubelet"),
         *play(task("reconcile", root="{{ root }}", **LISTED), hosts="bare"),
     ]
-    before = fingerprint(tmp_path / "nodes")
-    check = ansible_playbook(tmp_path / "check", plays, hosts, "--check", "--diff")
-    assert check.status == 0, check.account()
-    assert fingerprint(tmp_path / "nodes") == before
-    run = ansible_playbook(tmp_path / "run", plays, hosts, "--diff")
-    assert run.status == 0, run.account()
+    check, run = check_and_run(tmp_path, plays, hosts)
     after = fingerprint(tmp_path / "nodes")
     again = ansible_playbook(tmp_path / "again", plays, hosts)
     assert again.status == 0, again.account()

@@ -10,23 +10,23 @@ values of the root are valid for one boot, and of these only the masks that the 
 
 from __future__ import annotations
 
-import json
-import os
-from contextlib import suppress
 from typing import Any, Mapping, NamedTuple
 
 from ...cache.plan import Wish
 from ...cache.resctrl import EXCLUSIVE, SHAREABLE
 from ...cache.share import parse_shares, shown_shares
-from ...errors import InputError, NodeError
+from ...errors import InputError
 from ...tree import Tree
 from ..change.places import CACHE as PATH
-from ..change.places import DIRECTORY
+from ..journal_file import JournalFile
 
-FORMAT = 1
+_FILE = JournalFile(
+    PATH,
+    1,
+    "is damaged",
+    "move it away; what the root group had before is then taken from the masks of our groups",
+)
 
-_MODE = 0o600
-_DIRECTORY_MODE = 0o700
 _MOST = 1 << 64
 _PATHS = ("config_path", "kubelet_root")
 
@@ -86,63 +86,36 @@ def with_masks(journal: Journal, masks: Mapping[int, int]) -> Journal:
 
 def read_journal(tree: Tree) -> Journal | None:
     """The journal of a node; None where there is none. Raises NodeError for a damaged one."""
-    if not tree.exists(PATH, follow=False):
-        return None
-    try:
-        data = json.loads(tree.read_bytes(PATH).decode("utf-8"))
-        if data["format"] != FORMAT:
-            raise ValueError("it is of another format")
-        return Journal(
-            wish_of(data["wish"]),
-            str(data["boot_id"]),
-            str(data["level"]),
-            {_id(number): _mask(mask) for number, mask in data["former"].items()},
-            {_id(number): tuple(map(_mask, masks)) for number, masks in data["ours"].items()},
-            bool(data["is_mounted"]),
-            terms_of(data["wish"]),
-        )
-    except (AttributeError, InputError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise NodeError(
-            "is damaged: %s" % error,
-            where=tree.path(PATH),
-            remedy="move it away; what the root group had before is then taken from the masks of our groups",
-        ) from error
+    return _FILE.read(tree, _journal_of)
+
+
+def _journal_of(data: Any) -> Journal:
+    return Journal(
+        wish_of(data["wish"]),
+        str(data["boot_id"]),
+        str(data["level"]),
+        {_id(number): _mask(mask) for number, mask in data["former"].items()},
+        {_id(number): tuple(map(_mask, masks)) for number, masks in data["ours"].items()},
+        bool(data["is_mounted"]),
+        terms_of(data["wish"]),
+    )
 
 
 def write_journal(tree: Tree, journal: Journal) -> None:
     """Put the journal on the node, on its disk, unless it is there. Raises NodeError."""
-    # Imported here: who only reads needs none of it.
-    from ...files import remedy_for, replace_file
-
-    content = text_of(journal).encode("utf-8")
-    old = tree.content(PATH)
-    if content == old:
-        return
-    directory = tree.path(DIRECTORY)
-    try:
-        os.makedirs(directory, _DIRECTORY_MODE, exist_ok=True)
-    except OSError as error:
-        raise NodeError("cannot be made: %s" % error.strerror, where=directory, remedy=remedy_for(error)) from error
-    replace_file(tree.path(PATH), content, _MODE, old, backup=False, keep_mode=False)
+    text, old = text_of(journal), tree.content(PATH)
+    if text.encode("utf-8") != old:
+        _FILE.replace(tree, text, old)
 
 
 def remove_journal(tree: Tree) -> None:
     """Take it away, with what a killed run left beside it, and its directory, where nothing else is in that."""
-    from ...files import remove_file, remove_strays
-
-    content = tree.content(PATH)
-    if content is not None:
-        remove_file(tree.path(PATH), content, backup=False)
-    with suppress(OSError):
-        remove_strays(os.path.realpath(tree.path(PATH)), None)
-    with suppress(OSError):
-        os.rmdir(tree.path(DIRECTORY))
+    _FILE.remove(tree)
 
 
 def text_of(journal: Journal) -> str:
     """The journal as it is written."""
     data = {
-        "format": FORMAT,
         "wish": shown_wish(journal.wish, journal.terms),
         "boot_id": journal.boot_id,
         "level": journal.level,
@@ -150,7 +123,7 @@ def text_of(journal: Journal) -> str:
         "ours": {str(number): ["%x" % mask for mask in masks] for number, masks in journal.ours.items()},
         "is_mounted": journal.is_mounted,
     }
-    return json.dumps(data, indent=1, sort_keys=True) + "\n"
+    return _FILE.text_of(data)
 
 
 def shown_wish(wish: Wish, terms: Terms) -> dict[str, Any]:

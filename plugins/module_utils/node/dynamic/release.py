@@ -14,7 +14,7 @@ from ...tree import Tree
 from ..node import Node, cgroup_root_of
 from ..observation import read_running
 from ..published.directory import opened
-from ..reconcile.decide import FAILED, WRITE, Row
+from ..reconcile.decide import FAILED, WRITE, row_of
 from ..reconcile.settle import Settling
 from .agent import cpu_hierarchy
 from .owner import check_owner
@@ -64,18 +64,6 @@ def _all_cpus(kubepods: Kubepods) -> list[str]:
         for container in read_running(kubepods, {})
         if container.effective is not None and container.effective != usable
     ]
-    rows = [
-        Row(
-            container.pod_uid,
-            container.pod,
-            container.name or "",
-            container.id,
-            container.cgroup,
-            usable,
-            container.effective or usable,
-            WRITE,
-        )
-        for container in running
-    ]
+    rows = [row_of(container, usable, container.effective or usable, WRITE) for container in running]
     settled = Settling(hierarchy, usable, None, lambda: True, True).settle(running, rows)
     return ["%s: %s" % (row.cgroup, row.why) for row in settled if row.result == FAILED]

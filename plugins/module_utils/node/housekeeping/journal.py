@@ -13,29 +13,29 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import json
 import os
 import re
-from contextlib import suppress
 from typing import Any, Iterable, Mapping, NamedTuple
 
 from ...cpuset import CPUSet
-from ...errors import InputError, NodeError
-from ...files import remedy_for, remove_file, remove_strays, replace_file
+from ...errors import InputError
 from ...host.layers import LIVE_LAYERS
 from ...host.partitions import KINDS
 from ...tree import Tree
 from ..change.journal import SavedFile
-from ..change.places import DIRECTORY, HOUSEKEEPING
+from ..change.places import HOUSEKEEPING
+from ..journal_file import JournalFile, remove_left_over
 
 PATH = HOUSEKEEPING
-FORMAT = 1
+_FILE = JournalFile(
+    PATH,
+    1,
+    "cannot be read as the journal of the housekeeping",
+    "put it back from a backup; without it, nothing of what was there before can be put back",
+)
 
 # A slice right below the topmost one: a dash would begin another.
 SLICE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:]*\.slice")
-
-_MODE = 0o600
-_DIRECTORY_MODE = 0o700
 
 
 class OwnCPUs(NamedTuple):
@@ -110,74 +110,52 @@ def checksum(content: bytes) -> str:
 
 def read_journal(tree: Tree) -> Journal | None:
     """The journal of a node; None where there is none. Raises NodeError for a damaged one."""
-    if not tree.exists(PATH, follow=False):
-        return None
-    try:
-        data = json.loads(tree.read_bytes(PATH).decode("utf-8"))
-        if data["format"] != FORMAT:
-            raise ValueError("it is of another format")
-        return Journal(
-            Wish(
-                CPUSet.parse(data["reserved"]),
-                _texts(data["layers"]),
-                _texts(data["exclude_slices"]),
-                str(data["cgroup_root"]),
-                _partition(data.get("partition")),
-                _texts(data.get("arguments", [])),
-            ),
-            CPUSet.parse(data["within"]),
-            str(data["boot_id"]),
-            {_path(path): _value(value) for path, value in data["kernel"].items()},
-            {_path(path): _file(file) for path, file in data["files"].items()},
-            {_path(path): str(target) for path, target in data["links"].items()},
-            tuple(map(_path, data["directories"])),
-            tuple(map(_texts, data["pending"])),
-            {_path(path): str(name) for path, name in data["refused"].items()},
-            bool(data["is_done"]),
-            tuple(map(_slice, data.get("slices", ()))),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise NodeError(
-            "cannot be read as the journal of the housekeeping: %s" % error,
-            where=tree.path(PATH),
-            remedy="put it back from a backup; without it, nothing of what was there before can be put back",
-        ) from error
+    return _FILE.read(tree, _journal_of)
+
+
+def _journal_of(data: Any) -> Journal:
+    return Journal(
+        Wish(
+            CPUSet.parse(data["reserved"]),
+            _texts(data["layers"]),
+            _texts(data["exclude_slices"]),
+            str(data["cgroup_root"]),
+            _partition(data.get("partition")),
+            _texts(data.get("arguments", [])),
+        ),
+        CPUSet.parse(data["within"]),
+        str(data["boot_id"]),
+        {_path(path): _value(value) for path, value in data["kernel"].items()},
+        {_path(path): _file(file) for path, file in data["files"].items()},
+        {_path(path): str(target) for path, target in data["links"].items()},
+        tuple(map(_path, data["directories"])),
+        tuple(map(_texts, data["pending"])),
+        {_path(path): str(name) for path, name in data["refused"].items()},
+        bool(data["is_done"]),
+        tuple(map(_slice, data.get("slices", ()))),
+    )
 
 
 def write_journal(tree: Tree, journal: Journal) -> None:
     """Put the journal on the node, on its disk. Raises NodeError."""
-    directory = tree.path(DIRECTORY)
-    try:
-        os.makedirs(directory, _DIRECTORY_MODE, exist_ok=True)
-    except OSError as error:
-        raise NodeError("cannot be made: %s" % error.strerror, where=directory, remedy=remedy_for(error)) from error
-    content = text_of(journal).encode("utf-8")
-    replace_file(tree.path(PATH), content, _MODE, tree.content(PATH), backup=False, keep_mode=False)
+    _FILE.replace(tree, text_of(journal), tree.content(PATH))
 
 
 def remove_journal(tree: Tree) -> None:
     """Take it away, and its directory, where nothing is left in that. Raises NodeError."""
-    content = tree.content(PATH)
-    if content is not None:
-        remove_file(tree.path(PATH), content, backup=False)
-    clean_up(tree, [PATH])
-    with suppress(OSError):
-        os.rmdir(tree.path(DIRECTORY))
+    _FILE.remove(tree)
 
 
 def clean_up(tree: Tree, paths: Iterable[str]) -> None:
     """Remove what a killed run left beside these files."""
     for path in paths:
-        here = os.path.realpath(tree.path(path))
-        with suppress(OSError):
-            remove_strays(here, os.lstat(here) if os.path.lexists(here) else None)
+        remove_left_over(tree, path)
 
 
 def text_of(journal: Journal) -> str:
     """The journal as it is written."""
     wish = journal.wish
     data = {
-        "format": FORMAT,
         "reserved": str(wish.reserved),
         "layers": wish.layers,
         "exclude_slices": wish.exclude_slices,
@@ -195,7 +173,7 @@ def text_of(journal: Journal) -> str:
         "refused": dict(journal.refused),
         "is_done": journal.is_done,
     }
-    return json.dumps(data, indent=1, sort_keys=True) + "\n"
+    return _FILE.text_of(data)
 
 
 def essence_of(journal: Journal) -> Journal:

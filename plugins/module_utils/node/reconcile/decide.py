@@ -89,20 +89,23 @@ def decide(
         result = SKIPPED if why else KEPT if effective == present else WRITE
         if result != SKIPPED and wanted != present:
             why = "CPUs %s are not online" % (wanted - present)
-        rows.append(
-            Row(
-                container.pod_uid,
-                container.pod,
-                container.name or "",
-                container.id,
-                container.cgroup,
-                present,
-                effective,
-                result,
-                why,
-            )
-        )
+        rows.append(row_of(container, present, effective, result, why))
     return rows
+
+
+def row_of(container: Running, wanted: CPUSet, effective: CPUSet, result: str, why: str = "") -> Row:
+    """What becomes of a container that runs, with what is known of it."""
+    return Row(
+        container.pod_uid,
+        container.pod,
+        container.name or "",
+        container.id,
+        container.cgroup,
+        wanted,
+        effective,
+        result,
+        why,
+    )
 
 
 def _wanted(container: Running, policy_name: str | None, state: State, all_named: bool) -> tuple[CPUSet, str]:

@@ -16,6 +16,7 @@ import re
 from typing import Any, Callable, Mapping
 
 from ....golang import Number, quote
+from ....quantity import MAX_DURATION
 from .field_table import (
     BOOL,
     DURATION,
@@ -37,7 +38,6 @@ from .field_table import (
     find_field,
 )
 from .go_values import (
-    MAX_DURATION,
     SPACES,
     is_object,
     kind_of,

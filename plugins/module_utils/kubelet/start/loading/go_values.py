@@ -13,6 +13,7 @@ import re
 from typing import Any, Iterable
 
 from ....golang import Number, Object
+from ....quantity import DURATION_UNITS, MAX_DURATION
 
 # --- JSON values ---------------------------------------------------------------------------------------
 
@@ -54,17 +55,6 @@ def number_text(number: object) -> str:
 
 _DIGITS = re.compile(r"[0-9]*")
 _UNIT = re.compile(r"[^.0-9]*")
-_UNITS = {
-    "ns": 1,
-    "us": 10**3,
-    "\u00b5s": 10**3,
-    "\u03bcs": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "m": 60 * 10**9,
-    "h": 3600 * 10**9,
-}
-MAX_DURATION = 1 << 63
 # Longer texts are cut off.
 _MOST_SHOWN = 10000
 
@@ -86,10 +76,10 @@ def parse_duration(text: str) -> tuple[int, str]:
         if number > MAX_DURATION or not whole + fraction:
             return 0, invalid
         unit, at = _match(_UNIT, text, at)
-        if unit not in _UNITS:
+        if unit not in DURATION_UNITS:
             what = "unknown unit %s" % _duration_quote(unit) if unit else "missing unit"
             return 0, "time: %s in duration %s" % (what, _duration_quote(text))
-        total += number * _UNITS[unit] + _part(fraction, _UNITS[unit])
+        total += number * DURATION_UNITS[unit] + _part(fraction, DURATION_UNITS[unit])
         if total > MAX_DURATION or (total == MAX_DURATION and at == len(text) and not is_negative):
             return 0, invalid
         if at == len(text):

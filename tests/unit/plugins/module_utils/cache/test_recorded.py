@@ -19,6 +19,16 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.read im
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS, record
 
+# What Skylake counts and limits.
+SKYLAKE_COUNTED = {
+    "info/L3_MON/max_threshold_occupancy": "73728",
+    "info/L3_MON/mon_features": "llc_occupancy\nmbm_total_bytes\nmbm_local_bytes",
+    "info/L3_MON/num_rmids": "192",
+    "info/MB/bandwidth_gran": "10",
+    "info/MB/delay_linear": "1",
+    "info/MB/min_bandwidth": "10",
+    "info/MB/num_closids": "8",
+}
 # {platform: (options of the mount, {file: its content},
 #             (closids, ways, least ways, ways of devices) of its first cache)}
 RECORDED: dict[str, tuple[str, dict[str, str], tuple[int, int, int, int]]] = {
@@ -31,13 +41,7 @@ RECORDED: dict[str, tuple[str, dict[str, str], tuple[int, int, int, int]]] = {
             "info/L3/min_cbm_bits": "1",
             "info/L3/num_closids": "16",
             "info/L3/shareable_bits": "600",
-            "info/L3_MON/max_threshold_occupancy": "73728",
-            "info/L3_MON/mon_features": "llc_occupancy\nmbm_total_bytes\nmbm_local_bytes",
-            "info/L3_MON/num_rmids": "192",
-            "info/MB/bandwidth_gran": "10",
-            "info/MB/delay_linear": "1",
-            "info/MB/min_bandwidth": "10",
-            "info/MB/num_closids": "8",
+            **SKYLAKE_COUNTED,
             "schemata": "    L3:0=7ff;1=7ff\n    MB:0= 100;1= 100",
             "cpus_list": "0-15",
         },
@@ -121,13 +125,7 @@ RECORDED: dict[str, tuple[str, dict[str, str], tuple[int, int, int, int]]] = {
             "info/L3/num_closids": "16",
             "info/L3/shareable_bits": "c00",
             "info/L3/sparse_masks": "0",
-            "info/L3_MON/max_threshold_occupancy": "73728",
-            "info/L3_MON/mon_features": "llc_occupancy\nmbm_total_bytes\nmbm_local_bytes",
-            "info/L3_MON/num_rmids": "192",
-            "info/MB/bandwidth_gran": "10",
-            "info/MB/delay_linear": "1",
-            "info/MB/min_bandwidth": "10",
-            "info/MB/num_closids": "8",
+            **SKYLAKE_COUNTED,
             "info/MB/thread_throttle_mode": "per-thread",
             "schemata": "    L3:0=fff;1=fff\n    MB:0=4294967295;1=4294967295",
             "cpus_list": "0-15",

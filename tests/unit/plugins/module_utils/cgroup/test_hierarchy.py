@@ -104,8 +104,7 @@ def test_a_link_out_of_the_tree(tmp_path: Path) -> None:
 # --- one cgroup -------------------------------------------------------------------------------------
 
 
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
+cpus = CPUSet.parse
 
 
 def test_read_v1(tmp_path: Path) -> None:

@@ -23,9 +23,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.layers i
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write, write_layers
 
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
+cpus = CPUSet.parse
 
 
 def test_each_interrupt_with_a_handler(tmp_path: Path) -> None:

@@ -40,9 +40,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.kernel_l
     wanted_arguments,
 )
 
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
+cpus = CPUSet.parse
 
 
 def arguments(*pairs: str) -> tuple[Argument, ...]:

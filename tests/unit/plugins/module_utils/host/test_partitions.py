@@ -33,8 +33,7 @@ NODE = {
 }
 
 
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
+cpus = CPUSet.parse
 
 
 def node(root: Path, cgroups: Mapping[str, Files], style: Style = V2) -> Hierarchy:

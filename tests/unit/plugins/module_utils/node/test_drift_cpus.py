@@ -19,14 +19,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_for
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
-    SYSTEMD,
-    V1,
-    Files,
-    container_files,
-    pod_path,
-    write_cgroups,
-)
+from ansible_collections.kubenode.cpu_manager.tests.machines import cgroups as saved
 from ansible_collections.kubenode.cpu_manager.tests.machines.drifted import SETTINGS, file, state, told
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import STATIC
@@ -86,10 +79,12 @@ OWN = "a" * 64
 
 def observed(root: Path, cpus: str) -> Observed:
     """A node whose one container has these CPUs."""
-    pod = pod_path(SYSTEMD, "uid-a", "Guaranteed")
-    files = container_files(SYSTEMD, "containerd", pod, OWN, cpus)
-    whole = Files("0-7", "0")
-    write_cgroups(root, V1, {"kubepods.slice": whole, pod: whole, "system.slice": Files("0", "0"), **files}, nodes="0")
+    pod = saved.pod_path(saved.SYSTEMD, "uid-a", "Guaranteed")
+    files = saved.container_files(saved.SYSTEMD, "containerd", pod, OWN, cpus)
+    whole = saved.Files("0-7", "0")
+    saved.write_cgroups(
+        root, saved.V1, {"kubepods.slice": whole, pod: whole, "system.slice": saved.Files("0", "0"), **files}, nodes="0"
+    )
     logs = root / "var/log/containers"
     logs.mkdir(parents=True)
     (logs / ("db-0_shop_a-%s.log" % OWN)).touch()

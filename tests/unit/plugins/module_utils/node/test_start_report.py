@@ -30,16 +30,9 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.started import (
     first_memory,
     node,
     state,
-    write_static,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CHECKPOINT, MEMORY_STATIC, STATIC
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import MEMORY_STATE as MEMORY
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_static(tmp_path)
-
 
 ASSUMED_VERSION = (
     "the version of the kubelet is not known: 1.36 is assumed, the newest whose answers were replayed; give"

@@ -32,7 +32,6 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.started import (
     first_memory,
     node,
     state,
-    write_static,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CHECKPOINT, MEMORY_STATIC, STATIC
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import MEMORY_STATE as MEMORY
@@ -45,11 +44,6 @@ RESTORE_MEMORY = (
     "could not restore state from checkpoint: %s, please drain this node and delete the memory manager checkpoint file"
     ' "/var/lib/kubelet/memory_manager_state" before restarting Kubelet'
 )
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_static(tmp_path)
 
 
 def host(name: str = "1s4c2t", minor: int = 36) -> Host:

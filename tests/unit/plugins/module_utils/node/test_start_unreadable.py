@@ -16,7 +16,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import predict_start
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
-from ansible_collections.kubenode.cpu_manager.tests.machines.started import CONFIG, findings_of, node, write_static
+from ansible_collections.kubenode.cpu_manager.tests.machines.started import CONFIG, findings_of, node
 
 LOAD = (
     "failed to load kubelet config file, path: /var/lib/kubelet/config.yaml, error: failed to load Kubelet config file"
@@ -26,11 +26,6 @@ NO_OBJECT = (
     "failed to decode: couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type"
     ' struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_static(tmp_path)
 
 
 @pytest.mark.parametrize(

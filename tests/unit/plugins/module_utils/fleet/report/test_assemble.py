@@ -24,6 +24,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.answers import (
     check_report,
     result,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.reports import node as empty_node
 
 from .assembled import DANGER, DRIFT, FAILED, NO_KUBELET, PROBLEM, UNREACHABLE, check_consistency, made, outcome, states
 
@@ -104,21 +105,7 @@ def test_a_node() -> None:
 
 def test_a_node_that_was_not_read() -> None:
     node = made(FAILED)["nodes"][0]
-    assert node == {
-        "host": "a",
-        "state": "failed",
-        "looked_at": LOOKED_AT,
-        "group": None,
-        "message": "a: broken",
-        "findings": [],
-        "ways": [],
-        "actions": "",
-        "refusals": [],
-        "elsewhere": {},
-        "containers": {},
-        "pools": {},
-        "owners": [],
-    }
+    assert node == empty_node("a", "failed", looked_at=LOOKED_AT, message="a: broken")
 
 
 def test_what_is_as_wanted_has_no_ways() -> None:

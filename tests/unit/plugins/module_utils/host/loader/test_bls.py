@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.kernel_l
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.loader import bls
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.loader.bls import commands, configured_line
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.loader.model import BLS, Configured, Loader
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines import loaders
 from ansible_collections.kubenode.cpu_manager.tests.machines.loaders import ENTRY
 
@@ -24,10 +24,7 @@ PLACE = "/boot/loader/entries/" + ENTRY
 ALL = ["/usr/sbin/grubby", "--update-kernel=ALL"]
 
 
-def found(tree: Tree) -> Loader:
-    loader = bls.find_bls(tree)
-    assert loader is not None
-    return loader
+found = partial(loaders.found_by, bls.find_bls)
 
 
 def test_found(tmp_path: Path) -> None:

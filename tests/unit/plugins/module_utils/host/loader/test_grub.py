@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Callable
 
@@ -46,10 +47,7 @@ OTHERS = (Argument("rcu_nocbs", "3", "why"),)
 BLOCK = block_text(WANTED)
 
 
-def found(tree: Tree) -> Loader:
-    loader = grub.find_grub(tree)
-    assert loader is not None
-    return loader
+found = partial(loaders.found_by, grub.find_grub)
 
 
 # --- finding it -------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.loader.s
     commands,
     configured_line,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking
 from ansible_collections.kubenode.cpu_manager.tests.machines import loaders
 from ansible_collections.kubenode.cpu_manager.tests.machines.loaders import ENTRY, make, read, write
@@ -49,10 +49,7 @@ PLACE = "/efi/loader/entries/" + ENTRY
 ADD = ["/usr/bin/kernel-install", "add"]
 
 
-def found(tree: Tree) -> Loader:
-    loader = systemd_boot.find_systemd_boot(tree)
-    assert loader is not None
-    return loader
+found = partial(loaders.found_by, systemd_boot.find_systemd_boot)
 
 
 def test_found(tmp_path: Path) -> None:

@@ -134,9 +134,7 @@ def test_a_workload_answers_early(tmp_path: Path) -> None:
     node = ElasticNode(tmp_path)
     node.add(DB, WEB)
     agent = node.agent(delay="60s")
-    for _period in range(5):
-        agent.one_pass()
-        node.work(10, {"db": 8.0, "web": 1.0})
+    node.work_under(agent, 5, 10, {"db": 8.0, "web": 1.0})
     node.add(Pod("big", 10))
     agent.one_pass()
     until = node.file("db")["until"]
@@ -154,9 +152,7 @@ def test_a_new_program_goes_on_where_the_old_one_was(tmp_path: Path) -> None:
     node = ElasticNode(tmp_path)
     node.add(DB, WEB)
     agent = node.agent()
-    for _period in range(4):
-        agent.one_pass()
-        node.work(10, {"db": 8.0, "web": 1.0})
+    node.work_under(agent, 4, 10, {"db": 8.0, "web": 1.0})
     before = node.sets()
     assert node.agent().one_pass().moves == []
     assert node.sets() == before
@@ -168,9 +164,7 @@ def test_a_new_program_without_an_answer_of_the_runtime_keeps_what_was_given(tmp
     # As with cpuCFSQuota: false, what it requests is in no file.
     (tmp_path / V2.mount[1:] / CACHE.cgroup / "cpu.max").write_text("max 100000\n")
     agent = node.agent()
-    for _period in range(4):
-        agent.one_pass()
-        node.work(10, {"db": 8.0, "web": 1.0})
+    node.work_under(agent, 4, 10, {"db": 8.0, "web": 1.0})
     before = node.sets()
     assert len(CPUSet.parse(before["db"])) > 2
     silent = node.agent(use_runtime=False)
@@ -192,9 +186,7 @@ def test_a_loss_is_announced_once(tmp_path: Path) -> None:
     node.now += 0.1234567
     node.add(DB, WEB)
     agent = node.agent(delay="20s")
-    for _period in range(5):
-        agent.one_pass()
-        node.work(10, {"db": 8.0, "web": 1.0})
+    node.work_under(agent, 5, 10, {"db": 8.0, "web": 1.0})
     node.add(Pod("big", 10))
     announced = []
     for _second in range(5):
@@ -263,9 +255,7 @@ def test_nobody_is_elastic_without_a_word_of_the_runtime(tmp_path: Path) -> None
     node = ElasticNode(tmp_path)
     node.add(DB, WEB)
     agent = node.agent(use_runtime=False)
-    for _period in range(3):
-        agent.one_pass()
-        node.work(10, {"db": 2.0, "web": 1.0})
+    node.work_under(agent, 3, 10, {"db": 2.0, "web": 1.0})
     assert node.sets()["db"] == "1,9"
     assert node.calls == []
 

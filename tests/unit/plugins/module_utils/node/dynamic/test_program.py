@@ -175,9 +175,7 @@ def test_release_puts_quotas_back_and_leaves_cpusets_to_another_owner(tmp_path: 
     node = ElasticNode(tmp_path)
     node.add(DB, WEB)
     agent = node.agent()
-    for _period in range(3):
-        agent.one_pass()
-        node.work(10, {"db": 8.0, "web": 0.1})
+    node.work_under(agent, 3, 10, {"db": 8.0, "web": 0.1})
     before = node.sets()
     assert node.quota("db") == "-1"
     node.configure("0,8", "static")
@@ -192,9 +190,7 @@ def test_who_comes_later_gets_the_node(tmp_path: Path) -> None:
     node.add(DB, WEB)
     agent = node.agent()
     program = Program(agent, lambda _line: None)
-    for _period in range(3):
-        program.one_pass()
-        node.work(30, {"db": 8.0, "web": 0.1})
+    node.work_under(program, 3, 30, {"db": 8.0, "web": 0.1})
     before = node.sets()
     assert node.quota("db") == "-1"
     node.configure("0,8", "static")

@@ -31,9 +31,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekee
     partition_findings,
 )
 
-
-def cpus(text: str) -> CPUSet:
-    return CPUSet.parse(text)
+cpus = CPUSet.parse
 
 
 RESERVED = Reserved(cpus("0-1"), cpus("0-7"))

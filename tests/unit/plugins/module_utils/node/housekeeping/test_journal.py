@@ -127,21 +127,23 @@ def test_what_is_no_journal(tmp_path: Path, content: bytes) -> None:
     assert caught.value.remedy
 
 
-def test_removed_with_its_directory(tmp_path: Path) -> None:
-    tree = Tree(str(tmp_path))
+def with_journal(root: Path, name: str, text: str) -> tuple[Tree, Path]:
+    """A node with a journal, and another file beside it."""
+    tree, file = Tree(str(root)), (root / PATH[1:]).with_name(name)
     write_journal(tree, EMPTY)
-    stray = (tmp_path / PATH[1:]).with_name(".housekeeping.json.kubenode-0123456789abcdef")
-    stray.write_text("half")
+    file.write_text(text)
+    return tree, file
+
+
+def test_removed_with_its_directory(tmp_path: Path) -> None:
+    tree, _stray = with_journal(tmp_path, ".housekeeping.json.kubenode-0123456789abcdef", "half")
     remove_journal(tree)
     assert list((tmp_path / "var/lib").iterdir()) == []
     remove_journal(tree)
 
 
 def test_a_directory_that_others_use_stays(tmp_path: Path) -> None:
-    tree = Tree(str(tmp_path))
-    write_journal(tree, EMPTY)
-    change_journal = (tmp_path / PATH[1:]).with_name("change.json")
-    change_journal.write_text("{}")
+    tree, change_journal = with_journal(tmp_path, "change.json", "{}")
     remove_journal(tree)
     assert list(change_journal.parent.iterdir()) == [change_journal]
 

@@ -1,0 +1,79 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The file of a journal on the node: JSON that says its format, replaced as a whole, readable for root alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from typing import Any, Callable, Mapping, NamedTuple, TypeVar
+
+from ..errors import NodeError
+from ..tree import Tree
+from .change.places import DIRECTORY
+
+_MODE = 0o600
+_DIRECTORY_MODE = 0o700
+
+_Journal = TypeVar("_Journal")
+
+
+class JournalFile(NamedTuple):
+    """Where a journal is, the number of its format, and what a message says of one that cannot be read."""
+
+    path: str
+    format: int
+    damage: str
+    remedy: str
+
+    def read(self, tree: Tree, parse: Callable[[Any], _Journal]) -> _Journal | None:
+        """What `parse` makes of the data; None where there is no journal. Raises NodeError for a damaged one."""
+        if not tree.exists(self.path, follow=False):
+            return None
+        try:
+            data = json.loads(tree.read_bytes(self.path).decode("utf-8"))
+            if data["format"] != self.format:
+                raise ValueError("it is of another format")
+            return parse(data)
+        # An InputError is a ValueError, too.
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+            raise NodeError("%s: %s" % (self.damage, error), where=tree.path(self.path), remedy=self.remedy) from error
+
+    def text_of(self, data: Mapping[str, Any]) -> str:
+        """The data as it is written."""
+        return json.dumps({"format": self.format, **data}, indent=1, sort_keys=True) + "\n"
+
+    def replace(self, tree: Tree, text: str, old: bytes | None) -> None:
+        """Put it on the disk in place of `old`. Raises NodeError."""
+        # Imported here: who only reads needs none of it.
+        from ..files import remedy_for, replace_file
+
+        directory = tree.path(DIRECTORY)
+        try:
+            os.makedirs(directory, _DIRECTORY_MODE, exist_ok=True)
+        except OSError as error:
+            raise NodeError("cannot be made: %s" % error.strerror, where=directory, remedy=remedy_for(error)) from error
+        replace_file(tree.path(self.path), text.encode("utf-8"), _MODE, old, backup=False, keep_mode=False)
+
+    def remove(self, tree: Tree) -> None:
+        """Take it away, with what a killed run left beside it, and its directory, where nothing else is in that."""
+        from ..files import remove_file
+
+        content = tree.content(self.path)
+        if content is not None:
+            remove_file(tree.path(self.path), content, backup=False)
+        remove_left_over(tree, self.path)
+        with suppress(OSError):
+            os.rmdir(tree.path(DIRECTORY))
+
+
+def remove_left_over(tree: Tree, path: str) -> None:
+    """Remove what a killed run left beside a file."""
+    from ..files import remove_strays
+
+    here = os.path.realpath(tree.path(path))
+    with suppress(OSError):
+        remove_strays(here, os.lstat(here) if os.path.lexists(here) else None)
