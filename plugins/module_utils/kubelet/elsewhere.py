@@ -14,12 +14,15 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Collection, Mapping
 
+from .companions import companions as companions_of
+from .file.configuration import Configuration
 from .file.editor import edit
 from .file.values import REMOVE, value_at
 from .installed.distributions import Distribution
 from .settings import SETTINGS, written
 
 _Fields = Mapping[Any, Any]
+_FEATURE_GATES = "featureGates"
 
 
 def elsewhere(
@@ -44,6 +47,18 @@ def elsewhere(
         fields, form = _set(changes), _FORMS.get(distribution.name)
         snippet = form(fields) if form is not None and fields else ""
     return {"name": distribution.name, "why": distribution.pointer, "snippet": snippet}
+
+
+def companions_elsewhere(wanted: Mapping[str, Any], found: dict[str, Any], minor: int) -> dict[tuple[str, ...], object]:
+    """What goes with these settings for a kubelet 1.`minor`, as settings.Plan has it.
+
+    Feature gates that are on only because the node's file says so are a part of it: the system that writes the file
+    anew does not know them.
+    """
+    return {
+        **companions_of(wanted, Configuration({}, "the defaults"), minor),
+        **companions_of(wanted, Configuration(found, "the file"), minor),
+    }
 
 
 def _set(changes: _Fields) -> dict[Any, Any]:
@@ -83,7 +98,7 @@ def _taking(
 
     def form(fields: _Fields) -> str:
         taken = {
-            path: gate(value) if path[0] == "featureGates" else value
+            path: gate(value) if path[0] == _FEATURE_GATES else value
             for path, value in fields.items()
             if path[0] in supported
         }
@@ -119,9 +134,12 @@ def _kubespray(changes: _Fields, found: Mapping[str, Any]) -> str:
     variables: dict[str, object] = {
         variable: fields.pop(path) for path, variable in _KUBESPRAY_VARIABLES.items() if path in fields
     }
-    gates = ["%s=%s" % (path[1], str(fields.pop(path)).lower()) for path in list(fields) if path[0] == "featureGates"]
+    gates = {path[1]: fields.pop(path) for path in list(fields) if path[0] == _FEATURE_GATES}
     if gates:
-        variables["kubelet_feature_gates"] = gates
+        # One list has all of them: those that are not ours would go.
+        others = found.get(_FEATURE_GATES)
+        gates = {**(others if isinstance(others, Mapping) else {}), **gates}
+        variables["kubelet_feature_gates"] = ["%s=%s" % (name, str(value).lower()) for name, value in gates.items()]
     extra = {path: value for path, value in fields.items() if path[0] != _SYSTEM_RESERVED and path not in _CGROUPS}
     names_cpus = ("reservedSystemCPUs",) in fields
     if names_cpus:
@@ -220,14 +238,14 @@ _FORMS: dict[str, Callable[[_Fields], str]] = {
             "cpuCFSQuotaPeriod",
             "kubeReserved",
             "systemReserved",
-            "featureGates",
+            _FEATURE_GATES,
         ),
         lambda tree: {"spec": {"kubelet": tree}},
         # As texts.
         lambda value: str(value).lower(),
     ),
     "Gardener": _taking(
-        ("cpuManagerPolicy", "cpuCFSQuota", "kubeReserved", "featureGates"),
+        ("cpuManagerPolicy", "cpuCFSQuota", "kubeReserved", _FEATURE_GATES),
         lambda tree: {"spec": {"kubernetes": {"kubelet": tree}}},
     ),
 }

@@ -217,10 +217,11 @@ class Node:
         if self.installation is None or not self.installation.distribution.pointer:
             return None
         # Imported here: hardly any distribution needs it.
-        from ..kubelet.elsewhere import elsewhere
+        from ..kubelet.elsewhere import companions_elsewhere, elsewhere
 
         found = {} if configuration is None else configuration.values
-        return elsewhere(self.installation.distribution, wanted, found=found)
+        companions = companions_elsewhere(wanted, found, self.minor)
+        return elsewhere(self.installation.distribution, wanted, companions, found)
 
     def _running_version(self) -> str | None:
         if not self.tree.live or self.installation is None or self.installation.pid is None:
