@@ -16,7 +16,17 @@ from typing import Iterator, Mapping, Sequence
 
 from ..cpuset import count_bits
 from ..topology.kubelet_view import CPUTopology
-from .packed import EXACT, Element, EndlessDistributionError, Take, TakeError, require, take_packed_mask
+from .packed import (
+    EXACT,
+    PACKED,
+    Element,
+    EndlessDistributionError,
+    Take,
+    TakeError,
+    numbering_of,
+    require,
+    take_packed_mask,
+)
 
 # Combinations of so few elements are read as they were made: see _as_kept.
 _NEVER_CHANGED = 3
@@ -71,13 +81,21 @@ class _Distribution:
     Numbers from 0 to m deviate by at most m / 2, which is 500 m, and with the rounding of the mean by 500 m + 1/2. The
     difference of two roots is that of what they are taken of, divided by their sum: at least 2,000,000 /
     (n (1000 m + 1)). That is more than 1 when n (m + 1) <= 2000, and then the rounded ones differ too.
+
+    Where there is a remainder, each of its groups would best come from the node that then has the most left. Givers
+    can do that when each gives one group, or one gives all; then these nodes are the best choice, too: a node with
+    fewer free CPUs that gives the same makes the sum greater. Otherwise all choices are compared.
     """
 
     def __init__(self, nodes: Sequence[Element], count: int, group_size: int) -> None:
         self.all_nodes = nodes
         self.count = count
         self.group_size = group_size
-        self.most = max(map(_free_cpus, nodes))
+        self.freest = sorted(map(_free_cpus, nodes), reverse=True)
+        # Otherwise nodes that have the remainder in all may not have it in groups, and the kubelet searches for ever.
+        self.in_whole_groups = len({number for _free, number, _mask in nodes}) == len(nodes) and (
+            group_size == 1 or not any(free % group_size for free in self.freest)
+        )
         self.share = self.remainder = self.mean = 0
         self.nodes: Sequence[Element] = ()
         self.givers: Sequence[Element] = ()
@@ -86,18 +104,38 @@ class _Distribution:
         """Find the best nodes, `size` of them, and givers; False when no choice has the CPUs."""
         share = self.share = self.count // size // self.group_size * self.group_size
         self.remainder = self.count - share * size
-        if self.most < share:
+        if len(self.freest) < size or self.freest[size - 1] < share or sum(self.freest[:size]) < self.count:
             return False
-        by_free_cpus = not self.remainder and not _same_rounded(len(self.all_nodes), self.most)
         able = [node for node in self.all_nodes if node[0] >= share]
-        if len(able) < size:
+        return self._choose_freest(able, size) or self._search(able, size)
+
+    def _choose_freest(self, able: Sequence[Element], size: int) -> bool:
+        """Choose the nodes with the most free CPUs, and givers; False where another choice can be better."""
+        if _same_rounded(len(self.all_nodes), self.freest[0]) or (self.remainder and not self.in_whole_groups):
             return False
-        if by_free_cpus:
-            able = _with_most_free(able, size)
-            if size <= _NEVER_CHANGED:
-                self.nodes, self.givers = able, ()
-                return True
-        return self._search(able, size)
+        nodes = _with_most_free(able, size)
+        givers: Sequence[Element] = ()
+        # What is left in all nodes, beginning with these, from the most on.
+        left = [free - self.share for free in self.freest[:size]] + self.freest[size:]
+        if self.remainder:
+            groups = self.remainder // self.group_size
+            if self.group_size <= left[groups - 1] >= left[0] - self.group_size:
+                # One group of each of those with the most left. The kubelet tries the longest lists of givers first,
+                # and whoever comes after the last of these gives nothing.
+                able = [node for node in nodes if node[0] - self.share >= self.group_size]
+                first = _with_most_free(able, groups)
+                givers = _as_kept((*first, *able[able.index(first[-1]) + 1 :]), able)
+                left[:groups] = [cpus - self.group_size for cpus in left[:groups]]
+            elif left[0] - self.remainder + self.group_size > left[1]:
+                # All of one, which still has the most left before it gives the last group.
+                givers = _with_most_free(nodes, 1)
+                left[0] -= self.remainder
+            else:
+                return False
+        self.nodes, self.givers = nodes, givers
+        if size > _NEVER_CHANGED:
+            self.nodes = _as_kept(nodes, self.all_nodes, stopped=left.count(left[0]) == len(left))
+        return True
 
     def _search(self, able: Sequence[Element], size: int) -> bool:
         """Find the best nodes and givers of all combinations."""
@@ -202,7 +240,7 @@ def _result(take: Take) -> int:
     return take.result
 
 
-def _with_most_free(nodes: Sequence[Element], size: int) -> list[Element]:
+def _with_most_free(nodes: Sequence[Element], size: int) -> Sequence[Element]:
     """The first combination of `size` nodes of those with the most free CPUs in all."""
     least = sorted(map(_free_cpus, nodes))[-size]
     spare = size - sum([free > least for free, _number, _mask in nodes])
@@ -212,16 +250,23 @@ def _with_most_free(nodes: Sequence[Element], size: int) -> list[Element]:
             spare -= 1
         if node[0] > least or (node[0] == least and spare >= 0):
             chosen.append(node)
-    return chosen
+    return tuple(chosen)
 
 
 def _take_in(take: Take, node: Element, count: int, strategy: str) -> None:
     _free, number, mask = node
-    together = number in take.topology.numa_nodes_in_one_socket
-    try:
-        taken = take_packed_mask(take.topology, take.free & mask, count, strategy, exact=take.exact, together=together)
-    except TakeError:
+    topology, free = take.topology, take.free & mask
+    if count > count_bits(free):
         return  # the kubelet looks at the sum only
+    numbering = numbering_of(topology) if strategy == PACKED and count < topology.smallest_group else None
+    if numbering is not None and number in topology.numa_nodes_in_one_socket:
+        # All is in one group here: nothing is to be sorted.
+        taken = numbering.take(free, count)
+    else:
+        try:
+            taken = take_packed_mask(topology, free, count, strategy, exact=take.exact)
+        except TakeError:
+            return
     take.take(taken)
 
 

@@ -43,13 +43,12 @@ def take_packed_mask(
     strategy: str,
     prefer_uncore: bool = False,
     exact: bool = EXACT,
-    together: bool = False,
 ) -> int:
-    """Take `count` of the `available` CPUs: their mask. `together`: these are in one NUMA node of one socket."""
+    """Take `count` of the `available` CPUs: their mask."""
     # 1. Nothing asked, or more than there is.
     if count < 1:
         return 0
-    take = Take(topology, require(topology, available, count), count, exact, together)
+    take = Take(topology, require(topology, available, count), count, exact)
     # 2. Whole NUMA nodes and sockets, the bigger of the two last.
     if count >= topology.smallest_group:
         take.whole_groups()
@@ -88,8 +87,42 @@ class Numbering(NamedTuple):
     core: int  # the mask of a core that begins with CPU 0
     offsets: tuple[int, ...]  # the CPUs of that core
 
+    def take(self, free: int, count: int) -> int:
+        """Take `count` of the free CPUs, which are in one NUMA node and one socket: whole cores, then single CPUs."""
+        taken = lowest_bits(self.fully_free(free), count // len(self.offsets)) * self.core
+        need = count - count_bits(taken)
+        return taken | self.single_cpus(self.first_threads, free & ~taken, need) if need else taken
+
+    def fully_free(self, free: int) -> int:
+        """The cores of which all CPUs are free, as the mask of their first threads."""
+        cores = self.first_threads & free
+        for offset in self.offsets[1:]:
+            cores &= free >> offset
+        return cores
+
+    def single_cpus(self, cores: int, free: int, need: int) -> int:
+        """So many of the free CPUs of these cores, or all; first of the cores that have the fewest of them."""
+        taken = 0
+        for number, alike in self.by_free_cpus(cores, free):
+            used_up = lowest_bits(alike, need // number)
+            if used_up:
+                here = free & used_up * self.core
+                taken |= here
+                need -= count_bits(here)
+            # Of the next core, a part.
+            if need and (rest := alike ^ used_up):
+                return taken | lowest_bits(free & (rest & -rest) * self.core, need)
+            if not need:
+                break
+        return taken
+
     def by_free_cpus(self, cores: int, free: int) -> Iterator[tuple[int, int]]:
         """(number of free CPUs from 1 on, those of the cores that have so many); cores are masks of first threads."""
+        if len(self.offsets) == 2:  # as mostly, and quicker
+            first, second = cores & free, cores & free >> self.offsets[1]
+            yield 1, first ^ second
+            yield 2, first & second
+            return
         at_least = [cores] + [0] * (len(self.offsets) + 1)
         for before, offset in enumerate(self.offsets):
             here = cores & free >> offset
@@ -119,15 +152,14 @@ class Take:
     that reaches into two outer ones is listed twice.
     """
 
-    __slots__ = ("exact", "free", "need", "result", "together", "topology")
+    __slots__ = ("exact", "free", "need", "result", "topology")
 
-    def __init__(self, topology: CPUTopology, free: int, need: int, exact: bool, together: bool = False) -> None:
+    def __init__(self, topology: CPUTopology, free: int, need: int, exact: bool) -> None:
         self.topology = topology
         self.exact = exact
         self.free = free
         self.need = need
         self.result = 0
-        self.together = together
 
     @property
     def numa_first(self) -> bool:
@@ -146,7 +178,18 @@ class Take:
         most = max(free_cpus)
         if free_cpus.count(most) == 1:
             return (most, *list(masks.items())[free_cpus.index(most)])
-        return next(node for node in self.sorted_numa_nodes() if node[0] == most)
+        # Of nodes with equally many the lowest id is the first, in the first socket that has one of them.
+        if self.numa_first:
+            return next(
+                (most, number, mask) for number, mask in sorted(masks.items()) if count_bits(free & mask) == most
+            )
+        inside = self.topology.inside("sockets", "numa_nodes")
+        return next(
+            (most, number, mask)
+            for _free, socket, _mask in self.sorted_sockets()
+            for number, mask in inside[socket]
+            if count_bits(free & mask) == most
+        )
 
     def sorted_sockets(self) -> list[Element]:
         if not self.numa_first:
@@ -166,12 +209,9 @@ class Take:
         inside = self.topology.inside("sockets" if self.numa_first else "numa_nodes", "cores")
         return [core for _free, number, _mask in self._groups_of_cores() for core in self._sorted(inside[number])]
 
-    def _first_threads(self, first_threads: int) -> Iterable[int]:
-        """Those of these first threads that are in each group of cores, the groups in order."""
-        if self.together:
-            # It is the one group, or the only one that has free CPUs.
-            return (first_threads,)
-        return [first_threads & mask for _free, _number, mask in self._groups_of_cores()]
+    def _of_each_group(self, cores: int) -> Iterable[int]:
+        """Those of these cores that are in each group of cores, the groups in order."""
+        return [cores & mask for _free, _number, mask in self._groups_of_cores()]
 
     def _sorted(self, masks: Iterable[tuple[int, int]]) -> list[Element]:
         free = self.free
@@ -205,11 +245,8 @@ class Take:
         if count < 1:
             return
         # Cores that are fully free have equally many free CPUs: sorted means by id, as the bits are.
-        fully_free = self.free
-        for offset in numbering.offsets[1:]:
-            fully_free &= self.free >> offset
-        for first_threads in self._first_threads(numbering.first_threads):
-            cores = lowest_bits(fully_free & first_threads, count)
+        for fully_free in self._of_each_group(numbering.fully_free(self.free)):
+            cores = lowest_bits(fully_free, count)
             count -= count_bits(cores)
             self.take(cores * numbering.core)
             if not count:
@@ -256,26 +293,17 @@ class Take:
         else:
             numbering = numbering_of(self.topology)
             if numbering is not None:
-                self._single_cpus_of_numbered_cores(numbering)
+                # Taking CPUs of one group does not change the order in another: what is not needed is not sorted.
+                for cores in self._of_each_group(numbering.first_threads):
+                    self.take(numbering.single_cpus(cores, self.free, self.need))
+                    if not self.need:
+                        return
                 return
             masks = [mask for _free, _number, mask in self._sorted_cores()]
         for mask in masks:
             self.take(lowest_bits(self.free & mask, self.need))
             if not self.need:
                 return
-
-    def _single_cpus_of_numbered_cores(self, numbering: Numbering) -> None:
-        # Taking CPUs of one group does not change the order in another: what is not needed is not sorted.
-        for first_threads in self._first_threads(numbering.first_threads):
-            for number, cores in numbering.by_free_cpus(first_threads, self.free):
-                used_up = lowest_bits(cores, self.need // number)
-                if used_up:
-                    self.take(self.free & used_up * numbering.core)
-                # Of the next core, a part.
-                if self.need and (rest := cores ^ used_up):
-                    self.take(lowest_bits(self.free & (rest & -rest) * numbering.core, self.need))
-                if not self.need:
-                    return
 
     def take(self, mask: int) -> None:
         self.result |= mask

@@ -57,6 +57,23 @@ def test_nodes_are_chosen_by_the_rounded_deviation(free: list[int], size: int, g
     assert not distribution.choose(len(free) + 1)
 
 
+@given(st.lists(st.integers(1, 24), min_size=1, max_size=7), st.integers(1, 7), st.integers(1, 40), st.integers(1, 2))
+@example([2, 2, 4, 4, 4, 4], 4, 10, 1)  # two of the nodes with the most left give one group each
+@example([3, 3, 4, 9], 3, 11, 1)  # one gives both groups
+@example([3, 3, 3, 3], 4, 8, 1)  # no remainder, all are left alike: the kubelet stops its search
+def test_the_nodes_with_the_most_free_cpus_are_what_the_comparison_of_all_finds(
+    free: list[int], size: int, groups: int, group_size: int
+) -> None:
+    nodes = [(number * group_size, at, 0) for at, number in enumerate(free)]
+    count = groups * group_size
+    assume(size <= min(groups, len(nodes)))
+    quick, thorough = (_Distribution(nodes, count, group_size) for _way in range(2))
+    assume(quick.choose(size))
+    thorough.share, thorough.remainder = quick.share, quick.remainder
+    assert thorough._search([node for node in nodes if node[0] >= thorough.share], size)
+    assert (tuple(quick.nodes), tuple(quick.givers)) == (tuple(thorough.nodes), tuple(thorough.givers))
+
+
 def test_of_nodes_that_differ_too_little_the_first_is_taken() -> None:
     """The kubelet lists the node with the fewest free CPUs first, and its rounding takes the others for as good."""
     most = 4096
