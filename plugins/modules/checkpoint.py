@@ -25,10 +25,8 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.settings
-  - kubenode.cpu_manager.reservation
   - kubenode.cpu_manager.backup
   - kubenode.cpu_manager.run
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.change
 options:
   state:
@@ -107,11 +105,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 file:
   description: The checkpoint.
   returned: success

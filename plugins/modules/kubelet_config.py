@@ -39,10 +39,8 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.settings
-  - kubenode.cpu_manager.reservation
   - kubenode.cpu_manager.backup
   - kubenode.cpu_manager.run
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.change
 options:
   kubeadm_patches:
@@ -70,11 +68,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 file:
   description: The file that contains the settings, or would contain them. None if no file of the node can.
   returned: success

@@ -20,7 +20,6 @@ description:
     change is complete. Each is replaced atomically.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
-  - kubenode.cpu_manager.attributes
   - kubenode.cpu_manager.attributes.change
 options:
   state:
@@ -86,11 +85,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-node:
-  description: The name of the node, from C(/etc/hostname).
-  returned: always
-  type: str
-  sample: worker-3
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
 journal:
   description: The journal afterwards. None if there is none.
   returned: success
