@@ -150,12 +150,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path, objects = self._path(), self.server.objects
-        if (known := _discovered(path) or objects.get(path)) is not None:
-            self._answer(known)
+        if (answer := _discovered(path) or objects.get(path)) is not None:
+            self._answer(answer)
         elif path.endswith("/log"):
             self._answer("done\n")
         elif self._is_collection(path):
-            kind = {plural: kind for known in _RESOURCES.values() for plural, (kind, _) in known.items()}
+            kind = {plural: kind for resources in _RESOURCES.values() for plural, (kind, _) in resources.items()}
             items = [objects[name] for name in self._selected(path)]
             version = path.partition("/apis/")[2].rpartition("/")[0] or "v1"
             plural = path.rpartition("/")[2]
@@ -191,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
         return urlsplit(self.path).path.rstrip("/")
 
     def _is_collection(self, path: str) -> bool:
-        return path.rpartition("/")[2] in {plural for known in _RESOURCES.values() for plural in known}
+        return path.rpartition("/")[2] in {plural for resources in _RESOURCES.values() for plural in resources}
 
     def _selected(self, path: str) -> list[str]:
         """The paths of the objects of a collection, or of one in all namespaces, that the query selects."""

@@ -233,9 +233,12 @@ def test_the_capacity_of_a_cluster_is_counted(lowest: Lowest, api: APIServer, tm
 
 def test_a_pod_of_the_benchmark_is_run_and_deleted(lowest: Lowest, api: APIServer, tmp_path: Path) -> None:
     given = {**pod(""), "metadata": {"generateName": "benchmark-", "namespace": "default", "labels": {"of": "it"}}}
-    one = {"pod": given, "beside": None}
+    pod_alone = {"pod": given, "beside": None}
     turn = include(
-        "pod.yml", "kubenode.cpu_manager.isolation_benchmark", isolation_benchmark_turn=one, isolation_benchmark_logs=[]
+        "pod.yml",
+        "kubenode.cpu_manager.isolation_benchmark",
+        isolation_benchmark_turn=pod_alone,
+        isolation_benchmark_logs=[],
     )
     block = {"block": [turn], "module_defaults": DEFAULTS}
     logs = {"ansible.builtin.assert": {"that": ["isolation_benchmark_logs == ['done\n']"]}}

@@ -22,7 +22,10 @@ _Journal = TypeVar("_Journal")
 
 
 class JournalFile(NamedTuple):
-    """Where a journal is, the number of its format, and what a message says of one that cannot be read."""
+    """Where a journal is, the number of its format, and the message for one that cannot be read.
+
+    `damage` has one %s, which takes the error.
+    """
 
     path: str
     format: int
@@ -40,7 +43,7 @@ class JournalFile(NamedTuple):
             return parse(data)
         # An InputError is a ValueError, too.
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-            raise NodeError("%s: %s" % (self.damage, error), where=tree.path(self.path), remedy=self.remedy) from error
+            raise NodeError(self.damage % error, where=tree.path(self.path), remedy=self.remedy) from error
 
     def text_of(self, data: Mapping[str, Any]) -> str:
         """The data as it is written."""

@@ -23,7 +23,7 @@ from ..journal_file import JournalFile
 _FILE = JournalFile(
     PATH,
     1,
-    "is damaged",
+    "is damaged: %s",
     "move it away; what the root group had before is then taken from the masks of our groups",
 )
 

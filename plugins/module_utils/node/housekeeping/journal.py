@@ -30,7 +30,7 @@ PATH = HOUSEKEEPING
 _FILE = JournalFile(
     PATH,
     1,
-    "cannot be read as the journal of the housekeeping",
+    "cannot be read as the journal of the housekeeping: %s",
     "put it back from a backup; without it, nothing of what was there before can be put back",
 )
 

@@ -19,7 +19,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.journal_
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
-FILE = JournalFile(DIRECTORY + "/a.json", 2, "is no journal", "remove it")
+FILE = JournalFile(DIRECTORY + "/a.json", 2, "is no journal: %s", "remove it")
 
 
 def test_written_and_taken_away(tmp_path: Path) -> None:
