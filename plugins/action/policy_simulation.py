@@ -13,7 +13,7 @@ from typing import Any, Mapping, Sequence
 from ansible.utils.display import Display
 
 from ..module_utils.cpuset import CPUSet
-from ..module_utils.errors import InputError, option
+from ..module_utils.errors import MALFORMED, InputError, option
 from ..module_utils.fleet.report.output import put_file
 from ..module_utils.fleet.simulation.generator import TRACES, make_trace
 from ..module_utils.fleet.simulation.nodes import POLICIES
@@ -91,7 +91,7 @@ def _topology(given: Given) -> Topology:
         return describe_machine(given["machine"])
     try:
         return Topology.from_dict(given["topology"])
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except MALFORMED as error:
         raise InputError(
             "is not what cpu_topology_info returns (%s: %s)" % (type(error).__name__, error), where=option("topology")
         ) from error

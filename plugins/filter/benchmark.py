@@ -14,7 +14,7 @@ from ansible.errors import AnsibleFilterError
 from ..module_utils.benchmark import worker
 from ..module_utils.benchmark.node_benchmark import SCHEMA_VERSION
 from ..module_utils.benchmark.pods import Wanted, answer_of, calibrations, placed, pod_runs, rows_of
-from ..module_utils.errors import CPUManagerError
+from ..module_utils.errors import MALFORMED, CPUManagerError
 
 
 def _wanted(given: Mapping[str, Any]) -> Wanted:
@@ -32,7 +32,7 @@ def _calibration_pods(given: Mapping[str, object]) -> list[dict[str, object]]:
 def _pod_runs(logs: Mapping[str, str], given: Mapping[str, object]) -> dict[str, object]:
     try:
         return pod_runs(_wanted(given), {kind: int(answer_of(log)["size"]) for kind, log in logs.items()})
-    except (CPUManagerError, KeyError, ValueError) as error:
+    except (CPUManagerError, *MALFORMED) as error:
         raise AnsibleFilterError("the calibration of the benchmark failed: %s" % error) from error
 
 

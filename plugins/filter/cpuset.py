@@ -13,7 +13,7 @@ from typing import Any, Callable
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.cpuset import CPUSet
-from ..module_utils.errors import InputError, NodeError
+from ..module_utils.errors import MALFORMED, NodeError
 from ..module_utils.topology.layout import layout
 from ..module_utils.topology.model import Topology
 
@@ -29,7 +29,7 @@ def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
     def filter_(*arguments: object) -> object:
         try:
             return function(*arguments)
-        except (InputError, NodeError, TypeError, KeyError, AttributeError, ValueError) as error:
+        except (*MALFORMED, NodeError) as error:
             raise AnsibleFilterError(str(error)) from error
 
     return filter_

@@ -10,7 +10,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils.errors import InputError
+from ..module_utils.errors import MALFORMED
 from ..module_utils.fleet.capacity import shortage, static_hosts
 from ..module_utils.fleet.pods import identities, judge_drain
 
@@ -19,7 +19,7 @@ def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
     def filter_(*arguments: object, **options: object) -> object:
         try:
             return function(*arguments, **options)
-        except (InputError, TypeError, KeyError, AttributeError, ValueError) as error:
+        except MALFORMED as error:
             raise AnsibleFilterError(str(error)) from error
 
     return filter_

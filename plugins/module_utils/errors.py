@@ -14,6 +14,9 @@ _OPTION_NAMES: dict[str, str] = {}
 # The kind of a NodeError where reading or writing takes more rights.
 PERMISSION = "permission"
 
+# What reading data of a wrong shape raises, such as JSON that somebody else has written.
+MALFORMED = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
+
 _Error = TypeVar("_Error", bound="CPUManagerError")
 
 

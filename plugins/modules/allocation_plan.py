@@ -385,7 +385,7 @@ differences:
 from typing import Any, Mapping, Sequence
 
 from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
-from ..module_utils.errors import InputError, option
+from ..module_utils.errors import MALFORMED, InputError, option
 from ..module_utils.kubelet.file.configuration import Configuration
 from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
 from ..module_utils.node.allocation import Question, compare_plans, default_configuration, plan_allocations
@@ -404,7 +404,7 @@ def asked_node(tree: Tree, parameters: Parameters) -> Node:
     elif parameters["topology"] is not None:
         try:
             node.topology = Topology.from_dict(parameters["topology"])
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except MALFORMED as error:
             raise InputError(
                 "is not what cpu_topology_info returns (%s: %s)" % (type(error).__name__, error),
                 where=option("topology"),

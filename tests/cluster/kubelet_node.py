@@ -197,8 +197,10 @@ def joining(control_plane: ControlPlane) -> Iterator[Callable[[KubeletNode], Non
         joined.append(node)
         control_plane.wait_for("node/" + node.name, "Ready")
 
-    yield join
-    # A kubelet that runs would bring its node back.
-    for node in joined:
-        node.stop()
-    control_plane.kubectl("delete", "nodes", *(node.name for node in joined))
+    try:
+        yield join
+    finally:
+        # A kubelet that runs would bring its node back.
+        for node in joined:
+            node.stop()
+        control_plane.kubectl("delete", "nodes", *(node.name for node in joined))

@@ -100,7 +100,7 @@ def test_a_run_that_is_killed_where_pinned_pods_stay(fleet: Fleet, pods: Pods, c
 
 def test_containers_that_came_after_a_run_was_killed(alone: Fleet, count: Count) -> None:
     """They keep their CPUs when the change is taken back, also where the saved checkpoint would give them others."""
-    (bad_node,) = add_days(alone, [Day(HEALTHY)]).values()
+    (bad_node,) = list(add_days(alone, [Day(HEALTHY)]).values())
     node, period = bad_node.node, {"kubelet_cpu_manager_reconcile_period": NEXT}
     first = node.root / STATIC_PODS[1:] / (CONTAINER + ".yaml")
     manifest = yaml.safe_load(first.read_text(encoding="utf-8"))

@@ -155,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif path.endswith("/log"):
             self._answer("done\n")
         elif self._is_collection(path):
-            kind = {plural: kind for resources in _RESOURCES.values() for plural, (kind, _) in resources.items()}
+            kind = {plural: kinds[0] for resources in _RESOURCES.values() for plural, kinds in resources.items()}
             items = [objects[name] for name in self._selected(path)]
             version = path.partition("/apis/")[2].rpartition("/")[0] or "v1"
             plural = path.rpartition("/")[2]

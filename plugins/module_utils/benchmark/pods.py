@@ -144,7 +144,7 @@ def answer_of(log: str) -> dict[str, Any]:
     """What a pod printed last. Raises InputError where that is no answer."""
     try:
         answer = json.loads(log.strip().rpartition("\n")[2])
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise _no_answer(log) from error
     if not isinstance(answer, dict):
         raise _no_answer(log)

@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from typing import Any, Callable, Mapping, NamedTuple, TypeVar
 
-from ..errors import NodeError
+from ..errors import MALFORMED, NodeError
 from ..tree import Tree
 from .change.places import DIRECTORY
 
@@ -42,7 +42,7 @@ class JournalFile(NamedTuple):
                 raise ValueError("it is of another format")
             return parse(data)
         # An InputError is a ValueError, too.
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        except MALFORMED as error:
             raise NodeError(self.damage % error, where=tree.path(self.path), remedy=self.remedy) from error
 
     def text_of(self, data: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ import os
 from functools import partial
 from typing import Callable, Container, Sequence
 
-from ..errors import CPUManagerError
+from ..errors import MALFORMED, CPUManagerError
 from ..host.units import settings_in
 from ..kubelet.installed.distributions import (
     CONTAINERD,
@@ -192,7 +192,7 @@ def _journal_redacted(content: bytes, changes: dict[str, Change]) -> bytes:
                 change = changes.get(path) or _of_text(configuration_redacted)
                 kept = change(base64.b64decode(saved["content"], validate=True)) or b""
                 saved["content"] = base64.b64encode(kept).decode("ascii")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except MALFORMED as error:
         raise UnsafeError(str(error)) from error
     # As the journal is written, so that nothing changes where there is no secret.
     return (json.dumps(journal, indent=1, sort_keys=True) + "\n").encode("ascii")

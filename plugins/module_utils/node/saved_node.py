@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
-from ..errors import CPUManagerError, Note
+from ..errors import MALFORMED, CPUManagerError, Note
 from ..kubelet.installed.process import Search
 from ..tree import SAID, Tree
 from .node import Node
@@ -77,7 +77,7 @@ def read_said(tree: Tree) -> Said:
             raise ValueError("it gives no size of a file system")
         notes = [_note(note["check"], note["text"]) for note in notes[:_MOST_NOTES]]
         return Said(version, notes, storage, runtime)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except MALFORMED as error:
         raise tree.damaged(SAID, "is not what node_save writes: %s" % error) from error
 
 

@@ -19,7 +19,7 @@ from typing import Any, Mapping, NamedTuple, Sequence
 
 from ..command import Run, SilentError, run_command
 from ..cpuset import CPUSet
-from ..errors import NodeError
+from ..errors import MALFORMED, NodeError
 from ..tree import Tree
 from .logs import LoggedContainer
 
@@ -82,7 +82,7 @@ class Crictl:
         text = self._answer(["inspect", "-o", "json", container_id])
         try:
             shares = json.loads(text)["info"]["runtimeSpec"]["linux"]["resources"]["cpu"]["shares"]
-        except (ValueError, KeyError, TypeError) as error:
+        except MALFORMED as error:
             raise NodeError("what it prints cannot be read: %r" % error, where="crictl inspect") from error
         if isinstance(shares, bool) or not isinstance(shares, int):
             raise NodeError("the shares of container %s are %r" % (container_id, shares), where="crictl inspect")
@@ -126,7 +126,7 @@ def _names(text: str) -> dict[str, LoggedContainer]:
     """{container id: its names} of what C(crictl ps) prints. Raises NodeError."""
     try:
         return {container["id"]: _named(container) for container in json.loads(text)["containers"] or ()}
-    except (ValueError, KeyError, TypeError) as error:
+    except MALFORMED as error:
         raise NodeError("what it prints cannot be read: %r" % error, where="crictl ps") from error
 
 
@@ -146,5 +146,5 @@ def _sandboxes(text: str) -> list[Sandbox]:
             if isinstance(labels.get(_UID), str) and isinstance(annotations, dict):
                 found.append(Sandbox(item["id"], labels[_UID], annotations))
         return found
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except MALFORMED as error:
         raise NodeError("what it prints cannot be read: %r" % error, where="crictl pods") from error

@@ -11,7 +11,7 @@ from contextlib import closing
 from importlib import import_module
 from typing import Any, Mapping
 
-from ...errors import CPUManagerError, NodeError
+from ...errors import MALFORMED, CPUManagerError, NodeError
 from ...kubelet.file.configuration import Configuration
 from ...kubelet.settings import found_settings
 
@@ -34,7 +34,7 @@ def settings_of_configz(answer: object) -> dict[str, Any]:
         return found_settings(Configuration(values, "configz of the kubelet"))
     except CPUManagerError:
         raise
-    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+    except MALFORMED as error:
         raise NodeError("holds values of other types than a kubelet's", "configz of the kubelet") from error
 
 
@@ -80,6 +80,6 @@ def _answer_of(error: Any) -> str:
     what = "HTTP status %s" % error.status
     try:
         message = json.loads(error.body)["message"]
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+    except MALFORMED:
         return what
     return "%s: %s" % (what, str(message)[:_LONGEST])

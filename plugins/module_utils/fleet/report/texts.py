@@ -15,14 +15,14 @@ import re
 import unicodedata
 from typing import Any, Mapping
 
-from ...errors import CPUManagerError
+from ...errors import MALFORMED, CPUManagerError
 
 # More than any real node has.
 _LONGEST_TEXT = 20000
 _MOST_ITEMS = 1000
 
 # What reading a wrong answer raises; CPUManagerError is what the types of the core raise.
-WRONG = (CPUManagerError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+WRONG = (CPUManagerError, *MALFORMED)
 
 
 def text(value: Any) -> str:

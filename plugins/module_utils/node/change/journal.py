@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from typing import Any, Mapping, NamedTuple
 
-from ...errors import NodeError
 from ...tree import Tree
+from ..journal_file import JournalFile
 from .places import OPEN
 
 # How far a change has come, and so what takes it back.
@@ -23,8 +22,6 @@ DRAINING = "draining"  # make the node schedulable again
 STOPPING = "stopping"  # and start the kubelet
 CHANGING = "changing"  # and before that put the files back
 PHASES = (DRAINING, STOPPING, CHANGING)
-
-FORMAT = 1
 
 
 class SavedFile(NamedTuple):
@@ -52,20 +49,24 @@ class Journal(NamedTuple):
 
 def read_journal(tree: Tree, path: str = OPEN) -> Journal | None:
     """The journal at OPEN or LAST; None where there is none. Raises NodeError for a damaged one."""
-    if not tree.exists(path, follow=False):
-        return None
-    try:
-        data = json.loads(tree.read_bytes(path).decode("utf-8"))
-        if data["format"] != FORMAT or data["phase"] not in PHASES or not isinstance(data["facts"], dict):
-            raise ValueError("it is of another format")
-        files = {str(name): _saved(saved) for name, saved in data["files"].items()}
-        return Journal(data["phase"], files, data["facts"], str(data.get("run", "")))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise NodeError(
-            "cannot be read as the journal of a change: %s" % error,
-            where=tree.path(path),
-            remedy="look whether the node's kubelet works as it should, and remove the file",
-        ) from error
+    return journal_file(path).read(tree, _journal)
+
+
+def journal_file(path: str) -> JournalFile:
+    """The file of a change's journal, OPEN or LAST."""
+    return JournalFile(
+        path,
+        1,
+        "cannot be read as the journal of a change: %s",
+        "look whether the node's kubelet works as it should, and remove the file",
+    )
+
+
+def _journal(data: Any) -> Journal:
+    if data["phase"] not in PHASES or not isinstance(data["facts"], dict):
+        raise ValueError("it is of another format")
+    files = {str(name): _saved(saved) for name, saved in data["files"].items()}
+    return Journal(data["phase"], files, data["facts"], str(data.get("run", "")))
 
 
 def _saved(data: Any) -> SavedFile:

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import stat
 from typing import Sequence
@@ -15,10 +14,8 @@ from typing import Sequence
 from ...errors import InputError, NodeError, RefusedError
 from ...files import remedy_for, remove_file, replace_file
 from ...tree import Tree
-from .journal import FORMAT, Journal, SavedFile
-from .places import DIRECTORY, OPEN
-
-_MODE = 0o600
+from .journal import Journal, SavedFile, journal_file
+from .places import OPEN
 
 
 def save_files(tree: Tree, paths: Sequence[str]) -> dict[str, SavedFile]:
@@ -53,32 +50,15 @@ def _save(tree: Tree, path: str) -> SavedFile:
 
 def write_journal(tree: Tree, journal: Journal, path: str = OPEN) -> None:
     """Put the journal on the node. Raises NodeError."""
-    directory = tree.path(DIRECTORY)
-    try:
-        os.makedirs(directory, 0o700, exist_ok=True)
-    except OSError as error:
-        raise NodeError(
-            "cannot be made: %s; nothing was changed" % error.strerror, where=directory, remedy=remedy_for(error)
-        ) from error
-    before = tree.content(path)
-    replace_file(tree.path(path), _text(journal).encode("utf-8"), _MODE, before, backup=False, keep_mode=False)
-
-
-def _text(journal: Journal) -> str:
     files = {
         path: None
         if saved.content is None
         else {**saved._asdict(), "content": base64.b64encode(saved.content).decode("ascii")}
         for path, saved in journal.files.items()
     }
-    data = {
-        "format": FORMAT,
-        "phase": journal.phase,
-        "facts": dict(journal.facts),
-        "run": journal.run,
-        "files": files,
-    }
-    return json.dumps(data, indent=1, sort_keys=True) + "\n"
+    data = {"phase": journal.phase, "facts": dict(journal.facts), "run": journal.run, "files": files}
+    file = journal_file(path)
+    file.replace(tree, file.text_of(data), tree.content(path))
 
 
 def remove_journal(tree: Tree, path: str = OPEN) -> None:

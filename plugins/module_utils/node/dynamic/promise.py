@@ -16,7 +16,7 @@ from typing import Any, Mapping, NamedTuple
 
 from ...cgroup.quota import Quota
 from ...cpuset import CPUSet
-from ...errors import InputError, RefusedError
+from ...errors import MALFORMED, InputError, RefusedError
 from ...files import replace_file
 from ...policy.dynamic_state import DynamicState, Key
 from ...tree import Tree
@@ -80,7 +80,7 @@ def parse_promise(content: bytes) -> Promise:
         return _parsed(json.loads(content))
     except InputError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except MALFORMED as error:
         raise InputError(str(error)) from error
 
 

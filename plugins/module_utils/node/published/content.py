@@ -16,7 +16,7 @@ import re
 from typing import Iterable, NamedTuple
 
 from ...cpuset import CPUSet
-from ...errors import InputError
+from ...errors import MALFORMED
 from ...topology.model import Group, Topology
 
 # Who gave a container its CPUs, beside the ids in host/owner/owners.py.
@@ -126,7 +126,7 @@ def read_said(content: bytes) -> Said | None:
             None if until is None else _time(until),
             _time(data["since"]),
         )
-    except (ValueError, KeyError, TypeError, InputError, OverflowError, RecursionError):
+    except MALFORMED:
         return None
 
 

@@ -16,7 +16,7 @@ import sys
 import time
 from typing import Any, Mapping, Sequence
 
-from ...errors import InputError, NodeError, RefusedError
+from ...errors import MALFORMED, InputError, NodeError, RefusedError
 from ...files import replace_file
 from ...state.config import STATIC
 from ...tree import Tree
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
         with open(arguments[0], encoding="utf-8") as file:
             settings = json.load(file)
         tree = Tree(settings["root"])
-    except (IndexError, KeyError, TypeError, OSError, ValueError, InputError) as error:
+    except (*MALFORMED, IndexError, OSError) as error:
         _tell("usage: cpu-manager-reconcile SETTINGS.json: %s" % error)
         return 2
     if settings.get("policy", STATIC) != STATIC or arguments[1:]:

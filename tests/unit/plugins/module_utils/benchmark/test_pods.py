@@ -134,7 +134,9 @@ def test_a_background_pod_works_until_it_is_ended() -> None:
         process.wait()
 
 
-@pytest.mark.parametrize("log", ["", "Traceback\nModuleNotFoundError", "[1]", '{"answers": []}', '{"size": 3}'])
+@pytest.mark.parametrize(
+    "log", ["", "Traceback\nModuleNotFoundError", "[1]", "[" * 100_000, '{"answers": []}', '{"size": 3}']
+)
 def test_another_log_is_no_answer(log: str) -> None:
     with pytest.raises(InputError, match="printed no answer"):
         rows_of(pod_runs(WANTED, SIZES)["runs"][:1], [log])

@@ -50,7 +50,13 @@ def test_no_container_at_all() -> None:
     assert (runtime.names, runtime.failure) == ({}, "")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"containers": [{}]}', '{"containers": [1]}', '{"containers": 1}'])
+DEEP = "[" * 100_000
+NAMED = '{"containers": [{"id": "a1", "labels": "io.kubernetes.pod.name"}]}'
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"containers": [{}]}', '{"containers": [1]}', '{"containers": 1}', DEEP, NAMED]
+)
 def test_what_cannot_be_read_is_a_failure(text: str) -> None:
     runtime = Crictl("crictl", None, lambda _arguments: text)
     runtime.read()
@@ -88,7 +94,9 @@ def test_sandboxes() -> None:
     assert Crictl("crictl", None, lambda _arguments: '{"items": null}').sandboxes() == []
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"items": [1]}', '{"items": 1}', '{"items": [{"labels": [1]}]}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"items": [1]}', '{"items": 1}', '{"items": [{"labels": [1]}]}', DEEP]
+)
 def test_sandboxes_that_cannot_be_read(text: str) -> None:
     runtime = Crictl("crictl", None, lambda _arguments: text)
     assert runtime.sandboxes() == []
@@ -99,6 +107,13 @@ def test_sandboxes_that_cannot_be_read(text: str) -> None:
 def test_shares() -> None:
     text = '{"info": {"runtimeSpec": {"linux": {"resources": {"cpu": {"shares": 2048}}}}}}'
     assert Crictl("crictl", None, lambda _arguments: text).shares("a1") == 2048
-    for wrong in ("", "{}", text.replace("2048", "true"), text.replace("2048", '"many"'), text.replace("linux", "x")):
+    for wrong in (
+        "",
+        "{}",
+        DEEP,
+        text.replace("2048", "true"),
+        text.replace("2048", '"many"'),
+        text.replace("linux", "x"),
+    ):
         with pytest.raises(NodeError, match="crictl inspect"):
             Crictl("crictl", None, lambda _arguments, wrong=wrong: wrong).shares("a1")  # type: ignore[misc]

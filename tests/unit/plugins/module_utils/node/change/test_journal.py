@@ -100,7 +100,7 @@ def test_a_journal_without_a_place(tree: Tree) -> None:
     directory.touch()
     with pytest.raises(NodeError) as caught:
         write_journal(tree, Journal(DRAINING, {}, {}))
-    assert (caught.value.where, "nothing was changed" in caught.value.problem) == (str(directory), True)
+    assert caught.value.where == str(directory)
     assert caught.value.remedy
 
 
@@ -131,6 +131,8 @@ def test_what_cannot_be_saved(tree: Tree) -> None:
         b'{"format": 1, "phase": "changing", "facts": {}, "files": {"/a": {}}}',
         b'{"format": 1, "phase": "changing", "facts": {}, "files": {"/a": {"content": "?", "mode": 1}}}',
         b'{"format": 1, "phase": "changing", "facts": {}, "files": {"/a": 7}}',
+        b'{"format": 1, "phase": "changing", "facts": {}, "files": {"/a": {"content": "", "mode": 1e999}}}',
+        b'{"format": 1, "phase": "changing", "files": {}, "facts": ' + b"[" * 100_000,
     ],
 )
 def test_a_damaged_journal(tree: Tree, content: bytes) -> None:
