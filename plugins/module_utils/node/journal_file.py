@@ -17,6 +17,8 @@ from .change.places import DIRECTORY
 
 _MODE = 0o600
 _DIRECTORY_MODE = 0o700
+# Objects and lists within one another. Ansible cannot return an answer that is much deeper.
+_DEEPEST = 100
 
 _Journal = TypeVar("_Journal")
 
@@ -40,6 +42,8 @@ class JournalFile(NamedTuple):
             data = json.loads(tree.read_bytes(self.path).decode("utf-8"))
             if data["format"] != self.format:
                 raise ValueError("it is of another format")
+            if _is_deep(data):
+                raise ValueError("it is nested deeper than %d times" % _DEEPEST)
             return parse(data)
         # An InputError is a ValueError, too.
         except MALFORMED as error:
@@ -58,7 +62,10 @@ class JournalFile(NamedTuple):
         try:
             os.makedirs(directory, _DIRECTORY_MODE, exist_ok=True)
         except OSError as error:
-            raise NodeError("cannot be made: %s" % error.strerror, where=directory, remedy=remedy_for(error)) from error
+            # It is missing only before the first change.
+            raise NodeError(
+                "cannot be made: %s; nothing was changed" % error.strerror, where=directory, remedy=remedy_for(error)
+            ) from error
         replace_file(tree.path(self.path), text.encode("utf-8"), _MODE, old, backup=False, keep_mode=False)
 
     def remove(self, tree: Tree) -> None:
@@ -71,6 +78,18 @@ class JournalFile(NamedTuple):
         remove_left_over(tree, self.path)
         with suppress(OSError):
             os.rmdir(tree.path(DIRECTORY))
+
+
+def _is_deep(data: object) -> bool:
+    level = [data]
+    for _depth in range(_DEEPEST):
+        level = [
+            item
+            for value in level
+            if isinstance(value, (dict, list))
+            for item in (value.values() if isinstance(value, dict) else value)
+        ]
+    return any(isinstance(value, (dict, list)) for value in level)
 
 
 def remove_left_over(tree: Tree, path: str) -> None:

@@ -35,6 +35,12 @@ def test_written_and_taken_away(tmp_path: Path) -> None:
     FILE.remove(tree)
 
 
+def test_the_deepest(tmp_path: Path) -> None:
+    tree = Tree(str(tmp_path))
+    FILE.replace(tree, '{"format": 2, "a": ' + "[" * 99 + "]" * 99 + "}", None)
+    assert FILE.read(tree, lambda data: len(data["a"])) == 1
+
+
 @pytest.mark.parametrize(
     ("content", "error"),
     [
@@ -43,6 +49,7 @@ def test_written_and_taken_away(tmp_path: Path) -> None:
         (b"\xff", "codec can't decode"),
         (b'{"format": 1}', "it is of another format"),
         (b'{"format": 2}', "'a'"),
+        (b'{"format": 2, "a": ' + b"[" * 100 + b"]" * 100 + b"}", "it is nested deeper than 100 times"),
     ],
 )
 def test_damaged(tmp_path: Path, content: bytes, error: str) -> None:
