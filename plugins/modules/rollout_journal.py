@@ -121,9 +121,9 @@ from typing import Any, Sequence
 from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.errors import RefusedError
 from ..module_utils.node.change.journal import CHANGING, DRAINING, PHASES, STOPPING, Journal, SavedFile, read_journal
-from ..module_utils.node.change.places import LAST, OPEN
 from ..module_utils.node.change.runs import RUN, ended_error, refuse_another_run
 from ..module_utils.node.change.saving import changed_files, remove_journal, restore, save_files, write_journal
+from ..module_utils.node.places import LAST, OPEN
 from ..module_utils.tree import Tree
 
 JOURNALS = {"open": OPEN, "last": LAST}

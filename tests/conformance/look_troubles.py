@@ -11,8 +11,8 @@ from typing import Mapping
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import Journal as CacheJournal
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import text_of, wish_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import CACHE, HOUSEKEEPING
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import journal as house_journal
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import CACHE, HOUSEKEEPING
 from ansible_collections.kubenode.cpu_manager.tests.conformance.trouble_case import Trouble
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import CPUFiles
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import (

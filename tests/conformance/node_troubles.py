@@ -15,7 +15,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.j
     Journal,
     SavedFile,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import LAST, OPEN
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST, OPEN
 from ansible_collections.kubenode.cpu_manager.tests.conformance.trouble_case import POLICY, RESERVED, Trouble
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import Files
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER

@@ -22,11 +22,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts import CPUS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.agent import Agent
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.promise import Promise, read_promise
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.release import release
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.settings import read_settings
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic import DYNAMIC
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import DynamicState
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.isolated import ISOLATED

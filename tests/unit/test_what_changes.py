@@ -14,7 +14,7 @@ import yaml
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark import cgroups, keeper
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.runtime import plan as runtime_plan
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed import distributions
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change import places
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import places
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import at_boot, journal, wanted
 
 CHECKOUT = Path(__file__).parents[2]

@@ -17,8 +17,8 @@ from ..errors import PERMISSION, NodeError, RefusedError
 from ..state.assignments import State
 from ..state.config import STATIC
 from ..state.verdict import ABSENT, readable
-from .change.places import PROMISE
 from .node import Node
+from .places import PROMISE
 
 if TYPE_CHECKING:
     from ..kubelet.file.configuration import Configuration

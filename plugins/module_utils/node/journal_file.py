@@ -13,7 +13,7 @@ from typing import Any, Callable, Mapping, NamedTuple, TypeVar
 
 from ..errors import MALFORMED, NodeError
 from ..tree import Tree
-from .change.places import DIRECTORY
+from .places import DIRECTORY
 
 _MODE = 0o600
 _DIRECTORY_MODE = 0o700

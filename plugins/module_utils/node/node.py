@@ -23,7 +23,7 @@ from ..kubelet.installed.installation import Installation, find_installation
 from ..kubelet.installed.process import Search, search_kubelet
 from ..tree import Tree
 from ..versions import NEWEST_MINOR, minor_version, version_notes
-from .change.places import LAST, OPEN
+from .places import LAST, OPEN
 
 if TYPE_CHECKING:
     from ..kubelet.file.configuration import Configuration, KubeletConfiguration

@@ -26,9 +26,9 @@ from ..cache.resctrl import LEVELS
 from ..errors import CPUManagerError, InputError
 from ..host.boot import BOOT_ID
 from ..topology.sysfs import CPU
-from .change.places import CACHE, PROMISE
 from .collector import Collector
 from .dynamic.promise import parse_promise
+from .places import CACHE, PROMISE
 from .pod_names import hashed
 from .redaction import UnsafeError
 

@@ -29,9 +29,9 @@ from ..kubelet.installed.distributions import (
 )
 from ..kubelet.installed.installation import Installation
 from ..kubelet.installed.unit import SECTION, assignments_of, resolved, settings_of
-from .change.places import LAST, OPEN
 from .collector import Change, Collector
 from .node import Node
+from .places import LAST, OPEN
 from .pod_names import checkpoint_without_names, memory_state_without_names
 from .redaction import (
     Redaction,

@@ -10,8 +10,8 @@ from typing import Any
 
 from ...cache.resctrl import EXCLUSIVE_GROUP, UNMEASURED, Found, Group
 from ...errors import CPUManagerError, Note
-from ..change.places import CACHE
 from ..node import Node
+from ..places import CACHE
 from .given import pool_of
 from .journal import Journal, read_journal, shown_wish
 from .planned import plan_of

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Callable, Sequence
 
 from ...errors import InputError, NodeError, RefusedError
-from ..change.places import CACHE
 from ..node import Node
+from ..places import CACHE
 
 
 def caches_follow(node: Node, allow_owners: Sequence[str], say: Callable[[str], object]) -> bool:

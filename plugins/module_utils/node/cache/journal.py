@@ -17,8 +17,8 @@ from ...cache.resctrl import EXCLUSIVE, SHAREABLE
 from ...cache.share import parse_shares, shown_shares
 from ...errors import InputError
 from ...tree import Tree
-from ..change.places import CACHE as PATH
 from ..journal_file import JournalFile
+from ..places import CACHE as PATH
 
 _FILE = JournalFile(
     PATH,

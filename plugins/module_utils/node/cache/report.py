@@ -27,7 +27,7 @@ from ...cache.resctrl import (
 )
 from ...cpuset import CPUSet, count_bits
 from ...errors import CPUManagerError, InputError, Note, noted, option
-from ..change.places import CACHE as JOURNAL
+from ..places import CACHE as JOURNAL
 
 if TYPE_CHECKING:
     from ...tree import Tree

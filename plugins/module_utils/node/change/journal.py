@@ -15,7 +15,7 @@ from typing import Any, Mapping, NamedTuple
 
 from ...tree import Tree
 from ..journal_file import JournalFile
-from .places import OPEN
+from ..places import OPEN
 
 # How far a change has come, and so what takes it back.
 DRAINING = "draining"  # make the node schedulable again

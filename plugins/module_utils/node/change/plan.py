@@ -38,11 +38,11 @@ from ..drift import (
 )
 from ..memory_state import MemoryPlan, memory_loss_error
 from ..node import Node
+from ..places import LAST, OPEN
 from ..prediction import predicted_starts
 from ..start_report import memory_plan, with_states
 from .journal import CHANGING, Journal, read_journal
 from .memory import with_memory_state
-from .places import LAST, OPEN
 from .recovery import recovery_of, recovery_refusals
 
 ROLLOUT, ROLLBACK = "rollout", "rollback"

@@ -18,8 +18,8 @@ from ...errors import CPUManagerError, RefusedError, option
 from ...state.verdict import readable
 from ...tree import OverlaidTree
 from ..node import Node
+from ..places import OPEN
 from .journal import CHANGING, Journal
-from .places import OPEN
 
 
 class Recovery(NamedTuple):

@@ -10,8 +10,8 @@ from typing import Any, Mapping
 
 from ...errors import RefusedError
 from ...tree import Tree
+from ..places import OPEN
 from .journal import Journal, read_journal
-from .places import OPEN
 
 ANOTHER_RUN = "another_run"
 RUN: Mapping[str, dict[str, Any]] = {"run": {"type": "str", "default": ""}}

@@ -13,9 +13,9 @@ from ...tree import OverlaidTree
 from ...writable import unwritable
 from ..drift import CLEAN, DRIFT, NO_KUBELET, NOTHING_WANTED, START_KUBELET, STOP_KUBELET
 from ..node import Node
+from ..places import LAST
 from ..runtime import PRESENT, RuntimeChange, Wanted, plan_runtime
 from .journal import CHANGING, read_journal
-from .places import LAST
 
 WRITE_RUNTIME, RESTART_RUNTIME = "write_runtime_configuration", "restart_runtime"
 # What the journal remembers of it, so that whatever takes the change back restarts the runtime, too.

@@ -14,8 +14,8 @@ from typing import Sequence
 from ...errors import InputError, NodeError, RefusedError
 from ...files import remedy_for, remove_file, replace_file
 from ...tree import Tree
+from ..places import OPEN
 from .journal import Journal, SavedFile, journal_file
-from .places import OPEN
 
 
 def save_files(tree: Tree, paths: Sequence[str]) -> dict[str, SavedFile]:

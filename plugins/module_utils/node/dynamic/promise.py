@@ -20,7 +20,7 @@ from ...errors import MALFORMED, InputError, RefusedError
 from ...files import replace_file
 from ...policy.dynamic_state import DynamicState, Key
 from ...tree import Tree
-from ..change.places import PROMISE
+from ..places import PROMISE
 
 _VERSION = 1
 _MODE = 0o600

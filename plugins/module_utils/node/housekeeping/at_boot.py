@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Mapping, NamedTuple
 
-from ..change.places import DIRECTORY
+from ..places import DIRECTORY
 from .journal import PATH
 from .steps import BOOT, WantedFile
 

@@ -13,7 +13,7 @@ from ...command import Run, run_command
 from ...host.irqbalance import read_irqbalance
 from ...host.owner.tuned import Tuned
 from ...tree import Tree
-from ..change.places import DIRECTORY
+from ..places import DIRECTORY
 from .journal import Wish, read_journal, remove_journal, write_journal
 from .lock import locked
 from .plan import plan_absent, plan_present

@@ -23,8 +23,8 @@ from ...host.layers import LIVE_LAYERS
 from ...host.partitions import KINDS
 from ...tree import Tree
 from ..change.journal import SavedFile
-from ..change.places import HOUSEKEEPING
 from ..journal_file import JournalFile, remove_left_over
+from ..places import HOUSEKEEPING
 
 PATH = HOUSEKEEPING
 _FILE = JournalFile(

@@ -15,7 +15,7 @@ from ...errors import NodeError
 from ...files import remedy_for
 from ...locking import OPENED, PATIENCE, Sleep, take_lock
 from ...tree import Tree
-from ..change.places import DIRECTORY
+from ..places import DIRECTORY
 
 _MODE, _MODE_ABOVE = 0o700, 0o777
 

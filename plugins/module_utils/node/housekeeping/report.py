@@ -21,9 +21,9 @@ from ...host.names import shown
 from ...host.partitions import ISOLATED, Partition, owned_cpus, read_partitions
 from ...host.reading import parsed, read_cpus
 from ...host.slices import UNITS, allowed_cpus, manager_affinity, read_later_slices, read_slices
-from ..change.places import HOUSEKEEPING
 from ..node import cgroup_root_of
 from ..owners import owners_of
+from ..places import HOUSEKEEPING
 from .booted import Terms, read_boot
 from .findings import (
     ELSEWHERE,

@@ -14,12 +14,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark.nod
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import PERMISSION, NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.assigned import assigned_cpus
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.collector import Collector
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.exclusive import Recorded, read_exclusive
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.hidden_names import with_hidden_names
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.isolation import isolation_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.pod_names import hashed
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.saved_cache import save_cache
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.throttling import throttling

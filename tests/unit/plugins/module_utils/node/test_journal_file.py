@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import DIRECTORY
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.journal_file import (
     JournalFile,
     remove_left_over,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import DIRECTORY
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 FILE = JournalFile(DIRECTORY + "/a.json", 2, "is no journal: %s", "remove it")

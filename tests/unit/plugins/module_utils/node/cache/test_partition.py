@@ -33,9 +33,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.jo
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.partition import present
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.report import cache_answer, cache_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.collector import Collector
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.saved_cache import save_cache
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.promises import promise, take_over

@@ -23,7 +23,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.j
     SavedFile,
     read_journal,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import LAST, OPEN
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.saving import (
     changed_files,
     remove_journal,
@@ -31,6 +30,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.s
     save_files,
     write_journal,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST, OPEN
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 CONFIG = "/var/lib/kubelet/config.yaml"

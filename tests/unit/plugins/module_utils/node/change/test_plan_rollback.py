@@ -15,7 +15,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.j
     STOPPING,
     Journal,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import LAST
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import rollout_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.saving import (
     remove_journal,
@@ -23,6 +22,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.s
     write_journal,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.planned import (

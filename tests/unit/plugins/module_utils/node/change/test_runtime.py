@@ -12,7 +12,6 @@ from typing import Any, Mapping
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.journal import CHANGING, Journal
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import LAST
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import (
     ROLLBACK,
     Terms,
@@ -24,6 +23,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.r
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.saving import save_files, write_journal
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.runtime import ABSENT, Wanted
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine

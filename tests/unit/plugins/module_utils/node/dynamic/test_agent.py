@@ -14,9 +14,9 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.agent import Agent
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.answers import VOLUME
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import settle
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.moves import ANNOUNCE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree

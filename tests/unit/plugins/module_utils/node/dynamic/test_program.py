@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import CACHE, PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.program import Program, _locked, run
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.watch import Watch
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import CACHE, PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.program import main
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import ElasticNode, Pod

@@ -14,13 +14,13 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.quota import Quota
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import PROMISE as PATH
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.promise import (
     Promise,
     forget_promise,
     read_promise,
     write_promise,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import PROMISE as PATH
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import DynamicState, Held
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 

@@ -16,10 +16,10 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.places import DIRECTORY
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import bring, lock, program, run
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import PATH, Wish
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import DIRECTORY
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines import housekept
 
