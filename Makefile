@@ -27,8 +27,10 @@ ANSWERS ?= 10000
 HOSTS ?= 1000
 # For `make matrix`: quick, or full with tests/playbooks and ansible-test sanity.
 MATRIX ?= quick
-# After how many minutes the tests are to have ended: scenarios take part as long as there is time.
+# After how many minutes `make test` is to have ended: what takes long takes part as long as there is time.
 MINUTES ?= 45
+# How many of these minutes are for the tests with a control plane.
+CLUSTER_MINUTES ?= 15
 # 1: a test that lacks a tool, Kubernetes or time fails; tool,kubernetes: one that lacks one of these. Else it is skipped.
 STRICT ?=
 # For `make mutants`: of what, all without it; how many changes of each area, all with 0; and which.
@@ -67,6 +69,10 @@ help: ## Show this list
 .PHONY: demo
 demo: $(MAIN) $(LINK) ## Show what the collection does, on saved machines
 	@demo/run
+
+# On a slow machine, no test of these parts begins after its time. Alone, each part runs whole.
+test: PLAYBOOKS_BEGIN_BY = $(shell expr $(END_BY) - $(CLUSTER_MINUTES) '*' 60)
+test: CLUSTER_BEGIN_BY = $(END_BY)
 
 .PHONY: test
 test: lint unit sanity integration cluster adoption scenario ## Run all tests, the cheap ones first; STRICT=1 lets nothing be left out
@@ -118,7 +124,7 @@ sanity: $(TESTING) ## Run ansible-test sanity, on each Python that is installed
 integration: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the playbooks against saved machines, and check the documentation
 ifneq ($(wildcard tests/playbooks),)
 	$(call heading,pytest: playbooks)
-	@pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks tests/browser tests/docs
+	@BEGIN_BY=$(PLAYBOOKS_BEGIN_BY) pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks tests/browser tests/docs
 endif
 
 .PHONY: cluster
@@ -128,7 +134,7 @@ cluster: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the tests with a real cont
 	-@python tests/cluster build
 	$(call heading,pytest: cluster)
 	@# Its tests wait for kubelets more than they work.
-	@pytest -n $$(($(JOBS) + 1)) --dist loadfile --junit-xml=$(RESULTS)/cluster.xml tests/cluster
+	@BEGIN_BY=$(CLUSTER_BEGIN_BY) pytest -n $$(($(JOBS) + 1)) --dist loadfile --junit-xml=$(RESULTS)/cluster.xml tests/cluster
 
 .PHONY: adoption
 adoption: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Make and install a release, and try each ansible-core, if there is time

@@ -42,7 +42,7 @@ from ansible_collections.kubenode.cpu_manager.tests.faults.counting import (  # 
     count,  # noqa: F401
     pytest_terminal_summary,  # noqa: F401
 )
-from ansible_collections.kubenode.cpu_manager.tests.lacking import Skipped, need  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.tests.lacking import Skipped, need, need_to_begin  # noqa: E402
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -50,6 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    need_to_begin(item.location[0])
     for mark in item.iter_markers("needs"):
         need(*mark.args)
 

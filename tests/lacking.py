@@ -81,6 +81,13 @@ def need_time(minutes: float, what: str) -> float:
     return end
 
 
+def need_to_begin(what: str) -> None:
+    """End the test where it begins after BEGIN_BY, in seconds since 1970."""
+    __tracebackhide__ = True
+    if time.time() > float(os.environ.get("BEGIN_BY") or "inf"):
+        lacking(TIME, what)
+
+
 def main() -> None:
     packages = {package for program, package in PACKAGES.items() if shutil.which(program) is None}
     if packages:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,8 @@ def test_time(minutes): lacking(TIME, "it takes %d minutes" % minutes)
 def test_elsewhere(): pytest.skip("no cgroup v1")
 """
 
+LAST_LINE = "1 passed, 0 failed, 6 skipped"
+
 
 def summary(directory: Path, strict: str, *options: str) -> tuple[int, list[str]]:
     """The summary of the sample under STRICT: its status and its lines."""
@@ -67,8 +70,19 @@ def test_what_did_not_run_is_named_by_its_cause(tmp_path: Path, options: list[st
         "Not run, for lack of Kubernetes: no Kubernetes: no route (1)",
         "Not run, for lack of time: it takes 3 minutes (1); it takes 5 minutes (1)",
         "Not run, as they do not apply here: no cgroup v1 (1)",
-        "1 passed, 0 failed, 6 skipped",
+        LAST_LINE,
     ]
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(-1, "0 passed, 0 failed, 7 skipped"), (600, LAST_LINE)])
+def test_no_test_begins_after_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: int, expected: str
+) -> None:
+    monkeypatch.setenv("BEGIN_BY", str(int(time.time()) + seconds))
+    status, lines = summary(tmp_path, "")
+    assert status == 0
+    assert ("Not run, for lack of time: test_sample.py (7)" in lines) == (seconds < 0)
+    assert lines[-1] == expected
 
 
 @pytest.mark.parametrize(
