@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -83,6 +84,16 @@ def test_no_test_begins_after_its_time(
     assert status == 0
     assert ("Not run, for lack of time: test_sample.py (7)" in lines) == (seconds < 0)
     assert lines[-1] == expected
+
+
+@pytest.mark.parametrize(("target", "minutes"), [("test", [54 - 15, 54]), ("integration", [None]), ("cluster", [None])])
+def test_only_all_tests_together_have_to_begin_in_time(target: str, minutes: list[int | None]) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
+    command = ["make", "--dry-run", target, "MINUTES=54", "CLUSTER_MINUTES=15"]
+    now = time.time()
+    done = subprocess.run(command, cwd=TESTS.parent, env=environment, check=True, capture_output=True, text=True)
+    begin_by = re.findall(r"^BEGIN_BY=(\d*) pytest", done.stdout, re.MULTILINE)
+    assert [round((int(end) - now) / 60) if end else None for end in begin_by] == minutes
 
 
 @pytest.mark.parametrize(
