@@ -1,0 +1,131 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Roles and playbooks run their own steps, whatever files are in the directory from which an operator runs them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+import yaml
+
+from .conftest import CHECKOUT, CopyOf, ansible_playbook, play
+
+ROLES = CHECKOUT / "roles"
+PLAYBOOKS = {path.stem for path in (CHECKOUT / "playbooks").glob("*.yml")}
+SIGN = "somebody else's step"
+# The directories of an operator in which Ansible might look, and those of a role.
+DIRECTORIES = (".", "tasks", "handlers", "vars", "defaults", "templates", "files", "playbooks")
+
+# One that a service sees, which the tests' own need not be.
+PYTHON = "/usr/bin/python3"
+
+# They change saved nodes only.
+CARRIED_OUT = ("rollout", "drift_report", "report", "rollback", "repair", "plan_changes", "plan", "propose", "save")
+CHECKED = ("to_dra", "from_dra", "housekeeping", "isolation_benchmark", "simulate")
+
+ROLE_TASKS = "{{ role_path }}/tasks/"
+INCLUDES = ("import_tasks", "include_tasks", "include_vars", "import_playbook")
+WITH_SOURCE = ("template", "copy", "script", "unarchive")
+
+
+def write_traps(directory: Path) -> None:
+    """Files of all names that the roles and playbooks use, in all places where Ansible might look for them."""
+    trap = json.dumps([{"name": SIGN, "ansible.builtin.debug": {"msg": SIGN}}])
+    names = {path.name for path in [*CHECKOUT.glob("playbooks/*.yml"), *ROLES.glob("*/*/*")] if path.is_file()}
+    for folder in DIRECTORIES:
+        (directory / folder).mkdir(parents=True, exist_ok=True)
+        for name in names:
+            (directory / folder / name).write_text(trap if name.endswith(".yml") else SIGN, encoding="utf-8")
+
+
+@pytest.mark.parametrize(("playbooks", "arguments"), [(CARRIED_OUT, ()), (CHECKED, ("--check",))], ids=["run", "check"])
+def test_files_of_the_operator_replace_no_step(
+    playbooks: tuple[str, ...], arguments: tuple[str, ...], copy_of: CopyOf, tmp_path: Path
+) -> None:
+    root = copy_of("edge", "edge")
+    directory = tmp_path / "repository"
+    write_traps(directory)
+    shutil.copytree(directory / "tasks", directory / "roles" / "tasks")
+    (directory / "pods.yml").write_text("", encoding="utf-8")
+    (root / "etc/systemd/system").mkdir(parents=True, exist_ok=True)
+    variables: dict[str, Any] = {
+        "kubelet_node_root": str(root),
+        "kubelet_cpu_manager_policy": "static",
+        "kubelet_reserved_system_cpus": "0",
+        "kubelet_drain": False,
+        "housekeeping_node_root": str(root),
+        "housekeeping_manage_services": False,
+        "housekeeping_interpreter": PYTHON,
+        "reconcile_node_root": str(root),
+        "reconcile_manage_service": False,
+        "reconcile_interpreter": PYTHON,
+        "isolation_benchmark_runs": 1,
+        "isolation_benchmark_reserved_system_cpus": "0",
+        "cpu_manager_workload": "latency",
+        "cpu_manager_manifests": "pods.yml",
+    }
+    roles = [{"ansible.builtin.include_role": {"name": "kubenode.cpu_manager.reconcile"}}]
+    names = ["kubenode.cpu_manager.%s" % name for name in playbooks]
+    run = ansible_playbook(directory, play(*roles), {"edge": variables}, *names, *arguments)
+    assert run.status == 0, run.account()
+    assert SIGN not in run.output
+    # All of them began.
+    assert run.output.count("\nPLAY [") > len(playbooks)
+
+
+def test_all_playbooks_are_run() -> None:
+    assert {*CARRIED_OUT, *CHECKED} == PLAYBOOKS
+
+
+def tasks_in(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for item in items:
+        yield item
+        for key in ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers"):
+            yield from tasks_in(item.get(key) or [])
+
+
+def file_of(task: dict[str, Any], names: tuple[str, ...], key: str) -> str | None:
+    """The file that a task names, if it has a module of these names."""
+    for name, value in task.items():
+        if name.split(".")[-1] in names:
+            return value if isinstance(value, str) else value.get(key)
+    return None
+
+
+def named_loosely(path: Path) -> Iterator[str]:
+    """The tasks of a file that name another file so that Ansible may find it elsewhere."""
+    for task in tasks_in(yaml.safe_load(path.read_text(encoding="utf-8"))):
+        included = file_of(task, INCLUDES, "file") or ROLE_TASKS
+        source = file_of(task, WITH_SOURCE, "src") or "/"
+        # A playbook is looked for beside the one that imports it, and nowhere else.
+        is_own = included.startswith(ROLE_TASKS) or any(name.endswith("import_playbook") for name in task)
+        if not is_own or not source.startswith(("/", "{{ role_path }}/", "{{ saved_here.path }}/")):
+            yield "%s: %s" % (path, task["name"])
+
+
+def test_each_file_is_named_so_that_no_other_can_be_found() -> None:
+    """Ansible looks for a relative name in the operator's directory, too."""
+    files = sorted([*ROLES.glob("*/tasks/*.yml"), *CHECKOUT.glob("playbooks/*.yml")])
+    assert [found for path in files for found in named_loosely(path)] == []
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        {"ansible.builtin.import_tasks": "verify.yml"},
+        {"ansible.builtin.include_tasks": {"file": "verify.yml"}},
+        {"ansible.builtin.template": {"src": "a.service.j2"}},
+        {"block": [{"name": "Inner", "include_vars": "main.yml"}]},
+    ],
+    ids=["import", "include", "template", "in a block"],
+)
+def test_a_relative_name_is_found(task: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "tasks.yml"
+    path.write_text(json.dumps([{"name": "Outer", **task}]), encoding="utf-8")
+    assert len(list(named_loosely(path))) == 1
