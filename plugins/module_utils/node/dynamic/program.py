@@ -17,7 +17,7 @@ from ...host.owner.conflicts import OTHER_OWNER
 from ...policy.dynamic import DYNAMIC
 from ...policy.moves import ANNOUNCE, POOL, Move
 from ...tree import Tree
-from ...untrusted import write_file
+from ...untrusted import FIGURES_MODE, write_file
 from ..cache.following import caches_follow
 from ..published.directory import opened
 from ..published.publish import publish_node
@@ -34,8 +34,6 @@ LOCK = "/run/kubenode/cpu-manager.lock"
 ONCE, RELEASE = "once", "release"
 # The settings that the last one needs.
 _PLACES = ("config_path", "kubelet_root", "allow_owners")
-
-_METRICS_MODE = 0o644
 
 
 class Program:
@@ -93,7 +91,7 @@ class Program:
             return True
         content = self._figures.text(report, success and not report.refused, time.time()).encode("utf-8")
         try:
-            write_file(path, content, _METRICS_MODE)
+            write_file(path, content, FIGURES_MODE)
         except CPUManagerError as error:
             self._say("error: %s" % error)
             return False

@@ -19,7 +19,7 @@ from typing import Any, Mapping, Sequence
 from ...errors import MALFORMED, InputError, NodeError, RefusedError
 from ...state.config import STATIC
 from ...tree import Tree
-from ...untrusted import write_file
+from ...untrusted import FIGURES_MODE, write_file
 from ...workload.crictl import find_crictl
 from ..cache.following import caches_follow
 from ..node import Node
@@ -44,9 +44,6 @@ kubenode_cpu_manager_reconcile_checkpoint {checkpoint}
 # TYPE kubenode_cpu_manager_reconcile_containers gauge
 """
 CONTAINERS = 'kubenode_cpu_manager_reconcile_containers{{result="{result}"}} {count}\n'
-
-# Readable to node_exporter.
-_METRICS_MODE = 0o644
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -85,7 +82,7 @@ def main(arguments: Sequence[str]) -> int:
     if settings.get("textfile"):
         try:
             metrics = _metrics(answer, success, time.monotonic() - start)
-            write_file(settings["textfile"], metrics.encode("utf-8"), _METRICS_MODE)
+            write_file(settings["textfile"], metrics.encode("utf-8"), FIGURES_MODE)
         except (NodeError, RefusedError) as error:
             _tell("error: %s" % error)
             success = False
