@@ -74,6 +74,24 @@ def opened_directory(path: str) -> Iterator[int]:
         os.close(at)
 
 
+@contextmanager
+def open_below(root: str, path: str) -> Iterator[int]:
+    """A descriptor of the directory at a path below `root`, such as that of a container. It is only to look at.
+
+    No link is followed but `root` itself: those of a container lead elsewhere for it than for who looks from outside.
+    Raises OSError.
+    """
+    at = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in filter(None, path.split("/")):
+            inner = os.open(name, _LOOK | os.O_DIRECTORY, dir_fd=at)
+            os.close(at)
+            at = inner
+        yield at
+    finally:
+        os.close(at)
+
+
 def _names(path: str) -> list[str]:
     """The names in a path, the last one first."""
     return [name for name in reversed(path.split("/")) if name]

@@ -14,8 +14,8 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Replaces a file by a rename. What was there, such as a link or a FIFO, is neither read nor followed, as the directory
-    often belongs to the user of the node exporter.
+  - Replaces a file by a rename. What was there, such as a link or a FIFO, is neither read nor followed, as the
+    directory often belongs to the user of the node exporter.
   - A link on the way to the directory is followed only where nobody but root can have put it.
   - M(kubenode.cpu_manager.node_report) calls this module for its O(kubenode.cpu_manager.node_report#module:textfile).
 extends_documentation_fragment:

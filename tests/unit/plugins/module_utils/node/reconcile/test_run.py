@@ -120,7 +120,7 @@ def test_crun_has_its_processes_in_a_cgroup_inside(tmp_path: Path) -> None:
 
 
 def hidden_node(root: Path, style: saved.Style, outer: str, inner: str) -> Path:
-    """A node whose container has these CPUs, and these others in a cgroup of the name that crun gives; its directory."""
+    """A node whose container has these CPUs, and others in a cgroup of crun's name; the directory of its cgroup."""
     make_node(root, {SHARED: "0-3,6-7"}, style)
     pod = saved.pod_path(saved.SYSTEMD, "uid-db", "Guaranteed")
     cgroups = saved.container_files(saved.SYSTEMD, "containerd", pod, OWN, outer)
