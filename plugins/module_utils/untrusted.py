@@ -75,7 +75,7 @@ def opened_directory(path: str) -> Iterator[int]:
 
 
 @contextmanager
-def open_below(root: str, path: str) -> Iterator[int]:
+def opened_below(root: str, path: str) -> Iterator[int]:
     """A descriptor of the directory at a path below `root`, such as that of a container. It is only to look at.
 
     No link is followed but `root` itself: those of a container lead elsewhere for it than for who looks from outside.

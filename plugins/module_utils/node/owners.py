@@ -34,7 +34,7 @@ from ..host.owner.owners import (
 )
 from ..kubelet.installed.trust import cgroups_of, in_pod, is_in_container, trusted_program, trusted_users
 from ..tree import Tree
-from ..untrusted import open_below
+from ..untrusted import opened_below
 
 if TYPE_CHECKING:
     from ..kubelet.file.configuration import Configuration
@@ -149,7 +149,7 @@ def _has_nri(pid: int) -> bool:
 def _is_at(pid: int, place: str, wanted: os.stat_result) -> bool:
     """Whether a process sees this directory at a place."""
     try:
-        with open_below("/proc/%d/root" % pid, place) as directory:
+        with opened_below("/proc/%d/root" % pid, place) as directory:
             return os.path.samestat(os.fstat(directory), wanted)
     except OSError:
         return False

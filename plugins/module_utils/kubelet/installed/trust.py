@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from .process import Process
 
 _ROOT = 0
-# The cgroups of pods by both drivers, also below a --cgroup-root, of which the systemd driver makes a part of each name;
+# The cgroups of pods by both drivers, also below a --cgroup-root, which the systemd driver makes a part of each name,
 # and those of containers that only a CRI runtime makes.
-_OF_PODS = re.compile(
-    r"kubepods.*|.+-kubepods(?:-.+)?\.slice|(?:cri-containerd|crio)-[0-9a-f]{64}(?:\.scope)?", re.DOTALL
-)
+_OF_PODS = re.compile(r"kubepods.*|.+-kubepods(?:-.+)?\.slice|(?:cri-containerd|crio)-[0-9a-f]{64}(?:\.scope)?")
 
 
 def doubt(process: Process, service: str) -> str:
