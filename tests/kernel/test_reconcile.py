@@ -198,7 +198,7 @@ def test_a_container_does_not_hide_behind_a_cgroup_of_its_own(place: Place, tmp_
     scope = "kubepods/poduid-db/cri-containerd-%s.scope" % OWN
     place.make(scope + "/container", "1")
     place.make(scope + "/stranger", "0-1")
-    inner, outer, other = (place.sleep(path) for path in (scope + "/container", scope, scope + "/stranger"))
+    inner, outer, stranger = (place.sleep(path) for path in (scope + "/container", scope, scope + "/stranger"))
     node = kubelet_files(tmp_path, place)
     assert compared(node) == ("1 different", "0-1")
     run = reconcile_pods(node, None, act=True)
@@ -207,7 +207,7 @@ def test_a_container_does_not_hide_behind_a_cgroup_of_its_own(place: Place, tmp_
     assert "stranger has 0-1" in run.rows[0].why
     place.write(scope + "/stranger", "1")
     assert results(reconcile_pods(node, None, act=True)) == ["written"]
-    assert [allowed(process) for process in (inner, outer, other)] == ["1"] * 3
+    assert [allowed(process) for process in (inner, outer, stranger)] == ["1"] * 3
     assert compared(node) == ("0 different", "")
     assert results(reconcile_pods(node, None, act=True)) == ["kept"]
 
