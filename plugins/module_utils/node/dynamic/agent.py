@@ -250,9 +250,9 @@ def _kernel_view(
     )
     seen = dict(exclusive)
     for container in present:
-        key, held = container.key, state.containers.get(container.key or ("", ""))
-        if key in seen and held is not None and container.running.inner is not None:
-            seen[key] = container.running.found(CPUSet.from_mask(held.cpus)).mask
+        held = None if container.key is None else state.containers.get(container.key)
+        if held is not None and container.key in seen and container.running.inner is not None:
+            seen[container.key] = container.running.found(CPUSet.from_mask(held.cpus)).mask
     return View(state.shared if is_set else 0, seen, files)
 
 

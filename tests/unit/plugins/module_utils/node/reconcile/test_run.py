@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,17 @@ def test_a_cgroup_of_its_own_vanishes(
     monkeypatch.setattr(Hierarchy, call, vanish)
     assert results(reconcile_pods(node(tmp_path), None, act=True)) == {"server": "written", "app": "kept"}
     assert (path / "cpuset.cpus").read_text() == "4-5\n"
+
+
+@STYLES
+def test_a_container_ends_no_pass_by_cgroups_in_cgroups(tmp_path: Path, style: saved.Style) -> None:
+    path = hidden_node(tmp_path, style, "0-7", "4-5")
+    try:
+        subprocess.run(["mkdir", "-p", "%s/container%s" % (path, "/a" * 1500)], check=True)
+        assert results(reconcile_pods(node(tmp_path), None, act=True)) == {"server": "written", "app": "kept"}
+    finally:
+        # What removes the directories of tests goes no deeper than Python does.
+        subprocess.run(["rm", "-r", str(path / "container")], check=True)
 
 
 def test_the_kubelets_own_root_of_cgroups(tmp_path: Path) -> None:
