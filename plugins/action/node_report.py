@@ -33,6 +33,7 @@ from ..module_utils.node.redaction import words_redacted
 from ..plugin_utils.variables import misspelled_failure, options_of_variables
 
 _MODULE = "kubenode.cpu_manager.rollout_info"
+_TEXTFILE = "kubenode.cpu_manager.node_textfile"
 # Of the arguments, those that are not for the node.
 _OWN: dict[str, dict[str, Any]] = {
     "directory": {"type": "path", "required": True},
@@ -90,9 +91,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         told = {"changed": False, "status": node["status"], "message": text(node.get("message", "")), "file": path}
         if own["textfile"] and node["status"] != UNREACHABLE:
             (shown,) = assemble([result], Terms("", now))["nodes"]
-            told.update(
-                self._copy(node_metrics({**shown, "answer": node}, result.looked_at), own["textfile"], task_vars)
-            )
+            metrics = node_metrics({**shown, "answer": node}, result.looked_at)
+            told.update(self._write(metrics, own["textfile"], task_vars))
         # Last: that the text file was written makes no node a node that was read.
         return told if is_read else {**told, "failed": True, "msg": told["message"]}
 
@@ -164,21 +164,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         except AnsibleError as error:
             return {"failed": True, "msg": str(error)}
 
-    def _copy(self, content: str, path: str, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a file on the node, as the module copy does; what the result has to have of it."""
-        task = self._task.copy()
-        task.args = {"content": content, "dest": path, "mode": "0644"}
-        action = self._shared_loader_obj.action_loader.get(
-            "ansible.legacy.copy",
-            task=task,
-            connection=self._connection,
-            play_context=self._play_context,
-            loader=self._loader,
-            templar=self._templar,
-            shared_loader_obj=self._shared_loader_obj,
-        )
-        copied = action.run(task_vars=task_vars)
-        return {name: copied[name] for name in ("changed", "failed", "msg") if name in copied}
+    def _write(self, content: str, path: str, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        """Write figures on the node; what the result has to have of it."""
+        written = self._ran(_TEXTFILE, {"path": path, "content": content}, task_vars)
+        return {name: written[name] for name in ("changed", "failed", "msg") if name in written}
 
     def _running(self, own: Mapping[str, Any], host: str, answer: dict[str, Any]) -> dict[str, Any]:
         """The settings of the running kubelet; a note in the answer where they cannot be read."""

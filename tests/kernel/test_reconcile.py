@@ -19,7 +19,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierar
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import observation
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, cgroup_root_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.compare import compare
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.plan import Listed
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.run import (
     Answer,
@@ -28,6 +29,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcil
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import readable
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.logs import LoggedContainer
@@ -136,6 +138,16 @@ def results(answer: Answer) -> list[str]:
     return sorted(row.result for row in answer.rows)
 
 
+def compared(node: Node) -> tuple[str, str]:
+    """How many containers are different by the report, and what the first one has."""
+    observed, _notes = observation.observe(node.tree, cgroup_root_of(node.configuration()))
+    assert observed is not None
+    said = readable(node.checkpoint())
+    enforcement = compare(observed, said.policy_name, said.state)
+    found = [row["found"] for row in enforcement.drift if row["subject"].startswith("container ")]
+    return "%d different" % enforcement.summary["containers"]["different"], "".join(found[:1])
+
+
 def test_a_hand_edit_behind_our_back(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place.make(OWN_PATH, "1")
     place.make(SHARED_PATH, "0")
@@ -179,6 +191,25 @@ def test_what_the_kernel_does_not_take(place: Place, tmp_path: Path) -> None:
     os.rmdir(place.top / OWN_PATH / "nested")
     assert results(reconcile_pods(kubelet_files(tmp_path, place), None, act=True)) == ["kept", "written"]
     assert allowed(own) == "1"
+
+
+def test_a_container_does_not_hide_behind_a_cgroup_of_its_own(place: Place, tmp_path: Path) -> None:
+    """It makes one of the name that crun gives, with the right CPUs, and stays outside of it."""
+    scope = "kubepods/poduid-db/cri-containerd-%s.scope" % OWN
+    place.make(scope + "/container", "1")
+    place.make(scope + "/stranger", "0-1")
+    inner, outer, stranger = (place.sleep(path) for path in (scope + "/container", scope, scope + "/stranger"))
+    node = kubelet_files(tmp_path, place)
+    assert compared(node) == ("1 different", "0-1")
+    run = reconcile_pods(node, None, act=True)
+    # The kernel does not narrow what has a wider one below.
+    assert (results(run), place.read(scope)) == (["failed"], "0-1")
+    assert "stranger has 0-1" in run.rows[0].why
+    place.write(scope + "/stranger", "1")
+    assert results(reconcile_pods(node, None, act=True)) == ["written"]
+    assert [allowed(process) for process in (inner, outer, stranger)] == ["1"] * 3
+    assert compared(node) == ("0 different", "")
+    assert results(reconcile_pods(node, None, act=True)) == ["kept"]
 
 
 def test_a_node_without_a_kubelet(place: Place, tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ ELSEWHERE = {
     "kubernetes_core_check",
     "node_report",
     "node_save",
+    "node_textfile",
     "policy_simulation",
     "reconcile_program",
     "runtime_config",

@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V2
+from ansible_collections.kubenode.cpu_manager.tests.machines.foreign import Foreign
 from ansible_collections.kubenode.cpu_manager.tests.machines.throttled import write_node
 
 from .conftest import CopyOf, ansible_playbook, fingerprint
@@ -203,28 +204,30 @@ def test_a_report_of_nodes_none_of_which_can_be_read(tmp_path: Path) -> None:
     (broken / "sys").mkdir(parents=True)
     hosts: dict[str, dict[str, Any]] = {
         "broken": {"kubelet_node_root": str(broken)},
+        "linked": {"kubelet_node_root": str(broken)},
         "away": {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1},
     }
-    textfile = tmp_path / "node.prom"
-    run = report_playbook(
-        tmp_path,
-        "drift_report",
-        hosts,
-        drift_report_forms=["json", "table"],
-        drift_report_node_textfile=str(textfile),
-    )
+    # Whoever has the directories can put anything there, and neither stops the report nor moves a file of it.
+    own, linked = Foreign(tmp_path / "own"), Foreign(tmp_path / "linked")
+    own.put("fifo")
+    linked.directory.rmdir()
+    linked.directory.symlink_to(linked.journal.parent)
+    for name, foreign in (("broken", own), ("away", own), ("linked", linked)):
+        hosts[name]["drift_report_node_textfile"] = str(foreign.figures)
+    run = report_playbook(tmp_path, "drift_report", hosts, drift_report_forms=["json", "table"])
     assert run.status != 0
     assert {node["host"]: node["state"] for node in read_report(tmp_path)["nodes"]} == {
         "broken": "failed",
+        "linked": "failed",
         "away": "unreachable",
     }
     # Each host fails once, and says why. That its text file was written does not change that.
     for host in hosts:
         (failed,) = (result for result in run.results[host] if result["outcome"] == "failed")
         assert failed["msg"] == failed["message"] != ""
-    samples = [line for line in textfile.read_text("utf-8").splitlines() if not line.startswith("#")]
-    assert samples == ["kubenode_cpu_look_success 0"]
-    assert re.search(r"^2 nodes: .*1 failed", run.output, re.MULTILINE)
+    own.check(b"\nkubenode_cpu_look_success 0\n")
+    linked.check_journal()
+    assert re.search(r"^3 nodes: .*2 failed", run.output, re.MULTILINE)
 
 
 def test_parts_of_a_fleet_become_one_report(copy_of: CopyOf, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ PAGE = PAGES / "architecture.rst"
 FLOORS = (
     ("errors", "pattern", "startup", "zipapp"),
     ("archive", "command", "cpuset", "files", "locking", "quantity", "tree", "versions"),
-    ("ansible_module", "golang", "topology", "workload", "writable"),
+    ("ansible_module", "golang", "topology", "untrusted", "workload", "writable"),
     ("cgroup", "file_changes", "golang_types"),
     ("cache",),
     ("host",),

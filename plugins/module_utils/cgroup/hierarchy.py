@@ -39,6 +39,8 @@ _HOLDS = {1: CPUS, 2: EFFECTIVE[2, CPUS]}
 _PARTITION, _VALID = "cpuset.cpus.partition", ("isolated", "root")
 _PROCESSES = "cgroup.procs"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# Below it, a container may make cgroups in cgroups without end. On v2, they prevent no write above them.
+_DEEPEST = 64
 _GONE = (errno.ENOENT, errno.ENODEV)
 
 
@@ -232,8 +234,8 @@ class Hierarchy:
         return self.version == 2 and "populated 0" in (self.value(path, "cgroup.events") or "").splitlines()
 
     def cgroups(self, path: str = ROOT) -> Iterator[str]:
-        """The paths of all cgroups below one, each before those below it."""
-        for child in self.children(path):
+        """The paths of all cgroups below one, each before those below it, as deep as there are honest ones."""
+        for child in self.children(path) if path.count("/") < _DEEPEST else ():
             yield child
             yield from self.cgroups(child)
 

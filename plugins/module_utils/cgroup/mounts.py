@@ -64,7 +64,7 @@ def _mounts(tree: Tree, path: str, controller: str) -> dict[int, list[str]]:
         fields = line.split(" ")
         if len(fields) < 4:
             continue
-        place, kind, options = _unescaped(fields[1]), fields[2], fields[3].split(",")
+        place, kind, options = unescaped(fields[1]), fields[2], fields[3].split(",")
         # With noprefix, the files have other names.
         if kind == "cgroup" and controller in options and "noprefix" not in options:
             found[1].append(place)
@@ -75,6 +75,6 @@ def _mounts(tree: Tree, path: str, controller: str) -> dict[int, list[str]]:
     return found
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
     """A mount point as the kernel escapes it: blanks and backslashes as three octal digits."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)

@@ -139,10 +139,10 @@ class _Names:
     def owner(self, path: str) -> Owner:
         """Whose time a cgroup's is."""
         path = self._whole.get(path, path)
-        ids = [found for found in map(container_id, reversed(path.split("/"))) if found]
+        ids = [found for found in map(container_id, path.split("/")) if found]
         if not ids:
             return Owner(CGROUP, shown(os.fsencode(path)))
-        # What a container runs in containers of its own is its time.
+        # What a container runs in cgroups of its own is its time, whatever names it gives them.
         found = next((found for found in ids if found in self._running), ids[0])
         return Owner(CONTAINER, self._name(found), found)
 

@@ -135,11 +135,13 @@ def names_of(tree: Tree, runtime: Crictl | None = None) -> tuple[Mapping[str, Lo
 def read_running(kubepods: Kubepods, names: Mapping[str, LoggedContainer]) -> list[Running]:
     """The containers and sandboxes that have cgroups, with their names where these are known."""
     containers = kubepods.containers().values()
-    effective = kubepods.hierarchy.effective_cpus_of(container.process_path for container in containers)
+    places = {path for container in containers for path in (container.path, container.process_path)}
+    effective = kubepods.hierarchy.effective_cpus_of(places)
     running = []
     for container in containers:
         pod, name = names.get(container.id, ("", None))
         top = next(top for top in kubepods.roots if container.path.startswith(top + "/"))
+        inner = effective[container.process_path]
         running.append(
             Running(
                 container.pod_uid,
@@ -147,9 +149,11 @@ def read_running(kubepods: Kubepods, names: Mapping[str, LoggedContainer]) -> li
                 name,
                 container.id,
                 container.path,
-                container.process_path,
+                # The container may have removed it meanwhile.
+                container.path if inner is None else container.process_path,
                 top,
-                effective[container.process_path],
+                effective[container.path],
+                None if inner == effective[container.path] else inner,
             )
         )
     return running

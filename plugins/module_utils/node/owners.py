@@ -16,6 +16,7 @@ import os
 import posixpath
 from typing import TYPE_CHECKING, Iterator
 
+from ..cgroup.mounts import unescaped
 from ..errors import CPUManagerError, Note
 from ..host.owner.conflicts import contradictions
 from ..host.owner.owners import (
@@ -31,8 +32,9 @@ from ..host.owner.owners import (
     claims_of,
     find_owners,
 )
-from ..kubelet.installed.trust import is_in_container, trusted_program, trusted_users
+from ..kubelet.installed.trust import cgroups_of, in_pod, is_in_container, trusted_program, trusted_users
 from ..tree import Tree
+from ..untrusted import opened_below
 
 if TYPE_CHECKING:
     from ..kubelet.file.configuration import Configuration
@@ -115,8 +117,8 @@ def _counts(pid: int, name: str) -> bool:
     try:
         if not trusted_users(pid):
             return False
-        groups = _cgroups(pid)
-        if is_in_container(pid) or any(group.startswith("kubepods") for path in groups for group in path):
+        groups = cgroups_of(str(pid))
+        if is_in_container(pid) or in_pod(groups):
             return name in _OF_PODS and _has_nri(pid)
         if any(_is_service(path, name) for path in groups):
             return True
@@ -128,11 +130,6 @@ def _counts(pid: int, name: str) -> bool:
         return False  # it ended meanwhile
 
 
-def _cgroups(pid: int) -> list[list[str]]:
-    with open("/proc/%d/cgroup" % pid, encoding="utf-8", errors="replace") as file:
-        return [line.rstrip("\n").split(":", 2)[-1].strip("/").split("/") for line in file]
-
-
 def _is_service(path: list[str], name: str) -> bool:
     """Whether a cgroup is of the system's service of this name; a user's own manager is a service itself."""
     unit = "%s.service" % name
@@ -140,13 +137,22 @@ def _is_service(path: list[str], name: str) -> bool:
 
 
 def _has_nri(pid: int) -> bool:
-    """Whether a process sees the host's directory of NRI, and not one of its own by that name."""
-    device = os.stat(_NRI).st_dev
-    number = "%d:%d" % (os.major(device), os.minor(device))
-    with open("/proc/%d/mountinfo" % pid, encoding="utf-8", errors="replace") as file:
-        # The third word is the device, and the fourth the directory on it.
-        mounts = [line.split(" ", 4)[2:4] for line in file]
-    return any(mount[:1] == [number] and mount[1].endswith(posixpath.basename(_NRI)) for mount in mounts)
+    """Whether a process has the host's directory of NRI mounted, and not one of another place or of its own."""
+    nri = os.stat(_NRI)
+    number = "%d:%d" % (os.major(nri.st_dev), os.minor(nri.st_dev))
+    with open("/proc/%d/mountinfo" % pid, encoding="utf-8", errors="surrogateescape") as file:
+        # The third word is the device, and the fifth the place.
+        mounts = [line.split(" ", 5)[2:5] for line in file]
+    return any(device == number and _is_at(pid, unescaped(place), nri) for device, _root, place in mounts)
+
+
+def _is_at(pid: int, place: str, wanted: os.stat_result) -> bool:
+    """Whether a process sees this directory at a place."""
+    try:
+        with opened_below("/proc/%d/root" % pid, place) as directory:
+            return os.path.samestat(os.fstat(directory), wanted)
+    except OSError:
+        return False
 
 
 def _claimants(tree: Tree, claims: frozenset[str]) -> list[int]:

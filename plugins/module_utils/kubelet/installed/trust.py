@@ -10,8 +10,9 @@ Any user may start a process of any name: its configuration is read, edited and 
 from __future__ import annotations
 
 import os
+import re
 import stat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Iterable
 
 from .distributions import DISTRIBUTIONS
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from .process import Process
 
 _ROOT = 0
+# The cgroups of pods by both drivers, also below a --cgroup-root, which the systemd driver makes a part of each name,
+# and those of containers that only a CRI runtime makes.
+_OF_PODS = re.compile(r"kubepods.*|.+-kubepods(?:-.+)?\.slice|(?:cri-containerd|crio)-[0-9a-f]{64}(?:\.scope)?")
 
 
 def doubt(process: Process, service: str) -> str:
@@ -26,7 +30,7 @@ def doubt(process: Process, service: str) -> str:
     if not trusted_users(process.pid):
         users = sorted(_users(process.pid) - _trusted())
         return "it runs as user %s" % " and ".join(_user_name(user) for user in users)
-    if _is_in_pod(str(process.pid)) and not _is_in_pod("self"):
+    if in_pod(cgroups_of(str(process.pid))) and not in_pod(cgroups_of("self")):
         return "it is in a pod"
     if service:
         return ""  # Whoever made the service is root.
@@ -79,7 +83,7 @@ def _status(process: str, name: str) -> list[str]:
 def service_of(pid: int) -> str:
     """The known service, as systemd calls its unit, that a process belongs to; empty for none."""
     units = {"%s.service" % service for distribution in DISTRIBUTIONS for service in distribution.services}
-    for groups in _cgroups(str(pid)):
+    for groups in cgroups_of(str(pid)):
         for depth, group in enumerate(groups):
             # A user's own manager is a service, and has services below it.
             if group in units and all(above.endswith(".slice") for above in groups[:depth]):
@@ -87,12 +91,13 @@ def service_of(pid: int) -> str:
     return ""
 
 
-def _is_in_pod(process: str) -> bool:
-    return any(group.startswith("kubepods") for groups in _cgroups(process) for group in groups)
+def in_pod(cgroups: Iterable[Iterable[str]]) -> bool:
+    """Whether cgroups, as cgroups_of() gives them, are those of a pod, whatever the kubelet's --cgroup-root."""
+    return any(_OF_PODS.fullmatch(group) for groups in cgroups for group in groups)
 
 
-def _cgroups(process: str) -> list[list[str]]:
-    """The path of each of its cgroups, of v2 and of each hierarchy of v1. Source: cgroups(7)."""
+def cgroups_of(process: str) -> list[list[str]]:
+    """The names in the path of each of its cgroups, of v2 and of each hierarchy of v1. Source: cgroups(7)."""
     with open("/proc/%s/cgroup" % process, encoding="utf-8", errors="replace") as file:
         return [line.rstrip("\n").split(":", 2)[-1].strip("/").split("/") for line in file]
 

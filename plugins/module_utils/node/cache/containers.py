@@ -18,8 +18,6 @@ from ...errors import CPUManagerError
 from ..node import Node
 from ..observation import find_names
 
-_LEAST_ID = 12
-
 
 def containers_in(node: Node, found: Found, notes: list[str]) -> list[dict[str, Any]]:
     """Each container with a process in a group, by group and id; see the module cache_info for the shape."""
@@ -54,7 +52,8 @@ def _ids(node: Node, group: Group) -> Iterator[str]:
         except CPUManagerError:
             continue  # it ended meanwhile
         for line in text.splitlines():
-            identity = container_id(line.rpartition("/")[2])
-            if len(identity) >= _LEAST_ID and "kubepods" in line:
+            # A container may make cgroups of any name in its own, so the first one counts.
+            identity = next(filter(None, map(container_id, line.split("/"))), "")
+            if identity and "kubepods" in line:
                 yield identity
                 break

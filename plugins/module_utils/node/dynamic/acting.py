@@ -43,6 +43,7 @@ class Acting:
         self._present, self._state, self._publishing = present, state, publishing
         self._exclusive = set(exclusive)
         self._effective = {container.running.id: container.running.effective or CPUSet() for container in present}
+        self._narrowed = {container.running.id for container in present if container.running.inner is not None}
         self.done: list[Move] = []
         self.refused: list[str] = []
 
@@ -111,7 +112,11 @@ class Acting:
     def _settle(self, present: Sequence[Present], mask: int) -> bool:
         """Bring containers to these CPUs; whether all are there."""
         wanted = CPUSet.from_mask(mask) & self._online
-        pending = [container.running for container in present if self._effective[container.running.id] != wanted]
+        pending = [
+            container.running
+            for container in present
+            if self._effective[container.running.id] != wanted or container.running.id in self._narrowed
+        ]
         if not pending:
             return True
         if not wanted:
@@ -123,11 +128,12 @@ class Acting:
         for running, row in zip(pending, settling.settle(pending, rows)):
             now = wanted
             if row.result in (FAILED, SKIPPED):
-                now = self._hierarchy.effective_cpus(running.process_cgroup) or CPUSet()
+                now = self._hierarchy.effective_cpus(running.cgroup) or CPUSet()
             if row.result == FAILED:
                 failed = True
                 self.refused.append("pod %s, container %s: %s" % (row.pod or row.pod_uid, row.container, row.why))
             self._effective[running.id] = now
+            self._narrowed.discard(running.id)
         return not failed
 
     def _row(self, running: Running, wanted: CPUSet) -> Row:

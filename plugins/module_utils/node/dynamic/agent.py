@@ -242,13 +242,18 @@ def _kernel_view(
             said = None
         if said is not None and said.exclusive:
             files[key] = File(said.cpus.mask, said.until)
-    pool = state.shared & online.mask
+    shared = CPUSet.from_mask(state.shared) & online
     is_set = all(
-        container.running.effective is not None and container.running.effective.mask == pool
+        container.running.effective is not None and container.running.found(shared) == shared
         for container in present
         if container.key not in exclusive
     )
-    return View(state.shared if is_set else 0, exclusive, files)
+    seen = dict(exclusive)
+    for container in present:
+        held = None if container.key is None else state.containers.get(container.key)
+        if held is not None and container.key in seen and container.running.inner is not None:
+            seen[container.key] = container.running.found(CPUSet.from_mask(held.cpus)).mask
+    return View(state.shared if is_set else 0, seen, files)
 
 
 def _grown(present: Sequence[Present], state: DynamicState) -> list[str]:

@@ -12,18 +12,16 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 
 from ...errors import CPUManagerError
 from ...tree import Tree
+from ...untrusted import DIRECTORY, read_file
 from ..published.content import is_name
 
 # The name that the volume has in the pod, and how the file's begins with the container's.
 VOLUME, _END = "cpu-manager", ".left"
 _PLACE = "%s/pods/%s/volumes/kubernetes.io~empty-dir/%s"
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MOST = 64
 _TIME = re.compile(rb"\s*([0-9]{1,12}(?:\.[0-9]{1,9})?)\s*")
 # The file of a container has milliseconds.
@@ -35,16 +33,12 @@ def has_left(tree: Tree, kubelet_root: str, pod_uid: str, container: str, until:
     if not (is_name(pod_uid) and is_name(container)):
         return False
     try:
-        directory = os.open(tree.path(_PLACE % (kubelet_root.rstrip("/"), pod_uid, VOLUME)), _DIRECTORY)
+        directory = os.open(tree.path(_PLACE % (kubelet_root.rstrip("/"), pod_uid, VOLUME)), DIRECTORY)
     except (OSError, CPUManagerError):
         return False
     try:
-        descriptor = os.open(container + _END, _FILE, dir_fd=directory)
-        try:
-            content = os.read(descriptor, _MOST) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-        finally:
-            os.close(descriptor)
-    except OSError:
+        content = read_file(directory, container + _END, _MOST)
+    except (OSError, CPUManagerError):
         return False
     finally:
         os.close(directory)

@@ -13,11 +13,11 @@ import time
 from typing import Any, Callable, Mapping, Sequence
 
 from ...errors import CPUManagerError, InputError, RefusedError
-from ...files import replace_file
 from ...host.owner.conflicts import OTHER_OWNER
 from ...policy.dynamic import DYNAMIC
 from ...policy.moves import ANNOUNCE, POOL, Move
 from ...tree import Tree
+from ...untrusted import FIGURES_MODE, write_file
 from ..cache.following import caches_follow
 from ..published.directory import opened
 from ..published.publish import publish_node
@@ -34,8 +34,6 @@ LOCK = "/run/kubenode/cpu-manager.lock"
 ONCE, RELEASE = "once", "release"
 # The settings that the last one needs.
 _PLACES = ("config_path", "kubelet_root", "allow_owners")
-
-_METRICS_MODE = 0o644
 
 
 class Program:
@@ -93,13 +91,8 @@ class Program:
             return True
         content = self._figures.text(report, success and not report.refused, time.time()).encode("utf-8")
         try:
-            try:
-                with open(path, "rb") as file:
-                    old: bytes | None = file.read()
-            except FileNotFoundError:
-                old = None
-            replace_file(path, content, _METRICS_MODE, old, backup=False)
-        except (CPUManagerError, OSError) as error:
+            write_file(path, content, FIGURES_MODE)
+        except CPUManagerError as error:
             self._say("error: %s" % error)
             return False
         return True

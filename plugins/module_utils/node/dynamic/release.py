@@ -62,7 +62,7 @@ def _all_cpus(kubepods: Kubepods) -> list[str]:
     running = [
         container
         for container in read_running(kubepods, {})
-        if container.effective is not None and container.effective != usable
+        if container.effective is not None and container.found(usable) != usable
     ]
     rows = [row_of(container, usable, container.effective or usable, WRITE) for container in running]
     settled = Settling(hierarchy, usable, None, lambda: True, True).settle(running, rows)

@@ -4,8 +4,7 @@
 
 """The files in /run/kubenode/cpus: a directory for each pod, in which is a file for each of its containers.
 
-A pod that has its directory mounted for writing may put anything into it. So each name is opened where it stands, no
-link is followed, and a file is only ever replaced by a rename.
+A pod that has its directory mounted for writing may put anything into it.
 """
 
 from __future__ import annotations
@@ -15,16 +14,14 @@ import stat
 from contextlib import contextmanager, suppress
 from typing import Iterator
 
-from ...errors import RefusedError
+from ...errors import NodeError, RefusedError
 from ...files import cannot_write
 from ...tree import Tree
+from ...untrusted import DIRECTORY, put_file, read_file
 
 PLACE = "/run/kubenode/cpus"
 
-_END, _NEW = ".json", ".new"
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_END = ".json"
 # Everybody may read what a container's CPUs are, and no secret is in it.
 _OPEN, _READABLE = 0o755, 0o644
 # No file of ours is longer.
@@ -45,7 +42,7 @@ class Directory:
     def read(self, pod: str) -> dict[str, bytes]:
         """{container: the content of its file}, empty for what is no file. What a killed run has left is removed."""
         try:
-            directory = os.open(pod, _DIRECTORY, dir_fd=self._descriptor)
+            directory = os.open(pod, DIRECTORY, dir_fd=self._descriptor)
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -64,21 +61,11 @@ class Directory:
 
     def write(self, pod: str, container: str, content: bytes) -> None:
         """Put a container's file in place of the one before."""
-        name, new = container + _END, container + _NEW
+        name = container + _END
         try:
             directory = self._made(pod)
             try:
-                with suppress(FileNotFoundError):
-                    os.unlink(new, dir_fd=directory)
-                descriptor = os.open(new, _WRITE, 0o600, dir_fd=directory)
-                try:
-                    left = memoryview(content)
-                    while left:
-                        left = left[os.write(descriptor, left) :]
-                    os.fchmod(descriptor, _READABLE)
-                finally:
-                    os.close(descriptor)
-                os.rename(new, name, src_dir_fd=directory, dst_dir_fd=directory)
+                put_file(directory, name, content, _READABLE)
             finally:
                 os.close(directory)
         except OSError as error:
@@ -88,15 +75,15 @@ class Directory:
         """A descriptor of a pod's directory, which is made if need be. Raises OSError."""
         with suppress(FileExistsError):
             os.mkdir(pod, _OPEN, dir_fd=self._descriptor)
-            made = os.open(pod, _DIRECTORY, dir_fd=self._descriptor)
+            made = os.open(pod, DIRECTORY, dir_fd=self._descriptor)
             os.fchmod(made, _OPEN)
             return made
-        return os.open(pod, _DIRECTORY, dir_fd=self._descriptor)
+        return os.open(pod, DIRECTORY, dir_fd=self._descriptor)
 
     def remove(self, pod: str, container: str) -> None:
         """Remove a container's file. The pod keeps its directory, which it may have mounted."""
         try:
-            directory = os.open(pod, _DIRECTORY, dir_fd=self._descriptor)
+            directory = os.open(pod, DIRECTORY, dir_fd=self._descriptor)
             try:
                 os.unlink(container + _END, dir_fd=directory)
             finally:
@@ -112,7 +99,7 @@ class Directory:
             if not stat.S_ISDIR(os.stat(pod, dir_fd=self._descriptor, follow_symlinks=False).st_mode):
                 os.unlink(pod, dir_fd=self._descriptor)
                 return
-            directory = os.open(pod, _DIRECTORY, dir_fd=self._descriptor)
+            directory = os.open(pod, DIRECTORY, dir_fd=self._descriptor)
             try:
                 for name in os.listdir(directory):
                     # A directory is none of ours; the next call says that it is in the way.
@@ -136,7 +123,7 @@ def opened(tree: Tree) -> Iterator[Directory]:
     place = tree.path(PLACE)
     try:
         _make(place)
-        descriptor = os.open(place, _DIRECTORY)
+        descriptor = os.open(place, DIRECTORY)
     except OSError as error:
         raise cannot_write(place, error) from error
     try:
@@ -161,12 +148,6 @@ def _make(place: str) -> None:
 
 def _content(directory: int, name: str) -> bytes:
     try:
-        descriptor = os.open(name, _READ, dir_fd=directory)
-    except OSError:
+        return read_file(directory, name, _MOST)
+    except (NodeError, OSError):
         return b""
-    try:
-        return os.read(descriptor, _MOST)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)

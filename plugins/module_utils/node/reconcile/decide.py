@@ -28,7 +28,11 @@ ABSENT = "there is no such cgroup"
 
 
 class Running(NamedTuple):
-    """A running container: its names as far as they are known, its cgroup, and what is effective there."""
+    """A running container: its names as far as they are known, its cgroup, and what is effective there.
+
+    A container may make cgroups in its own, and move its processes between them. So what counts is its own cgroup, and
+    that in which crun has the processes counts beside it.
+    """
 
     pod_uid: str
     pod: str
@@ -42,6 +46,13 @@ class Running(NamedTuple):
     top: str
     # None: the cgroup is not there any more.
     effective: CPUSet | None
+    # What is effective where its processes are, if that is another cgroup and another set.
+    inner: CPUSet | None = None
+
+    def found(self, wanted: CPUSet) -> CPUSet:
+        """What it has in place of a set; the set itself where it has that."""
+        has = (self.effective or CPUSet(), wanted if self.inner is None else self.inner)
+        return next((cpus for cpus in has if cpus != wanted), wanted)
 
 
 class Row(NamedTuple):
@@ -85,7 +96,7 @@ def decide(
             why = absent
         elif not why and not present:
             why = "none of its CPUs %s is online" % wanted if wanted else "its wanted set is empty"
-        effective = container.effective or CPUSet()
+        effective = (container.effective or CPUSet()) if why else container.found(present)
         result = SKIPPED if why else KEPT if effective == present else WRITE
         if result != SKIPPED and wanted != present:
             why = "CPUs %s are not online" % (wanted - present)

@@ -58,14 +58,15 @@ def plan_container(
             asked.append(Wanted(path, wider))
             allowed = allowed | held if version != 1 else allowed
     asked.append(Wanted(container.cgroup, wanted))
-    inner = cgroups[container.process_cgroup]
+    own, inner = cgroups[container.cgroup], cgroups[container.process_cgroup]
     if inner.path != container.cgroup and (version == 1 or cuts(version, inner.cpus or CPUSet(), wanted)):
         asked.append(Wanted(inner.path, wanted))
     plan = plan_writes(version, cgroups, asked, allowed, mems)
     # Else what was done for another container has widened what cut this one.
-    if not plan.writes and inner.effective_cpus != wanted:
+    cut = [cpus for cpus in (own.effective_cpus, inner.effective_cpus) if cpus != wanted]
+    if not plan.writes and cut:
         raise RefusedError(
-            "its %s is %s already, and the kernel makes only %s of it effective" % (CPUS, wanted, inner.effective_cpus)
+            "its %s is %s already, and the kernel makes only %s of it effective" % (CPUS, wanted, cut[0])
         )
     return plan
 

@@ -17,9 +17,9 @@ import time
 from typing import Any, Mapping, Sequence
 
 from ...errors import MALFORMED, InputError, NodeError, RefusedError
-from ...files import replace_file
 from ...state.config import STATIC
 from ...tree import Tree
+from ...untrusted import FIGURES_MODE, write_file
 from ...workload.crictl import find_crictl
 from ..cache.following import caches_follow
 from ..node import Node
@@ -44,9 +44,6 @@ kubenode_cpu_manager_reconcile_checkpoint {checkpoint}
 # TYPE kubenode_cpu_manager_reconcile_containers gauge
 """
 CONTAINERS = 'kubenode_cpu_manager_reconcile_containers{{result="{result}"}} {count}\n'
-
-# Readable to node_exporter.
-_METRICS_MODE = 0o644
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -84,8 +81,9 @@ def main(arguments: Sequence[str]) -> int:
         success = caches_follow(node, settings.get("allow_owners") or (), _tell) and success
     if settings.get("textfile"):
         try:
-            _write_metrics(settings["textfile"], _metrics(answer, success, time.monotonic() - start))
-        except (NodeError, RefusedError, OSError) as error:
+            metrics = _metrics(answer, success, time.monotonic() - start)
+            write_file(settings["textfile"], metrics.encode("utf-8"), FIGURES_MODE)
+        except (NodeError, RefusedError) as error:
             _tell("error: %s" % error)
             success = False
     return 0 if success else 1
@@ -124,12 +122,3 @@ def _metrics(answer: Answer, success: bool, duration: float) -> str:
     for result in (KEPT, WRITTEN, FAILED, SKIPPED):
         text += CONTAINERS.format(result=result, count=results.count(result))
     return text
-
-
-def _write_metrics(path: str, text: str) -> None:
-    try:
-        with open(path, "rb") as file:
-            old: bytes | None = file.read()
-    except FileNotFoundError:
-        old = None
-    replace_file(path, text.encode("utf-8"), _METRICS_MODE, old, backup=False)

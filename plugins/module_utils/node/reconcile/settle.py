@@ -64,10 +64,14 @@ class Settling:
         """The containers that had the right CPUs, and have not after what was written for another."""
         found = []
         for number, row in enumerate(rows):
-            cgroup = self.cgroups.get(running[number].process_cgroup)
-            if row.result == KEPT and cgroup is not None and cgroup.effective_cpus != row.wanted:
+            if row.result == KEPT and any(cpus != row.wanted for cpus in self._effective(running[number])):
                 found.append(number)
         return found
+
+    def _effective(self, container: Running) -> list[CPUSet]:
+        """What is effective in a container's cgroups, of those that are there."""
+        paths = (container.cgroup, container.process_cgroup)
+        return [self.cgroups[path].effective_cpus for path in paths if path in self.cgroups]
 
     def _around(self, running: Sequence[Running]) -> dict[str, Cgroup]:
         """The cgroups of these containers and all around them, of those that are still there."""
@@ -77,17 +81,24 @@ class Settling:
                     path for container in running for path in (container.cgroup, container.process_cgroup)
                 )
             except NodeError:
-                left = [container for container in running if not self._has_ended(container)]
-                if len(left) == len(running):
+                left = [self._present(container) for container in running if not self._has_ended(container)]
+                if left == running:
                     raise
                 running = left
 
     def _has_ended(self, container: Running) -> bool:
-        return self.hierarchy.effective_cpus(container.process_cgroup) is None
+        return self.hierarchy.effective_cpus(container.cgroup) is None
+
+    def _present(self, container: Running) -> Running:
+        """A container without the cgroup below its own, where that is gone: the container itself may remove it."""
+        is_there = self.hierarchy.effective_cpus(container.process_cgroup) is not None
+        return container if is_there else container._replace(process_cgroup=container.cgroup)
 
     def _settle(self, container: Running, row: Row) -> Row:
-        if any(path not in self.cgroups for path in lineage(container.process_cgroup)):
+        if any(path not in self.cgroups for path in lineage(container.cgroup)):
             return row._replace(result=SKIPPED, why=ENDED)
+        if container.process_cgroup not in self.cgroups:
+            container = container._replace(process_cgroup=container.cgroup)
         try:
             plan = plan_container(self.hierarchy.version, self.cgroups, container, row.wanted, self.online, self.mems)
             if self.runtime is not None:
@@ -114,12 +125,13 @@ class Settling:
         self.widened += above
         if self.runtime is not None and through_runtime and len(above) < len(plan.writes):
             self.runtime.set_cpus(container.id, row.wanted)
-        now = self.hierarchy.effective_cpus(container.process_cgroup)
-        if now != row.wanted:
-            raise NodeError(
-                "%s is effective after %s was written" % (shown(now or CPUSet()), row.wanted),
-                where=self.hierarchy.place(container.cgroup),
-            )
+        for path in dict.fromkeys((container.cgroup, container.process_cgroup)):
+            now = self.hierarchy.effective_cpus(path)
+            if now != row.wanted:
+                raise NodeError(
+                    "%s is effective after %s was written" % (shown(now or CPUSet()), row.wanted),
+                    where=self.hierarchy.place(path),
+                )
         # The runtime takes its time.
         self._check_current()
 

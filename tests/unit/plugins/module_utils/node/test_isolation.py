@@ -146,6 +146,19 @@ def test_what_a_container_runs_in_containers_of_its_own_is_its_time(
     assert [(part["kind"], part["name"]) for part in row["by"]] == [("cgroup", monitor)]
 
 
+def test_a_container_does_not_hide_behind_the_id_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its own cgroup, it may give others any name."""
+    hidden = "%s/cri-containerd-%s.scope/cri-containerd-%s.scope" % (WEB, SHARED, OWN)
+    own = "%s/cri-containerd-%s.scope" % (DATABASE, OWN)
+    tasks = [task("server", {1: 0.5}, own), task("app", {1: 0.2}, hidden)]
+    sampled(monkeypatch, busy={1: 0.7}, idle={1: 0.3}, busy_exact=False, tasks=tasks)
+    (row,) = isolation_report(make_node(tmp_path), 5, 1.0)["containers"]
+    assert (row["own_percent"], [(part["kind"], part["name"]) for part in row["by"]]) == (
+        50.0,
+        [("container", "shop/web-1/app")],
+    )
+
+
 def test_a_container_that_is_not_below_the_pods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stranger = "c" * 64
     tasks = [task("app", {1: 0.5}, "system.slice/docker-%s.scope" % stranger)]

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Any, Callable, Iterator
 
 import pytest
 
@@ -29,6 +30,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node imp
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.owners import contradiction_notes, owners_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.directories import open_to_all
+from ansible_collections.kubenode.cpu_manager.tests.machines.in_cgroup import in_cgroup
 
 CONFIG = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 KUBELET = "var/lib/kubelet/config.yaml"
@@ -207,6 +209,9 @@ IN_CONTAINER = ("unshare", "--mount", "--pid", "--kill-child", "sh", "-c")
         ("mount --bind {nri} /mnt", True),
         # Of its own, in the place of the host's.
         ("mount -t tmpfs none {nri}", False),
+        # As a pod gets it that mounts its own directory of those that are published, or makes one in it.
+        ("mount --bind {beside}/cpus/nri /mnt", False),
+        ("mount --bind {beside}/nri {nri}", False),
         ("true", False),
     ],
 )
@@ -215,11 +220,49 @@ def test_a_process_in_a_container_counts_with_the_hosts_nri(
 ) -> None:
     if subprocess.run([*IN_CONTAINER, "true"], check=False).returncode:
         pytest.skip("no namespaces can be made here")
-    directory = tmp_path / "nri"
-    directory.mkdir()
+    directory, beside = tmp_path / "run/nri", tmp_path / "run/kubenode"
+    for path in (directory, beside / "nri", beside / "cpus/nri"):
+        path.mkdir(parents=True)
     monkeypatch.setattr(owners, "_NRI", str(directory))
-    pid = start("dracpu", *IN_CONTAINER, mount.format(nri=directory) + ' && exec "$@"', "sh")
+    pid = start("dracpu", *IN_CONTAINER, mount.format(nri=directory, beside=beside) + ' && exec "$@"', "sh")
     assert ("process %d" % pid in evidence(DRA_CPU)) == counts
+
+
+@pytest.mark.usefixtures("as_root")
+@pytest.mark.parametrize(
+    ("group", "counts"),
+    [
+        ("kubenode-test.slice/other.service", True),
+        ("kubenode-test.slice/kubenode-test-kubepods.slice/kubenode-test-kubepods-pod1.slice", False),
+    ],
+)
+def test_a_pod_below_a_cgroup_root_does_not_count_without_nri(group: str, counts: bool, start: Start) -> None:
+    pid = start("nri-resource-policy-balloons")
+    with in_cgroup(group, pid):
+        assert ("process %d" % pid in evidence(BALLOONS)) == counts
+
+
+@pytest.mark.usefixtures("as_root")
+def test_links_of_a_container_are_not_followed(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the list of its mounts and the look at them, it may put a link to the host's directory in their place."""
+    directory, beside, place = tmp_path / "run/nri", tmp_path / "beside/nri", tmp_path / "mounts"
+    for path in (directory, beside, place / "inner/nri"):
+        path.mkdir(parents=True)
+    monkeypatch.setattr(owners, "_NRI", str(directory))
+    swap = "mount --bind %s inner/nri && mv inner away && ln -s %s inner" % (beside, directory.parent)
+    pid = start("dracpu", *IN_CONTAINER, "cd %s && %s" % (place, swap) + ' && exec "$@"', "sh")
+    # What the list said before: the link leads to the host's directory.
+    listed = Path("/proc/%d/mountinfo" % pid).read_text(encoding="utf-8").replace("/away/nri", "/inner/nri")
+    fake = tmp_path / "mountinfo"
+    fake.write_text(listed, encoding="utf-8")
+    real = builtins.open
+
+    def opened(path: Any, *arguments: Any, **named: Any) -> Any:
+        return real(fake if path == "/proc/%d/mountinfo" % pid else path, *arguments, **named)
+
+    monkeypatch.setattr(builtins, "open", opened)
+    assert (place / "inner/nri").samefile(directory)
+    assert "process %d" % pid not in evidence(DRA_CPU)
 
 
 @pytest.mark.usefixtures("as_root")

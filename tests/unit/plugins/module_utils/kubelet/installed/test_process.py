@@ -12,8 +12,6 @@ import shutil
 import subprocess
 import tempfile
 import time
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Callable, Iterator
 
@@ -28,6 +26,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.insta
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.trust import trusted_users
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.directories import open_to_all
+from ansible_collections.kubenode.cpu_manager.tests.machines.in_cgroup import in_cgroup
 
 
 def node(root: Path, *command_lines: str) -> Tree:
@@ -324,12 +323,18 @@ def test_a_kubelet_whose_program_was_replaced(live: Live, program: Path) -> None
         ("user@1000.service/kubelet.service", "sleep", False),
         ("kubepods-test.slice/kubelet.service", "kubelet", False),
         ("kubepods-test/pod1", "kubelet", False),
+        # Of a kubelet with --cgroup-root, by both drivers, and with --cgroups-per-qos=false.
+        ("kubenode-test.slice/kubenode-test-kubepods.slice/kubenode-test-kubepods-pod1.slice", "kubelet", False),
+        ("kubenode-test.slice/kubenode-test-kubepods-burstable.slice", "kubelet", False),
+        ("kubenode-test/kubepods/burstable/pod1", "kubelet", False),
+        ("kubenode-test.slice/cri-containerd-%s.scope" % ("a" * 64), "kubelet", False),
+        ("kubenode-test.slice/crio-%s.scope" % ("a" * 64), "kubelet", False),
     ],
 )
 def test_services_and_pods(live: Live, program: Path, group: str, program_name: str, counts: bool) -> None:
     before = live.start(program)
     pid = live.start(program if program_name == "kubelet" else Path(str(shutil.which("sleep"))), name="kubelet")
-    with cgroup(group, pid):
+    with in_cgroup(group, pid):
         kubelet, notes = search_kubelet(Tree("/"))
         assert live.search(pid)[0] is counts
         if counts:
@@ -339,36 +344,3 @@ def test_services_and_pods(live: Live, program: Path, group: str, program_name: 
             assert any(note.endswith("what is said here is of process %d, which is a service" % pid) for note in notes)
         elif program_name == "kubelet":
             assert live.search(pid)[1].endswith("it is in a pod")
-
-
-@contextmanager
-def cgroup(group: str, pid: int) -> Iterator[None]:
-    """A process in a cgroup of its own, in a hierarchy without any controller if there is one."""
-    mounts = [line.split() for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
-    named = [words[1] for words in mounts if words[2].startswith("cgroup")]
-    named.sort(key=lambda place: not place.endswith(("/unified", "/systemd")))
-    place = Path(named[0]) if named else Path("/sys/fs/cgroup")
-    parts = [place.joinpath(*Path(group).parts[: depth + 1]) for depth in range(len(Path(group).parts))]
-    made: list[Path] = []
-    try:
-        for part in parts:
-            if not part.exists():
-                part.mkdir()
-                made.append(part)
-        (parts[-1] / "cgroup.procs").write_text(str(pid), encoding="ascii")
-    except OSError as error:
-        for part in reversed(made):
-            part.rmdir()
-        pytest.skip("no cgroup can be made here: %s" % error)
-    yield
-    (place / "cgroup.procs").write_text(str(pid), encoding="ascii")
-    for part in reversed(made):
-        wait_for(partial(_removed, part))
-
-
-def _removed(directory: Path) -> bool:
-    try:
-        directory.rmdir()
-    except OSError:
-        return False
-    return True

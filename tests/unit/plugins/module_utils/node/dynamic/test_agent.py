@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.agent import Agent
@@ -20,7 +21,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places i
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import settle
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.moves import ANNOUNCE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, Style
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, Files, Style, write_cgroups
 from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import ElasticNode, Pod
 
 DB, CACHE, WEB = Pod("db", 2, "2-8"), Pod("cache", 4), Pod("web", 0, "", "Burstable")
@@ -208,6 +209,26 @@ def test_what_somebody_else_has_written_is_put_right(tmp_path: Path, style: Styl
             (mount / pod.cgroup / "cpuset.cpus.effective").write_text(cpus + "\n")
     agent.one_pass()
     assert node.sets() == before
+
+
+@pytest.mark.parametrize(("outer", "inner"), [("0-15", "1,9"), ("0-15", ""), ("1,9", "1"), ("0-1,9", "1,9")])
+def test_a_container_does_not_hide_behind_a_cgroup_of_its_own(
+    tmp_path: Path, style: Style, outer: str, inner: str
+) -> None:
+    node = ElasticNode(tmp_path, style=style)
+    node.add(DB, WEB)
+    agent = node.agent()
+    agent.one_pass()
+    before = node.sets()
+    assert before["db"] == "1,9"
+    path = DB.cgroup + "/container"
+    whole = Files(node.online if style is V1 else "", "0")
+    above = {"kubepods.slice": whole, DB.path: whole}
+    write_cgroups(tmp_path, style, {**above, DB.cgroup: Files(outer, "0"), path: Files(inner, "0")}, node.online, "0")
+    report = agent.one_pass()
+    assert (report.refused, node.sets()) == ([], before)
+    assert Hierarchy(Tree(str(tmp_path))).effective_cpus(path) == CPUSet.parse("1,9")
+    assert agent.one_pass().moves == []
 
 
 def test_what_the_kernel_refuses_is_given_to_nobody_else(tmp_path: Path) -> None:

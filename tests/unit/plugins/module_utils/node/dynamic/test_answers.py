@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,6 +58,34 @@ def test_what_stands_in_its_place(volume: Path, tmp_path: Path) -> None:
     (volume / "app.left").unlink()
     (volume / "app.left").mkdir()
     assert not left(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "link", "socket"])
+def test_it_is_looked_at_before_it_is_opened(
+    kind: str, volume: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the mere opening a device does something, such as a watchdog, which then restarts the machine."""
+    answer = volume / "app.left"
+    if kind == "fifo":
+        os.mkfifo(answer)
+    elif kind == "link":
+        answer.symlink_to("/dev/null")
+    elif kind == "socket":
+        os.mknod(answer, stat.S_IFSOCK | 0o666)
+    elif os.geteuid() == 0:
+        os.mknod(answer, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    else:
+        pytest.skip("only root makes devices")
+    real, opened = os.open, []
+
+    def noted(path: Any, flags: int, *more: Any, **named: Any) -> int:
+        if not flags & os.O_PATH:
+            opened.append(path)
+        return real(path, flags, *more, **named)
+
+    monkeypatch.setattr(os, "open", noted)
+    assert not left(tmp_path)
+    assert opened == [str(volume)]
 
 
 def test_a_link_in_the_place_of_the_volume(volume: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places i
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.program import main
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import ElasticNode, Pod
+from ansible_collections.kubenode.cpu_manager.tests.machines.foreign import Foreign
 
 DB, WEB = Pod("db", 2, "2-8"), Pod("web", 0, "", "Burstable")
 SETTINGS = {"policy": "dynamic", "use_runtime": False}
@@ -114,6 +115,16 @@ def test_figures_that_cannot_be_written(tmp_path: Path) -> None:
     lines: list[str] = []
     assert not Program(node.agent(textfile=str(tmp_path / "no/such.prom")), lines.append).one_pass()[1]
     assert lines[-1].startswith("error: ")
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "hard link"])
+def test_whatever_stands_in_the_place_of_the_figures(kind: str, tmp_path: Path) -> None:
+    foreign = Foreign(tmp_path)
+    foreign.put(kind)
+    node = ElasticNode(tmp_path)
+    node.add(DB)
+    assert Program(node.agent(textfile=str(foreign.figures)), lambda _line: None).one_pass()[1]
+    foreign.check(b"kubenode_cpu_manager_dynamic_success 1\n")
 
 
 def test_it_waits_for_the_period_or_what_is_announced(tmp_path: Path) -> None:

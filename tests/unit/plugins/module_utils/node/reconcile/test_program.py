@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     pod_path,
     write_cgroups,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.foreign import KINDS, Foreign
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 UID, ID = "0f3f7f0a-90a4-4b39-8a3e-6a9a3fd2f1c4", "a" * 64
@@ -109,6 +111,30 @@ def test_figures_that_cannot_be_written_are_a_failure(tmp_path: Path, capsys: py
     node(tmp_path, "2-3")
     assert main(settings(tmp_path, textfile=str(tmp_path / "nowhere" / "cpu.prom"))) == 1
     assert "error: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "device" or not os.geteuid()])
+def test_whatever_stands_in_the_place_of_the_figures(kind: str, tmp_path: Path) -> None:
+    """The directory of the figures belongs to another user, who has put it there."""
+    foreign = Foreign(tmp_path)
+    foreign.put(kind)
+    file = node(tmp_path, "0-7")
+    assert main(settings(tmp_path, textfile=str(foreign.figures))) == 0
+    assert file.read_text().strip() == "2-3"
+    foreign.check(b"kubenode_cpu_manager_reconcile_success 1\n")
+
+
+def test_a_link_in_the_place_of_the_directory_of_the_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    foreign = Foreign(tmp_path)
+    foreign.directory.rmdir()
+    foreign.directory.symlink_to(foreign.journal.parent)
+    file = node(tmp_path, "0-7")
+    assert main(settings(tmp_path, textfile=str(foreign.figures))) == 1
+    assert "error: %s: the link 'textfiles'" % foreign.directory in capsys.readouterr().out
+    assert file.read_text().strip() == "2-3"
+    foreign.check_journal()
 
 
 def test_a_pass_without_figures(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -27,6 +29,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import T
 from ansible_collections.kubenode.cpu_manager.tests.machines import cgroups as saved
 from ansible_collections.kubenode.cpu_manager.tests.machines.reconciled import (
     BATCH,
+    CHECKPOINT,
     EVERYBODY,
     OWN,
     SANDBOX,
@@ -115,6 +118,70 @@ def test_crun_has_its_processes_in_a_cgroup_inside(tmp_path: Path) -> None:
     (tmp_path / "var/log/containers" / ("db-0_shop_server-%s.log" % OWN)).touch()
     assert results(reconcile_pods(node(tmp_path), None, act=True))["server"] == "written"
     assert (tmp_path / saved.V1.mount[1:] / inner / "cpuset.cpus").read_text() == "4-5\n"
+
+
+def hidden_node(root: Path, style: saved.Style, outer: str, inner: str) -> Path:
+    """A node whose container has these CPUs, and others in a cgroup of crun's name; the directory of its cgroup."""
+    make_node(root, {SHARED: "0-3,6-7"}, style)
+    pod = saved.pod_path(saved.SYSTEMD, "uid-db", "Guaranteed")
+    cgroups = saved.container_files(saved.SYSTEMD, "containerd", pod, OWN, outer)
+    (path,) = cgroups
+    whole = saved.Files("0-7", "0")
+    sets = {"kubepods.slice": whole, pod: whole, **cgroups, path + "/container": saved.Files(inner, "0")}
+    top = saved.write_cgroups(root, style, sets)
+    (root / "var/log/containers" / ("db-0_shop_server-%s.log" % OWN)).touch()
+    return top / path
+
+
+@STYLES
+@pytest.mark.parametrize(("outer", "inner"), [("0-7", "4-5"), ("0-7", "4"), ("4-5", "4"), ("3-5", "4-5")])
+def test_a_container_does_not_hide_behind_a_cgroup_of_its_own(
+    tmp_path: Path, style: saved.Style, outer: str, inner: str
+) -> None:
+    path = hidden_node(tmp_path, style, outer, inner)
+    observed, _notes = observe(Tree(str(tmp_path)), "")
+    assert observed is not None
+    said = readable((tmp_path / CHECKPOINT).read_bytes())
+    (row,) = compare(observed, said.policy_name, said.state).drift
+    wrong = inner if outer == "4-5" else outer
+    assert (row["subject"], row["wanted"], row["found"].partition(" ")[0]) == (
+        "container shop/db-0/server",
+        "4-5",
+        wrong,
+    )
+    run = reconcile_pods(node(tmp_path), None, act=True)
+    assert results(run) == {"server": "written", "app": "kept"}
+    assert (path / "cpuset.cpus").read_text() == "4-5\n"
+    assert (path / "container/cpuset.cpus").read_text() == "4-5\n"
+
+
+@STYLES
+@pytest.mark.parametrize("call", ["effective_cpus_of", "around", "online_cpus"])
+def test_a_cgroup_of_its_own_vanishes(
+    tmp_path: Path, style: saved.Style, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever it does: the container is there, and is not taken for one that has ended."""
+    path = hidden_node(tmp_path, style, "0-7", "4-5")
+    real = getattr(Hierarchy, call)
+
+    def vanish(hierarchy: Hierarchy, *arguments: Any) -> Any:
+        shutil.rmtree(path / "container", ignore_errors=True)
+        return real(hierarchy, *arguments)
+
+    monkeypatch.setattr(Hierarchy, call, vanish)
+    assert results(reconcile_pods(node(tmp_path), None, act=True)) == {"server": "written", "app": "kept"}
+    assert (path / "cpuset.cpus").read_text() == "4-5\n"
+
+
+@STYLES
+def test_a_container_ends_no_pass_by_cgroups_in_cgroups(tmp_path: Path, style: saved.Style) -> None:
+    path = hidden_node(tmp_path, style, "0-7", "4-5")
+    try:
+        subprocess.run(["mkdir", "-p", "%s/container%s" % (path, "/a" * 1500)], check=True)
+        assert results(reconcile_pods(node(tmp_path), None, act=True)) == {"server": "written", "app": "kept"}
+    finally:
+        # What removes the directories of tests goes no deeper than Python does.
+        subprocess.run(["rm", "-r", str(path / "container")], check=True)
 
 
 def test_the_kubelets_own_root_of_cgroups(tmp_path: Path) -> None:
