@@ -117,8 +117,7 @@ import sys
 from typing import Any, Mapping, Sequence
 
 from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
-from ..module_utils.errors import NodeError
-from ..module_utils.files import remove_file, replace_file
+from ..module_utils.files import make_directory, remove_file, replace_file
 from ..module_utils.host.hidden import check_visible
 from ..module_utils.node.dynamic.checking import check_node
 from ..module_utils.node.dynamic.settings import read_settings
@@ -163,14 +162,6 @@ def check_settings(node: Node, settings: Mapping[str, Any], allow_owners: Sequen
         check_owners(node, allow_owners)
         return
     check_node(node, read_settings(settings), allow_owners)
-
-
-def make_directory(directory: str) -> None:
-    """Make a directory and those above it. Raises NodeError."""
-    try:
-        os.makedirs(directory, exist_ok=True)
-    except OSError as error:
-        raise NodeError("cannot be made: %s" % error.strerror, where=directory) from error
 
 
 def _sum(content: bytes | None) -> str:
