@@ -301,7 +301,7 @@ from ..module_utils.kubelet_module import KUBELET, RESERVED_ARGUMENTS, node_of, 
 
 # Imported, so that Ansible brings it.
 from ..module_utils.node.housekeeping import program
-from ..module_utils.node.housekeeping.at_boot import HIDDEN, PROGRAM_PATH, AtBoot
+from ..module_utils.node.housekeeping.at_boot import PROGRAM_PATH, AtBoot
 from ..module_utils.node.housekeeping.bring import absent, present
 from ..module_utils.node.housekeeping.journal import OwnCPUs, Wish, read_journal
 from ..module_utils.node.housekeeping.run import Answer, online_cpus
@@ -323,6 +323,7 @@ from ..module_utils.node.housekeeping.wished import (
 )
 from ..module_utils.node.node import Node, cgroup_root_of
 from ..module_utils.node.owners import owners_of
+from ..module_utils.node.service import HIDDEN
 from ..module_utils.tree import Tree
 from ..module_utils.zipapp import build
 

@@ -109,6 +109,18 @@ interpreter:
   returned: success
   type: str
   sample: /usr/bin/python3
+flags:
+  description: How it is called, so that it takes nothing from its surroundings.
+  returned: success
+  type: str
+  sample: "-I -S"
+sandbox:
+  description: The lines of a unit of systemd that take from the program what it does not need.
+  returned: success
+  type: str
+  sample: |
+    NoNewPrivileges=yes
+    ProtectSystem=strict
 """
 
 import hashlib
@@ -126,6 +138,7 @@ from ..module_utils.node.node import Node
 # Imported, so that Ansible brings it.
 from ..module_utils.node.reconcile import program
 from ..module_utils.node.reconcile.run import check_owners
+from ..module_utils.node.service import PYTHON_FLAGS, SANDBOX
 from ..module_utils.state.config import STATIC
 from ..module_utils.tree import Tree
 from ..module_utils.zipapp import build
@@ -151,7 +164,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
             replace_file(place, new, MODE, old, backup=False, keep_mode=False)
         elif old is not None:
             remove_file(place, old, backup=False)
-    result = {"file": place, "sha256": _sum(new), "interpreter": interpreter}
+    result = {"file": place, "sha256": _sum(new), "interpreter": interpreter, "flags": PYTHON_FLAGS, "sandbox": SANDBOX}
     return Outcome(result, old != new, [difference(place, _text(old), _text(new))])
 
 

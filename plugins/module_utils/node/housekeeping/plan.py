@@ -132,13 +132,13 @@ def plan_present(found: Found, wanted: Wanted, journal: Journal | None) -> Plan:
     )
 
 
-def plan_values(found: Found, journal: Journal) -> Plan:
-    """What brings only the kernel's values back, after a boot."""
+def plan_values(found: Found, journal: Journal, with_partition: bool = True) -> Plan:
+    """What brings only the kernel's values back, after a boot; those of the settings that were found."""
     wish = journal.wish
     check_reserved(wish.reserved, found.online)
     values = _of_this_boot(found, journal)
     change = Change()
-    if wish.partition is not None:
+    if wish.partition is not None and with_partition:
         change = change_after_boot(found.places[wish.partition.slice], wish.partition)
     own_steps = _value_steps(found, wish, values, journal)
     steps = [*change.off, *own_steps, *change.on]

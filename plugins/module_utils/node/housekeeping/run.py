@@ -31,7 +31,7 @@ from .journal import PATH, Journal, Wish, clean_up, read_journal, remove_journal
 from .lock import locked
 from .partition import KIND
 from .plan import plan_values
-from .steps import REFUSED_NOTE, Command, File, Found, Link, Plan, Step, Value, Wanted, change_of, cpus_in
+from .steps import NETWORK, REFUSED_NOTE, Command, File, Found, Link, Plan, Step, Value, Wanted, change_of, cpus_in
 
 _ONLINE = "/sys/devices/system/cpu/online"
 # Less than TimeoutStartSec= of the service.
@@ -65,15 +65,22 @@ class Answer(NamedTuple):
         }
 
 
-def after_boot(tree: Tree) -> Answer | None:
-    """Bring the kernel's values back to what the journal wishes; None where there is none. Raises NodeError."""
+def after_boot(tree: Tree, part: str = "") -> Answer | None:
+    """Bring the kernel's values back to what the journal wishes; None where there is none. Raises NodeError.
+
+    part: NETWORK or KERNEL for these alone; each service brings back its own.
+    """
     if not tree.exists(PATH, follow=False):
         return None
     with locked(tree, _PATIENCE_AT_BOOT):
         journal = read_journal(tree)
         if journal is None:
             return None
-        plan = plan_values(read(tree, journal.wish, journal), journal)
+        found = read(tree, journal.wish, journal)
+        if part:
+            own = [setting for setting in found.settings if (setting.layer == RPS) == (part == NETWORK)]
+            found = found._replace(settings=own)
+        plan = plan_values(found, journal, with_partition=part != NETWORK)
         return carry_out(tree, plan, runs=False, act=True, run=run_command)
 
 

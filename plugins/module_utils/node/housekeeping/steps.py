@@ -18,6 +18,9 @@ from .journal import Journal, Wish
 # What is written beside the layers: what brings them back after a boot, and the kernel's command line.
 BOOT, KERNEL_LINE = "boot", "kernel_line"
 
+# The parts of what is brought back after a boot: what takes the network of the host, and all else.
+NETWORK, KERNEL = "network", "kernel"
+
 DAEMON_RELOAD = ("systemctl", "daemon-reload")
 # One that does not run stays so.
 RESTART_IRQBALANCE = ("systemctl", "try-restart", "irqbalance.service")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import os
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 import pytest
 
@@ -56,7 +56,7 @@ def housekeeping(root: Path) -> None:
 
 def program(root: Path) -> None:
     (root / "sys").mkdir()
-    parameters = {
+    parameters: dict[str, Any] = {
         **dict.fromkeys(("interpreter", "config_path", "kubelet_root")),
         **{name: [] for name in ("hidden", "needed", "allow_owners")},
         "path": "/usr/local/lib/a.pyz",
