@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .process import Process
 
 _ROOT = 0
+# The doubt about what may well be the kubelet.
+UNSEEN = "its program cannot be seen"
 
 
 def doubt(process: Process, service: str) -> str:
@@ -34,7 +36,7 @@ def doubt(process: Process, service: str) -> str:
         return _program_doubt(process)
     except PermissionError:
         # Only root with all powers sees the programs of root. Anybody else does no more than what he may do anyway.
-        return "its program cannot be seen" if os.geteuid() == _ROOT else ""
+        return UNSEEN if os.geteuid() == _ROOT else ""
 
 
 def _program_doubt(process: Process) -> str:

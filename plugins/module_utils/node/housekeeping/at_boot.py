@@ -36,7 +36,7 @@ RemainAfterExit=yes
 ExecStart=%(interpreter)s %(flags)s %(program)s / %(part)s
 TimeoutStartSec=120
 
-%(needs)sProtectProc=invisible
+%(needs)sProtectProc=ptraceable
 RestrictAddressFamilies=none
 MemoryDenyWriteExecute=yes
 %(sandbox)s
