@@ -23,7 +23,7 @@ from ..kubelet.installed.installation import Installation, find_installation
 from ..kubelet.installed.process import Search, search_kubelet
 from ..tree import Tree
 from ..versions import NEWEST_MINOR, minor_version, version_notes
-from .places import LAST, OPEN
+from .places import LAST, OPEN, SERVICES
 
 if TYPE_CHECKING:
     from ..kubelet.file.configuration import Configuration, KubeletConfiguration
@@ -328,6 +328,11 @@ class Node:
             from .restarted import not_restarted_notes
 
             notes += not_restarted_notes(self)
+        if any(self.tree.exists(path, follow=False) for path in SERVICES):
+            # Imported here: most nodes have none.
+            from .programs import program_notes
+
+            notes += program_notes(self.tree)
         return [*notes, *self.unfinished()]
 
     def kubelet_notes(self) -> Sequence[str]:

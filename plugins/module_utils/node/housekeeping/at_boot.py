@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import Mapping, NamedTuple, Sequence
 
 from ...host.layers import RPS
-from ..places import DIRECTORY
+from ..places import DIRECTORY, UNIT_DIRECTORY
 from ..service import PYTHON_FLAGS, SANDBOX
 from .journal import PATH
 from .steps import BOOT, KERNEL, NETWORK, WantedFile
 
 PROGRAM_PATH = "/usr/local/lib/kubenode/cpu-manager-housekeeping.pyz"
 UNIT, NETWORK_UNIT = "kubenode-housekeeping.service", "kubenode-housekeeping-network.service"
-UNIT_DIRECTORY = "/etc/systemd/system"
 
 _PROGRAM_MODE = 0o755
 
@@ -63,11 +62,14 @@ ReadWritePaths=-/sys/devices -/proc/sys/net/core/rps_default_mask %s
 
 
 class AtBoot(NamedTuple):
-    """How the program is run. content: of the program, as zipapp makes it."""
+    """How the program is run. content: of the program, as zipapp makes it. owner: user and group id, to whom
+    all its files are to belong; None for whom they may belong to.
+    """
 
     content: bytes
     interpreter: str
     path: str = PROGRAM_PATH
+    owner: tuple[int, int] | None = None
 
 
 def boot_files(at_boot: AtBoot, layers: Sequence[str]) -> tuple[list[WantedFile], Mapping[str, str]]:
@@ -75,7 +77,7 @@ def boot_files(at_boot: AtBoot, layers: Sequence[str]) -> tuple[list[WantedFile]
 
     What takes more power is in a service of its own, where it is wished at all.
     """
-    files = [WantedFile(BOOT, at_boot.path, at_boot.content, _PROGRAM_MODE)]
+    files = [WantedFile(BOOT, at_boot.path, at_boot.content, _PROGRAM_MODE, owner=at_boot.owner)]
     after = "systemd-udev-settle.service"
     units = {UNIT: _unit(at_boot, "Keep the host's work on its reserved CPUs", after, KERNEL, _OF_KERNEL)}
     if RPS in layers:
@@ -84,7 +86,7 @@ def boot_files(at_boot: AtBoot, layers: Sequence[str]) -> tuple[list[WantedFile]
     links = {}
     for name, text in units.items():
         place = "%s/%s" % (UNIT_DIRECTORY, name)
-        files.append(WantedFile(BOOT, place, text.encode("utf-8")))
+        files.append(WantedFile(BOOT, place, text.encode("utf-8"), owner=at_boot.owner))
         links["%s/multi-user.target.wants/%s" % (UNIT_DIRECTORY, name)] = place
     return files, links
 

@@ -305,7 +305,7 @@ def _kept_values(
 
 def _file_step(file: WantedFile, found: Found, kept: KeptFile | None, notes: list[str]) -> list[File]:
     now = found.files[file.path]
-    if now.content == file.content:
+    if file.is_as_wanted(now):
         return []
     is_lost = not file.edits and (is_foreign(kept, now) or (kept is None and now.content is not None))
     if is_lost and kept is not None:
@@ -313,7 +313,7 @@ def _file_step(file: WantedFile, found: Found, kept: KeptFile | None, notes: lis
             Note(FOREIGN_NOTE, "%s: somebody else has changed it since; that content is kept beside it" % file.path)
         )
     is_kept = is_lost and kept is not None
-    return [File(file.layer, file.path, now.content, file.content, file.mode, None, file.edits, is_kept)]
+    return [File(file.layer, file.path, now.content, file.content, file.mode, file.owner, file.edits, is_kept)]
 
 
 def _kept_file(file: WantedFile, found: Found, kept: KeptFile | None) -> KeptFile | None:

@@ -99,13 +99,22 @@ class Found(NamedTuple):
 
 
 class WantedFile(NamedTuple):
-    """A file as it is to be. edits: it is somebody else's, and only some of its lines are ours."""
+    """A file as it is to be. edits: it is somebody else's, and only some of its lines are ours.
+
+    owner: user and group id, which with the mode are to be so, too; None where only the content matters.
+    """
 
     layer: str
     path: str
     content: bytes
     mode: int = 0o644
     edits: bool = False
+    owner: tuple[int, int] | None = None
+
+    def is_as_wanted(self, now: SavedFile) -> bool:
+        """Whether it is so."""
+        is_owned = self.owner is None or (now.mode, now.uid, now.gid) == (self.mode, *self.owner)
+        return now.content == self.content and is_owned
 
 
 class Wanted(NamedTuple):
