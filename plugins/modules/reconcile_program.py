@@ -163,8 +163,8 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         node = Node(tree, parameters["config_path"], parameters["kubelet_root"])
         check_settings(node, parameters["settings"], parameters["allow_owners"])
         new = build(PROGRAM, interpreter)
-    owner = () if old is None else _owner(place)
-    wanted = () if new is None else (*owner_of_programs(), MODE)
+    owner = None if old is None else _owner(place)
+    wanted = None if new is None else (*owner_of_programs(), MODE)
     changed = old != new or owner != wanted
     if changed and not check_mode:
         if new is not None:
@@ -195,8 +195,11 @@ def _owner(place: str) -> tuple[int, int, int]:
     return status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)
 
 
-def _text(content: bytes | None, owner: tuple[int, ...]) -> str:
-    return "" if content is None else "sha256: %s\nowner: %d:%d\nmode: %04o\n" % (_sum(content), *owner)
+def _text(content: bytes | None, owner: tuple[int, int, int] | None) -> str:
+    if content is None or owner is None:
+        return ""
+    user, group, mode = owner
+    return "sha256: %s\nowner: %d:%d\nmode: %04o\n" % (_sum(content), user, group, mode)
 
 
 def main() -> None:

@@ -36,7 +36,7 @@ def install(root: Path, check_mode: bool = False) -> Outcome:
 
 def changes(root: Path) -> list[tuple[str, str]]:
     """The lines that a check would change."""
-    (shown,) = install(root, check_mode=True).diff
+    (shown,) = install(root, check_mode=True).diff or ()
     lines = zip(shown["before"].splitlines(), shown["after"].splitlines())
     return [pair for pair in lines if pair[0] != pair[1]]
 
