@@ -12,10 +12,8 @@ from contextlib import suppress
 from typing import NamedTuple, Sequence
 
 from .errors import CPUManagerError, InputError, NodeError, option
-from .files import remedy_for, remove_file, remove_old_backups, replace_file
+from .files import make_directory, remove_directories, remove_file, remove_old_backups, replace_file
 from .writable import why_not_writable
-
-_DIRECTORY_MODE = 0o755
 
 
 class FileChange(NamedTuple):
@@ -54,16 +52,14 @@ def make_changes(changes: Sequence[FileChange], backup: bool, keep: int) -> dict
     made: list[str] = []
     try:
         for change in changes:
-            _make_directory(os.path.dirname(change.path), made)
+            made += make_directory(os.path.dirname(change.path))
             status = None
             with suppress(OSError):
                 status = os.stat(change.path)
             done.append(_Done(change, status, _make(change, backup)))
     except CPUManagerError as error:
         lost = [str(failure) for step in reversed(done) for failure in _put_back(step)]
-        for directory in reversed(made):
-            with suppress(OSError):
-                os.rmdir(directory)
+        remove_directories(made)
         if lost:
             both = NodeError(
                 "; ".join([error.problem, *lost]), remedy="put back by hand what was changed, from its backup (*~)"
@@ -112,19 +108,3 @@ def _put_back(done: _Done) -> list[CPUManagerError]:
     except CPUManagerError as error:
         return [error]
     return []
-
-
-def _make_directory(directory: str, made: list[str]) -> None:
-    """Make a directory and those above it, and add those that were made to `made`. Raises NodeError."""
-    missing = []
-    while not os.path.isdir(directory):
-        missing.append(directory)
-        directory = os.path.dirname(directory)
-    for path in reversed(missing):
-        try:
-            os.mkdir(path, _DIRECTORY_MODE)
-            made.append(path)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise NodeError("cannot be made: %s" % error.strerror, where=path, remedy=remedy_for(error)) from error

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Replace and remove files so that a reader, or a killed run, sees the old or the new content, never half."""
+"""Replace and remove files so that a reader, or a killed run, sees the old or the new content, never half.
+
+A new file's directories are made here, too, so that neither is lost in a power cut.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,12 @@ import re
 import stat
 import time
 from contextlib import suppress
-from typing import Callable
+from typing import Callable, Sequence
 
 from .errors import PERMISSION, NodeError, RefusedError
 
 _BACKUP = re.compile(r"(?P<name>.+)\.(?P<stamp>\d{8}T\d{6}Z)(?:\.(?P<number>[1-9]\d*))?~", re.ASCII | re.DOTALL)
+_MODE_ABOVE = 0o755
 _NOT_PERMITTED = "write it as root (become: true)"
 _REMEDIES = {
     errno.EACCES: _NOT_PERMITTED,
@@ -105,6 +109,41 @@ def remove_old_backups(backup: str, keep: int) -> None:
     for _stamp, _number, name in found[keep - 1 :]:
         with suppress(OSError):
             os.unlink(os.path.join(directory, name))
+
+
+def make_directory(directory: str, mode: int = 0o755) -> list[str]:
+    """Make a directory, and those above it that are missing; give those that were made, each before those in it.
+
+    mode: of the directory itself; those above it get 0755. Each is on the disk in the one above before anything can be
+    written into it. Raises NodeError, and takes back what it has made.
+    """
+    missing: list[str] = []
+    while not os.path.lexists(directory):
+        missing.append(directory)
+        directory = os.path.dirname(directory)
+    if not os.path.isdir(directory):
+        what = "cannot be made: %s" % os.strerror(errno.ENOTDIR)
+        raise NodeError(what, where=[directory, *missing][-1], remedy="put %s out of the way" % directory)
+    made: list[str] = []
+    try:
+        for path in reversed(missing):
+            with suppress(FileExistsError):  # another run has made it meanwhile
+                os.mkdir(path, mode if path == missing[0] else _MODE_ABOVE)
+                made.append(path)
+            _sync_directory(path)
+    except (OSError, NodeError) as error:
+        remove_directories(made)
+        if isinstance(error, NodeError):
+            raise
+        raise NodeError("cannot be made: %s" % error.strerror, where=path, remedy=remedy_for(error)) from error
+    return made
+
+
+def remove_directories(made: Sequence[str]) -> None:
+    """Remove those that make_directory() has made, as far as nothing is in them."""
+    for path in reversed(made):
+        with suppress(OSError):
+            os.rmdir(path)
 
 
 def cannot_write(path: str, error: OSError, state: str = "nothing was written") -> NodeError:

@@ -293,6 +293,7 @@ from ..module_utils.errors import InputError, option
 from ..module_utils.host.hidden import check_visible
 from ..module_utils.host.kernel_line import FEATURES
 from ..module_utils.host.layers import INTERRUPTS, IRQBALANCE, MANAGER, RPS, SLICES, WATCHDOG, WORKQUEUES
+from ..module_utils.host.only_root import check_only_root, owner_of_programs
 from ..module_utils.host.owner.conflicts import refuse
 from ..module_utils.host.owner.owners import HOUSEKEEPING, TUNED, Owner, undisturbed
 from ..module_utils.host.partitions import KINDS
@@ -301,7 +302,7 @@ from ..module_utils.kubelet_module import KUBELET, RESERVED_ARGUMENTS, node_of, 
 
 # Imported, so that Ansible brings it.
 from ..module_utils.node.housekeeping import program
-from ..module_utils.node.housekeeping.at_boot import HIDDEN, PROGRAM_PATH, AtBoot
+from ..module_utils.node.housekeeping.at_boot import PROGRAM_PATH, AtBoot
 from ..module_utils.node.housekeeping.bring import absent, present
 from ..module_utils.node.housekeeping.journal import OwnCPUs, Wish, read_journal
 from ..module_utils.node.housekeeping.run import Answer, online_cpus
@@ -323,6 +324,7 @@ from ..module_utils.node.housekeeping.wished import (
 )
 from ..module_utils.node.node import Node, cgroup_root_of
 from ..module_utils.node.owners import owners_of
+from ..module_utils.node.service import HIDDEN, PYTHON_FLAGS
 from ..module_utils.tree import Tree
 from ..module_utils.zipapp import build
 
@@ -365,7 +367,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     )
     extras = Extras(
         line.arguments if parameters["kernel_arguments"] else None,
-        at_boot(parameters) if parameters["persistent"] else None,
+        at_boot(tree, parameters) if parameters["persistent"] else None,
         parameters["manage_services"] and runs_systemd(tree),
         tuned,
     )
@@ -407,10 +409,11 @@ def take_away(tree: Tree, parameters: Mapping[str, Any], act: bool) -> Outcome:
     return outcome(answer, "", [], reboot)
 
 
-def at_boot(parameters: Mapping[str, Any]) -> AtBoot:
+def at_boot(tree: Tree, parameters: Mapping[str, Any]) -> AtBoot:
     interpreter = parameters["interpreter"] or sys.executable
     check_visible(interpreter, [PROGRAM_PATH], HIDDEN)
-    return AtBoot(build(PROGRAM, interpreter), interpreter)
+    check_only_root(tree, PROGRAM_PATH, interpreter, PYTHON_FLAGS)
+    return AtBoot(build(PROGRAM, interpreter), interpreter, owner=owner_of_programs())
 
 
 def outcome(answer: Answer, reserved: str, rows: Any, reboot: Any) -> Outcome:

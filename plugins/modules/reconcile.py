@@ -195,6 +195,7 @@ from ..module_utils.workload.crictl import find_crictl
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     if parameters["containers"] is None:
+        node.check_seen()
         endpoint = parameters["runtime_endpoint"] or node.runtime_endpoint(node.configuration())
         runtime = find_crictl(tree, endpoint) if parameters["use_runtime"] else None
         answer = reconcile_pods(node, runtime, not check_mode, parameters["allow_owners"])

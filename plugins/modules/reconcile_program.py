@@ -25,6 +25,8 @@ description:
   - Nothing is written if another program writes the cpusets of containers, such as the DRA CPU driver or an NRI policy,
     unless O(allow_owners) names it; with the policies dynamic and isolated also not if the kubelet has the static
     policy.
+  - Root executes it, so it belongs to root with the mode 0755, and anything else is a change. Nothing is written if
+    others than root can write a directory above it, or the Python, or a directory above that or of its own modules.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.attributes.change
@@ -109,17 +111,30 @@ interpreter:
   returned: success
   type: str
   sample: /usr/bin/python3
+flags:
+  description: How it is called, so that it takes nothing from its surroundings.
+  returned: success
+  type: str
+  sample: "-I -S"
+sandbox:
+  description: The lines of a unit of systemd that take from the program what it does not need.
+  returned: success
+  type: str
+  sample: |
+    NoNewPrivileges=yes
+    ProtectSystem=strict
 """
 
 import hashlib
 import os
+import stat
 import sys
 from typing import Any, Mapping, Sequence
 
 from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
-from ..module_utils.errors import NodeError
-from ..module_utils.files import remove_file, replace_file
+from ..module_utils.files import make_directory, remove_file, replace_file
 from ..module_utils.host.hidden import check_visible
+from ..module_utils.host.only_root import check_only_root, owner_of_programs
 from ..module_utils.node.dynamic.checking import check_node
 from ..module_utils.node.dynamic.settings import read_settings
 from ..module_utils.node.node import Node
@@ -127,6 +142,7 @@ from ..module_utils.node.node import Node
 # Imported, so that Ansible brings it.
 from ..module_utils.node.reconcile import program
 from ..module_utils.node.reconcile.run import check_owners
+from ..module_utils.node.service import PYTHON_FLAGS, SANDBOX
 from ..module_utils.state.config import STATIC
 from ..module_utils.tree import Tree
 from ..module_utils.zipapp import build
@@ -143,17 +159,21 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     new = None
     if parameters["state"] == "present":
         check_visible(interpreter, [path, *parameters["needed"]], parameters["hidden"])
+        check_only_root(tree, path, interpreter, PYTHON_FLAGS)
         node = Node(tree, parameters["config_path"], parameters["kubelet_root"])
         check_settings(node, parameters["settings"], parameters["allow_owners"])
         new = build(PROGRAM, interpreter)
-    if old != new and not check_mode:
+    owner = None if old is None else _owner(place)
+    wanted = None if new is None else (*owner_of_programs(), MODE)
+    changed = old != new or owner != wanted
+    if changed and not check_mode:
         if new is not None:
             make_directory(os.path.dirname(place))
-            replace_file(place, new, MODE, old, backup=False, keep_mode=False)
+            replace_file(place, new, MODE, old, backup=False, keep_mode=False, owner=owner_of_programs())
         elif old is not None:
             remove_file(place, old, backup=False)
-    result = {"file": place, "sha256": _sum(new), "interpreter": interpreter}
-    return Outcome(result, old != new, [difference(place, _text(old), _text(new))])
+    result = {"file": place, "sha256": _sum(new), "interpreter": interpreter, "flags": PYTHON_FLAGS, "sandbox": SANDBOX}
+    return Outcome(result, changed, [difference(place, _text(old, owner), _text(new, wanted))])
 
 
 def check_settings(node: Node, settings: Mapping[str, Any], allow_owners: Sequence[str]) -> None:
@@ -165,20 +185,21 @@ def check_settings(node: Node, settings: Mapping[str, Any], allow_owners: Sequen
     check_node(node, read_settings(settings), allow_owners)
 
 
-def make_directory(directory: str) -> None:
-    """Make a directory and those above it. Raises NodeError."""
-    try:
-        os.makedirs(directory, exist_ok=True)
-    except OSError as error:
-        raise NodeError("cannot be made: %s" % error.strerror, where=directory) from error
-
-
 def _sum(content: bytes | None) -> str:
     return "" if content is None else hashlib.sha256(content).hexdigest()
 
 
-def _text(content: bytes | None) -> str:
-    return "" if content is None else "sha256: %s\n" % _sum(content)
+def _owner(place: str) -> tuple[int, int, int]:
+    """User, group and mode of a file."""
+    status = os.stat(place)
+    return status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)
+
+
+def _text(content: bytes | None, owner: tuple[int, int, int] | None) -> str:
+    if content is None or owner is None:
+        return ""
+    user, group, mode = owner
+    return "sha256: %s\nowner: %d:%d\nmode: %04o\n" % (_sum(content), user, group, mode)
 
 
 def main() -> None:

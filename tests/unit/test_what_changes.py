@@ -30,7 +30,7 @@ def test_every_file_of_the_collection_is_named() -> None:
         places.CACHE,
         journal.PATH,
         at_boot.PROGRAM_PATH,
-        posixpath.join(at_boot.UNIT_DIRECTORY, at_boot.UNIT),
+        *(posixpath.join(places.UNIT_DIRECTORY, unit) for unit in (at_boot.UNIT, at_boot.NETWORK_UNIT)),
         wanted._DROP_IN % "UNIT",
         wanted._MANAGER_FILE,
         distributions.DROP_IN_NAME,

@@ -56,16 +56,13 @@ class JournalFile(NamedTuple):
     def replace(self, tree: Tree, text: str, old: bytes | None) -> None:
         """Put it on the disk in place of `old`. Raises NodeError."""
         # Imported here: who only reads needs none of it.
-        from ..files import remedy_for, replace_file
+        from ..files import make_directory, replace_file
 
-        directory = tree.path(DIRECTORY)
         try:
-            os.makedirs(directory, _DIRECTORY_MODE, exist_ok=True)
-        except OSError as error:
+            make_directory(tree.path(DIRECTORY), _DIRECTORY_MODE)
+        except NodeError as error:
             # It is missing only before the first change.
-            raise NodeError(
-                "cannot be made: %s; nothing was changed" % error.strerror, where=directory, remedy=remedy_for(error)
-            ) from error
+            raise error.adding("nothing was changed") from error
         replace_file(tree.path(self.path), text.encode("utf-8"), _MODE, old, backup=False, keep_mode=False)
 
     def remove(self, tree: Tree) -> None:

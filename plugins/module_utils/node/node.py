@@ -23,13 +23,16 @@ from ..kubelet.installed.installation import Installation, find_installation
 from ..kubelet.installed.process import Search, search_kubelet
 from ..tree import Tree
 from ..versions import NEWEST_MINOR, minor_version, version_notes
-from .places import LAST, OPEN
+from .places import LAST, OPEN, SERVICES
 
 if TYPE_CHECKING:
     from ..kubelet.file.configuration import Configuration, KubeletConfiguration
     from ..kubelet.start.finding import Host
     from ..topology.model import Topology
     from .observation import Observed
+
+# The kind of the error where a kubelet may run that cannot be seen.
+KUBELET_HIDDEN = "kubelet_hidden"
 
 # What those keep on a node who may give containers their CPUs beside the kubelet: NRI policies, and the DRA driver at
 # the kubelet. host/owner/owners.py looks closer.
@@ -173,6 +176,31 @@ class Node:
             raise self.missing()
         return configuration
 
+    @property
+    def kubelet_pid(self) -> int | None:
+        """The process of the kubelet; None where none is seen."""
+        return None if self.installation is None else self.installation.pid
+
+    def check_seen(self) -> None:
+        """Raise NodeError where a kubelet may run that this process cannot see, so that its files are only guessed.
+
+        A kubelet that is stopped, or not there, is no error.
+        """
+        if self.kubelet_pid is not None or not self.tree.live or all(self._given[:2]):
+            return
+        # Imported here: on most nodes there is a kubelet.
+        from ..kubelet.installed.sight import why_unseen
+
+        why = why_unseen(self.tree)
+        if why:
+            remedy = "let it see the kubelet, or name the kubelet's files in %s and %s"
+            raise NodeError(
+                "whether a kubelet runs here cannot be seen: %s" % why,
+                where=self.tree.root,
+                remedy=remedy % (option("config_path"), option("kubelet_root")),
+                kind=KUBELET_HIDDEN,
+            )
+
     def where_looked(self) -> list[str]:
         """Where a kubelet was looked for, for people."""
         if self.config_path is not None:
@@ -295,11 +323,16 @@ class Node:
         is_missing = not self._has_files() and not self.tree.exists(LAST, follow=False)
         notes: list[str] = [Note("kubelet-missing", str(self.missing()))] if is_missing else []
         notes += self.kubelet_notes()
-        if self.installation is not None and self.installation.pid is not None:
+        if self.kubelet_pid is not None:
             # Imported here: on a saved node no kubelet runs.
             from .restarted import not_restarted_notes
 
             notes += not_restarted_notes(self)
+        if any(self.tree.exists(path, follow=False) for path in SERVICES):
+            # Imported here: most nodes have none.
+            from .programs import program_notes
+
+            notes += program_notes(self.tree)
         return [*notes, *self.unfinished()]
 
     def kubelet_notes(self) -> Sequence[str]:

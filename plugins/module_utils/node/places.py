@@ -14,5 +14,11 @@ LAST = DIRECTORY + "/last-change.json"
 CACHE = DIRECTORY + "/cache.json"
 # What is wished of the host's own work, and what was there before.
 HOUSEKEEPING = DIRECTORY + "/housekeeping.json"
+# The services of ours that run as root.
+UNIT_DIRECTORY = "/etc/systemd/system"
+SERVICES = tuple(
+    "%s/%s.service" % (UNIT_DIRECTORY, name)
+    for name in ("kubenode-cpu-manager-reconcile", "kubenode-housekeeping", "kubenode-housekeeping-network")
+)
 # What the policies dynamic and isolated have promised. It ends with the machine, as all containers do.
 PROMISE = "/run/kubenode/cpu-manager.json"

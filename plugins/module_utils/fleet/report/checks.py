@@ -205,6 +205,15 @@ _ALL = (
         "Each undoes what the other does, or assigns CPUs that the other has assigned. The finding has the details.",
         "Keep only one of them; the finding says how. See docs/docsite/rst/owners.rst.",
     ),
+    Check(
+        "program-not-roots",
+        WARNING,
+        "Others than root may write what root executes",
+        "A service of this collection runs it as root on the node, so whoever can write the program, its Python or a"
+        " directory above them has all of root's rights.",
+        "Find out who has written there and why. Give it to root alone (chown root:root, chmod go-w), and run the role"
+        " that has written it again.",
+    ),
     *WARNINGS,
     # --- notes ----------------------------------------------------------------------------------------
     Check(

@@ -57,7 +57,7 @@ def search_kubelet(tree: Tree) -> Search:
     doubts: list[str] = []
     of_service: list[Process] = []
     others: list[Process] = []
-    for process in _kubelets(tree):
+    for process in named_kubelets(tree):
         service = doubt = ""
         if tree.live:
             # Imported here: most nodes that are looked at, saved ones and those without a kubelet, do not need it.
@@ -92,7 +92,7 @@ def search_kubelet(tree: Tree) -> Search:
     return Search(kubelets[0] if kubelets else None, tuple(Note("kubelet-ambiguous", text) for text in notes))
 
 
-def _kubelets(tree: Tree) -> Iterator[Process]:
+def named_kubelets(tree: Tree) -> Iterator[Process]:
     """The processes that say by their command line that they are a kubelet, by process id."""
     for pid in tree.numbered("/proc", ""):
         path = "/proc/%d/cmdline" % pid

@@ -23,6 +23,8 @@ _ROOT = 0
 # The cgroups of pods by both drivers, also below a --cgroup-root, which the systemd driver makes a part of each name,
 # and those of containers that only a CRI runtime makes.
 _OF_PODS = re.compile(r"kubepods.*|.+-kubepods(?:-.+)?\.slice|(?:cri-containerd|crio)-[0-9a-f]{64}(?:\.scope)?")
+# The doubt about what may well be the kubelet.
+UNSEEN = "its program cannot be seen"
 
 
 def doubt(process: Process, service: str) -> str:
@@ -38,7 +40,7 @@ def doubt(process: Process, service: str) -> str:
         return _program_doubt(process)
     except PermissionError:
         # Only root with all powers sees the programs of root. Anybody else does no more than what he may do anyway.
-        return "its program cannot be seen" if os.geteuid() == _ROOT else ""
+        return UNSEEN if os.geteuid() == _ROOT else ""
 
 
 def _program_doubt(process: Process) -> str:

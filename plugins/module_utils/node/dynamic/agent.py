@@ -82,7 +82,7 @@ class Agent:
     def node(self) -> Node:
         """The node as it is now, with its kubelet."""
         node, now = self._node, self._ticks()
-        pid = node.installation.pid if node is not None and node.installation is not None else None
+        pid = None if node is None else node.kubelet_pid
         has_ended = pid is not None and self.tree.live and not self.tree.exists("/proc/%d" % pid)
         if node is None or has_ended or now - self._found_at > _KUBELET_AGE:
             node = Node(self.tree, self.settings.config_path, self.settings.kubelet_root)
@@ -104,6 +104,7 @@ class Agent:
         # In whole milliseconds, as the files have it.
         start, now = self._ticks(), round(self._clock(), 3)
         node = self.node()
+        node.check_seen()
         configuration = node.configuration()
         check_owner(node, configuration, self.settings.allow_owners)
         hierarchy = Hierarchy(self.tree)

@@ -21,6 +21,7 @@ from ...untrusted import FIGURES_MODE, write_file
 from ..cache.following import caches_follow
 from ..published.directory import opened
 from ..published.publish import publish_node
+from ..service import ALIVE, READY, tell_systemd
 from .agent import Agent
 from .figures import Figures
 from .release import release, unpublish
@@ -99,8 +100,10 @@ class Program:
 
     def run(self, watch: Watch) -> None:
         """Pass after pass, without an end."""
+        tell_systemd(READY)
         while True:
             report, _success = self.one_pass()
+            tell_systemd(ALIVE)
             pause = self.agent.settings.period
             if report.due is not None:
                 pause = min(pause, max(0.0, report.due - time.time()))

@@ -12,12 +12,12 @@ from contextlib import contextmanager, suppress
 from typing import Iterator
 
 from ...errors import NodeError
-from ...files import remedy_for
+from ...files import make_directory, remedy_for, remove_directories
 from ...locking import OPENED, PATIENCE, Sleep, take_lock
 from ...tree import Tree
 from ..places import DIRECTORY
 
-_MODE, _MODE_ABOVE = 0o700, 0o777
+_MODE = 0o700
 
 
 @contextmanager
@@ -31,34 +31,14 @@ def locked(tree: Tree, patience: float = PATIENCE, sleep: Sleep = time.sleep) ->
     directory = None
     try:
         while directory is None:
-            made += _make(here)
+            made += make_directory(here, _MODE)
             directory = _taken(here, patience, sleep)
         yield
     finally:
-        for path in reversed(made):
-            with suppress(OSError):
-                os.rmdir(path)
+        remove_directories(made)
         if directory is not None:
             # It ends the lock.
             os.close(directory)
-
-
-def _make(here: str) -> list[str]:
-    """Make a directory and those above it, where they are not there; give those that were made."""
-    missing = []
-    while not os.path.lexists(here):
-        missing.append(here)
-        here = os.path.dirname(here)
-    made = []
-    for path in reversed(missing):
-        try:
-            os.mkdir(path, _MODE if path == missing[0] else _MODE_ABOVE)
-            made.append(path)
-        except FileExistsError:
-            continue  # a different run has made it meanwhile
-        except OSError as error:
-            raise NodeError("cannot be made: %s" % error.strerror, where=path, remedy=remedy_for(error)) from error
-    return made
 
 
 def _taken(here: str, patience: float, sleep: Sleep) -> int | None:

@@ -19,7 +19,8 @@ from ...errors import Note
 from ...host.layers import LIST, PARTITION
 from ...host.partitions import EXCLUSIVE, MEMBER, Place
 from ...host.partitions import PARTITION as KIND_FILE
-from .at_boot import UNIT, UNIT_DIRECTORY
+from ..places import UNIT_DIRECTORY
+from .at_boot import UNIT
 from .journal import OwnCPUs
 from .steps import FOREIGN_NOTE, REFUSED_NOTE, Value, WantedFile
 

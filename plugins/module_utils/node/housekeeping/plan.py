@@ -132,13 +132,13 @@ def plan_present(found: Found, wanted: Wanted, journal: Journal | None) -> Plan:
     )
 
 
-def plan_values(found: Found, journal: Journal) -> Plan:
-    """What brings only the kernel's values back, after a boot."""
+def plan_values(found: Found, journal: Journal, with_partition: bool = True) -> Plan:
+    """What brings only the kernel's values back, after a boot; those of the settings that were found."""
     wish = journal.wish
     check_reserved(wish.reserved, found.online)
     values = _of_this_boot(found, journal)
     change = Change()
-    if wish.partition is not None:
+    if wish.partition is not None and with_partition:
         change = change_after_boot(found.places[wish.partition.slice], wish.partition)
     own_steps = _value_steps(found, wish, values, journal)
     steps = [*change.off, *own_steps, *change.on]
@@ -305,7 +305,7 @@ def _kept_values(
 
 def _file_step(file: WantedFile, found: Found, kept: KeptFile | None, notes: list[str]) -> list[File]:
     now = found.files[file.path]
-    if now.content == file.content:
+    if file.is_as_wanted(now):
         return []
     is_lost = not file.edits and (is_foreign(kept, now) or (kept is None and now.content is not None))
     if is_lost and kept is not None:
@@ -313,7 +313,7 @@ def _file_step(file: WantedFile, found: Found, kept: KeptFile | None, notes: lis
             Note(FOREIGN_NOTE, "%s: somebody else has changed it since; that content is kept beside it" % file.path)
         )
     is_kept = is_lost and kept is not None
-    return [File(file.layer, file.path, now.content, file.content, file.mode, None, file.edits, is_kept)]
+    return [File(file.layer, file.path, now.content, file.content, file.mode, file.owner, file.edits, is_kept)]
 
 
 def _kept_file(file: WantedFile, found: Found, kept: KeptFile | None) -> KeptFile | None:

@@ -20,11 +20,12 @@ from .steps import Value
 def main(arguments: Sequence[str]) -> int:
     """Write what differs; 0 when all is as it is to be, 1 when it cannot be written, 2 where nothing is wished.
 
-    arguments: the directory that holds the node's files; by default that is the node itself.
+    arguments: the directory that holds the node's files, by default the node itself; and NETWORK or KERNEL where only
+    that part is to be written.
     """
     try:
         tree = Tree(arguments[0] if arguments else "/")
-        answer = after_boot(tree)
+        answer = after_boot(tree, *arguments[1:])
     except (CPUManagerError, OSError) as error:
         _tell("error: %s" % error)
         return 1

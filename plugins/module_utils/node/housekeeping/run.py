@@ -16,7 +16,7 @@ from ...cgroup.kubepods import Kubepods
 from ...command import Run, run_command
 from ...cpuset import CPUSet
 from ...errors import PERMISSION, CPUManagerError, InputError, NodeError, Note, RefusedError, noted, option
-from ...files import remedy_for, remove_file, replace_file
+from ...files import make_directory, remedy_for, remove_file, replace_file
 from ...host.boot import boot_id_of
 from ...host.interrupts import read_interrupts
 from ...host.kernel_masks import read_rps, read_watchdog, read_workqueues
@@ -31,10 +31,9 @@ from .journal import PATH, Journal, Wish, clean_up, read_journal, remove_journal
 from .lock import locked
 from .partition import KIND
 from .plan import plan_values
-from .steps import REFUSED_NOTE, Command, File, Found, Link, Plan, Step, Value, Wanted, change_of, cpus_in
+from .steps import NETWORK, REFUSED_NOTE, Command, File, Found, Link, Plan, Step, Value, Wanted, change_of, cpus_in
 
 _ONLINE = "/sys/devices/system/cpu/online"
-_DIRECTORY_MODE = 0o755
 # Less than TimeoutStartSec= of the service.
 _PATIENCE_AT_BOOT = 60.0
 
@@ -66,15 +65,22 @@ class Answer(NamedTuple):
         }
 
 
-def after_boot(tree: Tree) -> Answer | None:
-    """Bring the kernel's values back to what the journal wishes; None where there is none. Raises NodeError."""
+def after_boot(tree: Tree, part: str = "") -> Answer | None:
+    """Bring the kernel's values back to what the journal wishes; None where there is none. Raises NodeError.
+
+    part: NETWORK or KERNEL for these alone; each service brings back its own.
+    """
     if not tree.exists(PATH, follow=False):
         return None
     with locked(tree, _PATIENCE_AT_BOOT):
         journal = read_journal(tree)
         if journal is None:
             return None
-        plan = plan_values(read(tree, journal.wish, journal), journal)
+        found = read(tree, journal.wish, journal)
+        if part:
+            own = [setting for setting in found.settings if (setting.layer == RPS) == (part == NETWORK)]
+            found = found._replace(settings=own)
+        plan = plan_values(found, journal, with_partition=part != NETWORK)
         return carry_out(tree, plan, runs=False, act=True, run=run_command)
 
 
@@ -333,15 +339,8 @@ def _write_file(tree: Tree, step: File) -> None:
         if step.before is not None:
             remove_file(here, step.before, backup=False)
         return
-    _make_directory(os.path.dirname(here))
+    make_directory(os.path.dirname(here))
     replace_file(here, step.after, step.mode, step.before, step.backup, step.keep_mode, step.owner)
-
-
-def _make_directory(directory: str) -> None:
-    try:
-        os.makedirs(directory, _DIRECTORY_MODE, exist_ok=True)
-    except OSError as error:
-        raise NodeError("cannot be made: %s" % error.strerror, where=directory, remedy=remedy_for(error)) from error
 
 
 def _write_link(tree: Tree, step: Link) -> None:
@@ -349,7 +348,7 @@ def _write_link(tree: Tree, step: Link) -> None:
     here = os.path.join(directory, os.path.basename(step.path))
     try:
         if step.is_made:
-            _make_directory(directory)
+            make_directory(directory)
             os.symlink(step.target, here)
         else:
             os.unlink(here)

@@ -18,6 +18,9 @@ from .journal import Journal, Wish
 # What is written beside the layers: what brings them back after a boot, and the kernel's command line.
 BOOT, KERNEL_LINE = "boot", "kernel_line"
 
+# The parts of what is brought back after a boot: what takes the network of the host, and all else.
+NETWORK, KERNEL = "network", "kernel"
+
 DAEMON_RELOAD = ("systemctl", "daemon-reload")
 # One that does not run stays so.
 RESTART_IRQBALANCE = ("systemctl", "try-restart", "irqbalance.service")
@@ -96,13 +99,22 @@ class Found(NamedTuple):
 
 
 class WantedFile(NamedTuple):
-    """A file as it is to be. edits: it is somebody else's, and only some of its lines are ours."""
+    """A file as it is to be. edits: it is somebody else's, and only some of its lines are ours.
+
+    owner: user and group id, which with the mode are to be so, too; None where only the content matters.
+    """
 
     layer: str
     path: str
     content: bytes
     mode: int = 0o644
     edits: bool = False
+    owner: tuple[int, int] | None = None
+
+    def is_as_wanted(self, now: SavedFile) -> bool:
+        """Whether it is so."""
+        is_owned = self.owner is None or (now.mode, now.uid, now.gid) == (self.mode, *self.owner)
+        return now.content == self.content and is_owned
 
 
 class Wanted(NamedTuple):

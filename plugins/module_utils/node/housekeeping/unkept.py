@@ -15,10 +15,11 @@ from typing import NamedTuple, Sequence
 from ...cpuset import CPUSet
 from ...host.boot import boot_id_of
 from ...host.layers import PARTITION, REFUSED, SLICES, Setting
+from ...host.only_root import fault_of
 from ...host.partitions import Partition
 from ...tree import Tree
 from .findings import NO_PARTITION, NOT_LASTING, finding
-from .journal import Journal, Wish, read_journal
+from .journal import Journal, KeptFile, Wish, checksum, read_journal
 from .steps import BOOT
 
 UNFINISHED = "housekeeping-unfinished"
@@ -114,8 +115,18 @@ def _not_at_boot(tree: Tree, journal: Journal) -> list[dict[str, str]]:
     files = [path for path, kept in journal.files.items() if kept.layer in AT_BOOT]
     # A link counts as such: on a saved node, what it leads to need not be there.
     gone = [path for path in (*files, *journal.links) if basename(path) not in tree.names(dirname(path))]
+    others = [path for path in files if path not in gone and _is_others(tree, path, journal.files[path])]
     # An unfinished run has not come to them, or has taken them away.
-    if not gone or not journal.is_done:
+    if not journal.is_done:
         return []
     wanted = "what was written into the kernel comes back after a boot"
-    return [finding(NOT_LASTING, "boot", wanted, "not there any more: %s" % ", ".join(gone), _AGAIN)]
+    texts = (("not there any more", gone), ("somebody has changed, or may change", others))
+    found = "; ".join("%s: %s" % (text, ", ".join(paths)) for text, paths in texts if paths)
+    return [finding(NOT_LASTING, "boot", wanted, found, _AGAIN)] if found else []
+
+
+def _is_others(tree: Tree, path: str, kept: KeptFile) -> bool:
+    """Whether a file, or what root would execute in its place, is not what was written. None is saved with a node."""
+    if not kept.ours:
+        return False
+    return checksum(tree.content(path) or b"") not in kept.ours or fault_of(tree, path) is not None

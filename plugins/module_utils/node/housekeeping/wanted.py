@@ -84,7 +84,7 @@ def wanted_of(
         files += _tuned(tree, wish, found, kept, extras.tuned)
     links: Mapping[str, str] = {}
     if extras.boot is not None:
-        made, links = boot_files(extras.boot)
+        made, links = boot_files(extras.boot, wish.layers)
         files += made
     if wish.partition is not None:
         made, own_links = slice_files(wish.partition, extras.boot is not None)

@@ -29,7 +29,7 @@ from ...host.partitions import pods_on, why_none
 from ...host.slices import SYSTEMD_SLICES
 from ...tree import Tree
 from ..node import Node, cgroup_root_of
-from .at_boot import UNIT_DIRECTORY
+from ..places import UNIT_DIRECTORY
 from .journal import SLICE, OwnCPUs
 from .reserved import kubelet_reservation
 

@@ -22,7 +22,7 @@ from ...tree import Tree
 from ...untrusted import FIGURES_MODE, write_file
 from ...workload.crictl import find_crictl
 from ..cache.following import caches_follow
-from ..node import Node
+from ..node import KUBELET_HIDDEN, Node
 from ..published.publish import publish_node
 from .decide import FAILED, KEPT, SKIPPED, WRITTEN, Row
 from .run import Answer, reconcile_pods
@@ -40,9 +40,13 @@ kubenode_cpu_manager_reconcile_duration_seconds {duration:.6f}
 # HELP kubenode_cpu_manager_reconcile_checkpoint Whether there was a checkpoint to go by.
 # TYPE kubenode_cpu_manager_reconcile_checkpoint gauge
 kubenode_cpu_manager_reconcile_checkpoint {checkpoint}
-# HELP kubenode_cpu_manager_reconcile_containers The containers by what became of their cpusets.
+# HELP kubenode_cpu_manager_reconcile_kubelet What is seen of the kubelet: it runs, it is stopped, or it may be hidden.
+# TYPE kubenode_cpu_manager_reconcile_kubelet gauge
+{kubelet}# HELP kubenode_cpu_manager_reconcile_containers The containers by what became of their cpusets.
 # TYPE kubenode_cpu_manager_reconcile_containers gauge
 """
+KUBELET = 'kubenode_cpu_manager_reconcile_kubelet{{state="{state}"}} {value}\n'
+RUNNING, STOPPED, HIDDEN = "running", "stopped", "hidden"
 CONTAINERS = 'kubenode_cpu_manager_reconcile_containers{{result="{result}"}} {count}\n'
 
 
@@ -64,14 +68,19 @@ def main(arguments: Sequence[str]) -> int:
 
         return run(tree, settings, arguments[1:])
     start = time.monotonic()
-    answer, node = Answer(), None
+    answer, node, seen = Answer(), None, ""
     try:
-        node = Node(tree, settings.get("config_path"), settings.get("kubelet_root"))
+        found = Node(tree, settings.get("config_path"), settings.get("kubelet_root"))
+        found.check_seen()
+        # All that follows goes by the files of its kubelet.
+        node, seen = found, STOPPED if found.kubelet_pid is None else RUNNING
         answer = _one_pass(node, settings)
         success = not any(row.result == FAILED for row in answer.rows)
     except (InputError, NodeError, RefusedError, OSError) as error:
         _tell("error: %s" % error)
         success = False
+        if isinstance(error, NodeError) and error.kind == KUBELET_HIDDEN:
+            seen = HIDDEN
     for line in _lines(answer):
         _tell(line)
     # Also where somebody else gives the containers their CPUs: they are only read then.
@@ -81,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
         success = caches_follow(node, settings.get("allow_owners") or (), _tell) and success
     if settings.get("textfile"):
         try:
-            metrics = _metrics(answer, success, time.monotonic() - start)
+            metrics = _metrics(answer, seen, success, time.monotonic() - start)
             write_file(settings["textfile"], metrics.encode("utf-8"), FIGURES_MODE)
         except (NodeError, RefusedError) as error:
             _tell("error: %s" % error)
@@ -115,9 +124,12 @@ def _line(row: Row) -> str:
     return "%s: %s: CPUs %s to %s%s" % (row.result, who, row.effective, row.wanted, why)
 
 
-def _metrics(answer: Answer, success: bool, duration: float) -> str:
+def _metrics(answer: Answer, seen: str, success: bool, duration: float) -> str:
     checkpoint = int(answer.old is not None)
-    text = METRICS.format(success=int(success), timestamp=time.time(), duration=duration, checkpoint=checkpoint)
+    kubelet = "".join(KUBELET.format(state=name, value=int(name == seen)) for name in (RUNNING, STOPPED, HIDDEN))
+    text = METRICS.format(
+        success=int(success), timestamp=time.time(), duration=duration, checkpoint=checkpoint, kubelet=kubelet
+    )
     results = [row.result for row in answer.rows]
     for result in (KEPT, WRITTEN, FAILED, SKIPPED):
         text += CONTAINERS.format(result=result, count=results.count(result))

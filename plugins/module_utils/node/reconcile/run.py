@@ -13,7 +13,7 @@ from ...cgroup.kubepods import Kubepods
 from ...cgroup.plan import Write, shown
 from ...cpuset import CPUSet
 from ...errors import InputError, RefusedError, option
-from ...files import replace_file
+from ...files import make_directory, replace_file
 from ...kubelet.installed.process import find_kubelet
 from ...policy.options import StaticOptions
 from ...state.assignments import State
@@ -141,7 +141,7 @@ def reconcile_listed(
     new = write_checkpoint(STATIC, state, format_for(node.minor))
     if act and new != old:
         place = node.tree.path(node.checkpoint_path)
-        os.makedirs(os.path.dirname(place), exist_ok=True)
+        make_directory(os.path.dirname(place))
         # Whenever containers come and go: too often to keep all the old ones.
         replace_file(place, new, MODE, old, backup=False, keep_mode=False)
     running = [

@@ -105,7 +105,7 @@ def test_what_cannot_be_put_back_is_named(tmp_path: Path, old: Path, monkeypatch
 def test_a_file_in_a_directorys_place(tmp_path: Path, old: Path) -> None:
     with pytest.raises(NodeError, match="cannot be made: Not a directory"):
         make_changes([change(old / "a" / "b", None, NEW)], True, 3)
-    with pytest.raises(NodeError, match="cannot be written: Not a directory"):
+    with pytest.raises(NodeError, match="cannot be made: Not a directory"):
         make_changes([change(old / "b", None, NEW)], True, 3)
     assert os.listdir(tmp_path) == ["old"]
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from pathlib import Path
 
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.program import Program, _locked, run
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.report import Report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.watch import Watch
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import CACHE, PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.program import main
@@ -66,6 +68,40 @@ def test_lines_and_figures(tmp_path: Path) -> None:
     program.one_pass()
     assert len(lines) == 4
     assert prefix + "passes_total 2\n" in figures.read_text()
+
+
+@pytest.mark.parametrize("is_of_kernel", [False, True])
+def test_systemd_is_told_of_each_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_of_kernel: bool) -> None:
+    """So it starts a program anew that hangs. The name of the socket may be one of the kernel's own."""
+    path = "kubenode-%d" % os.getpid() if is_of_kernel else str(tmp_path / "notify")
+    monkeypatch.setenv("NOTIFY_SOCKET", "@" + path if is_of_kernel else path)
+    program = Program(ElasticNode(tmp_path / "node").agent(), lambda _line: None)
+    before: list[list[bytes]] = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as systemd:
+        systemd.bind("\0" + path if is_of_kernel else path)
+
+        def one_pass() -> tuple[Report, bool]:
+            before.append(told(systemd))
+            return honest()
+
+        honest = program.one_pass
+        monkeypatch.setattr(program, "one_pass", one_pass)
+        with pytest.raises(EndedError):
+            program.run(Once())
+        assert (before, told(systemd)) == ([[b"READY=1"]], [b"WATCHDOG=1"])
+        monkeypatch.setattr(program, "one_pass", honest)
+    # Nobody listens any more: systemd will see that the program does not tell.
+    with pytest.raises(EndedError):
+        program.run(Once())
+
+
+def told(systemd: socket.socket) -> list[bytes]:
+    found = []
+    while True:
+        try:
+            found.append(systemd.recv(100))
+        except BlockingIOError:
+            return found
 
 
 def test_each_pass_brings_the_caches_along(tmp_path: Path) -> None:

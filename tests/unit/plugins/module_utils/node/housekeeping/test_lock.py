@@ -112,7 +112,7 @@ def test_what_is_refused_leaves_nothing(tree: Tree) -> None:
 def test_a_directory_that_cannot_be_one(tree: Tree) -> None:
     os.makedirs(tree.path("/var/lib"), exist_ok=True)
     Path(tree.path(DIRECTORY)).write_text("", encoding="utf-8")
-    with pytest.raises(NodeError, match="cannot be opened: Not a directory"):
+    with pytest.raises(NodeError, match="cannot be made: Not a directory"):
         bring.present(tree, wish(), Extras(), act=True)
     os.unlink(tree.path(DIRECTORY))
     os.rmdir(tree.path("/var/lib"))

@@ -43,6 +43,14 @@ def test_it_runs_alone(tmp_path: Path, program: Path, python: str) -> None:
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "workqueues: queue000: ff to 3" in done.stdout.splitlines()
+    housekept.boot(root)
+    # Each service brings back its own part, in any order, and nothing is left.
+    layers = []
+    for part in (["network"], ["kernel"], []):
+        done = subprocess.run([*arguments, *part], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        layers.append({line.partition(":")[0] for line in done.stdout.splitlines()} - {"note"})
+    assert layers == [{"rps"}, {"interrupts", "workqueues"}, set()]
     (root / PATH[1:]).write_text("{")
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "")

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.kernel_line import wanted_arguments
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.only_root import owner_of_programs
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import bring, run
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.at_boot import PROGRAM_PATH, AtBoot
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import (
@@ -33,6 +35,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEA
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
+PYTHON = "/usr/bin/python3"
 DEFAULTS = ("interrupts", "workqueues", "rps", "slices", "irqbalance")
 LAYERS = (*DEFAULTS, "watchdog", "manager")
 UNITS = "etc/systemd/system/"
@@ -60,7 +63,7 @@ class Brought:
     def bring(self, reserved: str = "0-3", layers: Sequence[str] = LAYERS, **more: Any) -> None:
         cpus = CPUSet.parse(reserved)
         arguments = wanted_arguments(cpus, CPUSet.parse("0-15"), ["rcu_nocbs"]) if KERNEL_LINE in layers else None
-        extras = Extras(arguments, AtBoot(b"program", "/usr/bin/python3"), more.pop("runs", False))
+        extras = Extras(arguments, AtBoot(b"program", PYTHON, owner=owner_of_programs()), more.pop("runs", False))
         more["arguments"] = tuple(argument.text for argument in arguments or ())
         wish = Wish(cpus, tuple(layers), **more)
         bring.present(self.tree, wish, extras, act=True, run=lambda _words: "")
@@ -112,6 +115,40 @@ def test_what_others_undo(node: Brought, path: str, text: str | None, finding: t
     else:
         write(node.root, path, text)
     assert node.findings() == [finding]
+
+
+@pytest.mark.parametrize("path", [PROGRAM_PATH, "/etc/systemd/system/kubenode-housekeeping.service"])
+def test_what_root_executes_is_changed_by_others(node: Brought, path: str) -> None:
+    """Its bytes, or who may write it or a directory above it; the next run puts the file right."""
+    here = node.root / path[1:]
+
+    def wrong(what: str) -> None:
+        assert node.findings() == [(LOST, "boot")], what
+        (row,) = (row for row in node.answer()["findings"] if row["subject"] == "boot")
+        assert row["found"].startswith("somebody has changed, or may change: /"), what
+        assert path in row["found"]
+
+    node.bring()
+    assert node.findings() == []
+    content = here.read_bytes()
+    here.write_bytes(content + b"\n")
+    wrong("bytes")
+    node.bring()
+    assert here.read_bytes() == content
+    mode = here.stat().st_mode
+    here.chmod(0o777)
+    wrong("mode")
+    node.bring()
+    assert here.stat().st_mode == mode
+    if os.geteuid() == 0:
+        os.chown(here, 65534, 65534)
+        wrong("owner")
+        node.bring()
+        assert (here.stat().st_uid, here.stat().st_gid) == (0, 0)
+    here.parent.chmod(0o777)
+    wrong("directory")
+    here.parent.chmod(0o755)
+    assert node.findings() == []
 
 
 def test_layers_that_were_not_wished(node: Brought) -> None:

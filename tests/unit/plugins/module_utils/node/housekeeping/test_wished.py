@@ -126,12 +126,18 @@ def test_possible_cpus(tmp_path: Path, text: str | None, cpus: str) -> None:
     assert possible_cpus(Tree(str(tmp_path)), POSSIBLE) == CPUSet.parse(cpus)
 
 
-def test_the_service() -> None:
-    (program, unit), links = boot_files(AtBoot(b"zip", "/usr/bin/python3"))
+def test_the_services() -> None:
+    """What takes the network of the host, and a capability, is in a service of its own, where it is wished."""
+    (program, *units), links = boot_files(AtBoot(b"zip", "/usr/bin/python3"), ("rps", "interrupts"))
     assert (program.content, program.mode) == (b"zip", 0o755)
-    lines = unit.content.decode().splitlines()
-    assert "ExecStart=/usr/bin/python3 -I " + program.path in lines
-    assert "Before=kubelet.service irqbalance.service" in lines
-    # rps_cpus of the host's own devices.
-    assert not [line for line in lines if line.startswith("PrivateNetwork")]
-    assert links == {"/etc/systemd/system/multi-user.target.wants/kubenode-housekeeping.service": unit.path}
+    for unit, part, has_network in zip(units, ("kernel", "network"), (False, True)):
+        lines = unit.content.decode().splitlines()
+        assert "ExecStart=/usr/bin/python3 -I -S %s / %s" % (program.path, part) in lines
+        assert "Before=kubelet.service irqbalance.service" in lines
+        assert "PrivateNetwork=%s" % ("no" if has_network else "yes") in lines
+        assert "CapabilityBoundingSet=%s" % ("CAP_NET_ADMIN" if has_network else "") in lines
+    wants = "/etc/systemd/system/multi-user.target.wants/"
+    names = ("kubenode-housekeeping.service", "kubenode-housekeeping-network.service")
+    assert links == {wants + name: unit.path for name, unit in zip(names, units)}
+    files, links = boot_files(AtBoot(b"zip", "/usr/bin/python3"), ("interrupts",))
+    assert (len(files), list(links)) == (2, [wants + names[0]])

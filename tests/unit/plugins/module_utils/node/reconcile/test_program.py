@@ -51,6 +51,9 @@ def node(root: Path, cpus: str, above: str = "0-7") -> Path:
     return next((root / V1.mount[1:]).rglob("*%s.scope" % ID)) / "cpuset.cpus"
 
 
+STATE = 'kubenode_cpu_manager_reconcile_kubelet{state="%s"} 1'
+
+
 def settings(root: Path, **more: object) -> list[str]:
     path = root / "settings.json"
     path.write_text(json.dumps({"root": str(root), **more}))
@@ -71,7 +74,8 @@ def test_a_pass_tells_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert begin - 1 <= float(seconds["kubenode_cpu_manager_reconcile_timestamp_seconds"]) <= time.time() + 1
     assert 0 <= float(seconds["kubenode_cpu_manager_reconcile_duration_seconds"]) <= duration + 0.01
     assert lines[3] == "kubenode_cpu_manager_reconcile_checkpoint 1"
-    assert lines[4:] == [
+    assert [line for line in lines if line.endswith(" 1") and "_kubelet{" in line] == [STATE % "stopped"]
+    assert lines[7:] == [
         'kubenode_cpu_manager_reconcile_containers{result="%s"} %d' % row
         for row in (("kept", 0), ("written", 1), ("failed", 0), ("skipped", 0))
     ]
