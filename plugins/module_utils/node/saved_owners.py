@@ -64,7 +64,7 @@ def _save_runtime(collector: Collector, node: Node) -> None:
         if runtime.drop_ins:
             paths += ["%s/%s" % (runtime.drop_ins, name) for name in collector.names(runtime.drop_ins)]
     for path in paths:
-        collector.file(path, _toml)
+        collector.file(path, runtime_redacted)
 
 
 def _save_evidence(collector: Collector, owner: str, evidence: str) -> None:
@@ -82,11 +82,12 @@ def _save_evidence(collector: Collector, owner: str, evidence: str) -> None:
         collector.mark(evidence)
 
 
-def _toml(content: bytes) -> bytes:
+def runtime_redacted(content: bytes) -> bytes:
+    """What is read of a container runtime's file, or of any other one in TOML. Raises UnsafeError."""
     try:
         return essence(content.decode("utf-8")).encode("utf-8")
     except (TOMLError, UnicodeDecodeError) as error:
-        raise UnsafeError(str(error)) from error
+        raise UnsafeError("it is no TOML") from error
 
 
 def _profile(content: bytes) -> bytes:
@@ -98,7 +99,7 @@ def _profile(content: bytes) -> bytes:
 # What is saved of the files that show an owner.
 _CONTENTS = {
     owners.TUNED: _profile,
-    owners.CRIO_INTERRUPTS: _toml,
-    owners.CRIO_SHARED: _toml,
-    owners.GORESCTRL: _toml,
+    owners.CRIO_INTERRUPTS: runtime_redacted,
+    owners.CRIO_SHARED: runtime_redacted,
+    owners.GORESCTRL: runtime_redacted,
 }

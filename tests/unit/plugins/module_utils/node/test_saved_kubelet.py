@@ -50,9 +50,10 @@ def test_a_damaged_journal_is_left_out(tmp_path: Path, journal: bytes) -> None:
 
 def test_a_unit_gives_the_same_command(tmp_path: Path) -> None:
     unit = (
-        b"[Unit]\nDescription=x\n[Service]\n# a comment\nEnvironment=A=--v=2 'B=--x=\"1 2\" --y=%%' TOKEN=hunter2\n"
+        b"[Unit]\nDescription=x\n[Service]\n# a comment\n"
+        b"Environment=A=--v=2 'B=--node-labels=\"1 2\" --x' TOKEN=hunter2\n"
         b"EnvironmentFile=-/etc/%p.env\nExecStart=\n"
-        b"ExecStart=/usr/bin/kubelet $A $B \\\n; in between\n --z=${C} --w=$D\n"
+        b"ExecStart=/usr/bin/kubelet $A $B \\\n; in between\n --pod-cidr=%%${C} --cgroup-root=$D --root-dir=/%p%%\n"
     )
     drop_in = b"[Service]\nEnvironment=D=d%%d\\x41 PASSWORD=hunter2\n[Install]\nEnvironment=A=--no\n"
     files = {UNIT: unit, UNIT + ".d/5.conf": drop_in, "/etc/kubelet.env": b'C="c $d"\nSECRET=hunter2\n'}
@@ -64,7 +65,10 @@ def test_a_unit_gives_the_same_command(tmp_path: Path) -> None:
         copy.write_bytes(content)
     expected = unit_command(collector.tree, "kubelet")
     assert unit_command(Tree(str(tmp_path / "copy")), "kubelet") == expected
-    assert expected == ["/usr/bin/kubelet", "--v=2", "--x=1 2", "--y=%", "--z=c $d", "--w=$D"]
+    assert expected == [
+        *("/usr/bin/kubelet", "--v=2", "--node-labels=1 2", "--x", "--pod-cidr=%c $d"),
+        *("--cgroup-root=$D", "--root-dir=/kubelet%"),
+    ]
 
 
 def test_the_names_of_the_runtime_become_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
