@@ -192,12 +192,12 @@ runcmd: ["k3s agent --token <*>"]
 NODE_CONFIG = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {kubelet: {flags: [--token=<*>]}}\n# <*>\n"
 
 
-def _journal(files: dict[str, str], facts: dict[str, object]) -> str:
+def _journal(files: dict[str, str]) -> str:
     saved = {
         path: {"content": base64.b64encode(text.encode()).decode(), "mode": 384, "uid": 0, "gid": 0}
         for path, text in files.items()
     }
-    return json.dumps({"format": 1, "phase": "changing", "run": "", "facts": facts, "files": saved})
+    return json.dumps({"format": 1, "phase": "changing", "run": "", "facts": {"rollout": "1"}, "files": saved})
 
 
 def _write(root: Path, secrets: Secrets, files: dict[str, str], command_line: list[str]) -> None:
@@ -243,12 +243,7 @@ def kubeadm(root: Path, secrets: Secrets) -> None:
     words += ["--password=<*>", "--storage-driver-password", "<--*>", "--api=<*>"]
     _write(root, secrets, files, words)
     for path in JOURNALS:
-        facts: dict[str, object] = {
-            "rollout": "1",
-            "token": secrets.fill("<*>"),
-            "x": [secrets.fill("https://u:<*>@x")],
-        }
-        write(root, path, _journal({path: secrets.fill(text) for path, text in journal.items()}, facts))
+        write(root, path, _journal({path: secrets.fill(text) for path, text in journal.items()}))
 
 
 def rancher(name: str) -> Callable[[Path, Secrets], None]:
@@ -281,7 +276,7 @@ def rancher(name: str) -> Callable[[Path, Secrets], None]:
         wants.mkdir()
         (wants / (service + ".service")).symlink_to("../%s.service" % service)
         template = {place + "/containerd/config.toml.tmpl": '{{ template "base" . }}\n' + CONTAINERD}
-        write(root, JOURNALS[0], _journal({path: secrets.fill(text) for path, text in template.items()}, {}))
+        write(root, JOURNALS[0], _journal({path: secrets.fill(text) for path, text in template.items()}))
 
     return make
 
@@ -328,7 +323,7 @@ def crio(root: Path, secrets: Secrets) -> None:
         "/etc/crio/crio.conf.d/20.conf": "[crio.image\n<*>",
     }
     _write(root, secrets, files, ["/usr/bin/kubelet", "--config=/var/lib/kubelet/config.yaml"])
-    write(root, JOURNALS[1], _journal({"/etc/crio/crio.conf.d/10.conf": secrets.fill(CRIO)}, {}))
+    write(root, JOURNALS[1], _journal({"/etc/crio/crio.conf.d/10.conf": secrets.fill(CRIO)}))
 
 
 NODES: dict[str, Callable[[Path, Secrets], None]] = {

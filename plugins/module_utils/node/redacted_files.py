@@ -15,6 +15,8 @@ import re
 from typing import Any, Container, Iterator, NamedTuple, Sequence
 
 from ..errors import ConfigurationError
+from ..host.runtime.essence import essence
+from ..host.runtime.toml_lines import TOMLError
 from ..kubelet.file.configuration import API_VERSION, KIND, KubeletConfiguration
 from ..kubelet.file.document import is_json, read_document
 from ..kubelet.file.nodes import Node
@@ -74,6 +76,14 @@ def kubelet_args_redacted(text: str) -> str:
     words = [word[len("--") :] if word.startswith("--") else word for word in words_redacted(words, has_program=False)]
     # A file's list takes the place of those before it, unless its key has a plus.
     return json.dumps({"kubelet-arg+" if first else "kubelet-arg": words}) + "\n"
+
+
+def runtime_redacted(content: bytes) -> bytes:
+    """What is read of a container runtime's file, or of any other one in TOML. Raises UnsafeError."""
+    try:
+        return essence(content.decode("utf-8")).encode("utf-8")
+    except (TOMLError, UnicodeDecodeError) as error:
+        raise UnsafeError("it is no TOML") from error
 
 
 def configuration_redacted(text: str) -> str:

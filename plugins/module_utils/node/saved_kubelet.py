@@ -10,8 +10,9 @@ import base64
 import json
 import os
 from functools import partial
-from typing import Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
+from ..ansible_module import difference
 from ..errors import MALFORMED, CPUManagerError
 from ..host.units import settings_in
 from ..kubelet.installed.distributions import (
@@ -34,7 +35,7 @@ from .collector import Change, Collector
 from .node import Node
 from .places import LAST, OPEN
 from .pod_names import checkpoint_without_names, memory_state_without_names
-from .redacted_files import configuration_redacted, kubelet_args_redacted
+from .redacted_files import configuration_redacted, kubelet_args_redacted, runtime_redacted
 from .redaction import (
     REDACTED,
     Redaction,
@@ -47,8 +48,9 @@ from .redaction import (
     variables_of,
     words_redacted,
 )
-from .saved_owners import runtime_redacted
 
+# What is kept of a journal, beside its copies of files, and of each copy, beside its content.
+_OF_JOURNALS, _OF_COPIES = ("format", "phase", "run", "facts"), ("mode", "uid", "gid")
 _WANTS = "/etc/systemd/system/multi-user.target.wants/%s.service"
 # Of a process's status: the fields up to its start, which is the last that is read. Others may help an attacker.
 _FIELDS_OF_PROCESS = 20
@@ -191,15 +193,30 @@ def _journal_redacted(content: bytes, changes: dict[str, Change]) -> bytes:
     """A journal whose copies of files are as these files are saved. Raises UnsafeError."""
     try:
         journal = json.loads(content.decode("utf-8"))
-        for path, saved in journal["files"].items():
-            if saved is not None:
-                kept = _copy_redacted(base64.b64decode(saved["content"], validate=True), changes.get(path))
-                saved["content"] = base64.b64encode(kept).decode("ascii")
-        journal = {name: value if name == "files" else _fact(name, value) for name, value in journal.items()}
+        kept = {name: _fact(name, journal[name]) for name in _OF_JOURNALS if name in journal}
+        kept["files"] = {
+            path: saved and _file(saved, change) for path, saved, change in _copies(journal["files"], changes)
+        }
+        if journal.get("written") is not None:
+            copies = _copies(journal["written"], changes)
+            kept["written"] = {path: saved and _copy(saved, change) for path, saved, change in copies}
     except MALFORMED as error:
         raise UnsafeError("it is damaged") from error
     # As the journal is written, so that nothing changes where there is no secret.
-    return (json.dumps(journal, indent=1, sort_keys=True) + "\n").encode("ascii")
+    return (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode("ascii")
+
+
+def _copies(saved: dict[str, Any], changes: dict[str, Change]) -> list[tuple[str, Any, Change | None]]:
+    return [(path, copy, changes.get(path)) for path, copy in saved.items()]
+
+
+def _file(saved: dict[str, Any], change: Change | None) -> dict[str, object]:
+    return {"content": _copy(saved["content"], change), **{name: int(saved[name]) for name in _OF_COPIES}}
+
+
+def _copy(content: str, change: Change | None) -> str:
+    kept = _copy_redacted(base64.b64decode(content, validate=True), change)
+    return base64.b64encode(kept).decode("ascii")
 
 
 def _copy_redacted(content: bytes, change: Change | None) -> bytes:
@@ -208,6 +225,22 @@ def _copy_redacted(content: bytes, change: Change | None) -> bytes:
         return (change or runtime_redacted)(content) or b""
     except UnsafeError:
         return REDACTED.encode("ascii") + b"\n"
+
+
+def shown_difference(node: Node, path: str, before: bytes | None, after: bytes | None) -> dict[str, str]:
+    """What --diff and -vvv show of a change of one of the kubelet's files, or of its container runtime's.
+
+    path: on the node. What was left out of both looks the same; of what is no TOML, the lines that differ are shown.
+    """
+    change = _changes(node, False).get(path) or runtime_redacted
+    texts = [b"" if content is None else content for content in (before, after)]
+    try:
+        texts = [change(content) or b"" for content in texts]
+    except UnsafeError:
+        lines = [content.splitlines(True) for content in texts]
+        common = set(lines[0]).intersection(lines[1])
+        texts = [b"".join(line for line in some if line not in common) for some in lines]
+    return difference(node.tree.path(path), *(text.decode("utf-8", "replace") for text in texts))
 
 
 def _fact(name: str, value: object) -> object:

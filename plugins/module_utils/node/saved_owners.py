@@ -15,13 +15,11 @@ import re
 
 from ..errors import CPUManagerError
 from ..host.owner import owners, tuned
-from ..host.runtime.essence import essence
 from ..host.runtime.state import read_files
-from ..host.runtime.toml_lines import TOMLError
 from .collector import Collector
 from .node import Node
 from .owners import owners_of
-from .redaction import UnsafeError
+from .redacted_files import runtime_redacted
 from .runtime import runtime_of
 
 _PROCESS = re.compile(r"process (\d+)")
@@ -80,14 +78,6 @@ def _save_evidence(collector: Collector, owner: str, evidence: str) -> None:
     elif evidence.startswith("/"):
         # That it is there is all that counts.
         collector.mark(evidence)
-
-
-def runtime_redacted(content: bytes) -> bytes:
-    """What is read of a container runtime's file, or of any other one in TOML. Raises UnsafeError."""
-    try:
-        return essence(content.decode("utf-8")).encode("utf-8")
-    except (TOMLError, UnicodeDecodeError) as error:
-        raise UnsafeError("it is no TOML") from error
 
 
 def _profile(content: bytes) -> bytes:

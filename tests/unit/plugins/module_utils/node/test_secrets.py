@@ -10,14 +10,30 @@ import base64
 import io
 import json
 import tarfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.saved_files import save_node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.secretive import JOURNALS, NODES, Secrets
+
+MODULES = "ansible_collections.kubenode.cpu_manager.plugins.modules."
+STATIC = {"cpu_manager_policy": "static", "reservation": {"count": 1}}
+ANSWERS: list[tuple[str, dict[str, object]]] = [
+    ("start_check", STATIC),
+    ("kubelet_config", STATIC),
+    ("runtime_config", {}),
+    ("runtime_config", {"state": "absent"}),
+    ("rollout_journal", {"state": "read"}),
+    ("checkpoint_info", STATIC),
+    ("housekeeping_info", {}),
+    ("dra_info", {}),
+    ("node_save", {"dest": "/nowhere/x.tar.gz"}),
+]
 
 
 def members(archive: bytes) -> dict[str, bytes]:
@@ -77,3 +93,16 @@ def test_what_gives_the_kubelet_its_flags_is_kept(tmp_path: Path, name: str) -> 
     assert copy.installation.distribution == node.installation.distribution
     assert copy.installation.config_path == node.installation.config_path
     assert len(copy.installation.command_line) == len(node.installation.command_line)
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_no_secret_is_in_an_answer(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
+    """Of what a module returns, -vvv shows all, also the difference that it would make."""
+    secrets = Secrets()
+    NODES[name](tmp_path, secrets)
+    for module, parameters in ANSWERS:
+        arguments = {"root": str(tmp_path), "_ansible_check_mode": True, **parameters}
+        with patch_module_args(arguments), pytest.raises(SystemExit):
+            import_module(MODULES + module).main()
+        text = capsys.readouterr().out
+        assert [secret for secret in secrets.given if secret in text] == [], module
