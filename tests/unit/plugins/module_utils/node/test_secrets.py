@@ -22,7 +22,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import T
 from ansible_collections.kubenode.cpu_manager.tests.machines.secretive import JOURNALS, NODES, Secrets
 
 MODULES = "ansible_collections.kubenode.cpu_manager.plugins.modules."
-STATIC = {"cpu_manager_policy": "static", "reservation": {"count": 1}}
+STATIC: dict[str, object] = {"cpu_manager_policy": "static", "reservation": {"count": 1}}
 ANSWERS: list[tuple[str, dict[str, object]]] = [
     ("start_check", STATIC),
     ("kubelet_config", STATIC),
