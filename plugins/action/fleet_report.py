@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Container, Iterable
 
 from ansible.utils.display import Display
 
@@ -24,11 +24,11 @@ from ..module_utils.fleet.report.looks import check_seconds
 from ..module_utils.fleet.report.markdown import markdown
 from ..module_utils.fleet.report.metrics import fleet_metrics
 from ..module_utils.fleet.report.output import put_file, sweep
-from ..module_utils.fleet.report.progress import Progress
-from ..module_utils.fleet.report.results import find_files, read_results, remove_result
+from ..module_utils.fleet.report.progress import Progress, run_of
+from ..module_utils.fleet.report.results import Problem, Result, find_files, read_results
 from ..module_utils.fleet.report.shapes import Report
 from ..module_utils.fleet.report.terminal import fleet_table, summary_line
-from ..module_utils.fleet.report.times import duration_of
+from ..module_utils.fleet.report.times import duration_of, seconds_of, time_of
 from ..plugin_utils.controller_action import ControllerAction, Given
 from ..plugin_utils.page import page, read_parts
 
@@ -64,6 +64,7 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
     "look_seconds": {"type": "int", "default": 5},
     "validate_only": {"type": "bool", "default": False},
     "discard": {"type": "list", "elements": "str", "default": []},
+    "began": {"type": "str", "default": ""},
 }
 
 
@@ -78,13 +79,13 @@ class ActionModule(ControllerAction):
         check_seconds(given["look_at"], given["look_seconds"], "look_seconds")
         sweep(given["directory"], terms.made)
         # That of a killed run may have the same name, as the system gives numbers of processes again.
-        progress = Progress(given["directory"], str(os.getppid()), 0)
+        progress = Progress(given["directory"], run_of(os.getppid()), 0)
         progress.end()
-        for host in given["discard"]:
-            remove_result(given["directory"], host)
+        began = _began(given)
         if given["validate_only"]:
-            return {"changed": False}
-        report = assemble(read_results(_files(given), given["fleet"], terms.made), terms)
+            return {"changed": False, "began": time_of(terms.made)}
+        results = read_results(_files(given), given["fleet"], terms.made)
+        report = assemble((result for result in results if not _is_earlier(result, given["discard"], began)), terms)
         files = {}
         for form in given["forms"]:
             if form in FORMS:
@@ -107,6 +108,19 @@ class ActionModule(ControllerAction):
                 given["fail_on"],
             )
         return result
+
+
+def _began(given: Given) -> float:
+    """When the run began, in seconds since the epoch. Raises InputError."""
+    try:
+        return seconds_of(given["began"]) if given["began"] else 0.0
+    except InputError as error:
+        raise InputError(error.what, "began", error.remedy) from error
+
+
+def _is_earlier(result: Result | Problem, hosts: Container[str], began: float) -> bool:
+    """Whether a result of one of these hosts is that of an earlier run."""
+    return isinstance(result, Result) and result.host in hosts and seconds_of(result.looked_at) < began
 
 
 def _files(given: Given) -> list[str]:

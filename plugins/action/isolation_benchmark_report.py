@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from pathlib import Path
 from typing import Any, Mapping
@@ -18,7 +17,7 @@ from ansible.utils.display import Display
 from ..module_utils.benchmark.node_benchmark import SCHEMA_VERSION
 from ..module_utils.benchmark.table import benchmark_table
 from ..module_utils.errors import InputError, option
-from ..module_utils.fleet.report.output import put_bytes, put_file
+from ..module_utils.fleet.report.output import put_bytes, put_file, stem_of
 from ..module_utils.fleet.report.times import time_of
 from ..plugin_utils.benchmark_page import has_png, page, png, svg
 from ..plugin_utils.benchmark_result import checked_result
@@ -94,7 +93,7 @@ def _written(given: Given, results: Mapping[str, Mapping[str, Any]]) -> list[str
         template = (_TEMPLATES / "benchmark.html.j2").read_text("utf-8")
         put_file(path_of("isolation.html"), [page(report, {**charts, "template": template, "style": style})])
     for host, result in results.items():
-        stem = "isolation-" + re.sub(r"[^A-Za-z0-9_.-]", "_", host)
+        stem = "isolation-" + stem_of(host)
         if "svg" in given["forms"]:
             picture = {**charts, "picture": (_TEMPLATES / "picture.svg.j2").read_text("utf-8")}
             put_file(path_of(stem + ".svg"), [svg(host, result, picture)])

@@ -23,8 +23,8 @@ from ..module_utils.fleet.report.assemble import Terms, assemble
 from ..module_utils.fleet.report.check import LOOKS
 from ..module_utils.fleet.report.configz import read_configz
 from ..module_utils.fleet.report.metrics import node_metrics
-from ..module_utils.fleet.report.progress import Progress
-from ..module_utils.fleet.report.results import Result, remove_result, write_result
+from ..module_utils.fleet.report.progress import Progress, run_of
+from ..module_utils.fleet.report.results import Result, write_result
 from ..module_utils.fleet.report.texts import text
 from ..module_utils.fleet.report.times import time_of
 from ..module_utils.fleet.report.waivers import checked_waivers
@@ -70,7 +70,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         host = str(task_vars["inventory_hostname"])
         own, for_node, wrong = self._arguments()
         try:
-            remove_result(own["directory"], host)
             if wrong:
                 raise InputError(wrong)
             result = self._looked(host, own, for_node, task_vars)
@@ -182,7 +181,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     def _show_progress(self, directory: str, task_vars: Mapping[str, Any], now: float) -> None:
         hosts = task_vars.get("ansible_play_hosts_all") or ()
         # All workers of a run have one parent.
-        line = Progress(directory, str(os.getppid()), len(hosts)).advance(now)
+        line = Progress(directory, run_of(os.getppid()), len(hosts)).advance(now)
         if line:
             Display().display(line)
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from typing import Any, Mapping, Sequence
 
 from ansible.utils.display import Display
 
 from ..module_utils.cpuset import CPUSet
 from ..module_utils.errors import MALFORMED, InputError, option
-from ..module_utils.fleet.report.output import put_file
+from ..module_utils.fleet.report.output import put_file, stem_of
 from ..module_utils.fleet.simulation.generator import TRACES, make_trace
 from ..module_utils.fleet.simulation.nodes import POLICIES
 from ..module_utils.fleet.simulation.picture import draw
@@ -141,8 +140,7 @@ def _result(trace: Trace, replays: Sequence[Replay]) -> dict[str, object]:
 def _written(
     given: Given, trace: Trace, replays: Sequence[Replay], rules: Rules, result: Mapping[str, Any]
 ) -> list[str]:
-    stem = "simulation-" + re.sub(r"[^A-Za-z0-9_.-]", "_", "%s-%s" % (given["host"], trace.name))[:200]
-    stem = os.path.join(given["directory"], stem)
+    stem = os.path.join(given["directory"], "simulation-" + stem_of(given["host"], trace.name))
     title = "%s: %s" % (given["host"], trace.description)
     picture = draw(title, replays, rules, trace.duration)
     put_file(stem + ".svg", [picture])

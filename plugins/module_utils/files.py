@@ -71,6 +71,28 @@ def replace_file(
     return _change(path, expected, backup, act)
 
 
+def put_file(path: str, content: bytes, mode: int) -> None:
+    """Write `content` to `path` atomically, in place of whatever file is there. No link in its place is followed.
+
+    Raises RefusedError for a link, a directory or a device there; NodeError when writing fails.
+    """
+    directory, name = os.path.split(os.path.abspath(path))
+    try:
+        above = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            # Whatever takes the directory's place meanwhile.
+            here = "/proc/self/fd/%d/%s" % (above, name)
+            remove_strays(here, None)
+            if os.path.lexists(here) and not stat.S_ISREG(os.lstat(here).st_mode):
+                raise not_regular(path)
+            _write(here, content, mode, None, lambda temporary: os.rename(temporary, here))
+            os.fsync(above)
+        finally:
+            os.close(above)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
 def remove_file(path: str, expected: bytes, backup: bool = True) -> str | None:
     """Remove `path`, which held `expected`; give the path of the backup, if one was made. Raises as replace_file()."""
     path = os.path.abspath(path)

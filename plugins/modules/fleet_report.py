@@ -103,11 +103,16 @@ options:
     default: false
   discard:
     description:
-      - Hosts whose results in O(directory) are removed first. Before the nodes are read again, this makes sure that no
-        earlier result counts for a node that cannot be read.
+      - Hosts whose results count only if they are not older than O(began), so that no earlier result counts for a node
+        that could not be read in this run. No result is removed, as another run may report on it at the same time.
     type: list
     elements: str
     default: []
+  began:
+    description:
+      - When the run began, such as V(2026-11-23T15:04:05Z). A task with O(validate_only) returns it.
+    type: str
+    default: ""
   look_at:
     description:
       - The option of M(kubenode.cpu_manager.node_report), which is only checked here.
@@ -179,4 +184,9 @@ files:
   returned: unless O(validate_only)
   type: dict
   sample: {"json": "/srv/reports/all/drift.json", "html": "/srv/reports/all/drift.html"}
+began:
+  description: The time of the task, in UTC, for O(began) of the task that makes the report.
+  returned: if O(validate_only)
+  type: str
+  sample: "2026-11-23T15:04:05Z"
 """

@@ -141,7 +141,7 @@ backup_files:
 
 from typing import Any
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.placement import main_file, plan_files
 from ..module_utils.kubelet.settings import plan_settings
@@ -149,6 +149,7 @@ from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, 
 from ..module_utils.node.change.runs import RUN, check_run
 from ..module_utils.node.drift import describe_drift
 from ..module_utils.node.prediction import config_after, predicted_starts
+from ..module_utils.node.saved_kubelet import shown_difference
 from ..module_utils.node.sources import read_sources
 from ..module_utils.node.start_report import memory_plan
 from ..module_utils.state.verdict import judge
@@ -185,7 +186,8 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         result["backup_files"] = make_changes(changes, backup, keep)
         if main in result["backup_files"]:
             result["backup_file"] = result["backup_files"][main]
-    return Outcome(result, bool(files), [difference(file.path, file.before or "", file.after) for file in files])
+    diff = [shown_difference(node, tree.node_path(change.path), change.before, change.after) for change in changes]
+    return Outcome(result, bool(files), diff)
 
 
 def encoded(text: str | None) -> bytes | None:

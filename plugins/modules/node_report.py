@@ -22,7 +22,7 @@ description:
   - With O(look_at), M(kubenode.cpu_manager.isolation_info), M(kubenode.cpu_manager.throttling_info),
     M(kubenode.cpu_manager.housekeeping_info) or M(kubenode.cpu_manager.cache_info) run on the node, too, one after the
     other. Their findings are in the report. If one of them fails, this is a note in the report.
-  - An earlier result of the node in O(directory) is removed first. The task fails for a node that cannot be reached or
+  - An earlier result of the node in O(directory) is replaced. The task fails for a node that cannot be reached or
     read, or whose options are wrong, after the file is written. The file contains the error, too. To make the report of
     all hosts nevertheless, write it in the C(always) section of the block that has this task.
 extends_documentation_fragment:

@@ -35,14 +35,17 @@ description:
     same archive, except for the time that is saved in it.
   - Links are saved if they lead to a file on the node. Files that cannot be read, and links that lead out of a saved
     node, are left out and listed in RV(left_out).
-  - "These secrets are left out, and RV(redacted) lists the files: of environment files and of C(Environment=) in units,
-    all values but those that give flags or that the command line has; of k3s' and RKE2's configuration, all but
-    C(kubelet-arg); in flags and command lines, the values of tokens, passwords, keys and headers, such as C(--token),
-    C(--agent-token) and C(--manifest-url-header); the values in C(staticPodURLHeader); users and passwords in URLs,
-    such as proxies; of a file in the place of a kubelet's configuration that is none, the values of tokens, passwords,
-    keys and certificates. A file with secrets that cannot be told from the rest is left out."
-  - Results for an archive may differ from those for the node in these points. Paths are shown as C(ARCHIVE:/path). It
-    is not saved whether files can be written, and the container runtime and the kubelet's health are not read.
+  - "What may be secret is left out, and RV(redacted) lists the files. Of command lines, units, environment files and
+    files with flags this remains: the kubelet's own flags, without passwords, headers, and the users, passwords and
+    queries of addresses; the names of other flags, with values that are paths of files and directories; variables of
+    which a flag of the kubelet takes the value. A command line in quotes, as of C(sh -c), is looked into. Of k3s' and
+    RKE2's configuration, C(kubelet-arg) remains; of the container runtime's, NRI, CDI and what gives out CPUs; of the
+    kubelet's, the fields that there are, and comments of plain words. Of a file in its place that is none, or is
+    damaged, C(x) and C(0) take the place of letters and digits. What a journal holds of these files is treated alike;
+    of other files, nothing remains but TOML's keys about NRI and CDI. A file that cannot be told apart is left out."
+  - Results for an archive may differ from those for the node in these points. Paths are shown as C(ARCHIVE:/path), and
+    what was left out as C(redacted). It is not saved whether files can be written, and the container runtime and the
+    kubelet's health are not read.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -51,7 +54,7 @@ options:
   dest:
     description:
       - The archive to write on the machine that the module runs on, an absolute path that ends in C(.tar.gz). Its
-        directory must exist. An existing file is replaced.
+        directory must exist. An existing file is replaced, and a link is refused.
     type: path
     required: true
   redact:
@@ -148,8 +151,8 @@ import hashlib
 import os
 
 from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
-from ..module_utils.errors import InputError, RefusedError, option
-from ..module_utils.files import replace_file
+from ..module_utils.errors import InputError, option
+from ..module_utils.files import put_file
 from ..module_utils.kubelet_module import KUBELET, node_of
 from ..module_utils.node.saved_files import save_node
 from ..module_utils.tree import Tree, node_name
@@ -165,20 +168,10 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         raise InputError(what, option("dest"), "begin it with a / and end it in .tar.gz")
     content, about = save_node(node_of(tree, parameters), node_name(tree), parameters["redact"])
     if not check_mode:
-        replace_file(dest, content, MODE, content_of(dest), backup=False, keep_mode=False)
+        put_file(dest, content, MODE)
     shown = {key: about[key] for key in ("files", "saved", "left_out", "redacted")}
     checksum = hashlib.sha256(content).hexdigest()
     return Outcome({"dest": dest, "size": len(content), "sha256": checksum, **shown}, changed=True)
-
-
-def content_of(dest: str) -> bytes | None:
-    """The file that will be replaced; None where there is none. Raises RefusedError for a link, OSError."""
-    if os.path.islink(dest):
-        raise RefusedError("is a link; nothing was written", where=dest, remedy="name another file")
-    if not os.path.isfile(dest):
-        return None
-    with open(dest, "rb") as file:
-        return file.read()
 
 
 def main() -> None:

@@ -127,11 +127,12 @@ found:
 """
 
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet_module import KUBELET, node_of
 from ..module_utils.node.change.runs import RUN, check_run
 from ..module_utils.node.runtime import ABSENT, PRESENT, Wanted, plan_runtime
+from ..module_utils.node.saved_kubelet import shown_difference
 from ..module_utils.tree import Tree
 
 MODE = 0o644
@@ -139,7 +140,8 @@ MODE = 0o644
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     wanted = Wanted(parameters["state"], parameters["nri"], parameters["cdi"], parameters["runtime_version"])
-    plan = plan_runtime(node_of(tree, parameters), wanted)
+    node = node_of(tree, parameters)
+    plan = plan_runtime(node, wanted)
     changes = [FileChange(tree.path(path), tree.content(path), new, MODE) for path, new in plan.contents.items()]
     # No backups: CRI-O reads every file of its directory, and the blocks say what was there.
     check_changes(changes, backup=False, keep=0)
@@ -147,12 +149,8 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         check_run(tree, parameters["run"], check_mode)
     if not check_mode:
         make_changes(changes, backup=False, keep=0)
-    diff = [difference(change.path, _text(change.before), _text(change.after)) for change in changes]
+    diff = [shown_difference(node, path, change.before, change.after) for path, change in zip(plan.contents, changes)]
     return Outcome({**plan.to_dict(), "restart": bool(changes)}, bool(changes), diff)
-
-
-def _text(content: bytes | None) -> str:
-    return (content or b"").decode("utf-8", "replace")
 
 
 def main() -> None:

@@ -15,9 +15,10 @@ _PRIVATE = """\
 mount -t tmpfs none "$1"
 for one in /dev/*; do
     name="$1/${one#/dev/}"
-    if [ -L "$one" ]; then cp -P "$one" "$name"
+    if [ "$one" = /dev/log ]; then continue
+    elif [ -L "$one" ]; then cp -P "$one" "$name"
     elif [ -d "$one" ]; then mkdir "$name" && mount --rbind "$one" "$name"
-    elif [ "$one" != /dev/log ]; then touch "$name" && mount --bind "$one" "$name"
+    else touch "$name" && mount --bind "$one" "$name"
     fi
 done
 touch "$1/log"

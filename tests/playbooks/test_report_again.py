@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .conftest import CopyOf, ansible_playbook, play
+from .conftest import CopyOf, ansible_playbook, play, task
 from .drift_report import DRIFT_REPORT, read_report, report_playbook
 
 NOT_DEFINED = "{{ no_such_variable }}"
@@ -54,14 +54,36 @@ def test_what_an_earlier_run_found_does_not_count(copy_of: CopyOf, tmp_path: Pat
     assert "perhaps" in nodes["option"]["message"]
 
 
-def test_a_result_that_cannot_be_removed_stops_the_run(copy_of: CopyOf, tmp_path: Path) -> None:
+def test_another_run_in_the_same_directory_does_not_disturb_a_report(copy_of: CopyOf, tmp_path: Path) -> None:
+    """It begins while the first one has read its node and has not yet made its report."""
+    place = {"directory": str(tmp_path / "there"), "hosts": ["node"], "forms": ["json"]}
+    own = {**place, "discard": ["node"]}
+    tasks = [
+        {**task("fleet_report", "Begin", **place, validate_only=True), "register": "first"},
+        task("node_report", "Look", directory=place["directory"], root="{{ root }}"),
+        {**task("fleet_report", "Begin another", **own, validate_only=True), "register": "second"},
+        task("fleet_report", "Report", **own, began="{{ first.began }}"),
+        # The other one cannot read the node.
+        task("fleet_report", "Report in the future", **own, began="2999-01-01T00:00:00Z"),
+        {**task("fleet_report", "Report wrongly", **own, began="today"), "ignore_errors": True},
+    ]
+    run = ansible_playbook(tmp_path, play(*tasks), {"node": {"root": str(copy_of("edge", "node"))}})
+    assert run.status == 0, run.account()
+    found = {result["task"]: result for result in run.results["node"]}
+    assert found["Report"]["summary"]["states"] == {"refused": 1}
+    assert found["Report in the future"]["summary"]["states"] == {"missing": 1}
+    assert found["Report wrongly"]["msg"].startswith("began: 'today' is not a time such as ")
+    assert found["Begin another"]["began"] >= found["Begin"]["began"]
+
+
+def test_a_result_that_cannot_be_written_stops_the_run(copy_of: CopyOf, tmp_path: Path) -> None:
     hosts = {"node": {"kubelet_node_root": str(copy_of("edge", "node"))}}
-    # A directory stands for what even root may not remove as a file.
+    # A directory stands for what even root may not replace with a file.
     (tmp_path / "drift-report/nodes/node.json").mkdir(parents=True)
     run = report_playbook(tmp_path, "drift_report", hosts)
     assert run.status != 0
-    assert "nodes/node.json: cannot be removed" in " ".join(run.output.split())
-    assert not (tmp_path / "drift-report/drift.json").exists()
+    assert "nodes/node.json: cannot be written" in " ".join(run.output.split())
+    assert read_report(tmp_path)["summary"]["states"] == {"missing": 1}
 
 
 def test_a_host_that_failed_before_the_role_is_missing(copy_of: CopyOf, tmp_path: Path) -> None:

@@ -150,12 +150,15 @@ def test_a_failure_leaves_nothing(copy_of: CopyOf, tmp_path: Path) -> None:
     hosts: dict[str, dict[str, Any]] = {
         "nowhere": {"kubelet_node_root": str(tmp_path / "nothing")},
         "in the way/..": {"kubelet_node_root": str(root), "cpu_manager_save_directory": str(tmp_path / "file")},
-        "good": {"kubelet_node_root": str(root)},
+        # Two hosts, and two archives.
+        "rack/1": {"kubelet_node_root": str(root)},
+        "rack_1": {"kubelet_node_root": str(root)},
     }
     run = ansible_playbook(tmp_path / "run", SAVE, hosts)
     assert run.status == 2, run.account()
     assert "no such directory" in str([result.get("msg") for result in run.results["nowhere"]])
-    assert [path.name for path in (tmp_path / "run/saved-nodes").iterdir()] == ["good.tar.gz"]
+    saved = tmp_path / "run/saved-nodes"
+    assert sorted(path.name for path in saved.iterdir()) == ["rack%2F1.tar.gz", "rack_1.tar.gz"]
     assert (tmp_path / "file").read_text("utf-8") == "in the way\n"
 
 

@@ -51,26 +51,26 @@ def test_the_documented_traces_on_a_saved_node(copy_of: CopyOf, tmp_path: Path) 
 
 
 def test_a_trace_of_ones_own(copy_of: CopyOf, tmp_path: Path) -> None:
-    """Its name does not lead out of the directory."""
+    """Its name does not lead out of the directory, and hosts with similar names have files of their own."""
     directory = tmp_path / "run"
     directory.mkdir()
     (directory / "trace.json").write_text(json.dumps(TRACE), "utf-8")
-    hosts = {
-        "node/1": {
-            "kubelet_node_root": str(copy_of("xeon", "xeon")),
-            "kubelet_reserved_system_cpus": "0,24",
-            "cpu_manager_simulation_trace": "trace.json",
-            "cpu_manager_simulation_period": 5,
-        }
+    variables = {
+        "kubelet_node_root": str(copy_of("xeon", "xeon")),
+        "kubelet_reserved_system_cpus": "0,24",
+        "cpu_manager_simulation_trace": "trace.json",
+        "cpu_manager_simulation_period": 5,
     }
+    hosts = dict.fromkeys(("node/1", "node_1"), variables)
     run = ansible_playbook(directory, PLAYBOOK, hosts)
     assert run.status == 0, run.account()
     (row,) = run.last("node/1")["traces"]
     # It has 3 CPUs from the first pass on, then 4, then 6.
     saved = 1 * 5 + 2 * 5 + 4 * 285
     assert row["dynamic_beside_static"]["better"] == [{"pod": "db", "thread_seconds": saved}]
-    assert len(list((directory / "simulation").iterdir())) == 2
-    assert all(Path(path).parent == directory / "simulation" for path in run.last("node/1")["files"])
+    files = [Path(path) for host in hosts for path in run.last(host)["files"]]
+    assert sorted(files) == sorted((directory / "simulation").iterdir())
+    assert len(set(files)) == 4
 
 
 WRONG: dict[str, dict[str, Any]] = {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def given_of(node: Node) -> Given:
-    """What the kubelet of this node is given. Raises NodeError where there is none."""
+    """What the kubelet of this node is given, its words without secrets. Raises NodeError where there is none."""
     installation, tree = node.installation, node.tree
     if installation is None:
         raise node.missing()
@@ -35,8 +35,10 @@ def given_of(node: Node) -> Given:
     if arguments or may_give_flags(tree, distribution):
         # Imported here: a node that neither runs a kubelet nor gives it flags is read faster without.
         from ..kubelet.installed.given_flags import find_words
+        from .redaction import words_redacted
 
-        words = find_words(tree, distribution, arguments)
+        # What is said of a word has it in quotes.
+        words = words_redacted(find_words(tree, distribution, arguments), has_program=False)
     return Given(
         words,
         None if path is None else _state_of(tree, path),

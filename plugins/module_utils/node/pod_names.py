@@ -53,7 +53,7 @@ def checkpoint_without_names(content: bytes) -> bytes:
     try:
         checkpoint = decode_checkpoint(content)
     except CheckpointError as error:
-        raise UnsafeError(str(error)) from error
+        raise UnsafeError("it is damaged") from error
     if checkpoint.version == Format1.version:
         return content  # it has ids alone
     beside = checkpoint.outer if isinstance(checkpoint, Format4) else checkpoint
@@ -79,7 +79,7 @@ def _memory_sum(content: bytes, fields: Iterable[Any], name: str) -> int:
     try:
         value, wrong = memory_formats.decoded(fields, name, read_json(content))
     except GoError as error:
-        raise UnsafeError(str(error)) from error
+        raise UnsafeError("it is damaged") from error
     return -1 if wrong else memory_formats.sum_of(fields, value, name)
 
 
@@ -88,7 +88,7 @@ def _members(content: bytes) -> dict[str, object]:
     try:
         members = json.loads(content.decode("utf-8"), object_pairs_hook=unique_members)
     except (ValueError, RecursionError) as error:
-        raise UnsafeError(str(error)) from error
+        raise UnsafeError("it is damaged") from error
     checkpoint_keys = {
         "policyName",
         "defaultCpuSet",

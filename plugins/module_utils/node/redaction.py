@@ -2,25 +2,26 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The secrets in a kubelet's files, taken out so that the files say the same to our modules. Pure.
+"""The secrets in what gives a kubelet its flags, taken out so that the rest says the same to our modules. Pure.
 
-Of environment files, units and k3s' configuration only what gives a kubelet its flags is kept. In what is kept, the
-values of secret flags, variables and headers, and user names and passwords in URLs, are replaced by REDACTED.
+What is known to be harmless is kept, and REDACTED takes the place of all else: of a command line, the kubelet's own
+flags, the names of other flags, and the words that choose a command; of a variable, the flags in it, or the value that
+such a flag takes. Configuration files are in redacted_files.py.
 """
 
 from __future__ import annotations
 
-import json
+import posixpath
 import re
-from contextlib import suppress
-from typing import Callable, Container, Iterator, Sequence
+from typing import Callable, Mapping, Sequence
 
-from ..errors import ConfigurationError, InputError
-from ..kubelet.file.configuration import KubeletConfiguration
-from ..kubelet.file.values import same
-from ..kubelet.installed.flag_file import kubelet_args, read_environment, split_words
+from ..kubelet.installed.flag_file import line_words, read_environment, split_words
+from ..kubelet.installed.flags import END_OF_FLAGS
+from ..kubelet.installed.unit import command_words
+from ..kubelet.start.flags.table import FLAGS, SWITCHES
 
 REDACTED = "redacted"
+_NOTHING: Mapping[str, bool] = {}
 
 # A change of a file's text.
 Redaction = Callable[[str], str]
@@ -28,7 +29,7 @@ Redaction = Callable[[str], str]
 # Names of flags, variables and keys whose values are secret, but for those of files, and of switches of the kubelet.
 _SECRET = re.compile(
     "token|secret|passw|credential|header|access[-_]?key|private[-_]?key|key[-_]data|certificate[-_]data|vpn[-_]?auth"
-    "|datastore[-_]endpoint|proxy|^t$",
+    "|datastore[-_]endpoint|proxy|^t$|^p$",
     re.IGNORECASE,
 )
 _NO_SECRET = re.compile(
@@ -36,24 +37,38 @@ _NO_SECRET = re.compile(
 )
 # The one header that is.
 _HEADER = re.compile("url[-_]?header$", re.IGNORECASE)
-# The name that a URL's user and password stand before.
-_URL = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]*://)[^/\s\"'@]*(?::[^/\s\"']*)?@")
-# A flag and its value, or a flag alone.
-_FLAG = re.compile(
-    r"""(?<![\w-])(--?[A-Za-z][\w-]*)(?:(=)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s"']*)"""
-    r"""|([ \t]+)("(?!-)(?:[^"\\]|\\.)*"|'(?!-)[^']*'|[^\s"'-][^\s"']*))"""
+# The names of other programs' flags of which an absolute path may be kept, and that path.
+_OF_PATH = re.compile("(?:^|[-_])(?:file|path|dir|config)$", re.IGNORECASE)
+_PATH = re.compile(r"/[\w./-]{0,200}", re.ASCII)
+# The flag by which k3s and RKE2 give their kubelet one.
+_KUBELET_ARG = "--kubelet-arg"
+_ADDRESS = "--manifest-url"
+# Names of flags of other programs; of one dash, one letter, as a value may stand right behind it.
+_NAME = re.compile(r"--[a-z][a-z0-9_-]{0,60}|-[A-Za-z]", re.ASCII)
+_LONG_NAME = re.compile(r"-[a-z][a-z0-9_-]{0,60}", re.ASCII)
+_VERBOSITY = re.compile(r"-v=?[0-9]{1,3}")
+_NEGATIVE = re.compile("-[0-9]{1,9}")
+# Words that choose what a program does, and programs that start programs.
+_COMMANDS = frozenset(
+    ("agent", "bash", "controller", "daemon", "env", "exec", "kubelet", "kubelite", "run", "server", "sh", "single")
+    + ("start", "worker", ";")
 )
-# A key of YAML or JSON and its value on one line.
-_MEMBER = re.compile(r"""(["']?)([\w.-]+)\1(\s*:[ \t]+|\s*:(?=["']))("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,}\]#]+)""")
-_HEADERS = "staticpodurlheader"
-
-_VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
+_PROGRAM = re.compile(r"[-@:+!|]{0,9}[\w./-]{1,200}", re.ASCII)
+_ASSIGNED = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
+_VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})", re.ASCII)
 # How the names of variables with flags end.
 _OF_FLAGS = ("ARGS", "FLAGS", "OPTIONS", "OPTS")
+_SPACE = " \t\r\n"
+# Prose: nothing in it looks like a value.
+_PROSE = re.compile(r"[#A-Za-z ,.;'()\t-]*", re.ASCII)
+_PROSE_WORD = re.compile("[A-Za-z]{1,20}")
 
 
 class UnsafeError(Exception):
-    """A text may hold secrets, and is written in a way in which these cannot be told from the rest."""
+    """A text may hold secrets, and is written in a way in which these cannot be told from the rest.
+
+    Its message is saved: it never has a part of the text.
+    """
 
 
 def is_secret(name: str) -> bool:
@@ -62,62 +77,153 @@ def is_secret(name: str) -> bool:
     return bool(_HEADER.search(name) or (_SECRET.search(name) and not _NO_SECRET.search(name)))
 
 
-def without_users(text: str) -> str:
-    """A text whose URLs name no user and no password."""
-    return _URL.sub(r"\1%s@" % REDACTED, text)
+def is_prose(comment: str) -> bool:
+    """Whether a comment is made of words alone, none of which is the name of a secret."""
+    if not _PROSE.fullmatch(comment):
+        return False
+    return all(_PROSE_WORD.fullmatch(word) and not is_secret(word) for word in re.findall("[A-Za-z]+", comment))
 
 
-def words_redacted(words: Sequence[str]) -> list[str]:
-    """The words of a command line without its secrets."""
+def address_redacted(value: str, keep_path: bool = True) -> str:
+    """A value without the user, the password and the query of the address that it may be.
+
+    A password may have any sign, so all before the last @ counts as a part of it.
+    """
+    scheme, mark, rest = value.partition("://")
+    if not mark:
+        return value
+    # An address of a file, as unix:///run/x, has no user.
+    if "@" in rest and not rest.startswith("/"):
+        rest = "%s@%s" % (REDACTED, rest.rpartition("@")[2])
+    for sign in "?#":
+        before, found, _query = rest.partition(sign)
+        rest = before + sign + REDACTED if found else rest
+    host, _slash, path = rest.partition("/")
+    return scheme + mark + (rest if keep_path or not path else "%s/%s" % (host, REDACTED))
+
+
+# --- command lines -----------------------------------------------------------------------------------------
+
+
+def words_redacted(words: Sequence[str], has_program: bool = True) -> list[str]:
+    """The words of a command line without its secrets, as many as before.
+
+    has_program: whether the first is a program, unlike in a variable.
+    """
     found: list[str] = []
-    is_next = False
+    # The flag before, if a value is to follow it.
+    waiting = ""
+    is_over = False
     for word in words:
         name, equals, value = word.partition("=")
-        if is_next and not word.startswith("-"):
-            found.append(_value(found[-1], word))
-            is_next = False
+        if waiting and (_is_known(waiting) or not _is_known(name)):
+            found.append(_value(waiting, word))
+            waiting = ""
             continue
-        is_next = False
-        if name == "--kubelet-arg" and equals:
-            found.append("%s=%s" % (name, words_redacted(["--" + value.lstrip("-")])[0][2:]))
-        elif name.startswith("-") and is_secret(name):
-            found.append("%s=%s" % (name, _value(name, value)) if equals else word)
-            is_next = not equals
+        waiting = ""
+        is_program = has_program and not found
+        if word == END_OF_FLAGS:
+            is_over = True
+            found.append(word)
+        elif is_over or is_program or not word.startswith("-"):
+            found.append(_positional(word, is_program))
+        elif _VERBOSITY.fullmatch(word):
+            found.append(word)
+        elif equals:
+            found.append("%s=%s" % (_name(name, equals), _value(name, value)))
         else:
-            found.append(without_users(word))
+            found.append(_name(name, ""))
+            waiting = name if _takes_value(name) else ""
     return found
 
 
+def _flag(name: str) -> str:
+    """The name of a flag as the kubelet's table has it."""
+    return name.lstrip("-").replace("_", "-") if name.startswith("--") or name == "-v" else ""
+
+
+def _is_known(name: str) -> bool:
+    return name == _KUBELET_ARG or _flag(name) in FLAGS
+
+
+def _takes_value(name: str) -> bool:
+    if name == _KUBELET_ARG:
+        return True
+    flag = FLAGS.get(_flag(name))
+    return is_secret(name) if flag is None else flag.kind not in SWITCHES
+
+
+def _name(name: str, equals: str) -> str:
+    if _is_known(name) or _NAME.fullmatch(name) or (equals and _LONG_NAME.fullmatch(name)):
+        return name
+    return "-" + REDACTED
+
+
 def _value(name: str, value: str) -> str:
-    """What takes the place of a secret value. A header's name is none."""
-    header = value.partition(":")
-    return "%s:%s" % (header[0], REDACTED) if _HEADER.search(name) and header[1] else REDACTED
+    """What takes the place of a flag's value. A header's name is no secret."""
+    if name == _KUBELET_ARG:
+        (word,) = words_redacted(["--" + value.lstrip("-")], has_program=False)
+        return word[len("--") :] if word.startswith("--") else word
+    if is_secret(name):
+        header = value.partition(":")
+        return "%s:%s" % (header[0], REDACTED) if _HEADER.search(name) and header[1] else REDACTED
+    if _is_known(name):
+        if value.startswith("-") and not _NEGATIVE.fullmatch(value):
+            return words_redacted([value], has_program=False)[0]
+        return address_redacted(value, keep_path=name != _ADDRESS)
+    is_kept = value in ("", "true", "false") or _is_variables(value)
+    return value if is_kept or (_OF_PATH.search(name) and _PATH.fullmatch(value)) else REDACTED
 
 
-def flags_redacted(text: str) -> str:
-    """A text with flags and their values, on lines or in a variable, without their secrets."""
+def _is_variables(word: str) -> bool:
+    return not _VARIABLE.sub("", word)
 
-    def redacted(found: re.Match[str]) -> str:
-        name, equals, given, space, following = found.groups()
-        between, value = equals or space, given if equals else following
-        if name == "--kubelet-arg" and value:
-            inner = value.strip("\"'")
-            return "%s%s%s" % (name, between, value.replace(inner, words_redacted(["--" + inner])[0][2:]))
-        if not is_secret(name) or not value:
-            return found.group()
-        quote = value[0] if value[0] in "\"'" else ""
-        return "%s%s%s%s%s" % (name, between, quote, _value(name, value.strip(quote)), quote)
 
-    return without_users(_FLAG.sub(redacted, text))
+def _positional(word: str, is_program: bool) -> str:
+    name, equals, _rest = word.partition("=")
+    if equals and _ASSIGNED.fullmatch(name):
+        return "%s=%s" % (name, REDACTED)
+    if any(sign in word for sign in _SPACE):
+        # A command line in one word: what k3s writes over its own, or what a shell is given.
+        inner = split_words(word)
+        found = words_redacted(inner, is_program)
+        return word if found == inner else " ".join(map(_quoted, found))
+    if _PROGRAM.fullmatch(word) and (is_program or posixpath.basename(word) in _COMMANDS):
+        return word
+    return word if word in _COMMANDS or _is_variables(word) else REDACTED
+
+
+def _quoted(word: str) -> str:
+    """A word as split_words() reads it."""
+    if word and not any(sign in word for sign in _SPACE + "\\\"'"):
+        return word
+    return '"%s"' % word.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def lines_redacted(text: str) -> str:
+    """A file with flags and their values on lines, without their secrets. Each line stays a line."""
+    lines = text.splitlines(keepends=True)
+    given = [line_words(line) for line in lines]
+    rest = iter(words_redacted([word for words in given for word in words], has_program=False))
+    kept = []
+    for line, words in zip(lines, given):
+        found = [next(rest) for _word in words]
+        end = line[len(line.rstrip("\r\n")) :]
+        is_comment = line.strip().startswith("#")
+        if is_comment and not is_prose(line.rstrip("\r\n")):
+            kept.append("# %s%s" % (REDACTED, end))
+        else:
+            kept.append(line if found == words else " ".join(found) + end)
+    return "".join(kept)
 
 
 # --- environment files and units ---------------------------------------------------------------------------
 
 
-def environment_redacted(text: str, needed: Container[str] = ()) -> str:
+def environment_redacted(text: str, needed: Mapping[str, bool] = _NOTHING) -> str:
     """An environment file with all its variables. Those that give no flags lose their values.
 
-    needed: the variables that a unit's command line has.
+    needed: what variables_of() gives of the command line of the unit.
     """
     lines = []
     for name, value in read_environment(text).items():
@@ -128,25 +234,55 @@ def environment_redacted(text: str, needed: Container[str] = ()) -> str:
     return "".join(lines)
 
 
-def _variable(name: str, value: str, needed: Container[str]) -> str:
+def _variable(name: str, value: str, needed: Mapping[str, bool]) -> str:
+    is_of_flags = name.endswith(_OF_FLAGS)
+    if is_secret(name) and not is_of_flags:
+        return REDACTED
+    if needed.get(name):
+        return address_redacted(value)
     words = split_words(value)
-    if not words or words[0].startswith("-") or name.endswith(_OF_FLAGS):
-        return flags_redacted(value)
-    return without_users(value) if name in needed and not is_secret(name) else REDACTED
+    if not words:
+        return value
+    has_flags = name in needed or any(_is_known(word.partition("=")[0]) for word in words)
+    if is_of_flags or (words[0].startswith("-") and has_flags):
+        found = words_redacted(words, has_program=False)
+        return value if found == words else " ".join(map(_quoted, found))
+    return REDACTED
 
 
-def variables_of(command: str) -> set[str]:
-    """The names of the variables in a unit's command line."""
-    return set(_VARIABLE.findall(command))
+def variables_of(command: str) -> dict[str, bool]:
+    """The variables in a unit's command line: whether a flag takes the value whose values are kept, or it is words of
+    its own. Those that other flags take are not among them."""
+    found: dict[str, bool] = {}
+    before = ""
+    for word in command_words(command) or ():
+        name, equals, value = word.partition("=")
+        flag = name if equals else before
+        variables = [plain or braced for plain, braced in _VARIABLE.findall(value if equals else word)]
+        if _is_known(flag) and flag not in (_KUBELET_ARG, _ADDRESS) and not is_secret(flag):
+            found.update(dict.fromkeys(variables, True))
+        elif not flag and _is_variables(word):
+            found.update((variable, False) for variable in variables if variable not in found)
+        before = "" if equals or not _takes_value(name) else name
+    return found
+
+
+def command_redacted(command: str) -> str:
+    """The value of ExecStart= in a unit without its secrets; one that systemd does not understand stays such a one."""
+    words = command_words(command)
+    if words is None:
+        return '"' + REDACTED
+    found = words_redacted(words)
+    return command if found == words else " ".join(map(_escaped_word, found))
 
 
 def unit_redacted(
-    settings: Sequence[tuple[str, str]], variables: Callable[[str], dict[str, str]], needed: Container[str]
+    settings: Sequence[tuple[str, str]], variables: Callable[[str], dict[str, str]], needed: Mapping[str, bool]
 ) -> str:
     """A unit, or a drop-in file of one, with what gives a kubelet its flags.
 
     settings: what its section of the service says, in order. variables: reads the value of Environment=.
-    needed: the variables that the command line has, which may stand in another file.
+    needed: what variables_of() gives of the command line, which may stand in another file.
     """
     lines = ["[Service]\n"]
     for key, value in settings:
@@ -154,83 +290,27 @@ def unit_redacted(
             for name, content in variables(value).items():
                 lines.append('Environment="%s=%s"\n' % (name, _escaped(_variable(name, content, needed))))
         elif key in ("ExecStart", "Environment", "EnvironmentFile"):
-            lines.append("%s=%s\n" % (key, flags_redacted(value) if key == "ExecStart" else value))
+            lines.append("%s=%s\n" % (key, command_redacted(value) if key == "ExecStart" and value else value))
     return "".join(lines)
 
 
 def _escaped(value: str) -> str:
-    for sign, written in (("\\", "\\\\"), ('"', '\\"'), ("%", "%%"), ("\n", "\\n")):
-        value = value.replace(sign, written)
-    return value
+    return _signs_escaped(value).replace("%", "%%")
 
 
-# --- YAML and JSON -----------------------------------------------------------------------------------------
+def _escaped_word(word: str) -> str:
+    """A word of a command line as systemd reads it. A % in it stays one."""
+    escaped = _signs_escaped(word)
+    return escaped if word == escaped and word and not any(sign in word for sign in _SPACE + "'") else '"%s"' % escaped
 
 
-def kubelet_args_redacted(text: str) -> str:
-    """k3s' or RKE2's configuration file with the kubelet's arguments alone. Raises UnsafeError."""
-    before = "kubelet-arg: [first]\n"
-    try:
-        first, words = kubelet_args([before, text])
-    except ValueError as error:
-        raise UnsafeError(str(error)) from error
-    if first and not words:
-        return ""
-    words = [word[len("--") :] for word in words_redacted(words)]
-    # A file's list takes the place of those before it, unless its key has a plus.
-    return json.dumps({"kubelet-arg+" if first else "kubelet-arg": words}) + "\n"
-
-
-def configuration_redacted(text: str) -> str:
-    """A KubeletConfiguration without the secrets of headers and URLs, else the same to the byte. Raises UnsafeError."""
-    try:
-        configuration = KubeletConfiguration.parse(text)
-    except ConfigurationError:
-        if _HEADERS in text.lower():
-            raise UnsafeError("%s in a file that cannot be read" % _HEADERS) from None
-        return without_users(_MEMBER.sub(_member_redacted, text))
-    for key, value in configuration.values.items():
-        if key.lower() == _HEADERS and any(_texts(value)):
-            configuration = _without_headers(configuration, key)
-    return without_users(configuration.text)
-
-
-def _member_redacted(found: re.Match[str]) -> str:
-    quote, name, colon, value = found.groups()
-    if not is_secret(name):
-        return found.group()
-    sign = value[0] if value[0] in "\"'" else ""
-    return "%s%s%s%s%s%s%s" % (quote, name, quote, colon, sign, REDACTED, sign)
-
-
-def _without_headers(configuration: KubeletConfiguration, key: str) -> KubeletConfiguration:
-    wanted = {**configuration.values, key: _redacted(configuration.values[key])}
-    # First in place, so that no line changes but those.
-    text = configuration.text
-    for secret in sorted(set(_texts(configuration.values[key])), key=len, reverse=True):
-        text = text.replace(secret, REDACTED)
-    with suppress(ConfigurationError):
-        changed = KubeletConfiguration.parse(text)
-        if same(changed.values, wanted):
-            return changed
-    try:
-        return configuration.with_changes({(key,): wanted[key]})
-    except (ConfigurationError, InputError) as error:
-        raise UnsafeError("%s is written in a way in which it cannot be changed" % key) from error
-
-
-def _redacted(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _redacted(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_redacted(item) for item in value]
-    return REDACTED if isinstance(value, str) and value else value
-
-
-def _texts(value: object) -> Iterator[str]:
-    """All texts in a value that are not empty, keys left out."""
-    if isinstance(value, str):
-        yield from [value] if value else []
-    elif isinstance(value, (dict, list)):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)
+def _signs_escaped(value: str) -> str:
+    # A byte that is no text has a place of its own in Python.
+    return "".join(
+        "\\" + sign
+        if sign in '\\"'
+        else "\\x%02x" % (ord(sign) & 0xFF)
+        if sign < " " or "\udc80" <= sign <= "\udcff"
+        else sign
+        for sign in value
+    )

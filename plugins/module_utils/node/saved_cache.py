@@ -91,7 +91,7 @@ def _without_names(content: bytes) -> bytes:
     try:
         promise = parse_promise(content)
     except InputError as error:
-        raise UnsafeError(str(error)) from error
+        raise UnsafeError("it is no promise") from error
     held = {(pod, hashed(name)): cpus for (pod, name), cpus in promise.state.containers.items()}
     return promise._replace(state=promise.state._replace(containers=held), found={}, quotas={}).content()
 

@@ -10,8 +10,9 @@ import base64
 import json
 import os
 from functools import partial
-from typing import Callable, Container, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
+from ..ansible_module import difference
 from ..errors import MALFORMED, CPUManagerError
 from ..host.units import settings_in
 from ..kubelet.installed.distributions import (
@@ -29,22 +30,27 @@ from ..kubelet.installed.distributions import (
 )
 from ..kubelet.installed.installation import Installation
 from ..kubelet.installed.unit import SECTION, assignments_of, resolved, settings_of
+from ..tree import Tree
 from .collector import Change, Collector
 from .node import Node
 from .places import LAST, OPEN
 from .pod_names import checkpoint_without_names, memory_state_without_names
+from .redacted_files import configuration_redacted, kubelet_args_redacted, runtime_redacted
 from .redaction import (
+    REDACTED,
     Redaction,
     UnsafeError,
-    configuration_redacted,
+    address_redacted,
     environment_redacted,
-    flags_redacted,
-    kubelet_args_redacted,
+    is_secret,
+    lines_redacted,
     unit_redacted,
     variables_of,
     words_redacted,
 )
 
+# What is kept of a journal, beside its copies of files, and of each copy, beside its content.
+_OF_JOURNALS, _OF_COPIES = ("format", "phase", "run", "facts"), ("mode", "uid", "gid")
 _WANTS = "/etc/systemd/system/multi-user.target.wants/%s.service"
 # Of a process's status: the fields up to its start, which is the last that is read. Others may help an attacker.
 _FIELDS_OF_PROCESS = 20
@@ -92,9 +98,11 @@ def _changes(node: Node, redact: bool) -> dict[str, Change]:
             paths = [file.path, beside, *("%s/%s" % (beside, name) for name in [KUBELET_ARG_NAME, *names])]
             found.update(dict.fromkeys(paths, _of_text(kubelet_args_redacted)))
         elif file.form == ENVIRONMENT:
-            found[file.path] = _of_text(partial(environment_redacted, needed=_needed(node, distribution)))
+            found[file.path] = _of_text(
+                partial(environment_redacted, needed=_needed(tree, service_of(tree, distribution)))
+            )
         else:
-            found[file.path] = _of_text(flags_redacted)
+            found[file.path] = _of_text(lines_redacted)
     return found
 
 
@@ -125,18 +133,17 @@ def _of_text(redaction: Redaction) -> Change:
 # --- what starts it ----------------------------------------------------------------------------------------
 
 
-def _needed(node: Node, distribution: Distribution) -> set[str]:
-    """The variables that the command line of the service has."""
-    settings = settings_of(node.tree, service_of(node.tree, distribution))
-    return {name for key, value in settings if key == "ExecStart" for name in variables_of(value)}
+def _needed(tree: Tree, service: str) -> dict[str, bool]:
+    """The variables that the command line of the service has, as variables_of() gives them."""
+    commands = [value for key, value in settings_of(tree, service) if key == "ExecStart"]
+    return {name: is_value for command in commands for name, is_value in variables_of(command).items()}
 
 
 def _save_units(collector: Collector, distribution: Distribution) -> None:
     """Save the units that may start the kubelet, and the environment files that they name."""
     for service in distribution.services:
         collector.mark(_WANTS % service)
-        settings = list(settings_of(collector.tree, service))
-        needed = {name for key, value in settings if key == "ExecStart" for name in variables_of(value)}
+        needed = _needed(collector.tree, service)
         unit = _of_text(partial(_unit_redacted, service=service, needed=needed))
         for directory in UNIT_DIRECTORIES:
             path = "%s/%s.service" % (directory, service)
@@ -144,13 +151,13 @@ def _save_units(collector: Collector, distribution: Distribution) -> None:
             for name in collector.names(path + ".d"):
                 if name.endswith(".conf"):
                     collector.file("%s.d/%s" % (path, name), unit)
-        for key, value in settings:
+        for key, value in settings_of(collector.tree, service):
             if key == "EnvironmentFile" and value:
                 path = resolved(value.lstrip("-"), service)
                 collector.file(path, _of_text(partial(environment_redacted, needed=needed)))
 
 
-def _unit_redacted(text: str, service: str, needed: Container[str]) -> str:
+def _unit_redacted(text: str, service: str, needed: Mapping[str, bool]) -> str:
     return unit_redacted(list(settings_in(text, SECTION)), lambda value: assignments_of(value, service), needed)
 
 
@@ -186,13 +193,62 @@ def _journal_redacted(content: bytes, changes: dict[str, Change]) -> bytes:
     """A journal whose copies of files are as these files are saved. Raises UnsafeError."""
     try:
         journal = json.loads(content.decode("utf-8"))
-        files = journal["files"]
-        for path, saved in files.items():
-            if saved is not None:
-                change = changes.get(path) or _of_text(configuration_redacted)
-                kept = change(base64.b64decode(saved["content"], validate=True)) or b""
-                saved["content"] = base64.b64encode(kept).decode("ascii")
+        kept = {name: _fact(name, journal[name]) for name in _OF_JOURNALS if name in journal}
+        kept["files"] = {
+            path: saved and _file(saved, change) for path, saved, change in _copies(journal["files"], changes)
+        }
+        if journal.get("written") is not None:
+            copies = _copies(journal["written"], changes)
+            kept["written"] = {path: saved and _copy(saved, change) for path, saved, change in copies}
     except MALFORMED as error:
-        raise UnsafeError(str(error)) from error
+        raise UnsafeError("it is damaged") from error
     # As the journal is written, so that nothing changes where there is no secret.
-    return (json.dumps(journal, indent=1, sort_keys=True) + "\n").encode("ascii")
+    return (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode("ascii")
+
+
+def _copies(saved: dict[str, Any], changes: dict[str, Change]) -> list[tuple[str, Any, Change | None]]:
+    return [(path, copy, changes.get(path)) for path, copy in saved.items()]
+
+
+def _file(saved: dict[str, Any], change: Change | None) -> dict[str, object]:
+    return {"content": _copy(saved["content"], change), **{name: int(saved[name]) for name in _OF_COPIES}}
+
+
+def _copy(content: str, change: Change | None) -> str:
+    kept = _copy_redacted(base64.b64decode(content, validate=True), change)
+    return base64.b64encode(kept).decode("ascii")
+
+
+def _copy_redacted(content: bytes, change: Change | None) -> bytes:
+    """What is kept of a journal's copy of a file. Other files than the kubelet's are those of a container runtime."""
+    try:
+        return (change or runtime_redacted)(content) or b""
+    except UnsafeError:
+        return REDACTED.encode("ascii") + b"\n"
+
+
+def shown_difference(node: Node, path: str, before: bytes | None, after: bytes | None) -> dict[str, str]:
+    """What --diff and -vvv show of a change of one of the kubelet's files, or of its container runtime's.
+
+    path: on the node. What was left out of both looks the same; of what is no TOML, the lines that differ are shown.
+    """
+    change = _changes(node, False).get(path) or runtime_redacted
+    texts = [b"" if content is None else content for content in (before, after)]
+    try:
+        texts = [change(content) or b"" for content in texts]
+    except UnsafeError:
+        lines = [content.splitlines(True) for content in texts]
+        common = set(lines[0]).intersection(lines[1])
+        texts = [b"".join(line for line in some if line not in common) for some in lines]
+    return difference(node.tree.path(path), *(text.decode("utf-8", "replace") for text in texts))
+
+
+def _fact(name: str, value: object) -> object:
+    """What is kept of what a journal remembers beside files."""
+    if isinstance(value, dict):
+        return {str(key): _fact(str(key), item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_fact(name, item) for item in value]
+    if isinstance(value, str):
+        return REDACTED if is_secret(name) else address_redacted(value)
+    return value

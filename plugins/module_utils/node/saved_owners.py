@@ -15,13 +15,11 @@ import re
 
 from ..errors import CPUManagerError
 from ..host.owner import owners, tuned
-from ..host.runtime.essence import essence
 from ..host.runtime.state import read_files
-from ..host.runtime.toml_lines import TOMLError
 from .collector import Collector
 from .node import Node
 from .owners import owners_of
-from .redaction import UnsafeError
+from .redacted_files import runtime_redacted
 from .runtime import runtime_of
 
 _PROCESS = re.compile(r"process (\d+)")
@@ -64,7 +62,7 @@ def _save_runtime(collector: Collector, node: Node) -> None:
         if runtime.drop_ins:
             paths += ["%s/%s" % (runtime.drop_ins, name) for name in collector.names(runtime.drop_ins)]
     for path in paths:
-        collector.file(path, _toml)
+        collector.file(path, runtime_redacted)
 
 
 def _save_evidence(collector: Collector, owner: str, evidence: str) -> None:
@@ -82,13 +80,6 @@ def _save_evidence(collector: Collector, owner: str, evidence: str) -> None:
         collector.mark(evidence)
 
 
-def _toml(content: bytes) -> bytes:
-    try:
-        return essence(content.decode("utf-8")).encode("utf-8")
-    except (TOMLError, UnicodeDecodeError) as error:
-        raise UnsafeError(str(error)) from error
-
-
 def _profile(content: bytes) -> bytes:
     text = content.decode("utf-8", "replace")
     # /etc/tuned/active_profile has names of profiles, and no options.
@@ -98,7 +89,7 @@ def _profile(content: bytes) -> bytes:
 # What is saved of the files that show an owner.
 _CONTENTS = {
     owners.TUNED: _profile,
-    owners.CRIO_INTERRUPTS: _toml,
-    owners.CRIO_SHARED: _toml,
-    owners.GORESCTRL: _toml,
+    owners.CRIO_INTERRUPTS: runtime_redacted,
+    owners.CRIO_SHARED: runtime_redacted,
+    owners.GORESCTRL: runtime_redacted,
 }

@@ -9,10 +9,16 @@ from __future__ import annotations
 import os
 import struct
 from contextlib import suppress
+from hashlib import sha256
 
 _RECORD = struct.Struct("<d")
 # A line at most so often, in seconds.
 _SECONDS = 10.0
+
+
+def run_of(process: int) -> str:
+    """The name of the run of a process: another machine, or a container, may have a process of the same number."""
+    return sha256(("%s %d" % (os.uname().nodename, process)).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 class Progress:

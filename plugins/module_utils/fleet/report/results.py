@@ -15,10 +15,9 @@ import json
 import os
 import stat
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
-from urllib.parse import quote
 
 from ...errors import CPUManagerError, InputError, NodeError, RefusedError
-from .output import put_file
+from .output import put_file, stem_of
 from .texts import WRONG, line
 from .times import seconds_of, time_of
 
@@ -34,8 +33,6 @@ LARGEST = 16 << 20
 OF_ANSIBLE = frozenset(("invocation", "exception", "warnings", "deprecations", "ansible_facts", "changed"))
 # By which the clocks of controllers may differ, in seconds.
 _MOST_AHEAD = 300
-# Of a file's name; the system takes 255.
-_LONGEST_NAME = 200
 
 
 class Result(NamedTuple):
@@ -60,16 +57,8 @@ class Problem(NamedTuple):
 
 
 def file_name(host: str) -> str:
-    """Of a host's result file: no host name leads out of the directory, whatever the inventory calls it."""
-    # Half a character, as JSON may have it, is a part of a name, too.
-    name = quote(host, safe="", errors="surrogatepass")
-    name = name if host.strip(".") else name.replace(".", "%2E")
-    if len(name) > _LONGEST_NAME:
-        # Imported here: hardly any name is so long.
-        from hashlib import sha256
-
-        name = name[:_LONGEST_NAME] + "-" + sha256(host.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return name + _SUFFIX
+    """Of a host's result file."""
+    return stem_of(host) + _SUFFIX
 
 
 def write_result(directory: str, result: Result) -> str:
@@ -85,21 +74,6 @@ def write_result(directory: str, result: Result) -> str:
         text = _json({**content, "answer": answer, "running": {}, "looks": {}})
     put_file(path, [text, "\n"])
     return path
-
-
-def remove_result(directory: str, host: str) -> None:
-    """Remove the result file of a host below `directory`, if there is one. Raises NodeError.
-
-    What an earlier look found must not count as what this one finds, should this one fail.
-    """
-    path = os.path.join(directory, NODES, file_name(host))
-    try:
-        os.unlink(path)
-    except (FileNotFoundError, NotADirectoryError):
-        pass  # there is none
-    except OSError as error:
-        remedy = "correct the mode of its directory, or take it away"
-        raise NodeError("cannot be removed: %s" % error.strerror, path, remedy) from error
 
 
 def _json(content: Mapping[str, object]) -> str:

@@ -53,7 +53,7 @@ def unit_command(tree: Tree, service: str) -> list[str]:
     for name, value in settings_of(tree, service):
         # An empty value takes back what came before.
         if name == "ExecStart":
-            command = _command_words(value, service)
+            command = [resolved(word, service) for word in command_words(value) or ()]
         elif name == "Environment":
             variables = {**variables, **assignments_of(value, service)} if value else {}
         elif name == "EnvironmentFile":
@@ -69,12 +69,12 @@ def unit_command(tree: Tree, service: str) -> list[str]:
     return [program, *(words if ":" in signs else (part for word in words for part in _expanded(word, variables)))]
 
 
-def _command_words(value: str, service: str) -> list[str]:
-    """The words of a command line; none where systemd does not understand it."""
+def command_words(value: str) -> list[str] | None:
+    """The words of a command line, with its variables and specifiers; None where systemd does not understand it."""
     try:
-        return [resolved(word, service) for word in words_of(value, _c_escape, strict=True)]
+        return list(words_of(value, _c_escape, strict=True))
     except ValueError:
-        return []
+        return None
 
 
 def assignments_of(value: str, service: str) -> dict[str, str]:

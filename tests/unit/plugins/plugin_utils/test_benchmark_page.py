@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.kubenode.cpu_manager.plugins.action.isolation_benchmark_report import ActionModule
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark_page import (
     all_charts,
@@ -156,3 +157,13 @@ def test_anything_is_shown_or_refused(key: str, value: Any) -> None:
     except InputError:
         return
     assert not re.search("<script", html("a", checked))
+
+
+def test_hosts_with_similar_names_have_pictures_of_their_own(tmp_path: Path) -> None:
+    action = object.__new__(ActionModule)
+    hosts = {"rack/1": result(), "rack_1": result(3.0), "..": result()}
+    given_arguments = {"directory": str(tmp_path), "results": hosts, "forms": ["svg"], "title": "T"}
+    made = action.made({**given_arguments, "validate_only": False})
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == ["isolation-%2E%2E.svg", "isolation-rack%2F1.svg", "isolation-rack_1.svg"]
+    assert sorted(made["files"]) == [str(tmp_path / name) for name in written]

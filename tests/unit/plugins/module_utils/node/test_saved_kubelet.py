@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 from typing import ClassVar, Sequence
 
@@ -48,11 +50,57 @@ def test_a_damaged_journal_is_left_out(tmp_path: Path, journal: bytes) -> None:
     assert list(collector.left_out) == [path]
 
 
+def test_what_a_journal_remembers_is_kept_without_secrets(tmp_path: Path) -> None:
+    path = "/var/lib/kubenode-cpu-manager/change.json"
+    facts = {
+        "rollout": "1",
+        "token": "hunter2",
+        "drained": True,
+        "x": [{"url": "https://a:hunter2@x", "password": ["hunter2"]}],
+    }
+    journal = {"format": 1, "phase": "stopping", "run": "now", "facts": facts, "files": {"/etc/x": None}}
+    collector, found = saved(tmp_path, {path: json.dumps(journal).encode()})
+    kept = {
+        "rollout": "1",
+        "token": "redacted",
+        "drained": True,
+        "x": [{"url": "https://redacted@x", "password": ["redacted"]}],
+    }
+    assert json.loads(found[path]) == {**journal, "facts": kept}
+    assert collector.redacted == {path}
+
+
+def test_each_copy_of_a_file_in_a_journal_is_kept_as_the_file_is(tmp_path: Path) -> None:
+    """What nobody here has written in a journal is left out."""
+    path = "/var/lib/kubenode-cpu-manager/last-change.json"
+    contents = {
+        CONFIG: PLAIN + "token: hunter2\n",
+        "/etc/x.toml": "version = 2\npassword = 'hunter2'\n",
+        "/etc/y": "hunter2",
+    }
+    copies = {name: base64.b64encode(text.encode()).decode() for name, text in contents.items()}
+    mode = {"mode": 384, "uid": 0, "gid": 7}
+    files = {name: {**mode, "content": copy, "more": "hunter2"} for name, copy in copies.items()}
+    journal = {"format": 1, "phase": "changing", "facts": {}, "files": {**files, "/etc/z": None}, "more": "hunter2"}
+    kept = {CONFIG: PLAIN + 'token: "redacted"\n', "/etc/x.toml": '"version" = 2\n', "/etc/y": "redacted\n"}
+    expected = {name: base64.b64encode(text.encode()).decode() for name, text in kept.items()}
+    for written in ({}, {"written": {**copies, "/etc/z": None}}):
+        _collector, found = saved(tmp_path, {path: json.dumps({**journal, **written}).encode()})
+        assert json.loads(found[path]) == {
+            "format": 1,
+            "phase": "changing",
+            "facts": {},
+            "files": {**{name: {**mode, "content": copy} for name, copy in expected.items()}, "/etc/z": None},
+            **({"written": {**expected, "/etc/z": None}} if written else {}),
+        }
+
+
 def test_a_unit_gives_the_same_command(tmp_path: Path) -> None:
     unit = (
-        b"[Unit]\nDescription=x\n[Service]\n# a comment\nEnvironment=A=--v=2 'B=--x=\"1 2\" --y=%%' TOKEN=hunter2\n"
+        b"[Unit]\nDescription=x\n[Service]\n# a comment\n"
+        b"Environment=A=--v=2 'B=--node-labels=\"1 2\" --x' TOKEN=hunter2\n"
         b"EnvironmentFile=-/etc/%p.env\nExecStart=\n"
-        b"ExecStart=/usr/bin/kubelet $A $B \\\n; in between\n --z=${C} --w=$D\n"
+        b"ExecStart=/usr/bin/kubelet $A $B \\\n; in between\n --pod-cidr=%%${C} --cgroup-root=$D --root-dir=/%p%%\n"
     )
     drop_in = b"[Service]\nEnvironment=D=d%%d\\x41 PASSWORD=hunter2\n[Install]\nEnvironment=A=--no\n"
     files = {UNIT: unit, UNIT + ".d/5.conf": drop_in, "/etc/kubelet.env": b'C="c $d"\nSECRET=hunter2\n'}
@@ -64,7 +112,10 @@ def test_a_unit_gives_the_same_command(tmp_path: Path) -> None:
         copy.write_bytes(content)
     expected = unit_command(collector.tree, "kubelet")
     assert unit_command(Tree(str(tmp_path / "copy")), "kubelet") == expected
-    assert expected == ["/usr/bin/kubelet", "--v=2", "--x=1 2", "--y=%", "--z=c $d", "--w=$D"]
+    assert expected == [
+        *("/usr/bin/kubelet", "--v=2", "--node-labels=1 2", "--x", "--pod-cidr=%c $d"),
+        *("--cgroup-root=$D", "--root-dir=/kubelet%"),
+    ]
 
 
 def test_the_names_of_the_runtime_become_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,17 +5,20 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import stat
 import subprocess
 import sys
 from pathlib import Path
-from typing import Iterator
+from typing import Any, Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.output import put_file, sweep
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.output import put_file, stem_of, sweep
 
 # It writes a part of a text, and then waits to be killed.
 WRITER = """
@@ -95,22 +98,53 @@ def test_a_link_is_replaced(path: Path, target: str) -> None:
     assert names(path.parent) == ["directory", "drift.json", "there"]
 
 
-def test_a_link_in_the_place_of_the_temporary_file_is_not_followed(path: Path) -> None:
-    victim = path.parent / "victim"
+@pytest.mark.parametrize("is_link", [True, False])
+def test_what_is_in_the_place_of_the_temporary_file_is_neither_followed_nor_written(
+    path: Path, monkeypatch: pytest.MonkeyPatch, is_link: bool
+) -> None:
+    monkeypatch.setattr(os, "urandom", bytes)
+    victim, temporary = path.parent / "victim", path.parent / ("drift.json.%s~" % ("00" * 8))
     victim.write_text("kept")
-    (path.parent / ("drift.json.%d~" % os.getpid())).symlink_to(victim)
+    if is_link:
+        temporary.symlink_to(victim)
+    else:
+        temporary.hardlink_to(victim)
     with pytest.raises(NodeError, match=r"drift\.json: cannot be written: "):
         put_file(str(path), ["new"])
     assert victim.read_text() == "kept"
     assert not path.exists()
 
 
-def test_what_a_killed_run_left_is_no_obstacle(path: Path) -> None:
-    stray = path.parent / ("drift.json.%d~" % os.getpid())
-    stray.write_text("half" * 1000)
-    put_file(str(path), ["new"])
-    assert path.read_text() == "new"
+def test_two_writers_of_one_file_do_not_disturb_each_other(path: Path) -> None:
+    """Also where both have the same number, as in two containers: the last one counts, whole."""
+
+    def parts() -> Iterator[str]:
+        yield "first"
+        put_file(str(path), ["second"])
+        assert path.read_text() == "second"
+        yield " and whole"
+
+    put_file(str(path), parts())
+    assert path.read_text() == "first and whole"
     assert names(path.parent) == ["drift.json"]
+
+
+def test_what_is_written_is_on_the_disk_before_it_has_its_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def recorded(name: str) -> Any:
+        real = getattr(os, name)
+
+        def call(*arguments: Any) -> None:
+            calls.append(name)
+            real(*arguments)
+
+        return call
+
+    for name in ("fsync", "replace"):
+        monkeypatch.setattr(os, name, recorded(name))
+    put_file(str(path), ["new"])
+    assert calls == ["fsync", "replace"]
 
 
 def broken() -> Iterator[str]:
@@ -166,7 +200,13 @@ def test_a_full_disk() -> None:
 
 def test_what_killed_runs_left_is_removed_after_a_day(tmp_path: Path) -> None:
     day = 86400
-    left = ("drift.json.77~", "drift.html.123456~", ".progress-77", "nodes/a.json.77~", "nodes/drift.xml.json.7~")
+    left = (
+        "drift.json.77~",
+        "drift.html.0123456789abcdef~",
+        ".progress-0af",
+        "nodes/a.json.e7~",
+        "nodes/a.xml.json.7~",
+    )
     new = ("drift.json.78~", ".progress-78", "nodes/a.json.78~")
     stays = (
         *("drift.json", ".progress", ".progress-x", "notes.json.77~", "drift.json.~1~"),
@@ -186,3 +226,33 @@ def test_what_killed_runs_left_is_removed_after_a_day(tmp_path: Path) -> None:
     assert before - after == set(left)
     sweep(str(tmp_path / "nowhere"), now)
     sweep(str(tmp_path / "drift.json"), now)
+
+
+names_of_hosts = st.one_of(
+    st.text(), st.text(alphabet="ab-_/.%2D\\", max_size=6), st.text(min_size=80).map(lambda text: text * 3)
+)
+
+
+@given(st.lists(names_of_hosts, min_size=1, max_size=2), st.lists(names_of_hosts, min_size=1, max_size=2))
+def test_names_that_differ_give_files_that_differ(first: list[str], second: list[str]) -> None:
+    if len(first) == len(second):
+        assert (stem_of(*first) == stem_of(*second)) is (first == second)
+    assert re.fullmatch(r"[A-Za-z0-9_.~%-]{0,217}", stem_of(*first))
+    assert stem_of(*first) not in (".", "..")
+
+
+@pytest.mark.parametrize(
+    ("given_names", "expected"),
+    [
+        (("worker-3.example.org",), "worker-3.example.org"),
+        (("a/b",), "a%2Fb"),
+        (("a_b",), "a_b"),
+        (("a%2Fb",), "a%252Fb"),
+        (("..",), "%2E%2E"),
+        (("edge", "services"), "edge-services"),
+        (("a-b", "c"), "a-b-c"),
+        (("a", "b-c"), "a-b%2Dc"),
+    ],
+)
+def test_stems(given_names: tuple[str, ...], expected: str) -> None:
+    assert stem_of(*given_names) == expected
