@@ -82,6 +82,17 @@ def remove_file(path: str, expected: bytes, backup: bool = True) -> str | None:
     return _change(path, expected, backup, act)
 
 
+def keep_copy(directory: str, path: str, content: bytes) -> str:
+    """Write a backup of a file, whose content this is, into another directory; give its path. Raises NodeError."""
+    copied = os.path.join(directory, os.path.basename(path))
+    try:
+        backup = _back_up(copied, content, os.stat(path))
+    except OSError as error:
+        raise cannot_write(copied, error) from error
+    _sync_directory(backup)
+    return backup
+
+
 def remove_old_backups(backup: str, keep: int) -> None:
     """Of the backups of a file, leave the newest `keep`, among them `backup`, which was just made; 0 leaves all.
 
