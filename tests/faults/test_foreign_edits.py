@@ -144,13 +144,14 @@ class Story:
         if source is None or CONFIG not in source.files or CONFIG not in (source.written or {}):
             return
         saved = source.files[CONFIG].content
-        if self.file.read_bytes() == saved:
+        found = self.file.read_bytes() if self.file.exists() else None
+        if found == saved:
             self.seen["to the byte" if before == (source.written or {})[CONFIG] else "as a whole"] += 1
             return
         self.seen["kept"] += 1
         old, new, now = (
             KubeletConfiguration.parse((content or b"").decode("utf-8"), CONFIG).values
-            for content in (saved, (source.written or {})[CONFIG], self.file.read_bytes())
+            for content in (saved, (source.written or {})[CONFIG], found)
         )
         for setting in SETTINGS.values():
             if value_at(old, setting.path) != value_at(new, setting.path):
