@@ -273,8 +273,8 @@ def end(tree: Tree, judged: Judged, parameters: Parameters) -> None:
         if not parameters["files"] or set(changed) & set(parameters["files"]):
             write_journal(tree, journal._replace(written=left_by(tree, journal)), LAST)
     if state == "taken_back" and journal is not None and "rollout" in journal.facts:
-        last = read_journal(tree, LAST) or Journal(CHANGING, {}, {}, written={})
-        write_journal(tree, last._replace(facts={**last.facts, "undone": journal.facts["rollout"]}), LAST)
+        before = read_journal(tree, LAST) or Journal(CHANGING, {}, {}, written={})
+        write_journal(tree, before._replace(facts={**before.facts, "undone": journal.facts["rollout"]}), LAST)
     remove_journal(tree, OPEN, judged)
     if state == "undone":
         # After the open one: if that were left alone, nothing would lead back to what was before the last change.

@@ -17,6 +17,7 @@ from typing import Any, Callable, Iterator
 from unittest import mock
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import ConfigurationError, CPUManagerError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.file_changes import make_changes
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import (
     KubeletConfiguration,
 )
@@ -165,7 +166,7 @@ class Story:
             if self.journal() is not None:
                 self.recover(run, is_rollback)
             most = self.choice.choice([1, 2, 3, 4, 4, 4])
-            with mock.patch.object(kubelet_config, "make_changes", self.maybe(kubelet_config.make_changes)):
+            with mock.patch.object(kubelet_config, "make_changes", self.maybe(make_changes)):
                 do(self.rollback(run) if is_rollback else self.rollout(run), most)
         except KillError:
             self.seen["killed before the write"] += 1

@@ -79,8 +79,8 @@ CASES = {
 
 
 def write_node(root: Path, case: Case) -> None:
-    files = {CONFIG: HEADER + case.configuration, CHECKPOINT: case.checkpoint, MEMORY_STATE: case.memory}
-    write_saved(EMPTY.having(files), root)
+    states: dict[str, str | bytes | None] = {CHECKPOINT: case.checkpoint, MEMORY_STATE: case.memory}
+    write_saved(EMPTY.configured(case.configuration).having(states), root)
 
 
 def on_disk(root: Path) -> tuple[bytes | None, ...]:
@@ -114,7 +114,8 @@ def test_a_kubelet_starts_at_each_moment_of_a_change(tmp_path: Path, name: str, 
     # Once here, so that everything is imported; and what it is to end with.
     do(prepared(copy, case, way))
     steps = prepared(root, case, way)
-    begin, seen = on_disk(root), []
+    begin = on_disk(root)
+    seen: list[tuple[bytes | None, ...]] = []
     traced = Traced(lambda: do(steps))
     while True:
         more = traced.next_stop()

@@ -21,7 +21,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.p
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.saving import restore, write_journal
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.taking_back import FileBack, files_back
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST, OPEN
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.planned import configure
@@ -176,7 +176,7 @@ def test_a_backup_is_not_where_a_program_reads_each_file(tree: Tree) -> None:
 @pytest.mark.parametrize("last", [True, False], ids=["rollback", "interrupted"])
 def test_the_plan_says_what_is_kept_and_what_is_refused(tree: Tree, last: bool) -> None:
     saved = {CONFIG: SavedFile(BEFORE, 0o644)}
-    write_journal(tree, Journal(CHANGING, saved, {}, "run", {CONFIG: AFTER}), *([LAST] if last else []))
+    write_journal(tree, Journal(CHANGING, saved, {}, "run", {CONFIG: AFTER}), LAST if last else OPEN)
     terms = Terms("rollback" if last else "rollout", discard=True)
     for overwrite in (False, True):
         Path(tree.path(CONFIG)).write_bytes(b"cpuManagerPolicy: [\n")
