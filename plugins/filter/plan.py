@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The plan of a fleet's change. The filter is documented in the file of its name beside this one."""
+"""The plan of a fleet's change. Each filter is documented in the file of its name beside this one."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from typing import Any, Callable, Mapping
 
 from ..module_utils.fleet.plan import plan_text
 from ..module_utils.fleet.report.answers import collect
+from ..module_utils.fleet.rollback import choose_rollout
 
 
 def _plan_text(plans: Mapping[str, object], skip_no_kubelet: bool = False) -> str:
     return plan_text(collect(plans), skip_no_kubelet)
 
 
+def _rollback_choice(plans: Mapping[str, Any], now: str, named: str = "") -> dict[str, str]:
+    return choose_rollout({host: plan or {} for host, plan in plans.items()}, now, named).to_dict()
+
+
 class FilterModule:
-    """The filter of the plans of the role kubelet."""
+    """The filters of the plans of the role kubelet."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Its name and function."""
-        return {"plan_text": _plan_text}
+        """Their names and functions."""
+        return {"plan_text": _plan_text, "rollback_choice": _rollback_choice}

@@ -16,11 +16,12 @@ import re
 import stat
 import time
 from contextlib import suppress
-from typing import Callable, Sequence
+from typing import Callable, Container, Sequence
 
 from .errors import PERMISSION, NodeError, RefusedError
 
-_BACKUP = re.compile(r"(?P<name>.+)\.(?P<stamp>\d{8}T\d{6}Z)(?:\.(?P<number>[1-9]\d*))?~", re.ASCII | re.DOTALL)
+# The number counts the backups of a file: a clock may be set back, and then the newest has not the latest time.
+_BACKUP = re.compile(r"(?P<name>.+)\.(?P<stamp>\d{8}T\d{6}Z)(?:\.(?P<number>[1-9]\d{0,8}))?~", re.ASCII | re.DOTALL)
 _MODE_ABOVE = 0o755
 _NOT_PERMITTED = "write it as root (become: true)"
 _REMEDIES = {
@@ -107,6 +108,17 @@ def remove_file(path: str, expected: bytes, backup: bool = True) -> str | None:
     return _change(path, expected, backup, act)
 
 
+def keep_copy(directory: str, path: str, content: bytes) -> str:
+    """Write a backup of a file, whose content this is, into another directory; give its path. Raises NodeError."""
+    copied = os.path.join(directory, os.path.basename(path))
+    try:
+        backup = _back_up(copied, content, os.stat(path))
+    except OSError as error:
+        raise cannot_write(copied, error) from error
+    _sync_directory(backup)
+    return backup
+
+
 def remove_old_backups(backup: str, keep: int) -> None:
     """Of the backups of a file, leave the newest `keep`, among them `backup`, which was just made; 0 leaves all.
 
@@ -120,15 +132,8 @@ def remove_old_backups(backup: str, keep: int) -> None:
     found = []
     with suppress(OSError):
         owners = {os.geteuid(), os.lstat(backup).st_uid}
-        for name in os.listdir(directory):
-            old = _BACKUP.fullmatch(name)
-            if old is None or old["name"] != made["name"] or name == newest:
-                continue
-            status = os.lstat(os.path.join(directory, name))
-            if stat.S_ISREG(status.st_mode) and status.st_uid in owners:
-                found.append((old["stamp"], int(old["number"] or 1), name))
-    found.sort(reverse=True)
-    for _stamp, _number, name in found[keep - 1 :]:
+        found = [old for old in _backups(directory, made["name"], owners) if old[-1] != newest]
+    for _number, _stamp, name in found[: max(0, len(found) - keep + 1)]:
         with suppress(OSError):
             os.unlink(os.path.join(directory, name))
 
@@ -166,6 +171,18 @@ def remove_directories(made: Sequence[str]) -> None:
     for path in reversed(made):
         with suppress(OSError):
             os.rmdir(path)
+
+
+def _backups(directory: str, of: str, owners: Container[int]) -> list[tuple[int, str, str]]:
+    """The backups of a file that belong to one of these users, the oldest first: (number, time, name)."""
+    found = []
+    for name in os.listdir(directory):
+        backup = _BACKUP.fullmatch(name)
+        if backup is not None and backup["name"] == of:
+            status = os.lstat(os.path.join(directory, name))
+            if stat.S_ISREG(status.st_mode) and status.st_uid in owners:
+                found.append((int(backup["number"] or 1), backup["stamp"], name))
+    return sorted(found)
 
 
 def cannot_write(path: str, error: OSError, state: str = "nothing was written") -> NodeError:
@@ -255,11 +272,14 @@ def _vanished(path: str) -> RefusedError:
 
 def _back_up(path: str, content: bytes, status: os.stat_result) -> str:
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    directory, name = os.path.split(path)
+    before = _backups(directory, name, {os.geteuid(), status.st_uid})
+    last = before[-1][0] if before else 0
     backup_path = ""
 
     def put(temporary: str) -> None:
         nonlocal backup_path
-        number = 0
+        number = last
         while not backup_path:
             number += 1
             free = "%s.%s%s~" % (path, stamp, ".%d" % number if number > 1 else "")

@@ -210,7 +210,8 @@ from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.installed.process import find_kubelet
 from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, planned_config, wanted_settings
 from ..module_utils.node.allocation import Question, seed_state
-from ..module_utils.node.change.runs import RUN, check_run
+from ..module_utils.node.change.runs import RUN, begin_writing
+from ..module_utils.node.change.saving import with_what_is_aside
 from ..module_utils.node.checkpoint_plan import (
     Plan,
     given_content,
@@ -234,7 +235,8 @@ GIVEN = ("checkpoint", "source", "pods", "containers")
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
-    node = node_of(tree, parameters)
+    # The change may have put them aside until the configuration is there: they are judged as they were.
+    node = node_of(with_what_is_aside(tree, parameters["run"]), parameters)
     path = tree.path(node.checkpoint_path)
     plan, refused, notes = plan_change(node, parameters)
     result: dict[str, Any] = {"file": path, **plan.to_dict(), **refused, "notes": [*notes, *plan.notes]}
@@ -243,16 +245,19 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         memory = plan_memory(node, parameters)
         result["memory_state"] = {"file": memory_path, **memory.to_dict()}
     changed = plan.changed or memory.changed
-    if changed:
-        if not parameters["discard_assignments"]:
-            check_losses(path, plan, memory_path, memory)
-        changes = [FileChange(path, plan.old, plan.new, MODE, keep_mode=False)] if plan.changed else []
-        if memory.changed:
-            changes.append(FileChange(memory_path, memory.old, None, MODE))
+    if changed and not parameters["discard_assignments"]:
+        check_losses(path, plan, memory_path, memory)
+    changes = [FileChange(path, tree.content(node.checkpoint_path), plan.new, MODE, keep_mode=False)]
+    if parameters["state"] == "valid":
+        after = None if memory.changed else memory.old
+        changes.append(FileChange(memory_path, tree.content(node.memory_state_path), after, MODE))
+    changes = [change for change in changes if change.before != change.after]
+    if changes:
         backup, keep = parameters["backup"], parameters["backup_keep"]
         check_changes(changes, backup, keep)
         check_stopped(tree, parameters)
-        check_run(tree, parameters["run"], check_mode)
+        written = {tree.node_path(change.path): change.after for change in changes}
+        begin_writing(tree, parameters["run"], written, check_mode)
         if not check_mode:
             backups = make_changes(changes, backup, keep)
             if path in backups:

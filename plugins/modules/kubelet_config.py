@@ -146,7 +146,7 @@ from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet.placement import main_file, plan_files
 from ..module_utils.kubelet.settings import plan_settings
 from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
-from ..module_utils.node.change.runs import RUN, check_run
+from ..module_utils.node.change.runs import RUN, begin_writing
 from ..module_utils.node.drift import describe_drift
 from ..module_utils.node.prediction import config_after, predicted_starts
 from ..module_utils.node.saved_kubelet import shown_difference
@@ -181,7 +181,8 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     backup, keep = parameters["backup"], parameters["backup_keep"]
     check_changes(changes, backup, keep)
     if files:
-        check_run(tree, parameters["run"], check_mode)
+        written = {tree.node_path(change.path): change.after for change in changes}
+        begin_writing(tree, parameters["run"], written, check_mode)
     if files and not check_mode:
         result["backup_files"] = make_changes(changes, backup, keep)
         if main in result["backup_files"]:

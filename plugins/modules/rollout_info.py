@@ -66,6 +66,12 @@ options:
     type: list
     elements: str
     default: []
+  overwrite_edited:
+    description:
+      - As O(kubenode.cpu_manager.rollout_journal#module:overwrite_edited), for the change that is taken back. Without
+        it, a file from which that cannot be taken back is a refusal.
+    type: bool
+    default: false
   runtime_config:
     description:
       - The wanted configuration of the container runtime, with the values of the option
@@ -171,7 +177,8 @@ refusals:
       description:
         - The kind of the reason, such as C(configuration) if it cannot be read; C(no_kubelet); C(would_not_start);
           C(assignments) if running containers would lose them; C(kubelet_runs) if it runs and O(manage_service=false);
-          C(other_owner) if a different program sets the CPUs of containers; C(refused) if the node is managed by other
+          C(other_owner) if a different program sets the CPUs of containers; C(edited) if others have changed a file
+          that is to be taken back; C(refused) if the node is managed by other
           means.
       type: str
       sample: assignments
@@ -312,6 +319,14 @@ files:
     - /var/lib/kubelet/config.yaml
     - /var/lib/kubelet/cpu_manager_state
     - /var/lib/kubelet/memory_manager_state
+resets:
+  description:
+    - Those of RV(files) that the kubelet would refuse with its configuration as it will be. They are the states of its
+      managers, and are repaired or removed.
+  returned: success
+  type: list
+  elements: str
+  sample: [/var/lib/kubelet/cpu_manager_state]
 journal:
   description:
     - A change of this node that was interrupted; see M(kubenode.cpu_manager.rollout_journal). None if none was.
@@ -326,7 +341,9 @@ journal:
     exclusive_now: 1,5
     restores: [/var/lib/kubelet/config.yaml]
 last:
-  description: The last change of this node that came to its end. None if there was none.
+  description:
+    - The last change of this node that came to its end. None if there was none.
+    - C(facts.undone) names a rollout that was taken back.
   returned: success
   type: dict
   sample: {"phase": "changing", "files": ["/var/lib/kubelet/config.yaml"], "facts": {"rollout": "2026-11-22T09:30:00"}}
@@ -357,6 +374,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         parameters["discard_assignments"],
         parameters["manage_service"],
         tuple(parameters["allow_owners"]),
+        parameters["overwrite_edited"],
     )
     report = with_runtime_of(node, rollout_report(node, wanted, terms), parameters)
     if parameters["upgrade_to"]:
@@ -397,6 +415,7 @@ def main() -> None:
                 "discard_assignments": {"type": "bool", "default": False},
                 "manage_service": {"type": "bool", "default": True},
                 "allow_owners": {"type": "list", "elements": "str", "default": []},
+                "overwrite_edited": {"type": "bool", "default": False},
                 "runtime_config": {"type": "str", "choices": ["present", "absent"]},
                 "runtime_version": {"type": "str"},
                 "upgrade_to": {"type": "str"},

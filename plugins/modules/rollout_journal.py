@@ -28,14 +28,17 @@ options:
       - V(taken) assigns the change in progress to O(run). The run that began it can no longer continue it.
       - V(draining) begins a journal. The node is about to be cordoned and drained.
       - V(stopping) records that the kubelet is about to be stopped.
-      - V(changing) saves O(files). They are about to be changed.
-      - V(restored) restores the saved files, with their modes and owners, and removes those that did not exist.
-        Afterwards the phase of the journal is V(stopping). Without a journal nothing is done.
+      - V(changing) saves O(files). They are about to be changed. Then it removes the files in O(aside).
+      - V(restored) restores the saved files, and removes those that did not exist. Afterwards the phase of the journal
+        is V(stopping). Without a journal nothing is done.
       - V(done) ends the change, and keeps the journal as the last one, if one of O(files) is not as it was saved.
-      - V(undone) ends a rollback of the last change, and removes both journals.
+      - V(undone) ends a rollback of the last change, and removes both journals. If the last change was of a rollout, a
+        note that it was taken back stays.
+      - V(taken_back) ends a change that a rollback has taken back, and removes the journal. If the change was of a
+        rollout, the last journal says that it was taken back.
       - V(absent) ends the change, and removes the journal.
     type: str
-    choices: [read, taken, draining, stopping, changing, restored, done, undone, absent]
+    choices: [read, taken, draining, stopping, changing, restored, done, undone, taken_back, absent]
     required: true
   run:
     description:
@@ -55,6 +58,30 @@ options:
         O(source) all that are saved by default; with V(done), of those of which a change counts, each by default.
     type: list
     elements: path
+  aside:
+    description:
+      - With V(changing) in O(state), those of O(files) that are removed until the configuration is written, because the
+        kubelet would refuse them with it. They are the states of its managers. A kubelet that is started meanwhile
+        makes new ones. M(kubenode.cpu_manager.checkpoint) with the same O(run) then repairs what was there, or puts it
+        back.
+    type: list
+    elements: path
+    default: []
+  overwrite_edited:
+    description:
+      - With V(restored) in O(state), what happens to a file that others have changed since the change wrote it. In a
+        configuration file of the kubelet, only what the change made of it is undone, and everything else is kept. Where
+        that cannot be done, the module fails, and with V(true) the file is replaced as a whole.
+      - Whatever somebody else may have written is kept as a backup beside the file; for configuration files of the
+        container runtime, beside the journal.
+    type: bool
+    default: false
+  backup_keep:
+    description:
+      - With V(restored) in O(state) and with O(aside), how many backups of a file stay, the new one among them. V(0)
+        keeps all of them.
+    type: int
+    default: 3
   facts:
     description:
       - What is to be remembered with the change, such as whether the node was cordoned before.
@@ -114,39 +141,56 @@ restored:
   type: list
   elements: str
   sample: [/var/lib/kubelet/config.yaml]
+backup_files:
+  description: By the paths of files that were restored, the backups of what was there.
+  returned: when O(state=restored)
+  type: dict
+  sample: {"/var/lib/kubelet/config.yaml": "/var/lib/kubelet/config.yaml.20261121T221530Z~"}
+notes:
+  description: What others have written since the change, and how it is kept.
+  returned: when O(state=restored)
+  type: list
+  elements: str
+  sample: []
 """
 
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils.errors import RefusedError
-from ..module_utils.node.change.journal import CHANGING, DRAINING, PHASES, STOPPING, Journal, SavedFile, read_journal
-from ..module_utils.node.change.runs import RUN, ended_error, refuse_another_run
-from ..module_utils.node.change.saving import changed_files, remove_journal, restore, save_files, write_journal
+from ..module_utils.node.change.journal import CHANGING, DRAINING, PHASES, STOPPING, Journal, read_journal
+from ..module_utils.node.change.runs import RUN, begin_writing, ended_error, refuse_another_run
+from ..module_utils.node.change.saving import (
+    Judged,
+    changed_files,
+    files_to_write,
+    judged_journal,
+    put_aside,
+    remove_journal,
+    restore,
+    save_files,
+    write_journal,
+)
+from ..module_utils.node.change.taking_back import FileBack, files_back, is_state
 from ..module_utils.node.places import LAST, OPEN
 from ..module_utils.tree import Tree
 
 JOURNALS = {"open": OPEN, "last": LAST}
-ENDS = ("done", "undone", "absent")
+ENDS = ("done", "undone", "taken_back", "absent")
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
-    state, before = parameters["state"], read_journal(tree)
+    state, judged = parameters["state"], judged_journal(tree)
+    before = judged.journal
     result: dict[str, Any] = {}
-    diff = []
+    diff: list[dict[str, str]] = []
     if parameters["run"]:
         check_step(tree, before, parameters, check_mode)
     if state == "restored":
-        source = journal_to_restore(tree, before, parameters)
-        result["restored"] = changed_files(tree, source) if source is not None else []
-        diff = [
-            restored_difference(tree, path, source.files[path]) for path in result["restored"] if source is not None
-        ]
-        if source is not None and not check_mode:
-            restore(tree, source)
+        result, diff = restored(tree, before, parameters, check_mode)
         after = before
         if before is not None and before.phase == CHANGING and parameters["source"] == "open":
-            after = Journal(STOPPING, {}, before.facts, before.run)
+            after = Journal(STOPPING, {}, before.facts, before.run, before.written and {})
     elif state == "read":
         before = after = read_journal(tree, JOURNALS[parameters["source"]])
     elif state == "taken":
@@ -158,17 +202,49 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     changed = after != before or bool(result.get("restored"))
     if not check_mode:
         if state in ENDS:
-            end(tree, before, parameters)
+            end(tree, judged, parameters)
         elif after is not None and after != before:
-            write_journal(tree, after)
+            write_journal(tree, after, OPEN, judged)
+            put_aside(tree, parameters["aside"] if state == CHANGING else (), parameters["backup_keep"])
     result["journal"] = None if after is None else after.to_dict()
     return Outcome(result, changed, diff or [difference(tree.path(OPEN), text_of(before), text_of(after))])
 
 
-def restored_difference(tree: Tree, path: str, saved: SavedFile) -> dict[str, str]:
+def restored(
+    tree: Tree, before: Journal | None, parameters: Parameters, check_mode: bool
+) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """Take a change back; give what was done, and what that changes in the files.
+
+    Raises RefusedError, before anything is written, for a file that others have changed since, where that is not kept.
+    """
+    source = journal_to_restore(tree, before, parameters)
+    backs = {} if source is None else files_back(tree, source, overwrite=parameters["overwrite_edited"])
+    for back in backs.values():
+        if back.problem is not None:
+            raise back.problem
+    paths = files_to_write(tree, backs)
+    diff = [restored_difference(tree, path, backs[path]) for path in paths]
+    backups = put_back(tree, source, backs, parameters) if source is not None and not check_mode else {}
+    notes = [back.note for back in backs.values() if back.note]
+    return {"restored": paths, "backup_files": backups, "notes": notes}, diff
+
+
+def put_back(tree: Tree, source: Journal, backs: Mapping[str, FileBack], parameters: Parameters) -> dict[str, str]:
+    """Make the files what they are to become; give the backups, as modules return them."""
+    runtime = source.facts.get("runtime")
+    files = runtime.get("files") if isinstance(runtime, dict) else None
+    beside_journal = files if isinstance(files, list) else ()
+    if parameters["source"] == "last":
+        # If this run is interrupted, what it wrote is its own. As after each change, the old file stays beside the new.
+        written = {path: backs[path].content for path in files_to_write(tree, backs)}
+        begin_writing(tree, parameters["run"], written, check_mode=False)
+        backs = {path: back._replace(backup=back.backup or path not in beside_journal) for path, back in backs.items()}
+    return restore(tree, backs, parameters["backup_keep"], beside_journal)
+
+
+def restored_difference(tree: Tree, path: str, back: FileBack) -> dict[str, str]:
     """What putting a file back changes in it."""
-    here = tree.content(path) or b""
-    before, after = (content.decode("utf-8", "replace") for content in (here, saved.content or b""))
+    before, after = ((content or b"").decode("utf-8", "replace") for content in (back.found, back.content))
     return difference(tree.path(path), before, after)
 
 
@@ -186,16 +262,36 @@ def check_step(tree: Tree, journal: Journal | None, parameters: Parameters, chec
         raise ended_error(tree, run)
 
 
-def end(tree: Tree, journal: Journal | None, parameters: Parameters) -> None:
-    """Keep the journal of a change that came to its end, or forget it, and the one before it where that was undone."""
-    if parameters["state"] == "done" and journal is not None:
+def end(tree: Tree, judged: Judged, parameters: Parameters) -> None:
+    """Keep the journal of a change that came to its end, or forget it, and the one before it where that was undone.
+
+    That a rollout was taken back stays: the next rollback does not go back further by itself.
+    """
+    state, journal = parameters["state"], judged.journal
+    if state == "done" and journal is not None:
         changed = changed_files(tree, journal)
         if not parameters["files"] or set(changed) & set(parameters["files"]):
-            write_journal(tree, journal, LAST)
-    remove_journal(tree)
-    if parameters["state"] == "undone":
+            write_journal(tree, journal._replace(written=left_by(tree, journal)), LAST)
+    if state == "taken_back" and journal is not None and "rollout" in journal.facts:
+        before = read_journal(tree, LAST) or Journal(CHANGING, {}, {}, written={})
+        write_journal(tree, before._replace(facts={**before.facts, "undone": journal.facts["rollout"]}), LAST)
+    remove_journal(tree, OPEN, judged)
+    if state == "undone":
         # After the open one: if that were left alone, nothing would lead back to what was before the last change.
-        remove_journal(tree, LAST)
+        last = read_journal(tree, LAST)
+        if last is not None and "rollout" in last.facts:
+            write_journal(tree, Journal(CHANGING, {}, {"undone": last.facts["rollout"]}, written={}), LAST)
+        else:
+            remove_journal(tree, LAST)
+
+
+def left_by(tree: Tree, journal: Journal) -> dict[str, bytes | None]:
+    """What the change has written, as its steps have noted it; of what they have not, what is there at its end."""
+    written = dict(journal.written or {})
+    for path, saved in journal.files.items():
+        if path not in written and not is_state(path) and (content := tree.content(path)) != saved.content:
+            written[path] = content
+    return {path: content for path, content in written.items() if not is_state(path)}
 
 
 def next_journal(tree: Tree, before: Journal | None, parameters: Parameters) -> Journal:
@@ -218,7 +314,9 @@ def next_journal(tree: Tree, before: Journal | None, parameters: Parameters) -> 
         # Saved already: what is there now may be half of the change.
         return before
     files = save_files(tree, parameters["files"] or ()) if phase == CHANGING else {}
-    return Journal(phase, files, {**noted, **facts}, parameters["run"])
+    # Without a name nobody notes what it writes.
+    written = dict.fromkeys(parameters["aside"]) if parameters["run"] else None
+    return Journal(phase, files, {**noted, **facts}, parameters["run"], written)
 
 
 def journal_to_restore(tree: Tree, before: Journal | None, parameters: Parameters) -> Journal | None:
@@ -260,6 +358,9 @@ def main() -> None:
                 **RUN,
                 "begin": {"type": "bool", "default": True},
                 "files": {"type": "list", "elements": "path"},
+                "aside": {"type": "list", "elements": "path", "default": []},
+                "overwrite_edited": {"type": "bool", "default": False},
+                "backup_keep": {"type": "int", "default": 3},
                 "facts": {"type": "dict", "default": {}},
                 "source": {"type": "str", "choices": list(JOURNALS), "default": "open"},
             },

@@ -130,7 +130,7 @@ found:
 from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils.file_changes import FileChange, check_changes, make_changes
 from ..module_utils.kubelet_module import KUBELET, node_of
-from ..module_utils.node.change.runs import RUN, check_run
+from ..module_utils.node.change.runs import RUN, begin_writing
 from ..module_utils.node.runtime import ABSENT, PRESENT, Wanted, plan_runtime
 from ..module_utils.node.saved_kubelet import shown_difference
 from ..module_utils.tree import Tree
@@ -146,7 +146,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     # No backups: CRI-O reads every file of its directory, and the blocks say what was there.
     check_changes(changes, backup=False, keep=0)
     if changes:
-        check_run(tree, parameters["run"], check_mode)
+        begin_writing(tree, parameters["run"], plan.contents, check_mode)
     if not check_mode:
         make_changes(changes, backup=False, keep=0)
     diff = [shown_difference(node, path, change.before, change.after) for path, change in zip(plan.contents, changes)]

@@ -45,9 +45,10 @@ def kill_at(fleet: Fleet, step: str, name: str, **variables: Any) -> bool:
 STEPS = (
     "Write down that the kubelet is about to be stopped",
     "Stop the kubelet",
-    "Save the files that are about to be changed",
-    "Reset or repair the checkpoint if the kubelet would refuse it",
+    "Find out which states the kubelet would refuse with its new configuration",
+    "Save the files that are about to be changed, and put these states aside",
     "Write the kubelet's configuration",
+    "Reset or repair the checkpoint if the kubelet would refuse it",
     "Start the kubelet",
     "Wait until the kubelet has started and stays up",
     "Write down that the change is done",

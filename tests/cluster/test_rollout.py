@@ -104,10 +104,10 @@ def test_a_rollback_goes_back_one_rollout(alone: Fleet) -> None:
 
     # One that ended half-way: b and c never changed.
     assert alone.run(ROLLOUT, "--limit", "a").status == 0
-    rollout = json.loads(alone.nodes["a"].read(LAST) or "")["facts"]["rollout"]
+    rollout = last_rollout(alone, "a")
     back = alone.run(ROLLBACK)
     assert back.status == 0, back.account()
-    assert "Going back to what was before the rollout of %s (UTC)." % rollout in back.output
+    assert "Going back to what was before the rollout of %s (UTC): on a." % rollout in back.output
     assert settings() == [before, before, before]
     assert [names_of(back, name) for name in ("b", "c")] == [[], []]
 
@@ -122,15 +122,55 @@ def test_a_rollback_goes_back_one_rollout(alone: Fleet) -> None:
     assert "Reset or repair the checkpoint if the kubelet would refuse it" in names_of(repair, "b")
     assert alone.run(ROLLOUT, "--limit", "a", kubelet_cpu_manager_reconcile_period="1s").status == 0
     assert settings() == [("static", "1s"), after, before]
-    assert alone.run(ROLLBACK).status == 0
+    # What a single node names does not decide for others: the operator names it.
+    last, older = last_rollout(alone, "a"), last_rollout(alone, "b")
+    message = failure(alone.run(ROLLBACK), "b")
+    assert message.startswith("only a names the last rollout, and others name another")
+    assert "%s (on a), %s (on b)" % (last, older) in message
+    assert settings() == [("static", "1s"), after, before]
+    assert alone.run(ROLLBACK, "-e", "kubelet_rollback_of=" + last).status == 0
     assert settings() == [after, after, before]
-    # Of the rollout before, only b still knows.
-    assert alone.run(ROLLBACK).status == 0
+    # That it was taken back stays known: of the rollout before, only b still knows, and it does not go back by itself.
+    assert "%s (taken back already on a), %s (on b)" % (last, older) in failure(alone.run(ROLLBACK), "b")
+    assert settings() == [after, after, before]
+    assert alone.run(ROLLBACK, "-e", "kubelet_rollback_of=" + older).status == 0
     assert settings() == [after, before, before]
-    # And of a, what was before is no longer known.
-    nothing = alone.run(ROLLBACK)
-    assert "No node has had a rollout that it could go back from." in nothing.output
-    assert settings() == [after, before, before]
+
+
+def last_rollout(fleet: Fleet, name: str) -> str:
+    """What a node names."""
+    return str(json.loads(fleet.nodes[name].read(LAST) or "")["facts"]["rollout"])
+
+
+def test_a_rollback_keeps_what_others_have_written_since(alone: Fleet) -> None:
+    """A person has edited a, and b so that it cannot be read: then nothing is touched before that is allowed."""
+    for name in ("a", "b"):
+        alone.add(name)
+    before = {name: node.read(CONFIG) or b"" for name, node in alone.nodes.items()}
+    assert alone.run(ROLLOUT).status == 0
+    a, b = alone.nodes["a"], alone.nodes["b"]
+    edited = (a.read(CONFIG) or b"") + b"# mine\npodPidsLimit: 777\n"
+    a.write(CONFIG, edited.decode())
+    damaged = (b.read(CONFIG) or b"") + b"\t: [}\n"
+    b.write(CONFIG, damaged.decode())
+    back = alone.run(ROLLBACK)
+    message = failure(back, "b")
+    assert "others have changed it since the change wrote it" in message
+    assert "set kubelet_overwrite_edited: true" in message
+    assert "only what the change made of it is taken back" in back.output
+    assert (a.read(CONFIG), b.read(CONFIG)) == (edited, damaged)
+
+    back = alone.run(ROLLBACK, "-e", json.dumps({"kubelet_overwrite_edited": True}))
+    assert back.status == 0, back.account()
+    assert a.read(CONFIG) == before["a"] + b"# mine\npodPidsLimit: 777\n"
+    assert b.read(CONFIG) == before["b"]
+    for node, content in ((a, edited), (b, damaged)):
+        assert content in [path.read_bytes() for path in (node.root / CONFIG[1:]).parent.glob("config.yaml.*~")]
+    # A second rollback says that this was taken back, and changes nothing.
+    again = alone.run(ROLLBACK)
+    assert again.status == 0, again.account()
+    assert "taken back already on a, b." in again.output
+    assert [names_of(again, name) for name in alone.nodes] == [[], []]
 
 
 def test_a_rollout_ends_where_a_node_is_lost(alone: Fleet) -> None:
@@ -192,12 +232,16 @@ def test_a_rollback_of_a_rollout_that_was_interrupted(alone: Fleet) -> None:
     assert alone.run(ROLLOUT).status == 0
     node = alone.nodes["a"]
     rollout = datetime.now(timezone.utc).replace(tzinfo=None).isoformat()
+    older = last_rollout(alone, "b")
     node.write(JOURNAL, json.dumps({"format": 1, "phase": "stopping", "facts": {"rollout": rollout}, "files": {}}))
-    back = alone.run(ROLLBACK)
+    assert "only a names the last rollout" in failure(alone.run(ROLLBACK), "b")
+    assert node.read(JOURNAL) is not None
+    back = alone.run(ROLLBACK, "-e", "kubelet_rollback_of=" + rollout)
     assert back.status == 0, back.account()
     assert [alone.policy(name) for name in alone.nodes] == ["static", "static"]
     assert node.read(JOURNAL) is None
-    assert alone.run(ROLLBACK).status == 0
+    assert json.loads(node.read(LAST) or "")["facts"] == {"rollout": older, "undone": rollout}
+    assert alone.run(ROLLBACK, "-e", "kubelet_rollback_of=" + older).status == 0
     assert [alone.policy(name) for name in alone.nodes] == ["none", "none"]
 
 
@@ -218,16 +262,20 @@ def test_a_rollback_with_a_node_that_may_have_had_the_last_rollout(alone: Fleet)
     assert [alone.policy(name) for name in alone.nodes] == ["none", "static"]
 
 
-@pytest.mark.parametrize("rollout", ["9999", "9999-01-01T00:00:00", ["a"], 7, ""])
+@pytest.mark.parametrize("rollout", ["9999-01-01T00:00:00", ["a"]])
 def test_a_node_that_says_anything_of_its_last_rollout(rollout: object, alone: Fleet) -> None:
-    """It keeps no other node from going back."""
+    """It is named, nobody goes back to an older one, and the others go back without it."""
     for name in ("a", "b"):
         alone.add(name)
     assert alone.run(ROLLOUT).status == 0
     last = json.loads(alone.nodes["b"].read(LAST) or "")
     last["facts"]["rollout"] = rollout
     alone.nodes["b"].write(LAST, json.dumps(last))
-    back = alone.run(ROLLBACK)
+    message = failure(alone.run(ROLLBACK), "a")
+    assert "b: ['a']" in message or "9999-01-01T00:00:00 (on b)" in message
+    assert "--limit" in message
+    assert [alone.policy(name) for name in alone.nodes] == ["static", "static"]
+    back = alone.run(ROLLBACK, "--limit", "a")
     assert alone.policy("a") == "none", back.account()
 
 

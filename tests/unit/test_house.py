@@ -45,8 +45,9 @@ FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in name
 # The one file that is written for Ansible.
 OF_ANSIBLE = "ansible_module.py"
 MOST_LINES = 400
-# Modules that the roles call often on each node, and that need little: how many files of the core each brings.
-MOST_FILES = {"rollout_journal": 12, "cpuset": 12}
+# Modules that the roles call often on each node, and that need little: how many files of the core each brings. Of the
+# first, half are the editor that takes a change out of what others have edited since; hardly a run reads them.
+MOST_FILES = {"rollout_journal": 32, "cpuset": 12}
 FILES = sorted(path for path in CORE.rglob("*.py") if path.name != "__init__.py")
 # The tests and what makes the documentation, as far as git has them; none in a copy without git.
 _LISTED = subprocess.run(

@@ -36,10 +36,13 @@ class JournalFile(NamedTuple):
 
     def read(self, tree: Tree, parse: Callable[[Any], _Journal]) -> _Journal | None:
         """What `parse` makes of the data; None where there is no journal. Raises NodeError for a damaged one."""
-        if not tree.exists(self.path, follow=False):
-            return None
+        content = tree.content(self.path)
+        return None if content is None else self.parsed(tree, content, parse)
+
+    def parsed(self, tree: Tree, content: bytes, parse: Callable[[Any], _Journal]) -> _Journal:
+        """What `parse` makes of the data in this content of the file. Raises NodeError for a damaged one."""
         try:
-            data = json.loads(tree.read_bytes(self.path).decode("utf-8"))
+            data = json.loads(content.decode("utf-8"))
             if data["format"] != self.format:
                 raise ValueError("it is of another format")
             if _is_deep(data):

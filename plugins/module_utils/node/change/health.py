@@ -11,8 +11,8 @@ it started. Source: updateRuntimeUp in pkg/kubelet/kubelet.go.
 from __future__ import annotations
 
 import re
+import socket
 import time
-from contextlib import closing
 from typing import Any, Callable, NamedTuple, Sequence
 
 from ...command import run_command
@@ -27,10 +27,15 @@ from ..reconcile.run import reconcile_pods
 
 _HEALTHZ_PORT = 10248
 _INTERVAL = 0.5
-_PATIENCE = 5.0
+# Seconds for one answer at /healthz, and the least that remains for it at the end of the timeout.
+_PATIENCE, _LEAST_PATIENCE = 5.0, 1.0
+# Bytes of an answer that are read at most, and of its body those that are shown.
+_MOST_READ, _MOST_SHOWN = 1 << 14, 200
 # Seconds between the kubelet's start and the first look at it.
 _BEFORE = 10.0
 _LINES = 15
+
+_STATUS = re.compile(rb"HTTP/1\.[0-9] ([0-9]{3})\b")
 
 # What a kubelet logs when it gives up.
 _GIVING_UP = re.compile(
@@ -101,7 +106,8 @@ class Watch:
             if life is not None and found != life:
                 return Answer(_gone(life, found), found, 0.0)
             life = found
-            complaint = self._complaint(configuration, life)
+            left = max(_LEAST_PATIENCE, self._begin + self.timeout - now)
+            complaint = self._complaint(configuration, life, min(left, _PATIENCE))
             well_since = None if complaint else now if well_since is None else well_since
             well = 0.0 if well_since is None else now - well_since
             # Last, as it reads the most: a kubelet sets the cpusets of its containers at its first reconcile.
@@ -113,10 +119,10 @@ class Watch:
                 return Answer(complaint or _too_late(self.timeout, self.seconds), life, well)
             self.sleep(_INTERVAL)
 
-    def _complaint(self, configuration: Configuration, life: Life | None) -> str:
+    def _complaint(self, configuration: Configuration, life: Life | None, patience: float) -> str:
         if life is None:
             return "no kubelet runs"
-        return healthz_complaint(configuration) or checkpoint_complaint(self.node, configuration)
+        return healthz_complaint(configuration, patience) or checkpoint_complaint(self.node, configuration)
 
 
 def find_life(node: Node) -> Life | None:
@@ -142,8 +148,12 @@ def _too_late(timeout: float, seconds: float) -> str:
     return "the kubelet was not well for %g seconds on end within %g" % (seconds, timeout)
 
 
-def healthz_complaint(configuration: Configuration) -> str:
-    """What is wrong with the answer at /healthz; empty where it is well, or switched off."""
+def healthz_complaint(configuration: Configuration, patience: float = _PATIENCE) -> str:
+    """What is wrong with the answer at /healthz; empty where it is well, or switched off.
+
+    patience: for how many seconds it is waited, for all addresses and the whole of their answers.
+    """
+    deadline = time.monotonic() + patience
     port = _healthz_port(configuration)
     if port == 0:
         return ""
@@ -153,7 +163,7 @@ def healthz_complaint(configuration: Configuration) -> str:
         return "healthzBindAddress: the kubelet cannot listen at %r; write it without brackets" % given
     first = ""
     for address in _addresses(given):
-        complaint = _healthz_complaint(address, port)
+        complaint = _healthz_complaint(address, port, deadline)
         if not complaint:
             return ""
         first = first or complaint
@@ -182,18 +192,43 @@ def _url(address: str, port: int) -> str:
     return "http://%s:%d/healthz" % ("[%s]" % address if ":" in address else address, port)
 
 
-def _healthz_complaint(address: str, port: int) -> str:
-    # The module of the standard library is big, and not each import of this file needs it.
-    from http.client import HTTPConnection, HTTPException
-
+def _healthz_complaint(address: str, port: int, deadline: float) -> str:
+    url = _url(address, port)
     try:
-        with closing(HTTPConnection(address, port, timeout=_PATIENCE)) as connection:
-            connection.request("GET", "/healthz")
-            answer = connection.getresponse()
-            body = answer.read(200).decode("utf-8", "replace").strip()
-    except (OSError, HTTPException) as error:
-        return "%s does not answer: %s" % (_url(address, port), error)
-    return "" if answer.status == 200 else "%s says %d %s" % (_url(address, port), answer.status, body)
+        answer = _ask(address, port, deadline)
+    except OSError as error:
+        return "%s does not answer: %s" % (url, error)
+    head, _end, body = answer.partition(b"\r\n\r\n")
+    status = _STATUS.match(head)
+    if status is None:
+        return "%s does not answer: what it says is not HTTP" % url
+    code, text = int(status.group(1)), body[:_MOST_SHOWN].decode("utf-8", "replace").strip()
+    return "" if code == 200 else "%s says %d %s" % (url, code, text)
+
+
+def _ask(address: str, port: int, deadline: float) -> bytes:
+    """The beginning of the answer at /healthz. Raises OSError.
+
+    By a socket, as the standard library's client waits anew for each byte: a server could keep it for ever.
+    """
+    answer = b""
+    with socket.create_connection((address, port), _left(deadline)) as connection:
+        # A server of HTTP/1.0 ends the connection with its answer.
+        connection.sendall(b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        while len(answer) < _MOST_READ:
+            connection.settimeout(_left(deadline))
+            received = connection.recv(_MOST_READ)
+            answer += received
+            if not received:
+                break
+    return answer
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise socket.timeout("timed out")
+    return left
 
 
 def checkpoint_complaint(node: Node, configuration: Configuration) -> str:

@@ -35,12 +35,17 @@ class SavedFile(NamedTuple):
 
 class Journal(NamedTuple):
     """How far a change of the node has come, the files as it found them, what its caller wants to remember, and the
-    name of the run that is at it, empty where it gave none."""
+    name of the run that is at it, empty where it gave none.
+
+    written: {path: what the change has written there or was about to, None where it removed the file}, so that what
+    others have written since is told from it. None where it is not known: of a change by hand, or an older version.
+    """
 
     phase: str
     files: Mapping[str, SavedFile]
     facts: Mapping[str, object]
     run: str = ""
+    written: Mapping[str, bytes | None] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as modules return it; contents stay on the node."""
@@ -49,7 +54,7 @@ class Journal(NamedTuple):
 
 def read_journal(tree: Tree, path: str = OPEN) -> Journal | None:
     """The journal at OPEN or LAST; None where there is none. Raises NodeError for a damaged one."""
-    return journal_file(path).read(tree, _journal)
+    return journal_file(path).read(tree, journal_of)
 
 
 def journal_file(path: str) -> JournalFile:
@@ -62,18 +67,25 @@ def journal_file(path: str) -> JournalFile:
     )
 
 
-def _journal(data: Any) -> Journal:
+def journal_of(data: Any) -> Journal:
+    """The journal that a file holds. Raises ValueError and what else reading malformed data raises."""
     if data["phase"] not in PHASES or not isinstance(data["facts"], dict):
         raise ValueError("it is of another format")
     files = {str(name): _saved(saved) for name, saved in data["files"].items()}
-    return Journal(data["phase"], files, data["facts"], str(data.get("run", "")))
+    written = data.get("written")
+    if written is not None:
+        written = {str(name): None if content is None else _decoded(content) for name, content in written.items()}
+    return Journal(data["phase"], files, data["facts"], str(data.get("run", "")), written)
 
 
 def _saved(data: Any) -> SavedFile:
     if data is None:
         return SavedFile(None)
+    return SavedFile(_decoded(data["content"]), int(data["mode"]), int(data["uid"]), int(data["gid"]))
+
+
+def _decoded(text: str) -> bytes:
     try:
-        content = base64.b64decode(data["content"], validate=True)
+        return base64.b64decode(text, validate=True)
     except binascii.Error as error:
         raise ValueError(str(error)) from error
-    return SavedFile(content, int(data["mode"]), int(data["uid"]), int(data["gid"]))

@@ -10,13 +10,11 @@ lie over those that are there (see recovery.py).
 
 from __future__ import annotations
 
-import posixpath
 from typing import Any, Iterable, Mapping, NamedTuple
 
 from ...cpuset import CPUSet
 from ...errors import CPUManagerError, NodeError, RefusedError, noted
 from ...kubelet.file.configuration import Configuration
-from ...kubelet.installed.distributions import CHECKPOINT_NAME, MEMORY_STATE_NAME
 from ...kubelet.settings import SETTINGS, differences, found_settings, needed_config, plan_settings
 from ...kubelet.start.finding import Finding, Unknown
 from ...kubelet.start.prediction import Prediction
@@ -43,16 +41,16 @@ from ..prediction import predicted_starts
 from ..start_report import memory_plan, with_states
 from .journal import CHANGING, Journal, read_journal
 from .memory import with_memory_state
-from .recovery import recovery_of, recovery_refusals
+from .recovery import last_files, recovery_of, recovery_refusals
 
 ROLLOUT, ROLLBACK = "rollout", "rollback"
 RESTORE_CONFIGURATION = "restore_configuration"
 
 # A restart with one of these changed admits every running pod as before.
 _HARMLESS = frozenset(("cpu_manager_reconcile_period", "cpu_cfs_quota", "cpu_cfs_quota_period"))
-# What the kubelet's managers save is of its time; a rollback puts back the configuration alone.
-_STATES = frozenset((CHECKPOINT_NAME, MEMORY_STATE_NAME))
 
+# In the order of Node.state_paths.
+_RESETS = (RESET_CHECKPOINT, RESET_MEMORY_STATE)
 # Kinds of refusals that are about the files as they will be.
 _OF_FILES = frozenset((CONFIGURATION, "no_kubelet", "would_not_start"))
 
@@ -71,6 +69,8 @@ class Terms(NamedTuple):
     manage_service: bool = True
     # The ids of those who may manage CPUs beside the kubelet.
     allow_owners: tuple[str, ...] = ()
+    # Whether what others wrote since the change that is taken back may be replaced as a whole.
+    overwrite: bool = False
 
 
 def rollout_report(node: Node, wanted: Mapping[str, object], terms: Terms) -> dict[str, Any]:
@@ -84,8 +84,9 @@ def rollout_report(node: Node, wanted: Mapping[str, object], terms: Terms) -> di
     last = _journal(node.tree, refusals if terms.change == ROLLBACK else [], LAST)
     exclusive_now = _exclusive(node)
     notes = node.own_notes()
-    recovery = recovery_of(node, journal)
-    refusals += [] if terms.discard else recovery_refusals(node, journal, recovery)
+    recovery = recovery_of(node, journal, terms.overwrite)
+    refusals += [*recovery.problems, *([] if terms.discard else recovery_refusals(node, journal, recovery))]
+    notes += recovery.notes
     if recovery.files:
         node = node.on(OverlaidTree(node.tree, recovery.files))
     if terms.change == ROLLBACK:
@@ -121,6 +122,7 @@ def rollout_report(node: Node, wanted: Mapping[str, object], terms: Terms) -> di
         if journal is None
         else {**journal.to_dict(), "exclusive_now": exclusive_now, "restores": sorted(recovery.files)},
         "last": None if last is None else last.to_dict(),
+        "resets": [path for path, action in zip(node.state_paths, _RESETS) if action in plan["actions"]],
     }
 
 
@@ -158,7 +160,7 @@ def _stays_open(node: Node, found_refusal: str) -> CPUManagerError:
 
 
 def _resets(actions: Iterable[str]) -> bool:
-    return not {RESET_CHECKPOINT, RESET_MEMORY_STATE}.isdisjoint(actions)
+    return not set(_RESETS).isdisjoint(actions)
 
 
 def _refusal(error: CPUManagerError, journal: Journal | None) -> dict[str, str]:
@@ -272,10 +274,12 @@ def _rollback_plan(
     # The interrupted change is what to go back from. If the kubelet would not start then, one change more is.
     is_broken = now["found"] is None or any(row["subject"] == START for row in now["drift"])
     rollback_of = "" if journal is not None and is_broken else terms.rollback_of
-    files = _files_to_restore(last, rollback_of)
+    restored = last_files(node, last, rollback_of, terms.overwrite)
+    files = restored.files
+    refusals += restored.problems
     plan: dict[str, object] = {
         **now,
-        "notes": [*now["notes"], *notes, *node.owner_notes(before)],
+        "notes": [*now["notes"], *notes, *restored.notes, *node.owner_notes(before)],
         "actions": [],
         "starts": not now["found_refusal"],
         "findings": [],
@@ -309,7 +313,7 @@ def _rollback_plan(
     prediction = with_states(after, starts.planned, planned, None)
     findings = prediction.findings
     refusals += _start_refusals(findings)
-    resets = [action for action in then["actions"] if action in (RESET_CHECKPOINT, RESET_MEMORY_STATE)]
+    resets = [action for action in then["actions"] if action in _RESETS]
     return {
         **plan,
         "status": DRIFT,
@@ -324,13 +328,6 @@ def _rollback_plan(
         "elsewhere": after.elsewhere(found_settings(configuration), configuration),
         "losses": [] if config is None else _both_losses(after, checkpoint, config, memory),
     }
-
-
-def _files_to_restore(last: Journal | None, rollback_of: str) -> dict[str, bytes | None]:
-    """The contents of the configuration's files before the last change, if that is the one to go back from."""
-    if last is None or (rollback_of and last.facts.get("rollout") != rollback_of):
-        return {}
-    return {path: saved.content for path, saved in last.files.items() if posixpath.basename(path) not in _STATES}
 
 
 def _restored_rows(

@@ -11,7 +11,7 @@ as they are where the kubelet starts with them and the saved configuration.
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple
+from typing import Mapping, NamedTuple, Sequence
 
 from ...cpuset import CPUSet
 from ...errors import CPUManagerError, RefusedError, option
@@ -20,6 +20,7 @@ from ...tree import OverlaidTree
 from ..node import Node
 from ..places import OPEN
 from .journal import CHANGING, Journal
+from .taking_back import FileBack, files_back, is_state
 
 
 class Recovery(NamedTuple):
@@ -29,6 +30,9 @@ class Recovery(NamedTuple):
     files: Mapping[str, bytes | None]
     # The exclusive CPUs of containers that came since and lose them.
     lost: CPUSet = CPUSet()
+    # What keeps what others wrote since from being lost, and what is said of it.
+    problems: Sequence[CPUManagerError] = ()
+    notes: Sequence[str] = ()
 
 
 def recovery_refusals(node: Node, journal: Journal | None, recovery: Recovery) -> list[CPUManagerError]:
@@ -50,21 +54,44 @@ def recovery_refusals(node: Node, journal: Journal | None, recovery: Recovery) -
     ]
 
 
-def recovery_of(node: Node, journal: Journal | None) -> Recovery:
-    """What taking back this change restores on the node."""
+def recovery_of(node: Node, journal: Journal | None, overwrite: bool = False) -> Recovery:
+    """What taking back this change restores on the node.
+
+    overwrite: whether what others wrote since may be replaced as a whole.
+    """
     if journal is None or journal.phase != CHANGING:
         return Recovery({})
-    files = {path: saved.content for path, saved in journal.files.items()}
+    whole = restored(files_back(node.tree, journal, overwrite=overwrite))
+    files = whole.files
     came = _came_since(node, files)
     if not came:
-        return Recovery(files)
+        return whole
     configuration = {path: content for path, content in files.items() if path not in node.state_paths}
     # Imported here: hardly any node needs it.
     from ..start_report import predict_start
 
     if predict_start(node.on(OverlaidTree(node.tree, configuration))).starts:
-        return Recovery(configuration)
-    return Recovery(files, came)
+        return whole._replace(files=configuration)
+    return whole._replace(lost=came)
+
+
+def last_files(node: Node, last: Journal | None, rollback_of: str, overwrite: bool) -> Recovery:
+    """The configuration's files before the last change, if that is the one to go back from.
+
+    What the kubelet's managers save is of its time, and stays.
+    """
+    if last is None or (rollback_of and last.facts.get("rollout") != rollback_of):
+        return Recovery({})
+    return restored(files_back(node.tree, last, [path for path in last.files if not is_state(path)], overwrite))
+
+
+def restored(backs: Mapping[str, FileBack]) -> Recovery:
+    """What becomes of the files, with all that is said of them."""
+    return Recovery(
+        {path: back.content for path, back in backs.items()},
+        problems=[back.problem for back in backs.values() if back.problem is not None],
+        notes=[back.note for back in backs.values() if back.note],
+    )
 
 
 def _came_since(node: Node, files: Mapping[str, bytes | None]) -> CPUSet:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Refuses the steps of a run whose change of the node another run has taken over or ended."""
+"""The steps of a run: each notes what it writes, and none goes on where another run is changing the node."""
 
 from __future__ import annotations
 
@@ -11,23 +11,29 @@ from typing import Any, Mapping
 from ...errors import RefusedError
 from ...tree import Tree
 from ..places import OPEN
-from .journal import Journal, read_journal
+from .journal import CHANGING, Journal
+from .saving import judged_journal, write_journal
 
 ANOTHER_RUN = "another_run"
 RUN: Mapping[str, dict[str, Any]] = {"run": {"type": "str", "default": ""}}
 
 
-def check_run(tree: Tree, run: str, check_mode: bool) -> None:
-    """Raises RefusedError where the change of this node is not that of this run; an empty name is not checked.
+def begin_writing(tree: Tree, run: str, contents: Mapping[str, bytes | None], check_mode: bool) -> None:
+    """Note in the journal of this run's change what is about to be written: {path: content, None to remove the file}.
 
-    In check mode no step has begun a change.
+    Whoever takes the change back then tells it from what others write. Raises RefusedError where the change of this
+    node is not that of this run. An empty name is not checked; in check mode no step has begun a change.
     """
     if not run or check_mode:
         return
-    journal = read_journal(tree)
+    judged = judged_journal(tree)
+    journal = judged.journal
     refuse_another_run(tree, journal, run)
     if journal is None:
         raise ended_error(tree, run)
+    noted = {path: content for path, content in contents.items() if path in journal.files}
+    if noted and journal.phase == CHANGING and journal.written is not None:
+        write_journal(tree, journal._replace(written={**journal.written, **noted}), OPEN, judged)
 
 
 def refuse_another_run(tree: Tree, journal: Journal | None, run: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def backups_of(directory: Path, *suffixes: str) -> list[Path]:
 def test_the_newest_backups_stay(directory: Path, path: Path, keep: int) -> None:
     names = (
         *("20200101T000000Z~", "20250101T000000Z~", "20260101T000000Z~"),
-        *("20260101T000000Z.2~", "20260101T000000Z.10~", STAMP + "~"),
+        *("20260101T000000Z.2~", "20260101T000000Z.10~", STAMP + ".11~"),
     )
     paths = backups_of(directory, *names)
     remove_old_backups(str(paths[-1]), keep)
@@ -53,6 +54,21 @@ def test_the_backup_that_was_just_made_stays(directory: Path, path: Path) -> Non
     assert backup is not None
     remove_old_backups(backup, 2)
     assert sorted(directory.glob("*~")) == [Path(backup), later[1]]
+
+
+def test_the_newest_backups_stay_whatever_the_clock_says(
+    directory: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are counted: the clock of the node is set back, and forth again."""
+    contents = [b"%d" % number for number in range(6)]
+    backups = []
+    for content, year in zip(contents, ("2026", "2030", "2026", "2020", "2026", "2019")):
+        now = time.strptime(year + STAMP[4:], "%Y%m%dT%H%M%SZ")
+        monkeypatch.setattr(time, "gmtime", lambda now=now: now)
+        backups.append(replace_file(str(path), content, 0o600, path.read_bytes()))
+        remove_old_backups(backups[-1] or "", 3)
+    assert sorted(directory.glob("*~")) == sorted(Path(backup or "") for backup in backups[-3:])
+    assert [Path(backup or "").read_bytes() for backup in backups[-3:]] == contents[2:5]
 
 
 def test_only_backups_of_this_file_are_removed(directory: Path, path: Path) -> None:

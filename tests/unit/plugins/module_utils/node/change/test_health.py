@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import parent_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change import health
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.health import (
     Answer,
     Life,
@@ -132,6 +133,22 @@ def test_a_kubelet_that_is_started_again(machine: Machine, pid: int, started: in
 
     machine.events[10] = again
     assert machine.watch().complaint == "the kubelet did not stay: process 7 ended, now it is process %d" % pid
+
+
+def test_no_answer_outlasts_the_timeout(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At its end there is a second left, and no more: the kubelet may be well since this moment."""
+    machine.live(7)
+    given = []
+
+    def slow(_configuration: object, patience: float) -> str:
+        given.append(patience)
+        machine.now += patience
+        return "timed out"
+
+    monkeypatch.setattr(health, "healthz_complaint", slow)
+    assert machine.watch(seconds=20, timeout=18).complaint == "timed out"
+    assert given == [5.0, 5.0, 5.0, 1.5, 1.0]
+    assert machine.now <= 18 + 1 + 0.5
 
 
 def test_no_kubelet_at_all(machine: Machine) -> None:

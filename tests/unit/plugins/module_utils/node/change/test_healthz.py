@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, Iterator
 
@@ -81,6 +83,49 @@ def test_healthz_that_nobody_answers(server: HTTPServer) -> None:
 def test_an_answer_is_cut_and_may_hold_any_bytes(server: HTTPServer) -> None:
     server.RequestHandlerClass.answer = (500, b"\xff" + b"x" * 300)  # type: ignore[attr-defined]
     assert complaint({"healthzPort": server.server_address[1]}).endswith(" says 500 \ufffd" + "x" * 199)
+
+
+@pytest.mark.parametrize("before", [b"", b"HTTP/1.0 200 OK\r\n\r\n"], ids=["head", "body"])
+def test_an_answer_that_comes_byte_by_byte_has_one_deadline(before: bytes) -> None:
+    """Each byte comes in time, and all of them would take an hour."""
+    sent: list[int] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def drip() -> None:
+            connection, _address = listener.accept()
+            with connection, suppress(OSError):
+                connection.sendall(before)
+                while len(sent) < 36_000:
+                    connection.sendall(b"H")
+                    sent.append(1)
+                    time.sleep(0.1)
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        values = {"healthzPort": listener.getsockname()[1], "healthzBindAddress": "127.0.0.1"}
+        said = healthz_complaint(KubeletConfiguration("", values, "config.yaml"), 1.0)
+        thread.join(10)
+    assert said == "http://127.0.0.1:%d/healthz does not answer: timed out" % values["healthzPort"]
+    assert not thread.is_alive()
+    # It waited for a second, not for the kubelet's patience.
+    assert 2 <= len(sent) <= 40
+
+
+@pytest.mark.parametrize("said", [b"", b"\0" * 100, b"SSH-2.0-server\r\n", b"HTTP/1.0 2\r\n\r\n", b"x" * 100_000])
+def test_an_answer_that_is_no_answer(said: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            connection, _address = listener.accept()
+            with connection, suppress(OSError):
+                connection.recv(1000)
+                connection.sendall(said)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        found = complaint({"healthzPort": listener.getsockname()[1], "healthzBindAddress": "127.0.0.1"})
+        thread.join(10)
+    assert found.endswith("/healthz does not answer: what it says is not HTTP")
 
 
 def test_healthz_that_is_switched_off() -> None:

@@ -25,11 +25,14 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.j
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.saving import (
     changed_files,
+    files_to_write,
+    judged_journal,
     remove_journal,
     restore,
     save_files,
     write_journal,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.taking_back import files_back
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST, OPEN
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
@@ -149,41 +152,54 @@ def test_a_path_that_is_not_absolute(tree: Tree) -> None:
         save_files(tree, ["config.yaml"])
 
 
+def back(tree: Tree, journal: Journal, overwrite: bool = False) -> list[str]:
+    """Take the change back; give the files that were written."""
+    backs = files_back(tree, journal, overwrite=overwrite)
+    paths = files_to_write(tree, backs)
+    restore(tree, backs, keep=3)
+    return paths
+
+
 def test_files_are_put_back_to_the_byte(tree: Tree) -> None:
     config, checkpoint = put(tree, CONFIG, b"old", 0o604), put(tree, CHECKPOINT, b"state", 0o600)
     untouched = put(tree, "/var/lib/kubelet/other", b"same")
     before = untouched.stat()
     new = "/var/lib/kubelet/new"
-    journal = Journal(CHANGING, save_files(tree, [CONFIG, CHECKPOINT, "/var/lib/kubelet/other", new]), {})
+    saved = save_files(tree, [CONFIG, CHECKPOINT, "/var/lib/kubelet/other", new])
+    journal = Journal(CHANGING, saved, {}, "run", {CONFIG: b"half", CHECKPOINT: None, new: b"new"})
     assert changed_files(tree, journal) == []
-    assert restore(tree, journal) == []
-    put(tree, CONFIG, b"half", 0o644)
+    assert back(tree, journal) == []
+    put(tree, CONFIG, b"half", 0o604)
     checkpoint.unlink()
     put(tree, new, b"new")
     assert changed_files(tree, journal) == [CONFIG, CHECKPOINT, new]
-    assert restore(tree, journal) == [CONFIG, CHECKPOINT, new]
+    assert back(tree, journal) == [CONFIG, CHECKPOINT, new]
     assert (config.read_bytes(), config.stat().st_mode & 0o777) == (b"old", 0o604)
     assert (checkpoint.read_bytes(), checkpoint.stat().st_mode & 0o777) == (b"state", 0o600)
     assert untouched.stat() == before
-    # Nothing else is left, no backup either.
+    # Nothing else is left: of what the change itself wrote, there is no backup.
     assert sorted(os.listdir(config.parent)) == ["config.yaml", "cpu_manager_state", "other"]
-    assert restore(tree, journal) == []
+    assert back(tree, journal) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another owner needs root")
-def test_owner_and_mode_alone_are_put_back(tree: Tree) -> None:
+def test_owner_and_mode(tree: Tree) -> None:
+    """They are put back where it is not known what the change wrote; else others have set them, as of a file."""
     config = put(tree, CONFIG, b"old", 0o640)
     os.chown(config, 12, 34)
     journal = Journal(CHANGING, save_files(tree, [CONFIG]), {})
-    os.chown(config, 0, 0)
-    config.chmod(0o600)
-    assert restore(tree, journal) == [CONFIG]
+    written = journal._replace(written={CONFIG: b"new"})
+    put(tree, CONFIG, b"new", 0o600)
+    os.chown(config, 56, 78)
+    assert back(tree, written) == [CONFIG]
     status = config.stat()
-    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (12, 34, 0o640)
-    config.unlink()
-    assert restore(tree, journal) == [CONFIG]
-    status = config.stat()
-    assert (status.st_uid, status.st_gid, status.st_mode & 0o777, config.read_bytes()) == (12, 34, 0o640, b"old")
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777, config.read_bytes()) == (56, 78, 0o600, b"old")
+    assert back(tree, journal) == [CONFIG]
+    for used in (journal, written):
+        status = config.stat()
+        assert (status.st_uid, status.st_gid, status.st_mode & 0o777, config.read_bytes()) == (12, 34, 0o640, b"old")
+        config.unlink()
+        assert back(tree, used) == [CONFIG]
 
 
 def test_a_directory_that_is_gone(tree: Tree) -> None:
@@ -192,10 +208,26 @@ def test_a_directory_that_is_gone(tree: Tree) -> None:
     config.unlink()
     config.parent.rmdir()
     with pytest.raises(RefusedError, match="its directory is gone"):
-        restore(tree, journal)
+        back(tree, journal)
 
 
-# Each waits for the disk.
+@pytest.mark.parametrize("act", [write_journal, lambda tree, _new, path, judged: remove_journal(tree, path, judged)])
+@pytest.mark.parametrize("first", [None, Journal(DRAINING, {}, {}, "first")])
+def test_a_journal_is_replaced_only_as_long_as_it_is_what_was_judged(
+    tree: Tree, act: Callable[..., None], first: Journal | None
+) -> None:
+    if first is not None:
+        write_journal(tree, first)
+    judged = judged_journal(tree)
+    assert judged.journal == first
+    rival = Journal(DRAINING, {}, {}, "second")
+    write_journal(tree, rival)
+    if act is write_journal or first is not None:
+        with pytest.raises(RefusedError, match="was changed while it was worked on"):
+            act(tree, Journal(CHANGING, {}, {}, "first"), OPEN, judged)
+    assert read_journal(tree) == rival
+
+
 @settings(max_examples=25)
 @given(
     st.dictionaries(st.text(min_size=1, max_size=8).map("/".__add__), st.one_of(st.none(), st.binary()), max_size=3),
@@ -206,7 +238,8 @@ def test_every_journal_survives(
 ) -> None:
     tree = Tree(str(tmp_path_factory.mktemp("node")))
     saved = {path: SavedFile(None) if content is None else SavedFile(content, 0o600) for path, content in files.items()}
-    journal = Journal(CHANGING, saved, facts)
-    write_journal(tree, journal)
-    assert read_journal(tree) == journal
+    for written in (None, files):
+        journal = Journal(CHANGING, saved, facts, "run", written)
+        write_journal(tree, journal)
+        assert read_journal(tree) == journal
     assert json.loads(Path(tree.path(OPEN)).read_text(encoding="utf-8"))["format"] == 1

@@ -1,0 +1,164 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A node that boots in the middle of a change: its kubelet would start with what is on the disk at each system call."""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any, Iterator, NamedTuple
+
+import pytest
+import yaml
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import predict_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import readable
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
+from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import (
+    CHECKPOINT,
+    CONFIG,
+    EMPTY,
+    MEMORY_STATE,
+    MEMORY_STATIC,
+    STATIC,
+    memory_state,
+    state,
+    write_saved,
+)
+
+from . import tracer
+from .changing import Change, Step, do
+from .counting import Count
+from .tracer import Traced
+
+STRICT = {"cpu_manager_policy_options": {"strict-cpu-reservation": "true"}}
+TASKS = Path(__file__).resolve().parents[2] / "roles/kubelet/tasks/change.yml"
+
+
+class Case(NamedTuple):
+    """A node and what is wanted of it."""
+
+    configuration: str
+    checkpoint: bytes
+    settings: dict[str, Any]
+    memory: bytes = memory_state("None")
+    # Whether containers may lose their CPUs, and the CPUs that they have afterwards.
+    discard: bool = False
+    kept: str = ""
+
+
+CASES = {
+    "none to static": Case("", state("none", ""), {"cpu_manager_policy": "static", "reserved_system_cpus": "0,4"}),
+    "static to none": Case(STATIC, state(db="1,5"), {"cpu_manager_policy": "none"}, discard=True),
+    # The checkpoint is repaired, and pods keep their CPUs.
+    "strict": Case(STATIC, state(db="1,5"), STRICT, kept="1,5"),
+    "memory manager": Case(
+        STATIC + "systemReserved: {memory: 924Mi}\n",
+        state(db="1,5"),
+        {
+            **STRICT,
+            "memory_manager_policy": "Static",
+            "reserved_memory": [{"numaNode": 0, "limits": {"memory": "1Gi"}}],
+        },
+        kept="1,5",
+    ),
+    "memory manager off": Case(
+        STATIC + MEMORY_STATIC,
+        state(db="1,5"),
+        {"memory_manager_policy": "None"},
+        memory_state("Static", 1 << 30),
+        kept="1,5",
+    ),
+    "harmless": Case(STATIC, state(db="1,5"), {"cpu_manager_reconcile_period": "7s"}, kept="1,5"),
+}
+
+
+def write_node(root: Path, case: Case) -> None:
+    states: dict[str, str | bytes | None] = {CHECKPOINT: case.checkpoint, MEMORY_STATE: case.memory}
+    write_saved(EMPTY.configured(case.configuration).having(states), root)
+
+
+def on_disk(root: Path) -> tuple[bytes | None, ...]:
+    paths = [root / path[1:] for path in (CONFIG, CHECKPOINT, MEMORY_STATE)]
+    return tuple(path.read_bytes() if path.exists() else None for path in paths)
+
+
+def prepared(root: Path, case: Case, way: str) -> Iterator[Step]:
+    """The steps that are looked at, those before them done."""
+    change = partial(Change, str(root), discard=case.discard)
+    first = change("2026-11-22T09:30:00", **case.settings)
+    assert first.plan["refusals"] == []
+    if way == "rollout":
+        return first.steps()
+    # All but the last step: it is interrupted there.
+    do(first.steps(), 100 if way == "rollback" else 5)
+    back = change("2026-11-22T10:30:00", change="rollback" if way == "rollback" else "rollout")
+    assert back.plan["refusals"] == []
+    return back.steps() if way == "rollback" else back.steps_back()
+
+
+@pytest.mark.parametrize("way", ["rollout", "rollback", "take back"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_kubelet_starts_at_each_moment_of_a_change(tmp_path: Path, name: str, way: str, count: Count) -> None:
+    if tracer.why_not():
+        pytest.skip(tracer.why_not())
+    case = CASES[name]
+    root, copy = tmp_path / "node", tmp_path / "copy"
+    write_node(root, case)
+    shutil.copytree(root, copy, symlinks=True)
+    # Once here, so that everything is imported; and what it is to end with.
+    do(prepared(copy, case, way))
+    steps = prepared(root, case, way)
+    begin = on_disk(root)
+    seen: list[tuple[bytes | None, ...]] = []
+    traced = Traced(lambda: do(steps))
+    while True:
+        more = traced.next_stop()
+        found = on_disk(root)
+        if not seen or found != seen[-1]:
+            prediction = predict_start(Node(Tree(str(root))))
+            assert prediction.starts is not False, (name, way, found, prediction.findings)
+            seen.append(found)
+        if not more:
+            break
+    traced.answer()
+    assert seen[0] == begin
+    assert seen[-1] == on_disk(copy)
+    assert len(seen) > 1
+    if case.kept:
+        said = readable(seen[-1][1]).state
+        assert said is not None
+        assert str(said.exclusive_cpus()) == case.kept
+    if way == "take back":
+        assert seen[-1] == (
+            (HEADER + case.configuration).encode(),
+            case.checkpoint,
+            case.memory,
+        )
+    count("kills", traced.stops)
+
+
+def test_the_steps_are_those_of_the_role() -> None:
+    """In this order, which is what the test above looks at."""
+    (whole,) = yaml.safe_load(TASKS.read_text(encoding="utf-8"))
+    steps = [
+        (name.rpartition(".")[2], task[name] or {})
+        for task in whole["block"]
+        for name in task
+        if name.startswith("kubenode.cpu_manager.")
+    ]
+    assert [(name, given.get("state")) for name, given in steps] == [
+        ("rollout_journal", "stopping"),
+        ("rollout_info", None),
+        ("rollout_journal", "changing"),
+        ("rollout_journal", "restored"),
+        ("kubelet_config", None),
+        ("checkpoint", None),
+        ("rollout_journal", "{{ 'undone' if kubelet_change == 'rollback' else 'done' }}"),
+    ]
+    assert steps[2][1]["aside"] == "{{ kubelet_stopped.resets }}"
