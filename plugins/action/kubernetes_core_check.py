@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Mapping
 
 import yaml
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 
 from ..module_utils.errors import CPUManagerError
+from ..plugin_utils.guarded_action import GuardedAction, failure_of
 
 # The collection is what the first package ansible with a supported ansible-core brings, and the library what that
 # collection asks for: tests/release runs both. galaxy.yml and meta/ee-requirements.txt name them, too.
@@ -30,15 +30,13 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
 }
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
+class ActionModule(GuardedAction):
     """Looks for the collection here, and for the library where its modules run."""
 
-    _supports_check_mode = True
     _supports_async = False
 
-    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
+    def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the task: the versions, and where it fails, all that is missing."""
-        super().run(tmp, task_vars)
         _checked, given = self.validate_argument_spec(_ARGUMENTS)
         module = "kubenode.cpu_manager.kubernetes_core_check"
         on_host = self._execute_module(module_name=module, module_args=given, task_vars=task_vars)
@@ -62,7 +60,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
             return found
         remedies = ["run %s" % " && ".join(commands), *filter(None, [given["alternative"]])]
         failure = CPUManagerError(" and ".join(problems), given["purpose"], ", or ".join(remedies), KIND)
-        return {**found, "failed": True, "msg": str(failure), "failure": failure.to_dict()}
+        return {**found, **failure_of(failure)}
 
 
 def collection_version() -> str | None:

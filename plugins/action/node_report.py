@@ -14,7 +14,6 @@ from typing import Any, Mapping
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ..module_utils.errors import CPUManagerError, InputError
@@ -30,6 +29,7 @@ from ..module_utils.fleet.report.times import time_of
 from ..module_utils.fleet.report.waivers import checked_waivers
 from ..module_utils.kubelet.settings import SETTINGS
 from ..module_utils.node.redaction import words_redacted
+from ..plugin_utils.guarded_action import GuardedAction
 from ..plugin_utils.variables import misspelled_failure, options_of_variables
 
 _MODULE = "kubenode.cpu_manager.rollout_info"
@@ -58,15 +58,13 @@ _OF_VARIABLES = frozenset(
 _PLACES = ("root", "config_path", "kubelet_root", "kubelet_version", "command_line")
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
+class ActionModule(GuardedAction):
     """Runs in the worker of the node, so that the parent of all workers gets a few words only."""
 
-    _supports_check_mode = True
     _supports_async = False
 
-    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
+    def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the task. It fails for a node that could not be read, after its file is written."""
-        super().run(tmp, task_vars)
         host = str(task_vars["inventory_hostname"])
         own, for_node, wrong = self._arguments()
         try:

@@ -9,26 +9,19 @@ A filter would do so, too, but each worker of Ansible loads all filters anew, wh
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Mapping, MutableMapping
 
 from ansible.module_utils.parsing.convert_bool import boolean
-from ansible.plugins.action import ActionBase
 
+from ..plugin_utils.guarded_action import GuardedAction
 from ..plugin_utils.variables import misspelled_failure
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
+class ActionModule(GuardedAction):
     """Runs in the worker of the node."""
 
-    _supports_check_mode = True
-    _supports_async = True
-
-    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
+    def act(self, task_vars: Mapping[str, Any]) -> MutableMapping[str, Any]:
         """The result of the task."""
-        result = super().run(tmp, task_vars)
         is_wanted = boolean(self._task.args.get("check_variables", False), strict=False)
         failure = misspelled_failure(task_vars) if is_wanted else {}
-        return {**result, **(failure or self._module(task_vars))}
-
-    def _module(self, task_vars: Any) -> dict[str, Any]:
-        return dict(self._execute_module(task_vars=task_vars, wrap_async=bool(self._task.async_val)))
+        return failure or super().act(task_vars)

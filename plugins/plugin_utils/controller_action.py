@@ -8,32 +8,24 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
-
-from ..module_utils.errors import CPUManagerError
+from .guarded_action import GuardedAction
 
 # What a task is given: Ansible has checked each value against the arguments.
 Given = Mapping[str, Any]
 
 
-class ControllerAction(ActionBase):  # type: ignore[misc]  # Ansible is untyped
+class ControllerAction(GuardedAction):
     """An action plugin that needs no connection. A plugin has its arguments and made()."""
 
     ARGUMENTS: Mapping[str, Mapping[str, object]] = {}
 
-    _supports_check_mode = True
     _supports_async = False
     _requires_connection = False
 
-    def run(self, tmp: object = None, task_vars: object = None) -> dict[str, Any]:
+    def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002  # the base gives them
         """The result of the task."""
-        super().run(tmp, task_vars)
         _checked, given = self.validate_argument_spec(self.ARGUMENTS)
-        try:
-            return self.made(given)
-        except CPUManagerError as error:
-            raise AnsibleActionFail(str(error)) from error
+        return self.made(given)
 
     def made(self, given: Given) -> dict[str, Any]:
         """Do what the task says, and return its result. Raises CPUManagerError."""

@@ -10,6 +10,7 @@ from typing import Any, Callable, Mapping
 
 from ..module_utils.errors import InputError
 from ..module_utils.fleet.variables import misspelled
+from .guarded_action import failure_of
 
 _SAID = "%(name)s is no variable of this collection, and %(meant)s is: rename it, or remove it"
 
@@ -19,9 +20,8 @@ def misspelled_failure(task_vars: Mapping[str, Any]) -> dict[str, Any]:
     wrong = misspelled(str(name) for name in task_vars)
     if not wrong:
         return {}
-    error = InputError("; ".join(_SAID % found for found in wrong) + "; nothing was changed")
-    message = "%s: %s" % (task_vars["inventory_hostname"], error)
-    return {"failed": True, "changed": False, "msg": message, "failure": error.to_dict()}
+    said = "; ".join(_SAID % found for found in wrong)
+    return failure_of(InputError("%s; nothing was changed" % said, str(task_vars["inventory_hostname"])))
 
 
 def options_of_variables(

@@ -52,11 +52,13 @@ MODULES: dict[str, dict[str, Any]] = {
 # kubelet runs on them, to wait for; test_service.py and tests/cluster have some. Saving is for test_save.py, and
 # reports are for test_report.py, benchmarks for test_isolation_benchmark.py, the module housekeeping for
 # test_housekeeping.py, cache_partition for test_cache.py, the DRA driver and the runtime for test_dra.py,
-# kubernetes.core for test_kubernetes_core.py, proposals for test_propose.py, simulations for test_simulate.py.
+# kubernetes.core for test_kubernetes_core.py, proposals for test_propose.py, simulations for test_simulate.py,
+# fixed values and Ansible's own modules for test_hostile_facts.py and test_reconcile_role.py.
 ELSEWHERE = {
     "cache_partition",
     "cpuset",
     "dra_info",
+    "fix_values",
     "fleet_report",
     "housekeeping",
     "isolation_benchmark",
@@ -65,6 +67,7 @@ ELSEWHERE = {
     "node_report",
     "node_save",
     "node_textfile",
+    "on_node",
     "policy_simulation",
     "reconcile_program",
     "runtime_config",

@@ -58,7 +58,7 @@ FLAGS: dict[str, Flag] = {
 NAMES = {flag.field: name for name, flag in FLAGS.items()}
 
 CONFIG, CONFIG_DIR, ROOT_DIR = "--config", "--config-dir", "--root-dir"
-_PATHS = (CONFIG, CONFIG_DIR, ROOT_DIR)
+PATHS = (CONFIG, CONFIG_DIR, ROOT_DIR)
 
 FEATURE_GATES = "featureGates"
 
@@ -95,7 +95,7 @@ def split_flags(arguments: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
             return
         name, equals, _value = argument.partition("=")
         name = name.replace("_", "-")
-        if not name.startswith("--") or (name not in FLAGS and name not in _PATHS):
+        if not name.startswith("--") or (name not in FLAGS and name not in PATHS):
             yield "", [argument]
         else:
             yield name, [argument, *(() if equals or _is_switch(name) else islice(rest, 1))]

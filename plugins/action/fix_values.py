@@ -1,0 +1,30 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Fixes what the controller acts with, before a node answers. The module of this name documents it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..module_utils.errors import InputError
+from ..plugin_utils.controller_action import ControllerAction, Given
+
+_ARGUMENTS: dict[str, dict[str, object]] = {"values": {"type": "dict", "required": True}}
+_SCALAR = (str, int, float, type(None))
+# Of the result of each task.
+_TAKEN = ("changed", "failed", "msg")
+
+
+class ActionModule(ControllerAction):
+    """Returns what it is given; the base has refused a host whose facts have a say in it."""
+
+    ARGUMENTS = _ARGUMENTS
+
+    def made(self, given: Given) -> dict[str, Any]:
+        """The result of the task: each value by its name."""
+        for name, value in given["values"].items():
+            if name in _TAKEN or not isinstance(value, _SCALAR):
+                raise InputError("found %s, expected a text, a number or a switch" % type(value).__name__, name)
+        return {**given["values"], "changed": False}

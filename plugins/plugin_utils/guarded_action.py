@@ -1,0 +1,125 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What stands between a node and the controller: the base of all action plugins of this collection.
+
+A node's answer is data. It sets no variable of the host and acts on nothing of Ansible's, whatever names it has, and no
+text of it reaches the terminal with what a terminal obeys. A host whose facts would say what the controller does is
+refused before anything is done for it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping, MutableMapping
+
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
+
+from ..module_utils.errors import CPUManagerError
+from ..module_utils.fleet.report.texts import text
+from .facts import check_facts
+
+# By what else an answer would act: facts become variables, statistics are added up, hosts and groups are made.
+_ACTS = frozenset(("ansible_facts", "ansible_stats", "add_host", "add_group"))
+
+# In an answer: what JSON writes as an escape, two of these for what takes two, and what is neither ASCII nor printable.
+_SIGNS = re.compile(
+    r"\\u[dD][89abAB]%(hex)s\\u[dD][c-fC-F]%(hex)s|\\u%(hex)s%(hex)s|\\.|[^ -~\n\t]" % {"hex": "[0-9a-fA-F]{2}"}
+)
+_SHORT = {"\\b": "\b", "\\f": "\f", "\\r": "\r"}
+
+
+def failure_of(error: CPUManagerError) -> dict[str, Any]:
+    """The result of a task that fails with this error."""
+    return {"failed": True, "changed": False, "msg": str(error), "failure": error.to_dict()}
+
+
+def shown(output: str) -> str:
+    """What a command printed, so that no terminal obeys it; what is JSON stays so. Takes linear time."""
+    return _SIGNS.sub(_shown, output)
+
+
+def _shown(found: re.Match[str]) -> str:
+    written = found.group()
+    if written[0] != "\\":
+        sign = written
+    elif written[1] == "u":
+        # Whoever writes half of a pair writes no sign.
+        sign = bytes.fromhex(written.replace("\\u", "")).decode("utf-16-be", "surrogatepass")
+    else:
+        sign = _SHORT.get(written, "")
+    if not sign or sign in "\n\t":
+        return written
+    visible = text(sign)
+    # Of a sign that JSON has to write as an escape, such as a quote, it stays one.
+    return written if visible == sign else visible.replace("\\", "\\\\")
+
+
+class _Gate(ActionBase):  # type: ignore[misc]  # Ansible is untyped
+    """Everything that a node says comes through here, before Ansible reads it or warns of it."""
+
+    def _low_level_execute_command(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """What a command on the node printed, and its exit status."""
+        said = dict(super()._low_level_execute_command(*arguments, **options))
+        for name in ("stdout", "stderr"):
+            said[name] = shown(said[name])
+            said[name + "_lines"] = said[name].splitlines()
+        return said
+
+
+def _without_acts(answer: Mapping[str, Any], action: ActionBase) -> dict[str, Any]:
+    kept = {name: value for name, value in answer.items() if name not in _ACTS}
+    # What Ansible itself has found, not what the node says of it: each task would look for it again.
+    if action._discovered_interpreter_key:
+        kept["ansible_facts"] = {action._discovered_interpreter_key: action._discovered_interpreter}
+    return kept
+
+
+class GuardedAction(_Gate):
+    """An action plugin has act()."""
+
+    _supports_check_mode = True
+    _supports_async = True
+
+    def run(self, tmp: object = None, task_vars: Any = None) -> dict[str, Any]:
+        """The result of the task."""
+        super().run(tmp, task_vars)
+        try:
+            check_facts(task_vars)
+            return _without_acts(self.act(task_vars), self)
+        except CPUManagerError as error:
+            return failure_of(error)
+        except AnsibleError as error:
+            said = text(str(error))
+            if said == str(error):
+                raise
+            kind = AnsibleConnectionFailure if isinstance(error, AnsibleConnectionFailure) else AnsibleActionFail
+        raise kind(said)
+
+    def act(self, task_vars: Mapping[str, Any]) -> MutableMapping[str, Any]:
+        """Do what the task says, and return its result. Raises CPUManagerError, AnsibleError."""
+        answer = self._execute_module(task_vars=task_vars, wrap_async=bool(self._task.async_val))
+        return dict(answer)
+
+    def run_builtin(self, name: str, arguments: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        """The result of one of Ansible's own modules on the node, whose answer is data as well."""
+        task = self._task.copy()
+        task.action, task.args = "ansible.builtin." + name, dict(arguments)
+        plugins = self._shared_loader_obj.action_loader
+        plugin = plugins.get("ansible.legacy." + name, class_only=True) or plugins.get(
+            "ansible.legacy.normal", class_only=True
+        )
+        action = type("ActionModule", (_Gate, plugin), {})(
+            task=task,
+            connection=self._connection,
+            play_context=self._play_context,
+            loader=self._loader,
+            templar=self._templar,
+            shared_loader_obj=self._shared_loader_obj,
+        )
+        try:
+            return _without_acts(action.run(task_vars=task_vars), action)
+        finally:
+            action.cleanup()

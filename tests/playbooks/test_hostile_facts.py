@@ -1,0 +1,263 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Nodes whose answers have facts: no variable of the operator's is another one, and no host comes to the inventory.
+
+The modules of kubernetes.core are replaced by ones that write down what they are asked.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.tests.own_variables import FILES, options, read_in, registered_in
+
+from .conftest import CHECKOUT, CopyOf, Run, ansible_playbook, play
+from .hostile_python import asked_of, hostile_python
+from .test_become import ANYWAY, make_sudo
+
+API = """
+import json, os, sys
+from ansible.module_utils.basic import AnsibleModule
+
+NAME, PLACE = %r, %r
+
+def main():
+    texts = dict.fromkeys(("kind", "name", "namespace", "state", "kubeconfig", "context"), {"type": "raw"})
+    lists = dict.fromkeys(("field_selectors", "label_selectors"), {"type": "list"})
+    module = AnsibleModule({**texts, **lists, "definition": {"type": "raw"}, "delete_options": {"type": "dict"}})
+    given = {name: value for name, value in module.params.items() if value is not None}
+    with open(PLACE, "a") as file:
+        file.write(json.dumps({"module": NAME, "python": sys.executable, **given}) + "\\n")
+    ready = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"cpu": "500"}}
+    names = [given["name"]] if "name" in given else %r
+    nodes = [{"metadata": {"name": name}, "spec": {}, "status": ready} for name in names]
+    module.exit_json(changed=False, resources=nodes if given.get("kind") == "Node" else [], result={})
+
+main()
+"""
+TRACE = {
+    "version": 1,
+    "name": "short",
+    "description": "one pod",
+    "duration": 60,
+    "pods": [{"name": "web", "qosClass": "Burstable", "cpu": "500m", "arrives": 0, "load": [[0, 1]]}],
+}
+HOSTS = ("by-ours", "by-ansibles", "by-all")
+OURS = {path.stem for path in (CHECKOUT / "plugins/modules").glob("*.py")}
+ANSIBLES = ("service", "systemd", "setup", "tempfile", "find", "file", "copy", "stat", "slurp", "wait_for")
+PLAYBOOKS = ("drift_report", "simulate", "propose", "save", "plan", "rollout", "rollback")
+# Of Ansible itself, that facts are let be.
+ANSIBLE_NAMES = {"inventory_hostname": "healthy", "omit": {"users": []}, "group_names": ["x"], "inventory_dir": "/x"}
+
+
+def names() -> set[str]:
+    """All that an operator can set, and all that roles and playbooks read or set themselves."""
+    found = set(options()).union(*map(read_in, FILES), *map(registered_in, FILES))
+    # Without these, nothing is evaluated any more, and so nothing shows.
+    return found - {"lookup", "query", "now", "dict", "range", "item", "groups", "hostvars", "role_path"}
+
+
+def hostile_facts(evil: Path) -> dict[str, Any]:
+    """A fact of each of these names, with a value that shows where it is used."""
+    touch = {"command": "touch", "args": [str(evil)], "apiVersion": "client.authentication.k8s.io/v1"}
+    place = {"path": str(evil), "files": [{"path": str(evil), "uid": 0}], "uid": 0}
+    by_type = {"bool": True, "int": 1, "list": [str(evil)], "dict": {"evil": str(evil)}}
+    values = {name: by_type.get(options().get(name, {}).get("type", "str"), str(evil)) for name in names()}
+    fixed = {"api_host": "other", "kubeconfig": str(evil), "directory": str(evil), "name": "evil", "drain": False}
+    return {
+        **values,
+        **ANSIBLE_NAMES,
+        "kubelet_kubeconfig": {"users": [{"name": "evil", "user": {"exec": touch}}]},
+        "kubelet_api_host": "other",
+        "isolation_benchmark_api_host": "other",
+        "kubelet_node_name": "healthy",
+        "kube_override_hostname": "healthy",
+        **{name: place for name in values if name.startswith("saved_")},
+        **dict.fromkeys(("kubelet_fixed", "saved_fixed", "isolation_benchmark_fixed"), fixed),
+    }
+
+
+class Stage:
+    """A cluster, a decoy of a host, and directories that nobody is to write to."""
+
+    def __init__(self, directory: Path) -> None:
+        self.evil, self.calls_file = directory / "evil", directory / "calls"
+        self.kubeconfig, self.decoy = directory / "kubeconfig", directory / "pythons" / "other"
+        self.sudo = make_sudo(directory / "bin")
+        self.collections = directory / "collections"
+        root = self.collections / "ansible_collections"
+        modules = root / "kubernetes/core/plugins/modules"
+        modules.mkdir(parents=True)
+        (root / "kubenode").mkdir()
+        (root / "kubenode/cpu_manager").symlink_to(CHECKOUT)
+        listed = ("k8s", "k8s_info", "k8s_drain")
+        for name in listed:
+            module = API % (name, str(self.calls_file), [*HOSTS, "healthy"])
+            (modules / (name + ".py")).write_text(module, encoding="utf-8")
+        manifest = {"collection_info": {"namespace": "kubernetes", "name": "core", "version": "6.0.0"}}
+        (root / "kubernetes/core/MANIFEST.json").write_text(json.dumps(manifest), encoding="utf-8")
+        (root / "kubernetes/core/meta").mkdir()
+        groups = {"requires_ansible": ">=2.15", "action_groups": {"k8s": list(listed)}}
+        (root / "kubernetes/core/meta/runtime.yml").write_text(json.dumps(groups), encoding="utf-8")
+        trace, pods = directory / "trace.json", directory / "pods.yml"
+        pods.write_text("", encoding="utf-8")
+        trace.write_text(json.dumps(TRACE), encoding="utf-8")
+        self.given = {
+            "ansible_become_exe": str(self.sudo),
+            "kubelet_drain": True,
+            "kubelet_manage_service": True,
+            "kubelet_kubeconfig": str(self.kubeconfig),
+            "kubelet_kube_context": "honest",
+            "kubelet_cpu_manager_policy": "none",
+            "kubelet_drain_timeout": 10,
+            "cpu_manager_become": False,
+            "cpu_manager_workload": "latency",
+            "cpu_manager_node_objects": ["labels"],
+            "cpu_manager_apply_node_objects": True,
+            "cpu_manager_manifests": str(pods),
+            "cpu_manager_simulation_trace": str(trace),
+        }
+
+    def run(self, directory: Path, hosts: dict[str, dict[str, Any]], *playbooks: str, **environment: str) -> Run:
+        """Run the playbooks on these hosts; the decoy is in the inventory, too."""
+        first, *others = playbooks
+        everybody = {**hosts, "other": hostile_python(self.decoy, {})}
+        limit = "--limit=" + ",".join([*hosts, "localhost"])
+        arguments = (*others, limit, "-e", json.dumps({"cpu_manager_serial": "100%"}))
+        around = {**ANYWAY, **environment}
+        return ansible_playbook(
+            directory, first, everybody, *arguments, collections=self.collections, environment=around
+        )
+
+    def calls(self) -> list[dict[str, Any]]:
+        """What the API was asked."""
+        if not self.calls_file.exists():
+            return []
+        return [json.loads(line) for line in self.calls_file.read_text("utf-8").splitlines()]
+
+    def assert_untouched(self, directory: Path) -> None:
+        """Nothing was done where the facts wanted it."""
+        assert not self.evil.exists()
+        assert asked_of(self.decoy) == []
+        assert not Path(str(self.sudo) + ".log").exists()
+        assert not (directory / "drift-report/nodes/healthy.json").exists()
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+def playbook(name: str) -> str:
+    return "kubenode.cpu_manager." + name
+
+
+def test_no_answer_says_what_the_controller_does(copy_of: CopyOf, tmp_path: Path, stage: Stage) -> None:
+    evil = hostile_facts(stage.evil)
+    assert len(evil) > 300
+    host = {"host_name": "localhost", "groups": ["evil"], "host_vars": evil}
+    more = {"ansible_facts": evil, "add_host": host, "add_group": "evil", "_ansible_notify": ["evil"]}
+    more["ansible_stats"] = {"data": {"evil": 1}, "aggregate": True}
+    modules = dict(zip(HOSTS, (OURS, ANSIBLES, None)))
+    hosts = {
+        name: {
+            **stage.given,
+            "kubelet_node_root": str(copy_of("epyc", name)),
+            **hostile_python(tmp_path / "pythons" / name, more, modules[name]),
+        }
+        for name in HOSTS
+    }
+    seen = play(
+        {
+            "name": "Look",
+            "ansible.builtin.debug": {
+                "msg": {
+                    "facts": "{{ ansible_facts }}",
+                    "hosts": "{{ groups.all }}",
+                    "local": "{{ hostvars.localhost.kubelet_api_host | default('') }}",
+                }
+            },
+        }
+    )
+    (tmp_path / "seen.json").write_text(json.dumps(seen), encoding="utf-8")
+    run = stage.run(tmp_path / "run", hosts, *map(playbook, PLAYBOOKS), str(tmp_path / "seen.json"))
+    assert run.status == 0, run.account()
+    stage.assert_untouched(tmp_path / "run")
+    for name in HOSTS:
+        assert run.last(name)["msg"] == {"facts": {}, "hosts": [*HOSTS, "other"], "local": ""}
+    assert set(asked_of(tmp_path / "pythons" / HOSTS[1])) & set(ANSIBLES) >= {"tempfile", "find", "file", "systemd"}
+    calls = stage.calls()
+    assert {call["module"] for call in calls} == {"k8s", "k8s_info", "k8s_drain"}
+    assert {(call["kubeconfig"], call["context"]) for call in calls} == {(str(stage.kubeconfig), "honest")}
+    assert {call["python"] for call in calls} == {sys.executable}
+    drained = [(call["name"], call["state"]) for call in calls if call["module"] == "k8s_drain"]
+    # There and back.
+    assert sorted(drained) == sorted([(name, state) for name in HOSTS for state in ("drain", "uncordon")] * 2)
+    assert {call.get("name", "") for call in calls} <= {"", *HOSTS}
+    names_of_archives = sorted(path.name for path in (tmp_path / "run/saved-nodes").iterdir())
+    assert names_of_archives == sorted(name + ".tar.gz" for name in HOSTS)
+
+
+FACTS: dict[str, dict[str, Any]] = {
+    "by-kubeconfig": {"kubelet_kubeconfig": {"users": []}},
+    "by-host": {"kubelet_api_host": "other"},
+    "by-kubespray": {"kube_override_hostname": "healthy"},
+    "by-name": {"inventory_hostname": "healthy"},
+    "by-omit": {"omit": "evil"},
+    "by-claim": {"kubelet_fixed": {"api_host": "other"}, "saved_fixed": {"directory": "/evil"}},
+    "by-place": {"saved_here": {"path": "/evil"}},
+    "by-image": {"isolation_benchmark_image": "evil"},
+}
+
+
+GATHER = play({"name": "Gather", "ansible.builtin.setup": {}})
+
+
+def gathered(stage: Stage, directory: Path, root: Path) -> tuple[str, dict[str, dict[str, Any]]]:
+    """A playbook of somebody else's that gathers facts, and hosts that say these."""
+    hosts = {
+        name: {
+            **stage.given,
+            "kubelet_node_root": str(root),
+            **hostile_python(directory / "pythons" / name, {"ansible_facts": facts}, ["setup"]),
+        }
+        for name, facts in FACTS.items()
+    }
+    (directory / "gather.json").write_text(json.dumps(GATHER), encoding="utf-8")
+    return str(directory / "gather.json"), hosts
+
+
+@pytest.mark.parametrize("name", ["rollout", "save", "isolation_benchmark"])
+def test_a_host_with_facts_of_ours_is_refused_first(tmp_path: Path, stage: Stage, name: str) -> None:
+    first, hosts = gathered(stage, tmp_path, tmp_path / "nowhere")
+    run = stage.run(tmp_path / "run", hosts, first, playbook(name))
+    assert run.status == 2, run.output
+    for host, facts in FACTS.items():
+        failed = run.last(host)
+        assert failed["outcome"] == "failed"
+        assert failed["failure"]["kind"] == "foreign_fact", run.account()
+        assert "(%s)" % ", ".join(sorted(facts)) in failed["msg"]
+        assert asked_of(tmp_path / "pythons" / host) == ["setup"]
+    assert stage.calls() == []
+    stage.assert_untouched(tmp_path / "run")
+    assert {path.name for path in (tmp_path / "run").iterdir()} <= {"inventory.json", "results.jsonl"}
+
+
+def test_the_report_has_no_result_of_such_a_host(copy_of: CopyOf, tmp_path: Path, stage: Stage) -> None:
+    root = copy_of("edge", "honest")
+    first, hosts = gathered(stage, tmp_path, root)
+    honest = {"honest": {**stage.given, "kubelet_node_root": str(root)}}
+    run = stage.run(tmp_path / "run", {**honest, **hosts}, first, playbook("drift_report"))
+    assert run.status == 2, run.output
+    report = json.loads((tmp_path / "run/drift-report/drift.json").read_text("utf-8"))
+    states = {node["host"]: node["state"] for node in report["nodes"]}
+    assert {host for host, state in states.items() if state == "missing"} == set(FACTS)
+    assert [path.stem for path in (tmp_path / "run/drift-report/nodes").iterdir()] == ["honest"]
+    stage.assert_untouched(tmp_path / "run")

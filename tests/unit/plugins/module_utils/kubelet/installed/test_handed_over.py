@@ -1,0 +1,48 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tests of plugins/module_utils/kubelet/installed/handed_over.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.flags import read_flags
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.handed_over import handed_over
+from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS
+
+SECRET = "hunter2"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["--manifest-url-header=Authorization:hunter2"], ["--manifest-url-header=left-out"]),
+        (["--manifest-url-header", "Authorization:hunter2"], ["--manifest-url-header", "left-out"]),
+        (["--manifest_url_header=Authorization:hunter2"], ["--manifest_url_header=left-out"]),
+        (["--manifest-url=https://a:hunter2@b/?token=hunter2"], ["--manifest-url=left-out"]),
+        (["--token=hunter2", "--v=2"], ["--token=left-out", "--v=2"]),
+        (["--token", "hunter2", "--config", "/a"], ["--token", "left-out", "--config", "/a"]),
+        # A value that looks like a flag.
+        (["--token", "-hunter2", "--config=/a"], ["--token", "left-out", "--config=/a"]),
+        (["-thunter2", "-t", "hunter2", "-t=hunter2"], ["-t", "-t", "left-out", "-t=left-out"]),
+        (["--kubelet-arg=token=hunter2", "--kubelet-arg", "token=hunter2"], None),
+        (["--kubelet-arg=max-pods=110"], ["--kubelet-arg=max-pods=110"]),
+        (["--kubelet-arg", "v=2", "--kubelet-arg=--v=2"], ["--kubelet-arg", "v=2", "--kubelet-arg=v=2"]),
+        (["--", "x", "--token=hunter2"], ["--", "left-out", "--token=left-out"]),
+    ],
+)
+def test_what_may_be_secret_is_left_out(given: list[str], expected: list[str] | None) -> None:
+    kept = handed_over(["/usr/bin/kubelet", *given])
+    assert SECRET not in " ".join(kept)
+    assert expected is None or kept == ["/usr/bin/kubelet", *expected]
+    assert len(kept) == len(given) + 1
+
+
+@pytest.mark.parametrize("name", [name for name, kubelet in KUBELETS.items() if kubelet.command_line])
+def test_what_is_read_stays(name: str) -> None:
+    words = KUBELETS[name].command_line.split()
+    kept = handed_over(words)
+    assert read_flags(kept, "x") == read_flags(words, "x")
+    assert handed_over(kept) == kept

@@ -1,0 +1,112 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tests of plugins/plugin_utils/guarded_action.py, and that nothing goes around it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.guarded_action import GuardedAction, shown
+
+CHECKOUT = Path(__file__).parents[4]
+MODULES = sorted(path.stem for path in (CHECKOUT / "plugins/modules").glob("*.py"))
+# What runs on this machine alone, and asks no node.
+_HERE = ("assert", "debug", "fail", "import_playbook", "import_role", "import_tasks")
+_ON_CONTROLLER = {"ansible.builtin." + name for name in (*_HERE, "include_role", "include_tasks", "meta", "set_fact")}
+_KEYWORDS = ("block", "rescue", "always")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_has_an_action_plugin_with_the_base(module: str) -> None:
+    name = "ansible_collections.kubenode.cpu_manager.plugins.action." + module
+    assert issubclass(importlib.import_module(name).ActionModule, GuardedAction)
+
+
+def tasks_of(items: Any, is_delegated: bool = False) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Each task, and whether it is another host's."""
+    for item in items:
+        is_others = is_delegated or "delegate_to" in item
+        inner = [task for key in (*_KEYWORDS, "tasks") for task in item.get(key, ())]
+        if inner:
+            yield from tasks_of(inner, is_others)
+        elif "roles" not in item and "hosts" not in item:
+            yield item, is_others
+
+
+FILES = sorted([*CHECKOUT.glob("roles/*/tasks/*.yml"), *CHECKOUT.glob("playbooks/*.yml")])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(path.parts[-3:]))
+def test_no_module_of_others_is_run_on_a_node(path: Path) -> None:
+    for task, is_delegated in tasks_of(yaml.safe_load(path.read_text("utf-8"))):
+        (action,) = (key for key in task if "." in key)
+        # apply_objects, pod and look_up delegate as a whole, or where they are included.
+        is_api = action.startswith("kubernetes.core.")
+        assert is_delegated or is_api or action in _ON_CONTROLLER or action.startswith("kubenode."), task["name"]
+
+
+# --- texts -----------------------------------------------------------------------------------------
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            yield from (key, *texts_in(member))
+    elif isinstance(value, list):
+        for member in value:
+            yield from texts_in(member)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+)
+CONTROL = st.text(st.characters(max_codepoint=0xA0) | st.sampled_from("\u202e\u2028\ue000\U000e0001\U000f0000\ud800"))
+
+
+@given(st.dictionaries(CONTROL, JSON | CONTROL, max_size=3), st.booleans())
+def test_no_text_of_an_answer_is_obeyed(answer: dict[str, Any], is_ascii: bool) -> None:
+    told = json.loads(shown(json.dumps(answer, ensure_ascii=is_ascii)))
+    for text in texts_in(told):
+        assert not [sign for sign in text if sign not in "\n\t" and not is_shown(sign)], ascii(text)
+
+
+def is_shown(sign: str) -> bool:
+    return sign.isprintable() or (sign.isspace() and ord(sign) > 0x9F and sign not in "\u2028\u2029")
+
+
+@given(JSON)
+def test_an_honest_answer_stays(answer: Any) -> None:
+    if all(is_shown(sign) or sign in "\n\t" for text in texts_in(answer) for sign in text):
+        for is_ascii in (True, False):
+            assert json.loads(shown(json.dumps(answer, ensure_ascii=is_ascii))) == answer
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        ("junk \x1b]0;owned\x07\n", "junk \\\\x1b]0;owned\\\\x07\n"),
+        ('{"a": "\\u001b[2J"}', '{"a": "\\\\x1b[2J"}'),
+        ('{"a": "\\\\u001b[2J"}', '{"a": "\\\\u001b[2J"}'),
+        ('{"a": "\x9b31m"}', '{"a": "\\\\x9b31m"}'),
+        # ssh ends lines as a terminal does.
+        ('{"a": "one\\r\\ntwo"}\r\n', '{"a": "one\\ntwo"}\n'),
+        ('{"a": "\\ud83d\\ude00 \\u00e9 \\" \\u0022 \\/"}', '{"a": "\\ud83d\\ude00 \\u00e9 \\" \\u0022 \\/"}'),
+        ('{"a": "\\ud800"}', '{"a": "\\\\ud800"}'),
+        ("trailing \\", "trailing \\"),
+    ],
+)
+def test_what_is_printed_is_shown(printed: str, expected: str) -> None:
+    assert shown(printed) == expected
