@@ -147,9 +147,11 @@ bad-days: $(TESTING) $(LINK) ## Kill commands at random tasks on damaged nodes; 
 	@PAIRS=$(PAIRS) SEED=$(SEED) pytest -n $(JOBS) --timeout 0 -rP tests/cluster/test_bad_days.py
 
 .PHONY: hostile
-hostile: $(TESTING) ## Read damaged checkpoints, and predict the start of kubelets with damaged files and flags; HOSTILE=100000 SEED=1 says how many and which
+hostile: $(TESTING) ## Read what strangers wrote: damaged files and flags, answers, archives and names; HOSTILE=100000 SEED=1 says how many and which
 	@HOSTILE=$(HOSTILE) SEED=$(SEED) pytest --timeout 0 -rP tests/conformance/test_hostile_starts.py \
-		tests/conformance/test_hostile_checkpoints.py
+		tests/conformance/test_hostile_checkpoints.py tests/unit/test_patterns.py \
+		$(addprefix tests/unit/plugins/module_utils/,fleet/report/test_hostile_answers.py test_archive.py test_tree.py \
+		test_cpuset.py node/test_collector.py cgroup/test_hierarchy.py isolation/test_usage.py)
 
 .PHONY: lives
 lives: $(TESTING) ## Hold the laws of the policy dynamic against random lives of nodes; LIVES=10000 says how many

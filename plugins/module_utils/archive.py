@@ -24,9 +24,13 @@ from .errors import InputError, NodeError, RefusedError, option
 
 MOST_MEMBERS = 100000
 MOST_BYTES = 512 << 20
-# Of a name that a member of its own gives; Linux takes no longer path.
-_LONGEST_NAME = 4096
+# Of one file, as of those that are read on a node.
+LARGEST = 16 << 20
+# Of a name that a member of its own gives; no path of a node is as long.
+_LONGEST_NAME = 1024
 _LONGEST_EXTENSION = 1 << 16
+# Of a line of it, in digits.
+_LONGEST_LENGTH = 7
 # Of directories in one another.
 _DEEPEST = 100
 
@@ -231,6 +235,8 @@ class _Unpacker:
             size = int(extended["size"]) if _is_number(extended["size"]) else -1
         if size < 0 or (size and kind not in _FILES):
             raise self._damaged("gives no size that can be, of %r" % name)
+        if size > LARGEST:
+            raise self._refused("has a file that is longer than %d bytes, %r" % (LARGEST, name))
         if not path and kind != _DIRECTORY:
             raise self._refused("has a file without a name")
         target = extended.get("linkpath", _text(block[157:257]))
@@ -259,14 +265,16 @@ class _Unpacker:
         if kind != _EXTENSION:
             return {"path" if kind == _LONG_NAME else "linkpath": _text(content)}
         found = {}
-        while content:
-            length = content.partition(b" ")[0]
-            size = int(length) if length.isdigit() and len(length) < 8 else 0
-            key, equals, value = content[len(length) + 1 : size].partition(b"=")
-            if not equals or not value.endswith(b"\n") or size > len(content):
+        start = 0
+        while start < len(content):
+            blank = max(start, content.find(b" ", start, start + _LONGEST_LENGTH + 1))
+            length = content[start:blank]
+            end = start + int(length) if length.isdigit() else start
+            key, equals, value = content[blank + 1 : end].partition(b"=")
+            if not equals or not value.endswith(b"\n") or end > len(content):
                 raise self._damaged("has a description that cannot be read")
             found[_decoded(key)] = _decoded(value[:-1])
-            content = content[size:]
+            start = end
         return found
 
     def _check_sum(self, block: bytes) -> None:

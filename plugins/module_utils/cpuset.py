@@ -18,6 +18,9 @@ from .errors import InputError
 # Above every kernel's CONFIG_NR_CPUS (8192), so a typing error cannot ask for gigabytes of bits.
 MAX_CPUS = 1 << 16
 
+# Of a list, more than that of any set as str() writes it. What is longer is not looked at.
+_LONGEST_LIST = 3 * MAX_CPUS
+
 # So many bits are found faster one by one than by halving.
 _FEW = 8
 
@@ -97,14 +100,12 @@ class CPUSet:
 
     def ranges(self) -> Iterator[tuple[int, int]]:
         """The runs of consecutive CPUs as (first, last), ascending."""
-        mask, offset = self.mask, 0
-        while mask:
-            gap = _trailing_zeros(mask)
-            mask >>= gap
-            run = _trailing_zeros(~mask)
-            mask >>= run
-            offset += gap + run
-            yield offset - run, offset - 1
+        start, bits = _bits(self.mask)
+        first = bits.find("1")
+        while first >= 0:
+            end = bits.find("0", first)
+            yield start + first, start + end - 1
+            first = bits.find("1", end)
 
     def to_mask(self) -> str:
         """The mask format as the kernel prints it, in groups of 32 bits: `ff,ffffffff`; `0` when empty."""
@@ -185,10 +186,20 @@ count_bits: Callable[[int], int] = getattr(int, "bit_count", _count_bits)
 
 def iterate_bits(mask: int) -> Iterator[int]:
     """The positions of the set bits, ascending."""
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
+    start, bits = _bits(mask)
+    at = bits.find("1")
+    while at >= 0:
+        yield start + at
+        at = bits.find("1", at + 1)
+
+
+def _bits(mask: int) -> tuple[int, str]:
+    """The position of the lowest set bit, and from there the bits as "0" and "1", with a "0" behind the highest.
+
+    In a text, unlike in a number, it takes no longer to find the next one the more bits there are.
+    """
+    start = max(_trailing_zeros(mask), 0)
+    return start, bin(mask >> start)[:1:-1] + "0"
 
 
 def lowest_bits(mask: int, count: int) -> int:
@@ -232,6 +243,8 @@ class _ListReader:
     def mask(self) -> int:
         if not self.text:
             return 0
+        if len(self.text) > _LONGEST_LIST:
+            raise self._error("is longer than %d characters" % _LONGEST_LIST, _LONGEST_LIST)
         mask = self._item()
         while self.at < len(self.text):
             self._expect(",")
@@ -252,10 +265,11 @@ class _ListReader:
         group = self._number("the group size of a stride")
         if not 0 < used <= group:
             raise self._error("the stride %s uses none or too many of its group" % self.text[start : self.at], start)
-        block, mask = (1 << used) - 1, 0
-        for position in range(first, last + 1, group):
-            mask |= block << position
-        return mask & (1 << last + 1) - 1
+        mask, width = (1 << used) - 1, group
+        while width <= last - first:
+            mask |= mask << width
+            width *= 2
+        return (mask << first) & (1 << last + 1) - 1
 
     def _number(self, what: str) -> int:
         start = self.at

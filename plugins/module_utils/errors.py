@@ -13,6 +13,8 @@ _OPTION_NAMES: dict[str, str] = {}
 
 # The kind of a NodeError where reading or writing takes more rights.
 PERMISSION = "permission"
+# That of one where a file is longer than any that is meant to be there.
+TOO_LONG = "too_long"
 
 # What reading data of a wrong shape raises, such as JSON that somebody else has written.
 MALFORMED = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)

@@ -233,7 +233,7 @@ def _checked(path: str, expected: bytes | None) -> os.stat_result | None:
         before = os.lstat(path)
         if not stat.S_ISREG(before.st_mode):
             raise not_regular(path)
-        content = _read(path)
+        content = _read(path, len(expected or b"") + 1)
         after = os.lstat(path)
     except FileNotFoundError:
         if expected is not None:
@@ -245,13 +245,14 @@ def _checked(path: str, expected: bytes | None) -> os.stat_result | None:
     return before
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, most: int) -> bytes:
     # O_NONBLOCK: what has come into the file's place just now may be a FIFO.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         chunks: list[bytes] = []
-        while not chunks or chunks[-1]:
-            chunks.append(os.read(descriptor, 1 << 16))
+        while most > 0 and (not chunks or chunks[-1]):
+            chunks.append(os.read(descriptor, min(most, 1 << 16)))
+            most -= len(chunks[-1])
         return b"".join(chunks)
     finally:
         os.close(descriptor)

@@ -11,7 +11,7 @@ import os
 import stat
 from typing import Mapping
 
-from .errors import PERMISSION, InputError, NodeError, RefusedError, option
+from .errors import PERMISSION, TOO_LONG, InputError, NodeError, RefusedError, option
 
 # What node_save writes down beside a saved node's files: what a live node says that is in none of them.
 SAID = "/kubenode-saved.json"
@@ -19,8 +19,14 @@ SAID = "/kubenode-saved.json"
 _SAVE_AGAIN = "save the node's files again"
 # What a path that leads to nothing is answered with. Any other error says nothing of what is there.
 _NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ESRCH, errno.ENODEV, errno.ENXIO)
+# In bytes, more than any file has that is read here whole: /proc/interrupts of 1,024 CPUs has 6 MB.
+LARGEST = 16 << 20
+# The same of a kubelet's configuration, flags and state: of 1,000 containers on 1,024 CPUs, a checkpoint has 236 kB.
+LARGEST_OF_KUBELET = 1 << 20
 # Linux takes no longer path, wherever it leads.
 _LONGEST_PATH = 4096
+# Of a number of 64 bits. int() of a text of many is slow and, since Python 3.11, refused.
+_MOST_DIGITS = 20
 # O_NONBLOCK: the open of a FIFO in a regular file's place must not wait for a writer.
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -131,33 +137,34 @@ class Tree:
             return False
         return True
 
-    def read_bytes(self, path: str) -> bytes:
-        """The content of a regular file. Raises NodeError, which names the file, when it cannot be read."""
+    def read_bytes(self, path: str, most: int = LARGEST) -> bytes:
+        """The content of a regular file of at most so many bytes.
+
+        Raises NodeError, which names the file, when it cannot be read, and when it is longer.
+        """
         here = self._place(path)
         try:
             descriptor = self._open(here)
             try:
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                     raise NodeError("is not a regular file", here, "put it out of the way")
-                chunks: list[bytes] = []
-                while True:
-                    chunk = os.read(descriptor, 1 << 16)
-                    if not chunk:
-                        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-                    chunks.append(chunk)
+                content = read_at_most(descriptor, most)
             finally:
                 os.close(descriptor)
         except OSError as error:
             raise self._unreadable(here, error) from error
+        if content is None:
+            raise too_long(here, most)
+        return content
 
-    def content(self, path: str) -> bytes | None:
+    def content(self, path: str, most: int = LARGEST) -> bytes | None:
         """The content of a regular file; None where there is nothing. Raises NodeError as read_bytes() does."""
-        return self.read_bytes(path) if self.exists(path, follow=False) else None
+        return self.read_bytes(path, most) if self.exists(path, follow=False) else None
 
-    def read_text(self, path: str) -> str:
+    def read_text(self, path: str, most: int = LARGEST) -> str:
         """The content of a UTF-8 text file. Raises NodeError as read_bytes() does."""
         try:
-            return self.read_bytes(path).decode("utf-8")
+            return self.read_bytes(path, most).decode("utf-8")
         except UnicodeDecodeError as error:
             raise NodeError(
                 "is not UTF-8 text (byte %d)" % error.start, where=self.path(path), remedy="write it in UTF-8"
@@ -194,10 +201,12 @@ class Tree:
     def files_below(self, path: str) -> list[str]:
         """The paths of all files in a directory and those below it, as Go's filepath.WalkDir visits them."""
         found: list[str] = []
-        for name in self.names(path):
-            inner = "%s/%s" % (path.rstrip("/"), name)
-            if self._is_directory(inner):
-                found += self.files_below(inner)
+        # The last one comes next.
+        waiting = [path]
+        while waiting:
+            inner = waiting.pop()
+            if inner == path or self._is_directory(inner):
+                waiting += ["%s/%s" % (inner.rstrip("/"), name) for name in reversed(self.names(inner))]
             else:
                 found.append(inner)
         return found
@@ -210,9 +219,8 @@ class Tree:
     def numbered(self, path: str, prefix: str) -> list[int]:
         """The numbers N, ascending, of the entries `prefix`N in a directory."""
         start = len(prefix)
-        return sorted(
-            int(name[start:]) for name in self.names(path) if name.startswith(prefix) and name[start:].isdigit()
-        )
+        names = (name[start:] for name in self.names(path) if name.startswith(prefix))
+        return sorted(int(name) for name in names if is_number(name))
 
 
 class OverlaidTree(Tree):
@@ -237,10 +245,10 @@ class OverlaidTree(Tree):
             content is not None and name.startswith(here.rstrip("/") + "/") for name, content in self.contents.items()
         )
 
-    def read_bytes(self, path: str) -> bytes:
+    def read_bytes(self, path: str, most: int = LARGEST) -> bytes:
         here = os.path.normpath(path)
         if here not in self.contents:
-            return super().read_bytes(path)
+            return super().read_bytes(path, most)
         content = self.contents[here]
         if content is None:
             raise self._unreadable(self.path(path), FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))
@@ -264,6 +272,32 @@ class OverlaidTree(Tree):
         inside = here.rstrip("/") + "/"
         is_made = any(content is not None and name.startswith(inside) for name, content in self.contents.items())
         return is_made or super()._is_directory(path)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number as the kernel writes one. str.isdigit() also takes what int() refuses, such as "²"."""
+    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+
+
+def read_at_most(descriptor: int, most: int) -> bytes | None:
+    """What is left in an open file; None where it is more than so many bytes. Raises OSError.
+
+    Nothing but reading says how long a file is: those of the kernel have the size 0, and others grow.
+    """
+    chunks: list[bytes] = []
+    left = most + 1
+    while left:
+        chunk = os.read(descriptor, min(left, 1 << 16))
+        if not chunk:
+            return b"".join(chunks)
+        chunks.append(chunk)
+        left -= len(chunk)
+    return None
+
+
+def too_long(here: str, most: int) -> NodeError:
+    """What to say of a file with more bytes than that."""
+    return NodeError("is longer than %d bytes, as no such file is" % most, here, "put it out of the way", TOO_LONG)
 
 
 def _check_text(path: str) -> None:

@@ -19,7 +19,7 @@ OLDEST_MINOR = 20
 def minor_version(version: str, name: str = "kubelet_version") -> int:
     """36 of "v1.36.3" or "1.36". Raises InputError. name: of the option that gives it."""
     parts = version.lstrip("v").split(".")
-    if len(parts) < 2 or parts[0] != "1" or not parts[1].isdecimal():
+    if len(parts) < 2 or parts[0] != "1" or not (parts[1].isascii() and parts[1].isdigit() and len(parts[1]) < 10):
         raise InputError("%r is not a version" % version, option(name), "write one such as 1.36 or v1.35.6")
     if int(parts[1]) < OLDEST_MINOR:
         raise InputError(

@@ -226,7 +226,7 @@ from ..module_utils.node.memory_state import MemoryPlan, memory_loss_error
 from ..module_utils.node.node import Node
 from ..module_utils.state.config import CPUManagerConfig
 from ..module_utils.state.writing import MODE, format_for, write_checkpoint
-from ..module_utils.tree import Tree
+from ..module_utils.tree import LARGEST_OF_KUBELET, Tree
 from ..module_utils.versions import version_notes
 from ..module_utils.workload.pods import Pod, pods_from_manifests, running_pods
 from ..module_utils.workload.runtime import RuntimeContainer, container_ids, pods_of, read_containers
@@ -307,7 +307,7 @@ def plan_change(node: Node, parameters: Parameters) -> tuple[Plan, dict[str, obj
     if pods is not None:
         return (*seeded(node, parameters, config, pods), notes)
     if parameters["source"] is not None:
-        return plan_present(old, node.tree.read_bytes(parameters["source"]), config), {}, notes
+        return plan_present(old, node.tree.read_bytes(parameters["source"], LARGEST_OF_KUBELET), config), {}, notes
     return plan_present(old, given_content(parameters["checkpoint"], config), config), {}, notes
 
 

@@ -25,9 +25,13 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpo
     decode_checkpoint,
     read_checkpoint,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import CheckpointError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import CheckpointError, Format2
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import FORMATS, Format3
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.repair import pins_of, repair
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import judge
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import LARGEST_OF_KUBELET
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 
 FILES = int(os.environ.get("HOSTILE", "20000"))
@@ -255,6 +259,58 @@ BIG = {
     "largest pods": b'{"podEntries":{%s}}' % b",".join(b'"%d":{"cpuSet":"0-65535"}' % pod for pod in range(1)),
     "containers": b'{"entries":{"p":{%s}}}' % b",".join(b'"%d":"64-127"' % number for number in range(SIZE // 16)),
 }
+
+
+COMB = ",".join(map(str, range(1, 65536, 2)))
+TEXTS = {
+    "every second CPU": [COMB],
+    "high CPUs": [str(cpu) for cpu in range(65000, 65500)],
+    "all CPUs": ["0-65535"],
+    "CPUs of a machine": [str(cpu) for cpu in range(64)],
+    "the same CPU": ["1"],
+    "nothing": [""],
+}
+
+
+def largest(texts: list[str], pods: bool) -> bytes:
+    """A format 2 as long as one may be, with the right sum; of pods with a container each, or of one with many."""
+    count = LARGEST_OF_KUBELET // (30 + len(texts[0]))
+    names = [(str(number), "c") if pods else ("p", str(number)) for number in range(count)]
+    checkpoint = Format2()
+    checkpoint.policy_name, checkpoint.default_cpu_set = "static", "0"
+    entries: dict[str, dict[str, str]] = {}
+    for number, (pod, container) in enumerate(names):
+        entries.setdefault(pod, {})[container] = texts[number % len(texts)]
+    checkpoint.entries = entries
+    return checkpoint.write()
+
+
+CONFIG = CPUManagerConfig("static", cpus("0-63"), cpus("0"))
+
+
+@pytest.mark.parametrize("pods", [True, False], ids=["pods", "containers"])
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_largest_file(name: str, pods: bool) -> None:
+    """All that is done with what a checkpoint says takes a time that grows as the file does."""
+    content = largest(TEXTS[name], pods)
+    assert LARGEST_OF_KUBELET // 3 < len(content) < LARGEST_OF_KUBELET
+
+    start = time.process_time()
+    judgement = judge(content, CONFIG)
+    judgement.to_dict()
+    judgement.to_text()
+    if judgement.state is not None:
+        list(judgement.state.owners())
+    assert time.process_time() - start < MOST_SECONDS
+    start = time.process_time()
+    repair(pins_of(content), CONFIG, [str(number) for number in range(100_000)])
+    assert time.process_time() - start < MOST_SECONDS
+    tracemalloc.start()
+    try:
+        judge(content, CONFIG)
+        assert tracemalloc.get_traced_memory()[1] < MOST_BYTES
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("name", BIG)

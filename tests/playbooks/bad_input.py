@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import LARGEST_OF_KUBELET
+
 from .bad_nodes import (
     CHECKPOINT,
     CONFIG,
@@ -24,6 +26,7 @@ from .bad_nodes import (
     fifo,
     flags,
     led_out,
+    longer,
     network_card,
     removed,
     text,
@@ -32,6 +35,7 @@ from .bad_nodes import (
 NO_ARCHIVE = "or give a directory with the files of a node"
 NO_ROOT = "no such directory; give the directory that holds the node's /sys and /etc"
 FIFO = "is not a regular file; put it out of the way"
+LONG = "is longer than 1048576 bytes, as no such file is; put it out of the way"
 LINK = "this link is not followed; put what it leads to in its place"
 SAVE_AGAIN = "save the node's files again"
 IS_IT_WHOLE = "is the file whole?"
@@ -58,6 +62,8 @@ BAD: dict[str, Bad] = {
     "config-directory": Bad("kubelet_config", CONFIG, FIFO, change=directory(CONFIG)),
     "config-fifo": Bad("kubelet_config", CONFIG, FIFO, change=fifo(CONFIG)),
     "checkpoint-directory": Bad("checkpoint", CHECKPOINT, FIFO, change=directory(CHECKPOINT)),
+    "checkpoint-long": Bad("checkpoint", CHECKPOINT, LONG, change=longer(CHECKPOINT, LARGEST_OF_KUBELET)),
+    "config-long": Bad("kubelet_config", CONFIG, LONG, change=longer(CONFIG, LARGEST_OF_KUBELET)),
     "checkpoint-fifo": Bad("checkpoint_info", CHECKPOINT, FIFO, change=fifo(CHECKPOINT)),
     "sysfs-directory": Bad("reserved_cpus", CPU + "online", SAVE_AGAIN, {"count": 2}, directory(CPU + "online")),
     "sysfs-fifo": Bad("cpu_topology_info", CPU[:-1], "is this a node's root directory", change=fifo(CPU + "online")),

@@ -84,6 +84,17 @@ def directory(path: str) -> Change:
     return change
 
 
+def longer(path: str, most: int) -> Change:
+    """The file is longer than that, and takes no room on the disk."""
+
+    def change(root: Path) -> None:
+        (root / path).unlink(missing_ok=True)
+        with (root / path).open("wb") as file:
+            file.truncate(most + 1)
+
+    return change
+
+
 def fifo(path: str) -> Change:
     """A pipe that nobody writes to in a file's place: who opens it as a file waits forever."""
 

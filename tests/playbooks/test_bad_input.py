@@ -32,7 +32,17 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # What is found wrong: who only reads reports it.
 FOUND = (
-    *("config-directory", "config-fifo", "truncated-yaml", "truncated-json", "tab", "empty", "list", "kind"),
+    *(
+        "config-directory",
+        "config-fifo",
+        "config-long",
+        "truncated-yaml",
+        "truncated-json",
+        "tab",
+        "empty",
+        "list",
+        "kind",
+    ),
     *("no-kind", "latin", "found-policy", "found-cpus", "found-option", "found-quantity", "found-period"),
     *("flag-unreadable", "cgroup"),
 )

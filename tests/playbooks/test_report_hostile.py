@@ -24,6 +24,16 @@ in_a_browser = pytest.mark.needs(CHROMIUM or "chromium")
 # neither this title nor this id.
 SCRIPT = "<script>document.title='owned';document.body.id='owned'</script>"
 IMAGE = "\"><img src=x onerror=document.title='owned'>"
+# What Ansible would run, were it a template to it.
+TEMPLATE = "".join(
+    "%s %s %s" % (begin, "lookup('ansible.builtin.pipe', 'touch owned')", end)
+    for begin, end in (
+        ("{{", "}}"),
+        ("{%- if", "%}{% endif %}"),
+        ("#}{#-#}{{", "}}{# "),
+        ("{% raw %}{% endraw %}{{", "}}"),
+    )
+)
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\x9b31m"
 
 
@@ -67,6 +77,8 @@ ODD_ANSWERS: dict[str, Any] = {
     "huge": {"status": "clean", "topology": {"online": "0-65535", "cores": ["0-65535"]}, "notes": ["n" * 10**6]},
     "cpusets": {"status": "clean", "topology": {"online": "0-", "cores": "x"}, "cpus": {"online": "-1"}},
     "sequences": hostile_answer(ESCAPE),
+    "templates": {**hostile_answer(TEMPLATE), TEMPLATE: TEMPLATE, "msg": TEMPLATE, "found": {TEMPLATE: TEMPLATE}},
+    "template": {"failed": True, "msg": TEMPLATE},
     "lines": {"failed": True, "msg": "one\ntwo\n" + "wide " * 60},
 }
 
@@ -121,13 +133,13 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, pristine_fleet: Path) -> H
 
 def test_a_hostile_node_does_not_stop_the_report(hostile: Hostile) -> None:
     report, page = hostile.report, Tags(hostile.report.page)
-    assert len(report.nodes) == 19
+    assert len(report.nodes) == 21
     # Its checkpoint is damaged, as that of all copies of it.
     assert report.nodes["honest"]["state"] == "refused"
     # It is itself, and no other node is taken for it.
     assert report.answers["honest"]["found"]["cpu_manager_policy"] == "static"
     assert report.answers["script"]["host"] == "honest"
-    assert report.report["summary"]["nodes"] == 19
+    assert report.report["summary"]["nodes"] == 21
     assert report.report["summary"]["outcome"] == "danger"
     assert not (hostile.directory / "run/owned").exists()
     assert "{{ lookup('ansible.builtin.pipe', 'touch owned') }}" in page.text

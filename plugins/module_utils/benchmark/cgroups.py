@@ -164,13 +164,11 @@ class BenchmarkCgroups:
 
 def _below(top: str) -> Iterator[str]:
     """A cgroup and all below it, the deepest first."""
-    try:
-        names = [entry.name for entry in os.scandir(top) if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        names = []
-    for name in names:
-        yield from _below(os.path.join(top, name))
-    yield top
+    found = [top]
+    for place in found:
+        with suppress(OSError):
+            found += [entry.path for entry in os.scandir(place) if entry.is_dir(follow_symlinks=False)]
+    return reversed(found)
 
 
 class _explained:  # noqa: N801 # it stands where a function would

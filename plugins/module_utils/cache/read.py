@@ -11,7 +11,7 @@ from typing import Callable, Sequence, TypeVar
 
 from ..cpuset import CPUSet
 from ..errors import InputError, NodeError
-from ..tree import Tree
+from ..tree import Tree, is_number
 from .mount import KIND, MOUNT
 from .resctrl import (
     CODE,
@@ -168,7 +168,7 @@ class _Reader:
 
     def _tasks(self, path: str) -> list[int]:
         text = self.tree.read_text(path) if self.tree.exists(path) else ""
-        return [int(line) for line in text.split(None, MOST_TASKS + 1)[: MOST_TASKS + 1] if line.isdigit()]
+        return [int(line) for line in text.split(None, MOST_TASKS + 1)[: MOST_TASKS + 1] if is_number(line)]
 
     def _counted(self, path: str) -> dict[int, Counted]:
         found = {}
@@ -179,7 +179,7 @@ class _Reader:
                 for file, field in COUNTERS.items():
                     # "Unavailable" and "Unassigned" are what the kernel writes where it has no number.
                     text = self.tree.read_value("%s/%s/%s/%s" % (path, MON_DATA, name, file)) or ""
-                    values[field] = int(text) if text.isdigit() and len(text) < 21 else None
+                    values[field] = int(text) if is_number(text) else None
                 found[int(domain.group(1))] = Counted(**values)
         return found
 
@@ -207,7 +207,7 @@ class _Reader:
 
 
 def _number(text: str) -> int:
-    if not text.isdigit() or not text.isascii() or len(text) > 10:
+    if not is_number(text) or len(text) > 10:
         raise InputError("%r is no number" % text[:80])
     return int(text)
 
@@ -261,7 +261,7 @@ def read_domains(tree: Tree, level: str, online: CPUSet) -> dict[int, CPUSet]:
             if tree.read_value(path + "level") != level[1:] or tree.read_value(path + "type") == "Instruction":
                 continue
             number = tree.read_value(path + "id")
-            if number is None or not number.isdigit() or len(number) > 9:
+            if number is None or not is_number(number) or len(number) > 9:
                 break
             cpus = _mask_at(tree, path, ("shared_cpu_map",)) & online
             found[int(number)] = found.get(int(number), CPUSet()) | cpus | CPUSet([cpu])

@@ -14,6 +14,7 @@ from typing import Iterator, Mapping, NamedTuple
 
 from ..cpuset import CPUSet, count_bits
 from ..errors import InputError
+from ..tree import is_number
 
 # The group of all tasks and CPUs that are in no other one; it has no directory of its own.
 ROOT = ""
@@ -233,6 +234,6 @@ def parse_usage(text: str) -> dict[int, str]:
     found = {}
     for part in text.split(";"):
         number, sign, letters = part.strip().partition("=")
-        if sign and number.isdigit() and len(number) < 10 and letters.isalnum() and letters.isascii():
+        if sign and is_number(number) and len(number) < 10 and letters.isalnum() and letters.isascii():
             found[int(number)] = letters[:_MOST_WAYS]
     return found

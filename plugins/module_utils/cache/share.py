@@ -10,6 +10,7 @@ import re
 from typing import Any, Iterable, Mapping, NamedTuple
 
 from ..errors import InputError, option
+from ..tree import is_number
 
 # "proportional": as large a part as the exclusive CPUs are of the CPUs of the cache.
 PROPORTIONAL = "proportional"
@@ -66,7 +67,7 @@ def parse_shares(given: Any, name: str) -> Shares:
     for key, value in given.items():
         text = str(key).strip()
         where = "%s, %s" % (option(name), text)
-        if text != ALL and not (text.isascii() and text.isdigit() and len(text) < 10):
+        if text != ALL and not (is_number(text) and len(text) < 10):
             raise InputError('is no id of a cache and not "%s"' % ALL, where=where)
         text = text if text == ALL else str(int(text))
         if text in shares:

@@ -17,7 +17,7 @@ from typing import Callable, Iterable, Iterator, NamedTuple
 
 from ..cpuset import CPUSet
 from ..errors import PERMISSION, InputError, NodeError, RefusedError
-from ..tree import Tree
+from ..tree import LARGEST, Tree, read_at_most, too_long
 from .mounts import CPUS, CPUSET, find_controller
 
 # The path of the topmost cgroup.
@@ -235,9 +235,12 @@ class Hierarchy:
 
     def cgroups(self, path: str = ROOT) -> Iterator[str]:
         """The paths of all cgroups below one, each before those below it, as deep as there are honest ones."""
-        for child in self.children(path) if path.count("/") < _DEEPEST else ():
+        waiting = self.children(path)[::-1]
+        while waiting:
+            child = waiting.pop()
             yield child
-            yield from self.cgroups(child)
+            if child.count("/") < _DEEPEST:
+                waiting += self.children(child)[::-1]
 
     def around(self, paths: Iterable[str]) -> dict[str, Cgroup]:
         """These cgroups and all that a change of them meets: ancestors, siblings, what is below, and on v2 what is at
@@ -308,9 +311,7 @@ class Hierarchy:
         try:
             descriptor = self.open_file(path, name, os.O_RDONLY)
             try:
-                chunks: list[bytes] = []
-                while not chunks or chunks[-1]:
-                    chunks.append(os.read(descriptor, 1 << 16))
+                content = read_at_most(descriptor, LARGEST)
             finally:
                 os.close(descriptor)
         except OSError as error:
@@ -320,7 +321,9 @@ class Hierarchy:
             if error.errno == errno.EOPNOTSUPP and name == _PROCESSES:
                 return self.value(path, "cgroup.threads")
             raise self.unreadable(path, name, error) from error
-        return b"".join(chunks).decode("ascii", "replace").rstrip("\n")
+        if content is None:
+            raise too_long(self.place(path, name), LARGEST)
+        return content.decode("ascii", "replace").rstrip("\n")
 
     def unreadable(self, path: str, name: str, error: OSError) -> NodeError:
         """What to say of a file of a cgroup that cannot be read; an empty `name` is its directory."""

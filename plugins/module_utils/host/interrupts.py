@@ -10,7 +10,7 @@ Source: Linux's Documentation/core-api/irq/irq-affinity.rst and Documentation/fi
 from __future__ import annotations
 
 from ..errors import NodeError, RefusedError
-from ..tree import Tree
+from ..tree import Tree, is_number
 from .layers import INTERRUPTS, MASK, Setting
 from .names import shown
 from .reading import read_cpus, read_setting
@@ -47,7 +47,7 @@ def _numbers(tree: Tree) -> list[int]:
         names = tree.names(_IRQ)
     except (NodeError, RefusedError):
         return []
-    return sorted(int(name) for name in names if name.isascii() and name.isdigit() and len(name) <= _MOST_DIGITS)
+    return sorted(int(name) for name in names if is_number(name) and len(name) <= _MOST_DIGITS)
 
 
 def _handlers(tree: Tree) -> dict[int, str] | None:

@@ -23,6 +23,8 @@ _SECOND, _MICROSECOND = 1_000_000_000, 1000
 LAG = 0.02
 # In what has such a name, the cgroups below are its own affair.
 _LEAVES = (".service", ".scope")
+# Of cgroups in one another. What is further below counts as what is above it.
+_DEEPEST = 100
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 _DIRECTORY = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
 # The kernel gives a file of a cgroup whole, where it has room for it; this is enough for all but large machines.
@@ -85,7 +87,7 @@ class PerCpu:
         if content is None:
             return
         self._before[path] = (time.monotonic_ns(), content)
-        if path in self._whole or name.endswith(_LEAVES) or container_id(name):
+        if path in self._whole or name.endswith(_LEAVES) or container_id(name) or path.count("/") > _DEEPEST:
             return
         try:
             with os.scandir("%s/%s" % (self._mount, path)) as entries:

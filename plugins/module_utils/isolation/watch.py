@@ -20,6 +20,7 @@ from typing import AbstractSet, Callable, Container, Iterable
 
 from ..cgroup.hierarchy import lineage
 from ..host.names import shown
+from ..tree import is_number
 from .tasks import Stat, TaskTime, cpu_clock, parse_cgroup, parse_run_time, parse_stat
 
 _PROC = "/proc"
@@ -366,7 +367,7 @@ class Watch:
 
     def _numbers(self, directory: str) -> Iterable[int]:
         try:
-            return [int(name) for name in os.listdir(directory) if name.isdigit()]
+            return [int(name) for name in os.listdir(directory) if is_number(name)]
         except OSError:
             return ()
 

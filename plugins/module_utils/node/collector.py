@@ -20,11 +20,9 @@ from typing import Any, Callable, Iterable, NamedTuple
 
 from ..archive import MOST_BYTES, MOST_MEMBERS
 from ..errors import NodeError
-from ..tree import Tree
+from ..tree import LARGEST, Tree, read_at_most
 from .redaction import UnsafeError
 
-# None of the files that are read is as long; a hostile node may have one that is.
-_LONGEST = 16 << 20
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 # The kernel's own files.
 _OF_KERNEL = ("/proc/", "/sys/")
@@ -86,14 +84,14 @@ class Collector:
                 if stat.S_ISDIR(status.st_mode):
                     self.members.setdefault(place, Member(status.st_mtime))
                     return None
-                content = _content(descriptor) if stat.S_ISREG(status.st_mode) else None
+                content = read_at_most(descriptor, LARGEST) if stat.S_ISREG(status.st_mode) else None
             finally:
                 os.close(descriptor)
         except OSError as error:
             self.left_out[path] = error.strerror or str(error)
             return None
         if content is None:
-            self.left_out[path] = "it is no regular file, or longer than %d MB" % (_LONGEST >> 20)
+            self.left_out[path] = "it is no regular file, or longer than %d MB" % (LARGEST >> 20)
             return None
         # Of other files, whether a copy can be written says nothing.
         is_fixed = place.startswith(_OF_KERNEL) and not status.st_mode & stat.S_IWUSR
@@ -162,9 +160,17 @@ class Collector:
         """Where on the node a path leads, past all links, which are saved; None where there is nothing, or it is out
         of the tree."""
         above, _slash, name = os.path.normpath(path).rpartition("/")
-        if above not in self._directories:
-            self._directories[above] = self.place(above)
-        directory = self._directories[above]
+        unknown, directory = [], above
+        while directory not in self._directories:
+            unknown.append(directory)
+            directory = directory.rpartition("/")[0]
+        for directory in reversed(unknown):
+            self._directories[directory] = self._place(*directory.rpartition("/")[::2])
+        return self._place(above, name)
+
+    def _place(self, above: str, name: str) -> str | None:
+        """The same of a name in a directory that was looked for."""
+        directory, path = self._directories[above], "%s/%s" % (above, name)
         if directory is None or not name:
             return directory
         place = "%s/%s" % (directory, name)
@@ -179,8 +185,14 @@ class Collector:
 
     def new_place(self, path: str) -> str:
         """Where on the node a path leads, or would, if there were something."""
-        above, _slash, name = os.path.normpath(path).rpartition("/")
-        return self.place(path) or "%s/%s" % (self.new_place(above) if above else "", name)
+        above, missing = os.path.normpath(path), ""
+        while above:
+            place = self.place(above)
+            if place:
+                return place + missing
+            above, _slash, name = above.rpartition("/")
+            missing = "/%s%s" % (name, missing)
+        return missing
 
     def _end_of_link(self, path: str, place: str, changed: float) -> str | None:
         root = os.path.realpath(self.tree.root).rstrip("/")
@@ -214,17 +226,6 @@ class Collector:
         if sum(len(member.content or b"") + 2048 for _path, member in members) > MOST_BYTES:
             raise NodeError("has longer files than can be saved", self.tree.root)
         return _compressed(_blocks(members))
-
-
-def _content(descriptor: int) -> bytes | None:
-    chunks: list[bytes] = []
-    size = 0
-    while not chunks or chunks[-1]:
-        chunks.append(os.read(descriptor, 1 << 16))
-        size += len(chunks[-1])
-        if size > _LONGEST:
-            return None
-    return b"".join(chunks)
 
 
 def _blocks(members: Iterable[tuple[str, Member]]) -> Iterable[bytes]:

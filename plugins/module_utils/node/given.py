@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Mapping
 from ..errors import PERMISSION, NodeError, RefusedError
 from ..kubelet.installed.installation import may_give_flags
 from ..kubelet.start.prediction import Given
-from ..tree import OverlaidTree, Tree
+from ..tree import LARGEST_OF_KUBELET, OverlaidTree, Tree
 from .node import Node
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _plan(node: Node, wanted: Mapping[str, object], configuration: Configuration
 
 def _state_of(tree: Tree, path: str) -> FileState:
     try:
-        content = tree.content(path)
+        content = tree.content(path, LARGEST_OF_KUBELET)
     except NodeError as error:
         if error.kind == PERMISSION:
             raise

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..errors import NodeError
 from ..kubelet.start.finding import Host
 from ..topology.kubelet_view import kubelet_view
+from ..tree import is_number
 
 if TYPE_CHECKING:
     from ..topology.model import Topology
@@ -87,7 +88,7 @@ def _lines(tree: Tree, path: str) -> list[str]:
 
 
 def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+    return int(text) if is_number(text) and len(text) < 19 else None
 
 
 def _storage_of(node: Node) -> int | None:

@@ -13,6 +13,7 @@ import stat
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from ..errors import NodeError, RefusedError, option
+from ..tree import LARGEST_OF_KUBELET
 
 if TYPE_CHECKING:
     # Most nodes have no such state, or one that is not read: what it takes is compiled where it is read.
@@ -90,7 +91,7 @@ def stored_state(tree: Tree, path: str) -> bytes | MemoryStateError | None:
     A link to nothing is taken for no file. Raises NodeError where the file cannot be read here.
     """
     try:
-        return tree.content(path)
+        return tree.content(path, LARGEST_OF_KUBELET)
     except NodeError:
         said = _said_of(path, tree.path(path))
         if said is None:

@@ -21,7 +21,7 @@ from ..kubelet.installed.distributions import (
 )
 from ..kubelet.installed.installation import Installation, find_installation
 from ..kubelet.installed.process import Search, search_kubelet
-from ..tree import Tree
+from ..tree import LARGEST_OF_KUBELET, Tree
 from ..versions import NEWEST_MINOR, minor_version, version_notes
 from .places import LAST, OPEN, SERVICES
 
@@ -264,7 +264,7 @@ class Node:
         # Imported here: some modules need only where the kubelet is.
         from ..kubelet.file.configuration import KubeletConfiguration
 
-        return KubeletConfiguration.parse(self.tree.read_text(path), self.tree.path(path))
+        return KubeletConfiguration.parse(self.tree.read_text(path, LARGEST_OF_KUBELET), self.tree.path(path))
 
     def runs_pods(self, cgroup_root: str) -> bool:
         """Whether there is a cgroup of all pods. A quick look, for the many nodes and moments without."""
@@ -363,7 +363,7 @@ class Node:
 
     def checkpoint(self) -> bytes | None:
         """The bytes of the CPU manager's checkpoint; None where there is none."""
-        return self.tree.content(self.checkpoint_path)
+        return self.tree.content(self.checkpoint_path, LARGEST_OF_KUBELET)
 
     @property
     def state_paths(self) -> tuple[str, str]:
@@ -372,7 +372,7 @@ class Node:
 
     def memory_state(self) -> bytes | None:
         """The bytes of the memory manager's state; None where there is none."""
-        return self.tree.content(self.memory_state_path)
+        return self.tree.content(self.memory_state_path, LARGEST_OF_KUBELET)
 
 
 def cgroup_root_of(configuration: Configuration | None) -> str:

@@ -12,7 +12,7 @@ from ..errors import InputError, option
 from ..policy.reservation import Reservation, Step, count_by_curve, plan_reservation
 from ..policy.strategies import PACKED
 from ..topology.model import Topology
-from ..tree import Tree
+from ..tree import Tree, is_number
 
 
 def reserve(tree: Tree, topology: Topology, request: Mapping[str, Any]) -> Reservation:
@@ -60,7 +60,7 @@ def numa_node_of_device(tree: Tree, topology: Topology, device: str) -> int:
         )
     text = tree.read_value(path + "/device/numa_node")
     node_ids = [node.id for node in topology.numa_nodes]
-    if text is not None and text.isdigit():
+    if text is not None and is_number(text):
         if int(text) not in node_ids:
             raise InputError(
                 "NUMA node %s does not exist" % text,

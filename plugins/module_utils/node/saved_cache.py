@@ -26,6 +26,7 @@ from ..cache.resctrl import LEVELS
 from ..errors import CPUManagerError, InputError
 from ..host.boot import BOOT_ID
 from ..topology.sysfs import CPU
+from ..tree import is_number
 from .collector import Collector
 from .dynamic.promise import parse_promise
 from .places import CACHE, PROMISE
@@ -71,7 +72,7 @@ def _save_group(collector: Collector, path: str, files: tuple[str, ...]) -> None
         if file == "tasks" and content is not None:
             collector.redacted.discard("%s/%s" % (path, file))
             for pid in content.split(None, MOST_TASKS)[:MOST_TASKS]:
-                if pid.isdigit():
+                if pid.isdigit() and len(pid) < 11:
                     collector.file("/proc/%d/cgroup" % int(pid))
     for name in collector.names("%s/%s" % (path, MON_GROUPS)):
         collector.mark("%s/%s/%s" % (path, MON_GROUPS, name))
@@ -104,7 +105,7 @@ def _few(content: bytes) -> bytes:
 def _save_level(collector: Collector, level: str) -> None:
     """Save which CPUs share the caches of this level."""
     for name in collector.names(CPU):
-        if not (name.startswith("cpu") and name[3:].isdigit()):
+        if not (name.startswith("cpu") and is_number(name[3:])):
             continue
         for index in collector.names("%s/%s/cache" % (CPU, name)):
             path = "%s/%s/cache/%s" % (CPU, name, index)

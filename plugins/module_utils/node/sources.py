@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..kubelet.installed.distributions import DROP_IN, DROP_IN_NAME, FLAGS, KUBELET_ARG_NAME, PATCH_NAME
 from ..kubelet.installed.given_flags import kubelet_arg_paths
 from ..kubelet.placement import Sources
+from ..tree import LARGEST_OF_KUBELET
 from .node import Node
 
 
@@ -35,7 +36,7 @@ def read_sources(node: Node, patches_dir: str | None = None) -> Sources:
         installation,
         node.file(),
         node.drop_ins(),
-        [(tree.path(path), tree.read_text(path)) for path in flag_paths],
+        [(tree.path(path), tree.read_text(path, LARGEST_OF_KUBELET)) for path in flag_paths],
         None if installation.config_dir is None else tree.path(_inside(installation.config_dir, DROP_IN_NAME)),
         tree.path(_inside(flag_file.path + ".d", KUBELET_ARG_NAME))
         if flag_file and distribution.has_kubelet_args

@@ -15,7 +15,18 @@ from ..cpuset import MAX_CPUS, CPUSet
 from ..errors import GoError
 from ..golang import Number, Object, folded, read_cpus, read_json
 from .eras import era_of
-from .formats import CORRUPTED, STRUCT, Checkpoint, CheckpointError, ContainerIDs, Format1, Format2, migrated
+from .formats import (
+    CORRUPTED,
+    MOST_BITS,
+    STRUCT,
+    TOO_MANY_BITS,
+    Checkpoint,
+    CheckpointError,
+    ContainerIDs,
+    Format1,
+    Format2,
+    migrated,
+)
 from .pod_formats import FORMATS, Format3, Format4
 
 
@@ -96,6 +107,7 @@ class _Reader2(_Reader1):
 
 class _Reader3(_Reader2):
     _pod_cpus = 0
+    _pod_bits = 0
 
     def fields(self) -> dict[str, Callable[[object, str], None]]:
         """What reads each member of the JSON object, by name."""
@@ -125,6 +137,9 @@ class _Reader3(_Reader2):
         # No two pods have the same. A kubelet takes more, but the checksum goes over each of them, which takes time.
         if self._pod_cpus > MAX_CPUS:
             raise _StoppedError("more than %d CPUs in podEntries" % MAX_CPUS)
+        self._pod_bits += cpus.mask.bit_length()
+        if self._pod_bits > MOST_BITS:
+            raise _StoppedError(TOO_MANY_BITS)
         return cpus
 
 

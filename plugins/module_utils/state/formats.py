@@ -20,6 +20,11 @@ CORRUPTED = "checkpoint is corrupted"
 # What the kubelet calls the newest format, and all of them where it makes their sums.
 STRUCT = "CPUManagerCheckpoint"
 
+# Of all sets of a checkpoint together, each up to its highest CPU: of 8,192 containers on 8,192 CPUs. A kubelet takes
+# more, but no machine has it, and a small file would take much memory.
+MOST_BITS = 1 << 26
+TOO_MANY_BITS = "the CPU sets have more than %d bits together" % MOST_BITS
+
 # {container id: (pod UID, container name)}
 ContainerIDs = Mapping[str, "tuple[str, str]"]
 
@@ -114,11 +119,15 @@ class Format2(Format1):
         """The state with its sets parsed. Raises CheckpointError as the kubelet does."""
         default = _cpus(self.default_cpu_set, "could not parse default cpu set %s", self.default_cpu_set)
         assignments: dict[str, dict[str, CPUSet]] = {}
+        bits = 0
         for pod, containers in (self.entries or {}).items():
             assignments[pod] = {}
             for container, text in (containers or {}).items():
                 where = "could not parse cpuset %s for container %s in pod %s"
-                assignments[pod][container] = _cpus(text, where, text, container, pod)
+                cpus = assignments[pod][container] = _cpus(text, where, text, container, pod)
+                bits += cpus.mask.bit_length()
+                if bits > MOST_BITS:
+                    raise CheckpointError(TOO_MANY_BITS)
         return State(default, assignments)
 
 

@@ -84,35 +84,60 @@ def repair(pins: Sequence[Pin], config: CPUManagerConfig, live_pods: Sequence[st
     live_pods: the UIDs of the pods that exist, the oldest first: of two pods with the same CPU it keeps it. Without
     them all pods of the checkpoint are taken for live, in the order of their UIDs.
     """
-    stale = [pin for pin in pins if live_pods is not None and pin.pod not in live_pods and pin.container != NAMELESS]
-    live = [pin for pin in pins if pin not in stale]
+    live, stale = list(pins), []
     if live_pods is not None:
         order = {pod: number for number, pod in enumerate(live_pods)}
+        live = [pin for pin in pins if pin.pod in order or pin.container == NAMELESS]
+        stale = [pin for pin in pins if pin.pod not in order and pin.container != NAMELESS]
         live.sort(key=lambda pin: order.get(pin.pod, len(order)))
     if config.policy_name != STATIC:
         why = "the policy %s gives no exclusive CPUs" % config.policy_name
         return Repair(State(CPUSet(), {}), [Loss(pin, why) for pin in live], stale)
     kept: dict[Pin, CPUSet] = {}
     losses = []
-    owners: dict[str, CPUSet] = {}
+    owners = _Owners()
     for pin in live:
         cpus, why = _judge(pin, config, owners)
         if why:
             losses.append(Loss(pin, why))
         else:
             kept[pin] = cpus
-            owners[pin.pod] = owners.get(pin.pod, CPUSet()) | cpus
-    pool = pooled_cpus(config) - _union(kept)
-    # A kubelet without a shared pool would not start: the youngest gives its CPUs back.
-    while not pool and kept:
-        pin = next(pin for pin in reversed(list(kept)) if kept[pin])
-        losses.append(Loss(pin, "no CPU would be left for the shared pool"))
-        del kept[pin]
-        pool = pooled_cpus(config) - _union(kept)
-    return Repair(_state(pool, kept), losses, stale)
+            owners.add(pin.pod, cpus)
+    pool = pooled_cpus(config)
+    youngest = []
+    for pin, cpus in list(kept.items()):
+        # A kubelet without a shared pool would not start: the youngest give their CPUs back.
+        if cpus and (youngest or pool <= cpus):
+            youngest.append(Loss(pin, "no CPU would be left for the shared pool"))
+            del kept[pin]
+        else:
+            pool -= cpus
+    return Repair(_state(pool, kept), [*losses, *reversed(youngest)], stale)
 
 
-def _judge(pin: Pin, config: CPUManagerConfig, owners: Mapping[str, CPUSet]) -> tuple[CPUSet, str]:
+class _Owners:
+    """The pods that keep CPUs. No two of them have the same."""
+
+    def __init__(self) -> None:
+        self._all = CPUSet()
+        self._of_pods: dict[str, CPUSet] = {}
+        self._by_cpu: dict[int, str] = {}
+
+    def add(self, pod: str, cpus: CPUSet) -> None:
+        self._by_cpu.update(dict.fromkeys(cpus - self._all, pod))
+        self._all |= cpus
+        self._of_pods[pod] = self._of_pods.get(pod, CPUSet()) | cpus
+
+    def another(self, pod: str, cpus: CPUSet) -> tuple[str, CPUSet] | None:
+        """Another pod that has some of these CPUs, and which; None where none has."""
+        taken = (self._all & cpus) - self._of_pods.get(pod, CPUSet())
+        if not taken:
+            return None
+        owner = self._by_cpu[taken.first()]
+        return owner, cpus & self._of_pods[owner]
+
+
+def _judge(pin: Pin, config: CPUManagerConfig, owners: _Owners) -> tuple[CPUSet, str]:
     """The pin's CPUs, and why it cannot be kept; an empty text when it can."""
     try:
         cpus = read_cpus(pin.cpus)
@@ -121,7 +146,7 @@ def _judge(pin: Pin, config: CPUManagerConfig, owners: Mapping[str, CPUSet]) -> 
     return cpus, next(_reasons(pin, cpus, config, owners), "")
 
 
-def _reasons(pin: Pin, cpus: CPUSet, config: CPUManagerConfig, owners: Mapping[str, CPUSet]) -> Iterator[str]:
+def _reasons(pin: Pin, cpus: CPUSet, config: CPUManagerConfig, owners: _Owners) -> Iterator[str]:
     if pin.container == NAMELESS:
         yield "which pod it belongs to is not known; give the containers that run"
     if pin.container == WHOLE_POD and not config.pod_level:
@@ -130,16 +155,9 @@ def _reasons(pin: Pin, cpus: CPUSet, config: CPUManagerConfig, owners: Mapping[s
         yield "CPUs %s are not online" % (cpus - config.all_cpus)
     if not cpus.isdisjoint(config.reserved):
         yield "CPUs %s are reserved now" % (cpus & config.reserved)
-    for owner, theirs in owners.items():
-        if owner != pin.pod and not cpus.isdisjoint(theirs):
-            yield "CPUs %s belong to pod %s, too" % (cpus & theirs, owner)
-
-
-def _union(kept: Mapping[Pin, CPUSet]) -> CPUSet:
-    mask = 0
-    for cpus in kept.values():
-        mask |= cpus.mask
-    return CPUSet.from_mask(mask)
+    another = owners.another(pin.pod, cpus)
+    if another is not None:
+        yield "CPUs %s belong to pod %s, too" % (another[1], another[0])
 
 
 def _state(pool: CPUSet, kept: Mapping[Pin, CPUSet]) -> State:

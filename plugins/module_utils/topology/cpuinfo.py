@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from ..cpuset import MAX_CPUS, CPUSet
 from ..errors import InputError
+from ..tree import is_number
 from .model import Topology, numbered, sets_by
 
 HINT = "give the whole content of /proc/cpuinfo"
@@ -79,7 +80,7 @@ def _new_row(rows: dict[int, dict[str, int]], value: str, line_number: int) -> d
 
 def _number(field: str, value: str, line_number: int) -> int:
     value = value.strip()
-    if not (value.isdigit() and value.isascii() and len(value) < 10):
+    if not (is_number(value) and len(value) < 10):
         raise _error(line_number, "%s is a number, not %r" % (field, value))
     return int(value)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..cpuset import MAX_CPUS, CPUSet
 from ..errors import InputError
+from ..tree import is_number
 from .model import Group, Topology
 
 # What people write, in the singular and without case, by level from the outside in.
@@ -91,7 +92,7 @@ def _counts(text: str) -> _Counts:
         number, _space, name = part.strip().partition(" ")
         name = " ".join(name.split())
         level = _NAMES.get(name) or _NAMES.get(name[:-1] if name.endswith("s") else name)
-        if not number.isdigit() or not 0 < int(number[:6]) <= MAX_CPUS or level is None:
+        if not is_number(number) or not 0 < int(number[:6]) <= MAX_CPUS or level is None:
             raise InputError("%r is not a count of something" % part.strip(), "machine %r" % text, _HELP)
         if counts and _LEVELS.index(level) <= max(_LEVELS.index(counted) for counted in counts):
             raise InputError("%r stands too far inside" % part.strip(), "machine %r" % text, _HELP)

@@ -17,6 +17,7 @@ from xml.parsers import expat
 
 from ..cpuset import MAX_CPUS, CPUSet
 from ..errors import InputError
+from ..tree import is_number
 from .model import Group, Topology, nearest_by_distance, numbered
 
 HINT = "give the whole output of 'lstopo --of xml'"
@@ -168,7 +169,7 @@ class _HwlocReader:
 
     def _number(self, attributes: dict[str, str]) -> int:
         value = attributes.get("os_index", "")
-        if not (value.isdigit() and value.isascii() and len(value) < 11):
+        if not (is_number(value) and len(value) < 11):
             raise self._error("os_index is a number, not %r" % value)
         return int(value)
 
@@ -250,7 +251,7 @@ def _is_latency(attributes: dict[str, str]) -> bool:
     if attributes.get("type") != "NUMANode" or attributes.get("indexing") != "os":
         return False
     kind = attributes.get("kind", "")
-    return attributes.get("name", "NUMALatency") == "NUMALatency" and kind.isdigit() and bool(int(kind) & LATENCY_KIND)
+    return attributes.get("name", "NUMALatency") == "NUMALatency" and is_number(kind) and bool(int(kind) & LATENCY_KIND)
 
 
 def _own_and_nearest(found: list[tuple[CPUSet, int]], online: CPUSet) -> tuple[list[Group], dict[int, CPUSet]]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ..cpuset import MAX_CPUS, CPUSet
 from ..errors import InputError
+from ..tree import is_number
 from .model import Group, Topology, numbered, sets_by
 
 HINT = "give the whole output of 'lscpu -p' or 'lscpu -a -p=CPU,CORE,SOCKET,NODE,CACHE,ONLINE'"
@@ -106,7 +107,7 @@ class _LscpuReader:
             if value == "-":
                 raise _error(number, "%s is '-', as 'lscpu --physical' prints it" % column.upper(), HINT)
             if value:
-                if not (value.isdigit() and value.isascii() and len(value) < 10):
+                if not (is_number(value) and len(value) < 10):
                     raise _error(number, "%s is a number, not %r" % (column.upper(), value))
                 numbers[column] = int(value)
         if "cpu" not in numbers:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ..cpuset import CPUSet
 from ..errors import InputError, NodeError
-from ..tree import Tree
+from ..tree import Tree, is_number
 from .model import Group, Topology, nearest_by_distance, numbered
 
 CPU = "/sys/devices/system/cpu"
@@ -177,7 +177,7 @@ class _SysfsReader:
         order = list(online) if online else [node.id for node in nodes]
         for node in nodes:
             row = (self.tree.read_value("%s/node%d/distance" % (NODE, node.id)) or "").split()
-            if len(row) == len(order) and all(figure.isdigit() for figure in row):
+            if len(row) == len(order) and all(map(is_number, row)):
                 distances[node.id] = {target: int(figure) for target, figure in zip(order, row)}
         return distances
 
@@ -210,7 +210,7 @@ class _SysfsReader:
 
     def _number(self, path: str) -> int | None:
         text = self.tree.read_value(path)
-        return int(text) if text is not None and text.isdigit() else None
+        return int(text) if text is not None and is_number(text) else None
 
     def _parsed(self, parse, path: str, text: str) -> CPUSet:  # type: ignore[no-untyped-def]
         try:

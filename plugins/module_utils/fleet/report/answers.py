@@ -6,12 +6,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Mapping
 
 from ...cpuset import CPUSet
 from .shapes import Row, View
-from .texts import WRONG, counted, items, line, mapping, text
+from .texts import WRONG, counted, items, line, mapping, plain, text
 
 FAILED, UNREACHABLE, NO_KUBELET = "failed", "unreachable", "no kubelet"
 CLEAN, NOTHING_WANTED, DRIFT = "clean", "nothing wanted", "drift"
@@ -33,8 +32,8 @@ def collect(answers: Mapping[str, object]) -> list[dict[str, Any]]:
 def collected(host: str, answer: object) -> dict[str, Any]:
     """The answer of one host, with `host` and `status`; with `message` where it could not be read."""
     try:
-        # Plain data: what cannot be written as JSON must not keep the others from being written.
-        answer = json.loads(json.dumps(answer, allow_nan=False))
+        # What cannot be written as JSON must not keep the others from being written.
+        answer = plain(answer)
     except WRONG as error:
         return {"host": host, "status": FAILED, "message": "the answer of the node cannot be read: %s" % error}
     if not isinstance(answer, dict):

@@ -18,7 +18,11 @@ from .texts import WRONG, line, mapping, text
 
 _MOST_CPUS = 8192
 _MOST_GROUPS = 1024
+# Of a machine of 8,192 CPUs with 250 L3 caches.
+_MOST_STEPS = 1 << 20
 _KINDS = {"socket": "socket", "numa_node": "NUMA node", "l3_cache": "L3"}
+# Of a topology, what has a member for each group of CPUs.
+_COLLECTIONS = ("sockets", "dies", "numa_nodes", "l3_caches", "numa_distances", "nearest_cpus", "same_ids")
 # Of a topology, what makes two machines different.
 _PARTS = ("online", "offline", "cores", "sockets", "numa_nodes", "l3_caches", "isolated")
 
@@ -92,9 +96,14 @@ def cpu_map(described: Mapping[str, object]) -> dict[str, Any] | None:
     if not described:
         return None
     try:
-        if any(len(mapping(described.get(kind))) > _MOST_GROUPS for kind in ("sockets", "numa_nodes", "l3_caches")):
+        cores = described["cores"]
+        if len(cores) > _MOST_CPUS or any(len(described.get(kind) or ()) > _MOST_GROUPS for kind in _COLLECTIONS):
             return None
         topology = Topology.from_dict({**described, "problems": ()})
+        # No CPU is on two cores of a real machine, and each box looks at all of them.
+        boxes = len(topology.sockets) + len(topology.numa_nodes) + len(topology.caches)
+        if sum(map(len, (core.cpus for core in topology.cores))) > _MOST_CPUS or boxes * len(cores) > _MOST_STEPS:
+            return None
         if len(topology.online | topology.offline) > _MOST_CPUS:
             return None
         return {"boxes": _boxes(layout(topology)), "offline": list(topology.offline)}

@@ -10,19 +10,16 @@ housekeeping_info or cache_info; a report has what shown_looks() makes of it.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ...errors import InputError
 from .check import CACHE, HOUSEKEEPING, ISOLATION, LOOKS, THROTTLING
 from .results import OF_ANSIBLE
-from .texts import WRONG, items, line, mapping
+from .texts import WRONG, items, line, mapping, plain
 
 # Seconds. Without a time, a counter that the kernel has kept since the boot is read; who runs where has none.
 _LEAST = {ISOLATION: 1, THROTTLING: 0, HOUSEKEEPING: 0, CACHE: 0}
 MOST_SECONDS = 3600
-# Of one answer, in bytes; those of real nodes have a hundredth.
-_LARGEST = 4 << 20
 # What of an answer goes into no file: it is much, and the report has the verdicts that follow from it.
 _LEFT_OUT = {ISOLATION: ("cpus",)}
 # What of the wanted settings says which CPUs are reserved.
@@ -65,14 +62,10 @@ def kept(look: str, answer: object) -> dict[str, Any]:
         return {"failed": True, "msg": answer.get("msg", "the node could not be reached")}
     try:
         names = [name for name in answer if name not in out and name[:1] != "_"]
-        written = json.dumps({name: answer[name] for name in names}, default=str, allow_nan=False)
-        if len(written) <= _LARGEST:
-            plain: dict[str, object] = json.loads(written)
-            return plain
-        problem = "has %d characters, more than that of any real node" % len(written)
+        found: dict[str, Any] = plain({name: answer[name] for name in names}, str)
+        return found
     except WRONG as error:
-        problem = "cannot be written: %s" % error
-    return {"failed": True, "msg": "the answer of the node %s" % problem}
+        return {"failed": True, "msg": "the answer of the node cannot be written: %s" % error}
 
 
 def shown_looks(looks: Mapping[str, object]) -> dict[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from ...errors import CPUManagerError, InputError, NodeError, RefusedError
 from .output import put_file, stem_of
-from .texts import WRONG, line
+from .texts import WRONG, line, plain
 from .times import seconds_of, time_of
 
 KIND = "kubenode.cpu_manager/node"
@@ -67,7 +67,7 @@ def write_result(directory: str, result: Result) -> str:
     answer = {name: value for name, value in result.answer.items() if name not in OF_ANSIBLE and name[:1] != "_"}
     content = {"schema_version": SCHEMA_VERSION, "kind": KIND, **result._asdict()}
     try:
-        text = _json({**content, "answer": answer})
+        text = _json({**content, "answer": plain(answer, str)})
     except WRONG as error:
         # A node may be hostile: what nobody can read again would make it a node without a result.
         answer = {"failed": True, "msg": "the answer of the node cannot be written: %s" % error}
@@ -93,10 +93,18 @@ def find_files(sources: Iterable[str]) -> Iterator[str]:
                 raise InputError("there is no such file or directory", source, "give where the reports of a fleet are")
             yield source
             continue
-        for directory, names, files in os.walk(source, onerror=lambda error: unread.append(str(error.filename))):
-            names.sort()
+        waiting = [source]
+        while waiting:
+            directory = waiting.pop()
+            try:
+                with os.scandir(directory) as entries:
+                    found = sorted(entries, key=lambda entry: entry.name)
+            except OSError:
+                unread.append(directory)
+                continue
             if os.path.basename(os.path.abspath(directory)) == NODES:
-                yield from (os.path.join(directory, name) for name in sorted(files) if name.endswith(_SUFFIX))
+                yield from (entry.path for entry in found if entry.name.endswith(_SUFFIX) and not entry.is_dir())
+            waiting += [entry.path for entry in reversed(found) if entry.is_dir(follow_symlinks=False)]
     yield from unread
 
 

@@ -11,18 +11,32 @@ sequence. A text of here has no control characters and a limited length; a list 
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
-from typing import Any, Mapping
+from typing import Any, Callable, Dict, Mapping
 
 from ...errors import MALFORMED, CPUManagerError
 
 # More than any real node has.
 _LONGEST_TEXT = 20000
 _MOST_ITEMS = 1000
+# Of the answer of a node as JSON, in characters; those of real nodes have a hundredth.
+LARGEST_ANSWER = 4 << 20
+# Of characters, those of which it is kept how they are shown. No language needs as many in one fleet.
+_MOST_KEPT = 10000
 
 # What reading a wrong answer raises; CPUManagerError is what the types of the core raise.
 WRONG = (CPUManagerError, *MALFORMED)
+
+
+def plain(answer: object, default: Callable[[object], object] | None = None) -> Any:
+    """An answer as plain data that can be written. Raises WRONG, also for more than any real node answers.
+
+    default: what is written in place of what JSON does not know.
+    """
+    written = json.dumps(answer, default=default, allow_nan=False)
+    if len(written) > LARGEST_ANSWER:
+        raise ValueError("it has %d characters, more than that of any real node" % len(written))
+    return json.loads(written)
 
 
 def text(value: Any) -> str:
@@ -33,7 +47,7 @@ def text(value: Any) -> str:
     if shown.isprintable():
         return shown
     # ssh ends its lines as a terminal does.
-    return "".join(map(_shown, re.sub(r"\r+(\n|\Z)", r"\1", shown).replace("\t", " ")))
+    return "\n".join(part.rstrip("\r") for part in shown.split("\n")).translate(_SHOWN)
 
 
 def _as_json(value: object) -> str:
@@ -48,12 +62,19 @@ def line(value: object) -> str:
     return " ".join(text(value).split())
 
 
-def _shown(character: str) -> str:
-    """A character; what a terminal or a browser would obey, or could not show, as an escape."""
-    if character == "\n" or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
-        return character
-    code = ord(character)
-    return "\\x%02x" % code if code < 0x100 else "\\u%04x" % code if code < 0x10000 else "\\U%08x" % code
+class _Shown(Dict[int, str]):
+    """What each character is shown as: what a terminal or a browser would obey, or could not show, as an escape."""
+
+    def __missing__(self, code: int) -> str:
+        shown = chr(code)
+        if unicodedata.category(shown) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
+            shown = "\\x%02x" % code if code < 0x100 else "\\u%04x" % code if code < 0x10000 else "\\U%08x" % code
+        if len(self) < _MOST_KEPT:
+            self[code] = shown
+        return shown
+
+
+_SHOWN = _Shown({ord("\n"): "\n", ord("\t"): " "})
 
 
 def counted(things: object, name: str) -> str:

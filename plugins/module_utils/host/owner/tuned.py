@@ -26,7 +26,10 @@ _PROFILE = "%s/%s/tuned.conf"
 _ISOLATING = (("scheduler", "isolated_cores"), ("systemd", "cpu_affinity"), ("irqbalance", "banned_cpus"))
 _CORES = "isolated_cores"
 # What of such a line stays: its beginning, and its end with a comment.
-_CORES_LINE = re.compile(rb"([ \t]*isolated_cores[ \t]*=[ \t]*)(?:[^\s#][^\r\n]*?)?([ \t]*(?:[ \t]#[^\r\n]*)?[\r\n]*)")
+_CORES_LINE = re.compile(
+    rb"([ \t]*isolated_cores[ \t]*=(?:[ \t]*(?=[^\s#]))?)(?:[^\s#][^ \t\r\n]*(?:[ \t]+[^ \t\r\n#][^ \t\r\n]*)*)?"
+    rb"([ \t]*(?:(?<=[ \t])#[^\r\n]*)?[\r\n]*)"
+)
 # A file of variables has no sections.
 _VARIABLES = "[variables]\n"
 # What a value says that only tuned can work out: one of its functions, or another variable.
@@ -37,7 +40,7 @@ _LAYERS = (
     ("irqbalance", "banned_cpus", IRQBALANCE),
     ("systemd", "cpu_affinity", MANAGER),
 )
-_WORKQUEUES = re.compile(r"/sys/.*workqueue.*/cpumask")
+_WORKQUEUES = re.compile(r"/sys/(?=.*workqueue)[^\n]*/cpumask")
 # Options of a section that decide whether it counts, and how it is merged with that of an included profile.
 _OF_SECTION = ("type", "enabled", "replace", "drop")
 _YES = ("1", "true", "True")
@@ -149,8 +152,8 @@ def _merged(chain: Sequence[_Sections]) -> dict[str, dict[str, str]]:
     for sections in reversed(chain):
         for name, options in sections.items():
             left = {} if options.get("replace") in _YES else dict(merged.get(name, {}))
-            for option in re.split(r"\s*[,;]\s*", options.get("drop", "")):
-                left.pop(option, None)
+            for option in re.split("[,;]", options.get("drop", "")):
+                left.pop(option.strip(), None)
             # The type of a section, and whether it is enabled, do not pass on from a profile that is included.
             merged[name] = {**left, "type": name, "enabled": _YES[0], **options}
     return {name: options for name, options in merged.items() if options["enabled"] in _YES}

@@ -15,6 +15,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from ...errors import InputError
 from ...policy.options import BOOLEANS
+from ...tree import is_number
 
 TEXT, NUMBER, SWITCH, LIST, MAP = "text", "number", "switch", "list", "map"
 THRESHOLDS, GATES, MEMORY = "thresholds", "gates", "memory"
@@ -189,7 +190,7 @@ def _read_memory(text: str) -> list[dict[str, object]]:
     reserved = []
     for part in text.split(";") if text else ():
         node, _colon, limits = part.partition(":")
-        if not node.strip().isdecimal():
+        if not is_number(node.strip()):
             raise InputError("found %r, expected NUMA-NODE:memory=QUANTITY" % part)
         reserved.append({"numaNode": int(node), "limits": _read_map(limits)})
     return reserved

@@ -10,7 +10,7 @@ import posixpath
 from typing import Container, Sequence
 
 from ...errors import ConfigurationError
-from ...tree import Tree
+from ...tree import LARGEST_OF_KUBELET, Tree
 from .distributions import ENVIRONMENT, FLAGS, KUBELET_ARG, LINES, Distribution, service_of
 from .flag_file import environment_words, kubelet_args, line_words
 from .flags import END_OF_FLAGS, Given, read_flags
@@ -119,7 +119,7 @@ def _words_of_file(tree: Tree, path: str, form: str) -> list[tuple[str, list[str
     if form == KUBELET_ARG:
         return _kubelet_arg_words(tree, path)
     words = {ENVIRONMENT: environment_words, LINES: line_words}[form]
-    return [(tree.path(path), list(words(tree.read_text(path))))]
+    return [(tree.path(path), list(words(tree.read_text(path, LARGEST_OF_KUBELET))))]
 
 
 def kubelet_arg_paths(tree: Tree, path: str) -> list[str]:
@@ -132,7 +132,9 @@ def _kubelet_arg_words(tree: Tree, path: str) -> list[tuple[str, list[str]]]:
     """The kubelet's arguments in each of these files. Raises ConfigurationError."""
     paths = kubelet_arg_paths(tree, path)
     try:
-        return list(zip(map(tree.path, paths), kubelet_args(tree.read_text(file) for file in paths)))
+        return list(
+            zip(map(tree.path, paths), kubelet_args(tree.read_text(file, LARGEST_OF_KUBELET) for file in paths))
+        )
     except ValueError as error:
         raise ConfigurationError(
             "kubelet-arg cannot be read: %s" % error, tree.path(path), "write it as a list"

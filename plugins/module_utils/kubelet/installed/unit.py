@@ -14,13 +14,14 @@ from typing import Iterator, Mapping
 
 from ...errors import NodeError, RefusedError
 from ...host.units import settings_in
-from ...tree import Tree
+from ...tree import LARGEST_OF_KUBELET, Tree
 from .distributions import UNIT_DIRECTORIES
 from .flag_file import read_environment, split_words, words_of
 
 # What may stand before the path of a program, and before that of an environment file.
 _PROGRAM_SIGNS, _MAY_BE_MISSING = "@-:+!|", "-"
-_VARIABLE = re.compile(r"\$(?:(\$)|\{([^}]*)\})")
+# One that does not end goes on to the end of the word.
+_VARIABLE = re.compile(r"\$(?:(\$)|\{([^}]*)(\}?))")
 _ASSIGNMENT = re.compile("([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 # What is read of a unit.
 SECTION = "[Service]"
@@ -146,7 +147,7 @@ def _texts(tree: Tree, unit: str) -> Iterator[str]:
 def _text(tree: Tree, path: str) -> str:
     """The text of a file that need not be there. One that is masked is a link to a device, and says nothing."""
     try:
-        return tree.read_text(path)
+        return tree.read_text(path, LARGEST_OF_KUBELET)
     except (NodeError, RefusedError):
         return ""
 
@@ -155,4 +156,9 @@ def _expanded(word: str, variables: Mapping[str, str]) -> list[str]:
     # A word of its own becomes as many words as the variable has.
     if word.startswith("$") and word[1:2] not in ("{", "$"):
         return split_words(variables.get(word[1:], ""))
-    return [_VARIABLE.sub(lambda found: found.group(1) or variables.get(found.group(2) or "", ""), word)]
+
+    def content(found: re.Match[str]) -> str:
+        dollar, name, end = found.groups()
+        return dollar or (variables.get(name, "") if end else found.group())
+
+    return [_VARIABLE.sub(content, word)]

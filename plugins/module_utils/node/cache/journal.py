@@ -16,7 +16,7 @@ from ...cache.plan import Wish
 from ...cache.resctrl import EXCLUSIVE, SHAREABLE
 from ...cache.share import parse_shares, shown_shares
 from ...errors import InputError
-from ...tree import Tree
+from ...tree import Tree, is_number
 from ..journal_file import JournalFile
 from ..places import CACHE as PATH
 
@@ -166,7 +166,7 @@ def terms_of(given: Mapping[str, Any]) -> Terms:
 
 
 def _id(text: str) -> int:
-    if not text.isdigit() or len(text) > 9:
+    if not is_number(text) or len(text) > 9:
         raise InputError("%r is no id of a cache" % text)
     return int(text)
 

@@ -19,6 +19,7 @@ from ...cpuset import count_bits
 from ...errors import NodeError
 from ...policy.dynamic_state import Held, Key
 from ...policy.elastic import ANNOTATION, elastic_containers
+from ...tree import is_number
 from ...versions import NEWEST_MINOR
 from ...workload.crictl import Crictl
 from ...workload.logs import LoggedContainer, logged_containers
@@ -164,7 +165,7 @@ class Census:
         """How many whole CPUs a container of a Guaranteed pod requests; 0 for a different number, None if unknown."""
         if cpu.version == 1:
             text = cpu.quick_value(running.cgroup, _SHARES) or ""
-            return _whole(int(text), _SHARES_PER_CPU) if text.isdigit() else 0
+            return _whole(int(text), _SHARES_PER_CPU) if is_number(text) else 0
         quota = quotas.get(running.cgroup) or read_quota(cpu, running.cgroup)
         if quota is None:
             return 0

@@ -17,7 +17,7 @@ from ...errors import NodeError
 from ...policy.dynamic_rules import Use
 from ...policy.dynamic_state import Key
 from ...policy.shared_peak import SharedPeak
-from ...tree import Tree
+from ...tree import Tree, is_number
 
 _V1_FILE, _V2_FILE, _V2_MEMBER = "cpuacct.usage", "cpu.stat", "usage_usec "
 _NANOSECONDS, _MICROSECONDS = 1e-9, 1e-6
@@ -88,8 +88,8 @@ def used(hierarchy: Hierarchy, path: str) -> float | None:
     """The seconds that a cgroup and all below it have used; None where it is not there."""
     if hierarchy.version == 1:
         text = hierarchy.quick_value(path, _V1_FILE) or ""
-        return int(text) * _NANOSECONDS if text.isdigit() else None
+        return int(text) * _NANOSECONDS if is_number(text) else None
     for line in (hierarchy.quick_value(path, _V2_FILE) or "").splitlines():
-        if line.startswith(_V2_MEMBER) and line[len(_V2_MEMBER) :].isdigit():
+        if line.startswith(_V2_MEMBER) and is_number(line[len(_V2_MEMBER) :]):
             return int(line[len(_V2_MEMBER) :]) * _MICROSECONDS
     return None

@@ -25,6 +25,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import
     NodeError,
     RefusedError,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.counted import lines_run
 
 
 @pytest.fixture(autouse=True)
@@ -128,6 +129,9 @@ REFUSED: dict[str, list[bytes]] = {
     "pax path": [member("a", b"x", pax_headers={"path": "/etc/passwd"})],
     "pax link": [member("a", kind=tarfile.SYMTYPE, target="b", pax_headers={"linkpath": "/etc"})],
     "pax sparse": [member("a", b"x", pax_headers={"GNU.sparse.major": "1"})],
+    "long file": [member("a", pax_headers={"size": str((16 << 20) + 1)})],
+    "long path": [member("/".join(["d" * 200] * 6), b"x")],
+    "long link": [member("a", kind=tarfile.SYMTYPE, target="b" * 2000)],
     "long description": [member("a", b"x", pax_headers={"comment": "x" * (1 << 17)})],
 }
 
@@ -175,6 +179,39 @@ def test_too_many_and_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         unpacked(put(tmp_path, packed(member("zeros", bytes(2 << 20)))))
 
 
+def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
+    """What a header says is refused before anything of it is unpacked, however small the archive is."""
+    bomb = tarfile.TarInfo("etc/hostname")
+    bomb.size = 256 << 20
+    path = put(tmp_path, packed(bomb.tobuf(tarfile.PAX_FORMAT), bytes(32 << 20)))
+    assert os.path.getsize(path) < 64 << 10
+
+    def refused() -> None:
+        with pytest.raises(RefusedError, match=r"has a file that is longer than 16777216 bytes, 'etc/hostname'"):
+            unpacked(path)
+
+    assert lines_run(refused) < 20_000
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        member("d/", kind=tarfile.DIRTYPE),
+        member("x", b"9 a=bcde\n", kind=tarfile.XGLTYPE),
+        member("x", b"8 a=bcd\n" * 500, kind=tarfile.XHDTYPE) + member("d/", kind=tarfile.DIRTYPE),
+        member("d" * 200 + "/" + "e" * 200 + "/", kind=tarfile.DIRTYPE),
+    ],
+    ids=["directories", "for all", "descriptions", "long names"],
+)
+def test_each_member_takes_as_many_steps_as_the_one_before(tmp_path: Path, part: bytes) -> None:
+    def steps(count: int) -> int:
+        path = put(tmp_path, packed(*[part] * count))
+        return lines_run(lambda: unpacked(path).remove())
+
+    few, some, many = steps(1), steps(11), steps(41)
+    assert abs((many - some) - 3 * (some - few)) < (some - few) // 10
+
+
 def test_paths_and_rights(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"root: 'node\.tar\.gz' is not an absolute path"):
         unpacked("node.tar.gz")
@@ -194,6 +231,7 @@ def test_names_of_the_archive_take_the_place_of_the_directory(tmp_path: Path) ->
     opened.remove()
 
 
+EXAMPLES = 2000 if os.environ.get("HOSTILE") else settings().max_examples
 NAMES = st.sampled_from(["a", "b", "a/b", "a/b/c", "../a", "/a", "a/..", ".", "", "a//b", "./a", "b/../../x", "é" * 60])
 KINDS = st.sampled_from([b"0", b"\0", b"1", b"2", b"3", b"5", b"6", b"7", b"S", b"x", b"g", b"L", b"K", b"Z"])
 MEMBERS = st.lists(st.tuples(NAMES, st.binary(max_size=40), KINDS, NAMES), max_size=6)
@@ -215,7 +253,7 @@ def check_inside(tmp_path: Path, content: bytes) -> None:
     assert set(tree_of(str(tmp_path))) - before <= {"node.tar.gz"}
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=EXAMPLES)
 @given(MEMBERS, st.integers(0, 60))
 def test_hostile_members(tmp_path_factory: pytest.TempPathFactory, members: list[Any], cut: int) -> None:
     content = packed(*(member(name, data, kind, target) for name, data, kind, target in members))
@@ -223,7 +261,7 @@ def test_hostile_members(tmp_path_factory: pytest.TempPathFactory, members: list
     check_inside(_private(directory), content[: len(content) - cut] if cut < 20 else content)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=EXAMPLES)
 @given(st.binary(max_size=1500), st.integers(0, 511), st.integers(0, 255), st.booleans())
 def test_hostile_bytes(
     tmp_path_factory: pytest.TempPathFactory, noise: bytes, place: int, byte: int, with_sum: bool

@@ -21,6 +21,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
     lowest_bits,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.tests.machines.counted import lines_run
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
 
 LAST = MAX_CPUS - 1
@@ -128,9 +129,28 @@ def test_what_the_kubelet_reads_too() -> None:
 
 def test_error_of_a_long_list_stays_short() -> None:
     with pytest.raises(InputError) as caught:
-        CPUSet.parse("0," * 100_000 + "x")
-    assert str(caught.value).endswith("...', position 200001: expected a CPU id, found 'x'")
+        CPUSet.parse("0," * 90_000 + "x")
+    assert str(caught.value).endswith("...', position 180001: expected a CPU id, found 'x'")
     assert len(str(caught.value)) < 200
+
+
+def test_no_text_is_looked_at_that_is_longer_than_any_set() -> None:
+    longest = ",".join(map(str, range(1, MAX_CPUS, 2)))
+    assert str(CPUSet.parse(longest)) == longest
+    with pytest.raises(InputError, match=r"\.\.\.', position 196609: is longer than 196608 characters$"):
+        CPUSet.parse("0-65535:1/1," * 100_000)
+
+
+@pytest.mark.parametrize(("item", "count"), [("0-65535:1/1", 2000), ("0-65535:1/2", 2000), ("65535", 2000)])
+def test_each_item_takes_few_steps_however_many_cpus_it_has(item: str, count: int) -> None:
+    """A stride of 1 was as many steps as it has CPUs."""
+
+    def steps(text: str) -> int:
+        return lines_run(lambda: CPUSet.parse(text))
+
+    few, many = (steps(",".join([item] * number)) for number in (count // 4, count))
+    assert few < many < 5 * few
+    assert many < 300 * count
 
 
 def test_number_of_very_many_digits_is_an_error_and_quick() -> None:

@@ -13,9 +13,20 @@ from typing import Callable, NoReturn
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import (
+    TOO_LONG,
+    InputError,
+    NodeError,
+    RefusedError,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import (
+    LARGEST,
+    LARGEST_OF_KUBELET,
+    OverlaidTree,
+    Tree,
+)
 from ansible_collections.kubenode.cpu_manager.tests.blocking import not_blocking
+from ansible_collections.kubenode.cpu_manager.tests.machines.nested import LEVELS, nested
 
 
 @pytest.fixture
@@ -118,6 +129,67 @@ def test_not_a_file(root: Path, tree: Tree) -> None:
         tree.read_text("/etc")
     with pytest.raises(NodeError, match="/node/etc: cannot be read: Is a directory"):
         tree.read_value("/etc")
+
+
+@pytest.mark.parametrize("size", [0, 1, 99, 100])
+def test_a_file_of_the_limit_is_read(root: Path, tree: Tree, size: int) -> None:
+    (root / "etc" / "data").write_bytes(b"x" * size)
+    assert tree.read_bytes("/etc/data", 100) == tree.content("/etc/data", 100) == b"x" * size
+    assert tree.read_text("/etc/data", 100) == "x" * size
+
+
+@pytest.mark.parametrize("most", [100, LARGEST_OF_KUBELET, LARGEST])
+def test_no_more_is_read_than_the_limit(root: Path, tree: Tree, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (root / "etc" / "data").open("wb") as file:
+        file.truncate(2 << 30)
+    read = []
+    read_of_system = os.read
+
+    def counted(descriptor: int, size: int) -> bytes:
+        content = read_of_system(descriptor, size)
+        read.append(len(content))
+        return content
+
+    monkeypatch.setattr(os, "read", counted)
+    for reading in (tree.read_bytes, tree.content, tree.read_text):
+        read.clear()
+        with pytest.raises(NodeError) as caught:
+            reading("/etc/data", most)
+        assert sum(read) == most + 1
+        assert str(caught.value) == (
+            "%s: is longer than %d bytes, as no such file is; put it out of the way" % (root / "etc/data", most)
+        )
+        assert caught.value.kind == TOO_LONG
+    with pytest.raises(NodeError, match="is longer than %d bytes" % LARGEST):
+        tree.read_bytes("/etc/data")
+
+
+def test_what_says_that_it_is_empty_is_read_up_to_the_limit() -> None:
+    """Files of the kernel have the size 0."""
+    assert os.stat("/proc/self/maps").st_size == 0
+    assert Tree().read_bytes("/proc/self/maps")
+    with pytest.raises(NodeError, match="is longer than 10 bytes"):
+        Tree().read_bytes("/proc/self/maps", 10)
+
+
+def test_names_that_are_nearly_numbers(root: Path, tree: Tree) -> None:
+    for name in ("7", "07", "²", "٣", "1x", "-1", "+1", " 1", "1_0", "cpu3", "cpu²", "cpu", "9" * 21, "9" * 255):
+        (root / "proc" / name).mkdir(parents=True)
+    assert tree.numbered("/proc", "") == [7, 7]
+    assert tree.numbered("/proc", "cpu") == [3]
+
+
+def test_directories_nested_deeply(root: Path, tree: Tree) -> None:
+    with nested(root / "etc"):
+        (root / "etc" / ("d/" * LEVELS) / "file").touch()
+        assert tree.files_below("/etc") == ["/etc%s/file" % ("/d" * LEVELS), "/etc/hostname"]
+
+
+def test_a_path_that_is_too_long_for_the_system(root: Path, tree: Tree) -> None:
+    with nested(root / "etc", 20, "d" * 255):
+        first, _hostname = tree.files_below("/etc")
+        with pytest.raises(NodeError, match="cannot be read: File name too long"):
+            tree.read_bytes(first)
 
 
 def test_a_fifo_does_not_block(root: Path, tree: Tree) -> None:

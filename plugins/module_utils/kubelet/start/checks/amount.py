@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DECIMAL, BINARY, EXPONENT = "DecimalSI", "BinarySI", "DecimalExponent"
 
 # Go takes a number without digits for 0.
-_QUANTITY = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+_QUANTITY = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?[0-9]*|[-+][0-9]*)?)")
 _USUAL = re.compile(r"[0-9]+(?:m|k|M|G|Ki|Mi|Gi)?")
 _BINARY_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL_SUFFIXES = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}

@@ -30,6 +30,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     Style,
     write_cgroups,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.nested import LEVELS, nested
 
 
 def hierarchy(root: Path) -> Hierarchy:
@@ -336,3 +337,21 @@ def test_many_at_once_tell_what_is_damaged(tmp_path: Path, style: Style) -> None
 def test_lineage() -> None:
     assert list(lineage("a/b/c")) == ["a/b/c", "a/b", "a"]
     assert list(lineage("")) == []
+
+
+def test_cgroups_nested_deeply(tmp_path: Path) -> None:
+    """Whoever may make cgroups may make them so."""
+    write_cgroups(tmp_path, V2, {"a": Files()})
+    found = hierarchy(tmp_path)
+    with nested(Path(found.place("a"))):
+        assert list(found.cgroups()) == ["a" + "/d" * level for level in range(LEVELS + 1)]
+        assert found.value("a" + "/d" * LEVELS, "cgroup.procs") is None
+
+
+def test_a_file_that_is_longer_than_any_of_a_cgroup(tmp_path: Path) -> None:
+    write_cgroups(tmp_path, V2, {"a": Files()})
+    found = hierarchy(tmp_path)
+    with open(found.place("a", "cgroup.procs"), "wb") as file:
+        file.truncate(2 << 30)
+    with pytest.raises(NodeError, match=r"a/cgroup\.procs: is longer than 16777216 bytes"):
+        found.value("a", "cgroup.procs")

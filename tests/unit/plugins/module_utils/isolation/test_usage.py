@@ -13,6 +13,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.usa
     PerCpu,
     Totals,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.nested import nested
 
 SECOND = 1_000_000_000
 
@@ -162,3 +163,17 @@ def test_totals_of_v2(tmp_path: Path, clock: list[int]) -> None:
     (tmp_path / "b/cpu.stat").unlink()
     assert totals.end() == {"a": 1.5}
     assert totals.ended == ["b"]
+
+
+def test_cgroups_nested_deeply_count_as_those_above(tmp_path: Path, clock: list[int]) -> None:
+    write(tmp_path, "", 0)
+    per_cpu = PerCpu(str(tmp_path), (0,))
+    with nested(tmp_path, file="cpuacct.usage_percpu", content="0 \n"):
+        assert per_cpu.begin()
+        assert 10 < len(per_cpu) < 200
+        clock[0] = SECOND
+        for level in (0, 1, 2):
+            write(tmp_path, "d/" * level, SECOND)
+        total, cgroups = per_cpu.end()
+    assert total == {0: 1.0}
+    assert {cgroup.path: cgroup.shares for cgroup in cgroups}["d/d"] == {0: 1.0}

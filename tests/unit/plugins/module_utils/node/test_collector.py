@@ -19,6 +19,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import c
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.collector import Collector
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.redaction import UnsafeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.machines.nested import LEVELS, nested
 
 
 @pytest.fixture
@@ -135,3 +136,15 @@ def content_of(tree: Tree, path: str) -> bytes | None:
         return tree.read_bytes(path)
     except CPUManagerError:
         return None
+
+
+def test_directories_nested_deeply(root: Path) -> None:
+    deep = "/etc" + "/d" * LEVELS
+    with nested(root / "etc", file="file", content="x"):
+        (root / "link").symlink_to("etc" + "/d" * LEVELS)
+        collector = Collector(Tree(str(root)))
+        # Without any of those above it before.
+        assert collector.file(deep + "/file") == b"x"
+        assert collector.place("/link/file") == deep + "/file"
+        assert collector.new_place(deep + "/new" * LEVELS) == deep + "/new" * LEVELS
+        assert len(collector.directories("/etc/d")) == LEVELS

@@ -103,7 +103,7 @@ def test_a_file_has_the_answer_without_what_is_of_ansible_and_what_is_much() -> 
         (["x"], "the answer of the node is no mapping"),
         (
             {"notes": ["x" * (5 << 20)]},
-            "the answer of the node has 5242895 characters, more than that of any real node",
+            "the answer of the node cannot be written: it has 5242895 characters, more than that of any real node",
         ),
         ({"seconds": float("nan")}, "the answer of the node cannot be written: "),
     ],

@@ -35,6 +35,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.answers import (
     json_values,
     result,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.nested import LEVELS, nested
 
 from .result_files import common_user, put
 
@@ -233,3 +234,10 @@ def test_a_directory_that_nobody_may_read_is_a_problem(tmp_path: Path, nodes: Pa
         first, second = read_results(find_files([str(tmp_path)]))
     assert isinstance(first, Result)
     assert second == Problem(str(closed), "cannot be read: Permission denied", "correct its mode, or take it away")
+
+
+def test_results_in_directories_nested_deeply(tmp_path: Path) -> None:
+    with nested(tmp_path):
+        write_result(str(tmp_path / ("d/" * LEVELS)), Result("node", LOOKED_AT, {}, {}, []))
+        (path,) = find_files([str(tmp_path)])
+        assert path.endswith("/d/d/nodes/node.json")
