@@ -1,0 +1,82 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The hosts that a playbook of this collection is about, for the keyword hosts of its plays."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: hosts
+short_description: The hosts that a playbook of this collection is about
+version_added: 0.1.0
+author:
+  - the kubenode.cpu_manager developers (@kubenode)
+description:
+  - Returns the hosts of C(cpu_manager_canaries) and C(cpu_manager_hosts), in this order, for the keyword C(hosts) of a
+    play.
+  - It fails before anything is read where one of them is mistyped, so that it matches no host, where C(--limit) leaves
+    none of them, or where C(cpu_manager_serial) or C(cpu_manager_max_fail_percentage) is no size of a batch or no
+    percentage. Ansible itself would go on without the canaries, with all hosts at once, or would end successfully
+    without a host.
+options:
+  changing:
+    description:
+      - The name of a registered variable. Only hosts whose result there changes something are returned.
+      - Of M(kubenode.cpu_manager.rollout_info) these are the hosts with actions, or with a change that was interrupted.
+    type: str
+"""
+
+EXAMPLES = r"""
+- name: Compare nodes with what is wanted
+  hosts: "{{ query('kubenode.cpu_manager.hosts') }}"
+  gather_facts: false
+  tasks:
+    - name: Compare
+      kubenode.cpu_manager.drift_info:
+        cpu_manager_policy: static
+"""
+
+RETURN = r"""
+_raw:
+  description: The names of the hosts, each once.
+  type: list
+  elements: str
+"""
+
+from typing import Any, Mapping
+
+from ansible import context
+from ansible.errors import AnsibleError
+from ansible.plugins.lookup import LookupBase
+
+from ..module_utils.errors import InputError
+from ..plugin_utils.scope import changing_hosts, check_batches, hosts_in_scope
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
+    """The lookup."""
+
+    def run(self, _terms: list[object], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[str]:
+        """The names of the hosts."""
+        variables = variables or {}
+        self.set_options(var_options=variables, direct=kwargs)
+        # A check of the syntax has no inventory.
+        if context.CLIARGS.get("syntax"):
+            return ["all"]
+
+        def value(name: str, default: object) -> Any:
+            return self._templar.template(variables[name]) if name in variables else default
+
+        try:
+            check_batches(value("cpu_manager_serial", 1), value("cpu_manager_max_fail_percentage", 0))
+            hosts = hosts_in_scope(
+                variables["groups"],
+                value("cpu_manager_hosts", "all"),
+                value("cpu_manager_canaries", []),
+                variables.get("ansible_limit") or "",
+            )
+        except InputError as error:
+            raise AnsibleError(str(error)) from error
+        result = self.get_option("changing")
+        return changing_hosts(variables["hostvars"], hosts, result) if result else hosts

@@ -1,0 +1,119 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which hosts a run is about, and how many at a time.
+
+Ansible itself takes a pattern that matches no host, and 0 hosts at a time for all.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Iterable, Mapping, Sequence
+
+from ansible.errors import AnsibleError
+from ansible.inventory.manager import InventoryManager, split_host_pattern
+from ansible.parsing.dataloader import DataLoader
+
+from ..module_utils.errors import InputError
+
+Groups = Mapping[str, Sequence[str]]
+
+_HOSTS, _CANARIES, _LIMIT = "cpu_manager_hosts", "cpu_manager_canaries", "--limit"
+_EXCLUDING, _INTERSECTING = "!", "&"
+
+
+def hosts_in_scope(groups: Groups, hosts: object, canaries: object = (), limit: str = "") -> list[str]:
+    """The hosts of a run, the canaries first. Raises InputError where a pattern, or all of them together, match none.
+
+    groups: of the inventory, {name: hosts}. hosts, canaries: a pattern of Ansible, or a list of such. limit: what
+    --limit says.
+    """
+    inventory = InventoryManager(DataLoader(), parse=False)
+    for group, members in groups.items():
+        inventory.add_group(group)
+        for host in members:
+            inventory.add_host(host, group=group)
+    found = _matching(inventory, canaries, _CANARIES) + _matching(inventory, hosts, _HOSTS)
+    if not found:
+        raise InputError("the inventory has no host", remedy="name an inventory with -i; nothing was read")
+    if limit:
+        try:
+            inventory.subset(limit)
+        except AnsibleError as error:
+            raise InputError(str(error), _LIMIT) from error
+        if not inventory.get_hosts(found):
+            raise InputError("it leaves none of the hosts of %s; nothing was read" % _HOSTS, "%s %s" % (_LIMIT, limit))
+    return list(dict.fromkeys(found))
+
+
+def _matching(inventory: InventoryManager, patterns: object, variable: str) -> list[str]:
+    """The hosts that the patterns match. Each part has to be known: a mistyped one would be left out without a word."""
+    parts = _parts(patterns, variable)
+    for part in parts:
+        if part == "all":
+            continue
+        name = part.lstrip(_EXCLUDING + _INTERSECTING)
+        matches = name in inventory.groups or inventory.get_hosts(name)
+        if not matches or (part == name and not inventory.get_hosts(name)):
+            what = "%s has no host" % name if matches else "the inventory has no host or group %s" % name
+            raise InputError(what, variable, "correct it; nothing was read")
+    found = [host.name for host in inventory.get_hosts(parts)] if parts else []
+    if parts and parts != ["all"] and not found:
+        raise InputError(
+            "%s matches no host of the inventory" % ", ".join(parts), variable, "correct it; nothing was read"
+        )
+    return found
+
+
+def _parts(patterns: object, variable: str) -> list[str]:
+    """The single patterns."""
+    listed = list(patterns) if isinstance(patterns, (list, tuple)) else [patterns]
+    if not all(isinstance(pattern, str) for pattern in listed):
+        raise InputError("has to be a pattern of hosts, or a list of such, not %r" % (patterns,), variable)
+    return [part for pattern in listed for part in split_host_pattern(str(pattern))]
+
+
+def check_batches(serial: object, max_fail_percentage: object) -> None:
+    """Raises InputError where these are no sizes of batches, or no percentage of a batch."""
+    sizes = serial if isinstance(serial, (list, tuple)) else [serial]
+    if not sizes:
+        raise InputError("is an empty list", "cpu_manager_serial", "give at least one number of hosts or percentage")
+    for size in sizes:
+        if not _is_size(size):
+            raise InputError(
+                "%r is no number of hosts from 1 on, and no percentage such as 10%%" % (size,), "cpu_manager_serial"
+            )
+    number = _whole(max_fail_percentage)
+    if number is None or number > 100:
+        raise InputError(
+            "%r is no whole number from 0 to 100" % (max_fail_percentage,), "cpu_manager_max_fail_percentage"
+        )
+
+
+def _is_size(value: object) -> bool:
+    if isinstance(value, str) and value.endswith("%"):
+        number = _whole(value[:-1])
+        return number is not None and 1 <= number <= 100
+    number = _whole(value)
+    return number is not None and number >= 1
+
+
+def _whole(value: object) -> int | None:
+    """The number that a variable has, also as --extra-vars give it; None where it is none."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if value >= 0 else None
+    return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else None
+
+
+def changing_hosts(variables: Mapping[str, Mapping[str, Any]], hosts: Iterable[str], result: str) -> list[str]:
+    """Those hosts whose result, a variable of this name, changes something. variables: of each host.
+
+    A plan of rollout_info changes nothing itself: its actions do, and a change that was interrupted has to be undone.
+    """
+    return [host for host in hosts if _changes(variables[host].get(result))]
+
+
+def _changes(result: object) -> bool:
+    return isinstance(result, Mapping) and any(result.get(name) for name in ("actions", "journal", "changed"))
