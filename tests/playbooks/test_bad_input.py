@@ -105,7 +105,7 @@ def test_one_message_and_nothing_changed(machines: Path, tmp_path: Path) -> None
 # What programs decide by, when a module fails.
 KINDS = (
     *("input", "kubelet", "node", "refused", "permission", "assignments", "another_run", "kubelet_runs"),
-    *("no_kubelet", "no_configuration", "would_not_start"),
+    *("no_kubelet", "no_configuration", "would_not_start", "too_long"),
 )
 # The text itself says what would be right: these have no remedy beside it.
 NO_REMEDY = ("cpu-list", "found-cpus", "flag-unreadable")

@@ -115,13 +115,16 @@ def methods_of(name: str, path: Path) -> list[str]:
 
 def names_of(tree: ast.AST) -> dict[ast.Call, str]:
     """What the expressions of a file are called that have a name."""
-    found = {}
+    found: dict[ast.Call, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             target, value = node.targets[0], node.value
-            is_several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-            pairs = zip(target.elts, value.elts) if is_several else [(target, value)]
-            found.update({value: target.id for target, value in pairs if isinstance(target, ast.Name)})
+            pairs = [(target, value)]
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                pairs = list(zip(target.elts, value.elts))
+            for name, call in pairs:
+                if isinstance(name, ast.Name) and isinstance(call, ast.Call):
+                    found[call] = name.id
     return found
 
 

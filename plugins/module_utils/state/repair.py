@@ -104,7 +104,7 @@ def repair(pins: Sequence[Pin], config: CPUManagerConfig, live_pods: Sequence[st
             kept[pin] = cpus
             owners.add(pin.pod, cpus)
     pool = pooled_cpus(config)
-    youngest = []
+    youngest: list[Loss] = []
     for pin, cpus in list(kept.items()):
         # A kubelet without a shared pool would not start: the youngest give their CPUs back.
         if cpus and (youngest or pool <= cpus):

@@ -88,7 +88,7 @@ def _runtime(socket: object) -> str:
     return {"crio": "cri-o"}.get(name, name)
 
 
-def cpu_map(described: Mapping[str, object]) -> dict[str, Any] | None:
+def cpu_map(described: Mapping[str, Any]) -> dict[str, Any] | None:
     """How CPUs are drawn: {"boxes", "offline"}; None where the topology cannot be read.
 
     A box is {"core": CPUs} or {"kind", "name", "members": boxes}.

@@ -69,7 +69,7 @@ def test_what_cannot_be_saved_is_listed(root: Path, tmp_path: Path, monkeypatch:
     (root / "etc/out").symlink_to(tmp_path / "outside")
     (root / "etc/up").symlink_to("../../outside")
     (root / "etc/long").write_bytes(bytes(2000))
-    monkeypatch.setattr(collector_module, "_LONGEST", 1000)
+    monkeypatch.setattr(collector_module, "LARGEST", 1000)
     collector = Collector(Tree(str(root)))
     for name in ("pipe", "out", "up", "long", "x" * 300, "nul\0"):
         assert collector.file("/etc/" + name) is None
