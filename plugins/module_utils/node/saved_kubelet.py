@@ -189,10 +189,18 @@ def _journal_redacted(content: bytes, changes: dict[str, Change]) -> bytes:
         files = journal["files"]
         for path, saved in files.items():
             if saved is not None:
-                change = changes.get(path) or _of_text(configuration_redacted)
-                kept = change(base64.b64decode(saved["content"], validate=True)) or b""
-                saved["content"] = base64.b64encode(kept).decode("ascii")
+                saved["content"] = _copy_redacted(path, saved["content"], changes)
+        if journal.get("written") is not None:
+            journal["written"] = {
+                path: None if content is None else _copy_redacted(path, content, changes)
+                for path, content in journal["written"].items()
+            }
     except MALFORMED as error:
         raise UnsafeError(str(error)) from error
     # As the journal is written, so that nothing changes where there is no secret.
     return (json.dumps(journal, indent=1, sort_keys=True) + "\n").encode("ascii")
+
+
+def _copy_redacted(path: str, content: str, changes: dict[str, Change]) -> str:
+    change = changes.get(path) or _of_text(configuration_redacted)
+    return base64.b64encode(change(base64.b64decode(content, validate=True)) or b"").decode("ascii")
