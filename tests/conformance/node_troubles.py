@@ -288,6 +288,14 @@ NODE_TROUBLES: dict[str, Trouble] = {
     "halfway through a change": Trouble(
         ["change-interrupted"],
         SOUND.configured("")._replace(
+            journal=Journal(
+                CHANGING, {CONFIG: SavedFile((HEADER + STATIC).encode(), 0o644)}, {}, "run", {CONFIG: HEADER.encode()}
+            )
+        ),
+    ),
+    "halfway through a change of which nobody knows what it wrote": Trouble(
+        ["change-interrupted", "noted"],
+        SOUND.configured("")._replace(
             journal=Journal(CHANGING, {CONFIG: SavedFile((HEADER + STATIC).encode(), 0o644)}, {})
         ),
     ),

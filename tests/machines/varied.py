@@ -159,7 +159,7 @@ def make_old(root: Path) -> None:
     (root / "sys/fs/cgroup/cpu").symlink_to("cpu,cpuacct")
     write_kubelet(root, KUBELETS["k3s-rancher"])
     write(root, "/etc/rancher/k3s/config.yaml", "token: hunter2\nkubelet-arg:\n  - v=2\n# hunter2\n")
-    config = {"content": "dG9rZW46IGh1bnRlcjIKa3ViZWxldC1hcmc6IFt2PTJdCg==", "mode": 384, "uid": 0, "gid": 0}
+    config = {"content": "dG9rZW46IGh1bnRlcjIKa3ViZWxldC1hcmc6IFt2PTNdCg==", "mode": 384, "uid": 0, "gid": 0}
     journal = {
         "format": 1,
         "phase": "changing",
@@ -168,6 +168,8 @@ def make_old(root: Path) -> None:
         "files": {"/etc/rancher/k3s/config.yaml": config},
     }
     write(root, "/var/lib/kubenode-cpu-manager/change.json", json.dumps(journal))
+    last = {**journal, "written": {"/etc/rancher/k3s/config.yaml": config["content"], "/etc/none": None}}
+    write(root, "/var/lib/kubenode-cpu-manager/last-change.json", json.dumps(last))
 
 
 def make_throttled(style: str) -> Callable[[Path], None]:

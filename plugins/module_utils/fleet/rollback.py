@@ -18,6 +18,7 @@ from .report.texts import line
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{6})?(\+00:00)?", re.ASCII)
 _LONGEST = 60
+_TEMPLATE = re.compile(r"\{(?=[{%#])")
 
 _NAME_IT = "name the rollout to go back from with -e kubelet_rollback_of=TIME"
 _LEAVE_OUT = "leave these nodes out with --limit"
@@ -129,19 +130,15 @@ def _time(name: object) -> datetime | None:
 def _unknown(plans: Mapping[str, Mapping[str, Any]]) -> str:
     """One of them may be the only node at the newest rollout: without it, all others would go back from an older."""
     hosts = [host for host, plan in plans.items() if "node" not in plan]
-    reasons = [line(str(plans[host]["msg"])) for host in hosts if plans[host].get("msg")]
+    # Ansible keeps what is chosen as a variable, and older versions take such a text for a template.
+    reasons = [_TEMPLATE.sub("{ ", line(str(plans[host]["msg"]))) for host in hosts if plans[host].get("msg")]
     what = "the last rollout is not known, as these nodes cannot be reached or planned: %s"
     return _ways_out(what % "; ".join([", ".join(hosts), *reasons])) if hosts else ""
 
 
 def _no_times(said: Mapping[str, Sequence[tuple[object, bool]]]) -> str:
-    found = [
-        "%s: %s" % (host, line(repr(name)[:_LONGEST]))
-        for host, names in said.items()
-        for name, _is_undone in names
-        if _time(name) is None
-    ]
-    what = "the last rollout is not known, as what these nodes name is no time of a rollout: %s"
+    found = [host for host, names in said.items() if any(_time(name) is None for name, _is_undone in names)]
+    what = "the last rollout is not known, as what the journals of these nodes name is no time of a rollout: %s"
     return _ways_out(what % ", ".join(found)) if found else ""
 
 
