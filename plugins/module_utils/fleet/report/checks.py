@@ -356,6 +356,13 @@ _ALL = (
     ),
     *NOTES,
     Check(
+        "waiver-ended",
+        NOTE,
+        "The last day of a waiver is over",
+        "What it was about counts again where it is still found.",
+        "Mend it, or decide again: give the waiver in drift_report_waivers a later day, or remove it there.",
+    ),
+    Check(
         "noted",
         NOTE,
         "Other information",

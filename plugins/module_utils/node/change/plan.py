@@ -29,10 +29,9 @@ from ..drift import (
     DRIFT,
     NO_KUBELET,
     RECONCILE,
-    RESET_CHECKPOINT,
-    RESET_MEMORY_STATE,
     START,
     START_KUBELET,
+    STATE_ACTIONS,
     STOP_KUBELET,
     report,
 )
@@ -158,7 +157,7 @@ def _stays_open(node: Node, found_refusal: str) -> CPUManagerError:
 
 
 def _resets(actions: Iterable[str]) -> bool:
-    return not {RESET_CHECKPOINT, RESET_MEMORY_STATE}.isdisjoint(actions)
+    return not STATE_ACTIONS.isdisjoint(actions)
 
 
 def _refusal(error: CPUManagerError, journal: Journal | None) -> dict[str, str]:
@@ -309,7 +308,7 @@ def _rollback_plan(
     prediction = with_states(after, starts.planned, planned, None)
     findings = prediction.findings
     refusals += _start_refusals(findings)
-    resets = [action for action in then["actions"] if action in (RESET_CHECKPOINT, RESET_MEMORY_STATE)]
+    resets = [action for action in then["actions"] if action in STATE_ACTIONS]
     return {
         **plan,
         "status": DRIFT,
