@@ -48,7 +48,7 @@ CONFIGURATION = "configuration"
 START = "start"
 
 # What may cure both.
-BACK = "go back to what was before the last change with the playbook rollback"
+BACK = "if a rollout was the last change of the node, go back with the playbook rollback"
 
 STOP_KUBELET = "stop_kubelet"
 RESET_CHECKPOINT = "reset_checkpoint"
