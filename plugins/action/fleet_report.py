@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any, Callable, Container, Iterable
+from typing import Any, Callable, Container, Iterable, Sequence
 
 from ansible.utils.display import Display
 
 from ..module_utils.errors import InputError
-from ..module_utils.fleet.report.assemble import GATES, Terms, assemble, fails
+from ..module_utils.fleet.report.assemble import GATES, Terms, assemble, failing_hosts, fails
 from ..module_utils.fleet.report.baseline import read_baseline
 from ..module_utils.fleet.report.check import LOOKS
 from ..module_utils.fleet.report.checks import CHECKS
@@ -27,7 +27,7 @@ from ..module_utils.fleet.report.output import put_file, sweep
 from ..module_utils.fleet.report.progress import Progress, run_of
 from ..module_utils.fleet.report.results import Problem, Result, find_files, read_results
 from ..module_utils.fleet.report.shapes import Report
-from ..module_utils.fleet.report.terminal import fleet_table, summary_line
+from ..module_utils.fleet.report.terminal import fleet_table, host_names, summary_line
 from ..module_utils.fleet.report.times import duration_of, seconds_of, time_of
 from ..plugin_utils.controller_action import ControllerAction, Given
 from ..plugin_utils.page import page, read_parts
@@ -48,6 +48,7 @@ FORMS: dict[str, tuple[str, Callable[[Report], Iterable[str]]]] = {
     "markdown": ("drift.md", lambda report: [markdown(report)]),
 }
 TABLE = "table"
+_LONGEST_NAMES = 400
 
 _ARGUMENTS: dict[str, dict[str, object]] = {
     "directory": {"type": "path", "required": True},
@@ -102,10 +103,11 @@ class ActionModule(ControllerAction):
         is_failed = fails(report, given["fail_on"])
         result = {"changed": False, "failed": is_failed, "summary": summary, "files": files}
         if is_failed:
-            result["msg"] = "the outcome of the report is %s: %s; fail_on is %s" % (
-                summary["outcome"],
+            # Ansible has no other place for it than a host, and takes the first one.
+            result["msg"] = "the whole fleet fails, whatever host this is shown for: %s; fail_on is %s%s" % (
                 summary_line(report),
                 given["fail_on"],
+                _named(failing_hosts(report, given["fail_on"])),
             )
         return result
 
@@ -121,6 +123,10 @@ def _began(given: Given) -> float:
 def _is_earlier(result: Result | Problem, hosts: Container[str], began: float) -> bool:
     """Whether a result of one of these hosts is that of an earlier run."""
     return isinstance(result, Result) and result.host in hosts and seconds_of(result.looked_at) < began
+
+
+def _named(hosts: Sequence[str]) -> str:
+    return ": see " + host_names(hosts, _LONGEST_NAMES) if hosts else ""
 
 
 def _files(given: Given) -> list[str]:

@@ -171,7 +171,9 @@ found_refusal:
   type: str
   sample: current set of available CPUs "0-7" doesn't match with CPUs in state "0-6"
 actions:
-  description: What to do, in order.
+  description:
+    - What to do, in order. C(repair_checkpoint) keeps exclusive CPUs; C(reset_checkpoint) has none to keep, and removes
+      the file.
   returned: success
   type: list
   elements: str

@@ -152,7 +152,7 @@ drift:
   elements: dict
   sample: [{"subject": "cpu_manager_policy", "wanted": "static", "found": "none"}]
 actions:
-  description: What to do, in order.
+  description: What to do, in order, as RV(kubenode.cpu_manager.drift_info#module:actions).
   returned: success
   type: list
   elements: str

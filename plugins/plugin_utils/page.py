@@ -23,7 +23,7 @@ from jinja2 import Environment, StrictUndefined
 
 from ..module_utils.fleet.report.baseline import hosts_by_gone
 from ..module_utils.fleet.report.shapes import Finding, Group, MeasuredNode, Report
-from ..module_utils.fleet.report.terminal import host_names
+from ..module_utils.fleet.report.terminal import host_names, plural
 
 # The parts of the page, by the files of the role that each is joined of.
 _PARTS = {
@@ -244,7 +244,7 @@ def _section(group: Group, nodes: Sequence[MeasuredNode], usual: Mapping[str, st
             key=lambda count: (_WORST_FIRST.index(count[2]), -count[0]),
         ),
         "nodes": [node for node in nodes if node["state"] not in CALM],
-        "calm": [{**part, "rows": [_row(node) for node in part["nodes"]]} for part in calm],
+        "calm": [{**part, "rows": [_calm_row(node) for node in part["nodes"]]} for part in calm],
         "rows": [_row(node) for node in nodes if node["state"] not in CALM],
         "text": " ".join("%s=%s" % fact if fact[0] not in _FACTS else fact[1] for fact in _facts(group)),
         "map": group["map"],
@@ -305,6 +305,14 @@ def _row(node: MeasuredNode) -> dict[str, object]:
         "short": "; ".join(short),
         "new": any(finding["since"] == "new" for finding in counting),
     }
+
+
+def _calm_row(node: MeasuredNode) -> dict[str, object]:
+    """That of a node with which nothing is wrong: its name, and how many notes there are, as the names form columns."""
+    waived = sum(bool(finding["waived"]) for finding in node["findings"])
+    notes = len(node["findings"]) - waived
+    short = [plural(notes, "note")] if notes else []
+    return {**_row(node), "checks": [], "short": ", ".join([*short, *(["%d waived" % waived] if waived else [])])}
 
 
 def _short(finding: Finding) -> str:

@@ -122,7 +122,6 @@ async function use(browser) {
     await page.locator(".cpus > summary").click();
     await page.locator(".map").waitFor();
     did.titles = await page.evaluate(() => Array.from(document.querySelectorAll(".map .cpu"), (cell) => cell.title));
-    did.odd = await page.locator(".ways td.odd").allTextContents();
     await picture(page, "open");
     await page.emulateMedia({ media: "print" });
     did.printed = { nodes: await visible(page), tools: await page.locator("#tools").isVisible() };
@@ -156,6 +155,7 @@ async function accessibility(browser, colorScheme, options = {}) {
     await page.locator(".cpus > summary").click();
     await page.locator(".checks summary").first().click();
     await picture(page, "open-" + colorScheme + (options.viewport ? "-narrow" : ""));
+    const odd = await page.locator(".ways td.odd").allTextContents();
     await page.evaluate(AXE);
     // What is far from the screen is looked at, too.
     await page.evaluate(() => {
@@ -164,7 +164,53 @@ async function accessibility(browser, colorScheme, options = {}) {
     });
     const result = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
     const violations = result.violations.map(({ id, impact, nodes }) => ({ id, impact, where: nodes[0].html }));
-    return { violations, passed: result.passes.map((rule) => rule.id) };
+    return { host: job.refused, odd, violations, passed: result.passes.map((rule) => rule.id) };
+  });
+}
+
+// --- where things are ---------------------------------------------------------------------------------
+
+// With all rows open. What a node was looked at for is a table that may be wider than the screen, and scrolls.
+async function geometry(browser, width, pageName) {
+  return withPage(browser, { viewport: { width, height: 1000 } }, async (page) => {
+    await page.goto(url(pageName));
+    await page.evaluate(() => {
+      const [style] = document.styleSheets;
+      style.insertRule(".group, .rows, .names { content-visibility: visible !important }", style.cssRules.length);
+      document.querySelectorAll(".calm").forEach((list) => { list.open = true; });
+    });
+    const lists = await page.evaluate(() => Array.from(document.querySelectorAll(".names"), (list) =>
+      Array.from(list.children, (row) => ({ text: row.textContent, width: row.getBoundingClientRect().width,
+        height: row.getBoundingClientRect().height, of: list.getBoundingClientRect().width }))).flat());
+    await page.evaluate(() => {
+      Array.from(document.querySelectorAll(".rows .node > a")).forEach((link) => link.click());
+      document.querySelectorAll(".cpus > summary, .checks summary").forEach((summary) => summary.click());
+    });
+    await page.locator(".uses").first().waitFor();
+    await picture(page, "width-" + width);
+    return page.evaluate((names) => {
+      const broken = new Set();
+      const cut = new Set();
+      const scrolls = (element) => element.closest(".looks");
+      const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+      const range = document.createRange();
+      for (let text = walker.nextNode(); text; text = walker.nextNode()) {
+        const element = text.parentElement;
+        if (!element.checkVisibility() || element.closest(".hidden, pre, option")) continue;
+        for (const match of text.data.matchAll(/[A-Za-z_]{2,28}/g)) {
+          range.setStart(text, match.index);
+          range.setEnd(text, match.index + match[0].length);
+          const boxes = Array.from(range.getClientRects());
+          if (new Set(boxes.map((box) => Math.round(box.top))).size > 1) broken.add(match[0]);
+          if (!scrolls(element) && boxes.some((box) => box.right > innerWidth || box.left < 0)) cut.add(match[0]);
+        }
+      }
+      const table = document.querySelector(".checks");
+      const frame = table.parentElement;
+      return { names, broken: Array.from(broken), cut: Array.from(cut),
+        page: document.documentElement.scrollWidth, heads: Array.from(table.tHead.rows[0].cells, (cell) => cell.innerText),
+        checks: [frame.scrollWidth, frame.clientWidth] };
+    }, lists);
   });
 }
 
@@ -210,6 +256,7 @@ async function main() {
   await run("light", () => accessibility(browser, "light"));
   await run("dark", () => accessibility(browser, "dark"));
   await run("narrow", () => accessibility(browser, "light", { viewport: { width: 400, height: 900 } }));
+  for (const width of job.widths) await run("width " + width, () => geometry(browser, width, "long texts"));
   await withPage(browser, {}, async (page, seen) => {
     for (const name of Object.keys(job.pages)) {
       if (name.startsWith("hostile")) await run(name, () => hostile(page, seen, name));

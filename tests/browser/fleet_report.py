@@ -240,7 +240,7 @@ def _drift(node: dict[str, Any], chance: Random) -> None:
     for kind in kinds:
         if "_" in kind[3]:
             ways: dict[str, Any] = {**dict.fromkeys(_WAYS, kind[5]), "wanted": kind[4], "kernel": None}
-            node["ways"].append({"subject": kind[3], **ways, "odd": ["wanted"]})
+            node["ways"].append({"subject": kind[3], **ways, "odd": ["files", "kubelet", "checkpoint"]})
     if node["state"] == "refused":
         node["refusals"] = ["the kubelet runs pods with exclusive CPUs; %s" % _DRAIN]
     if chance.random() < 0.3:
@@ -295,6 +295,21 @@ def _use(topology: Topology, chance: Random) -> dict[str, Any]:
     }
     rest = [["reserved", "", str(reserved)], ["shared", "", str(shared)], ["offline", "", str(topology.offline)]]
     return {"pools": {name: str(cpus) for name, cpus in pools.items()}, "owners": owners + rest}
+
+
+def with_long_texts(report: Report) -> Report:
+    """The same with names and texts as long as real ones: notes about nodes that are as wanted, and reasons."""
+    made = deepcopy(report)
+    reason = 'refused: not all reserved cpus: "0-2,24-26" are present in defaultCpuSet: "0-7,9-23,25-31"'
+    for node in made["nodes"]:
+        if node["state"] == "clean":
+            node["host"] += ".eu-central-1.compute.internal"
+            note = _finding(_KINDS[9], Random(7))
+            node["findings"] += [{**note, "text": "the kubelet counts with halves " * 5}] * 3
+        elif node["ways"]:
+            ways = {**dict.fromkeys(_WAYS), "wanted": "accepted", "checkpoint": reason}
+            node["ways"].append({"subject": "checkpoint", **ways, "odd": ["checkpoint"]})
+    return made
 
 
 # --- a hostile fleet ----------------------------------------------------------------------------------

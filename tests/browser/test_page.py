@@ -23,7 +23,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.page import page, read_parts
 
 from .chromium import CHROMIUM, driven, node_modules
-from .fleet_report import CLOSING, IMAGE, SCRIPT, Report, fleet_report, with_markup
+from .fleet_report import CLOSING, IMAGE, SCRIPT, Report, fleet_report, with_long_texts, with_markup
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -37,6 +37,8 @@ LARGE: dict[str, dict[str, Any]] = {
     "large": {"nodes": 10_000},
     "worst": {"nodes": 10_000, "shapes": 1, "drift": 1.0},
 }
+# A screen, and a telephone, in pixels.
+WIDTHS = (1400, 400)
 MARKUP = {"script": SCRIPT, "image": IMAGE, "closing": CLOSING}
 SEARCHES = ("worker", "fra1", "drift", "policy-differs", "worker-fra1-0176", "static 128", "no such node", "")
 
@@ -96,6 +98,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         broken = few_page.replace("</main>", markup + "</main>")
         pages["hostile %s, not escaped" % name] = broken
         pages["hostile %s, not escaped, no policy" % name] = without_policy(broken)
+    pages["long texts"] = page(with_long_texts(fleet_report(16, drift=0.5)), PARTS)
     for name, text in pages.items():
         (directory / (name + ".html")).write_text(text, encoding="utf-8")
     refused = next(node["host"] for node in reports["small"]["nodes"] if node["ways"] and node["elsewhere"])
@@ -106,6 +109,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         "pictures": os.path.abspath(pictures) if pictures else None,
         "pages": {name: str(directory / (name + ".html")) for name in pages},
         "speed": list(LARGE),
+        "widths": WIDTHS,
         "searches": SEARCHES,
         "last": reports["large"]["nodes"][-1]["host"],
         "refused": refused,
@@ -225,7 +229,12 @@ def test_an_open_node_has_all_that_was_found(seen: Seen) -> None:
         *("40 % of the periods", "And 3 more."),
     ):
         assert text in shown, text
-    assert did["odd"] == ["≠stands out: " + way["wanted"] for way in node["ways"]]
+
+
+def test_what_differs_from_the_wanted_value_stands_out(seen: Seen) -> None:
+    shown = seen.of("light")
+    (node,) = [node for node in seen.reports["small"]["nodes"] if node["host"] == shown["host"]]
+    assert shown["odd"] == ["≠stands out: " + way[place] for way in node["ways"] for place in way["odd"]]
 
 
 def test_the_cpus_are_drawn_on_demand(seen: Seen) -> None:
@@ -261,6 +270,33 @@ def test_without_script_the_summary_and_the_nodes_can_be_read(seen: Seen) -> Non
             assert node["findings"][0]["check"] in row
             assert node["findings"][0]["found"] in row
             assert node["findings"][0]["text"] in row
+
+
+# --- where things are ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_word_is_broken_or_cut_off(seen: Seen, width: int) -> None:
+    found = seen.of("width %d" % width)
+    assert (found["broken"], found["cut"]) == ([], [])
+    assert found["page"] == width
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_table_of_checks_fits_with_all_its_columns(seen: Seen, width: int) -> None:
+    found = seen.of("width %d" % width)
+    assert found["heads"] == ["Severity", "Check", "Nodes", "New", "Waived"]
+    wide, room = found["checks"]
+    assert wide <= room
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_node_with_nothing_but_notes_takes_little_room(seen: Seen, width: int) -> None:
+    names = seen.of("width %d" % width)["names"]
+    assert [name for name in names if "3 notes" in name["text"]]
+    # Two lines at most: the name, and how many notes.
+    assert max(name["height"] for name in names) < 60
+    assert min(name["width"] for name in names) > 210
 
 
 # --- accessibility ------------------------------------------------------------------------------------

@@ -124,6 +124,9 @@ LOOK_TROUBLES: dict[str, Trouble] = {
     "kubelet whose API server does not answer": Trouble(
         ["running-kubelet-unread"], SOUND, added=("running-kubelet-unread", "it cannot be read: HTTP status 403")
     ),
+    "waiver whose last day is over": Trouble(
+        ["waiver-ended"], SOUND, added=("waiver-ended", "the last day was 2026-11-22; the reason was: ticket 4711")
+    ),
     "note of a newer collection": Trouble(["noted"], SOUND, added=("moon-phase", "the moon is full")),
     "note under an id of a difference": Trouble(["noted"], SOUND, added=("policy-differs", "the policy is none")),
     # --- further looks --------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from .troubles import CHECKPOINT, CONFIG
 from .troubles import memory_state as first_memory_state
 
 WHOLE = ["stop_kubelet", "reset_checkpoint", "write_configuration", "start_kubelet"]
+REPAIRS = ["stop_kubelet", "repair_checkpoint", "write_configuration", "start_kubelet"]
 NO_RESET = ["stop_kubelet", "write_configuration", "start_kubelet"]
 
 

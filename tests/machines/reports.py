@@ -254,7 +254,7 @@ def nodes_of_every_state() -> list[Any]:
                         "kubelet": None,
                         "checkpoint": "none",
                         "kernel": None,
-                        "odd": ["wanted"],
+                        "odd": ["files", "checkpoint"],
                     }
                 ],
                 actions="stop kubelet, write configuration, start kubelet",

@@ -282,9 +282,17 @@ def test_without_a_reservation(tmp_path: Path) -> None:
     file = root / "var/lib/kubelet/config.yaml"
     file.write_text(CONFIGURATION.replace('reservedSystemCPUs: "0-1"\n', "").replace("static", "none"))
     before = fingerprint(root), fingerprint(wished)
-    hosts = {"node": variables(root), "wished": variables(wished, housekeeping_partition_cpus=0)}
+    bastion = tmp_path / "bastion"
+    write_machine(bastion, "1s2c")
+    hosts = {
+        "node": variables(root),
+        "wished": variables(wished, housekeeping_partition_cpus=0),
+        # Without a kubelet, and to be left out.
+        "bastion": variables(bastion, cpu_manager_skip_hosts_without_kubelet=True),
+    }
     run = ansible_playbook(tmp_path / "run", PLAYBOOK, hosts)
     assert run.status != 0
+    assert not [result for result in run.results["bastion"] if result.get("failed")]
     assert "housekeeping_partition_cpus" in run.last("wished")["msg"]
     assert "reserves no CPUs" in run.last("node")["msg"]
     assert "housekeeping_reserved_system_cpus" in run.last("node")["msg"]

@@ -53,7 +53,7 @@ def test_all_forms_have_one_outcome(copy_of: CopyOf, tmp_path: Path) -> None:
     metrics = (written / "drift.prom").read_text("utf-8")
     assert re.search(r'kubenode_cpu_nodes\{fleet="default",state="drift"\} 2\n', metrics)
     assert "reconcile-period-differs" in (written / "drift.md").read_text("utf-8")
-    assert re.search(r"^2 nodes: 2 drift; .*exit status 2$", run.output, re.MULTILINE)
+    assert re.search(r"^2 nodes: 2 drift; .*outcome drift$", run.output, re.MULTILINE)
     # Two equal nodes are one row.
     assert re.search(r"^a\[1-2\] +drift", run.output, re.MULTILINE)
     assert "kubenode_cpu_mispinned_containers 1\n" in textfile.read_text("utf-8")

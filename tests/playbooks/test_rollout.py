@@ -221,7 +221,7 @@ def check_table(story: Story, run: Run, step: str) -> None:
     at = next(number for number, line in enumerate(lines) if line.startswith("NODES "))
     assert lines[at].split() == ["NODES", "STATE", "CHECK", "SUBJECT", "FOUND", "WANTED"]
     assert lines[at + 1].split() == ["edge,", "epyc,", "xeon", "clean"]
-    assert "3 nodes: 3 clean; 0 checks failed; exit status 0" in lines
+    assert "3 nodes: 3 clean; 0 checks failed; outcome clean" in lines
     assert "Report: %s" % (story.fleet.directory / step / "drift-report/drift.html") in lines[at:]
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
+
 from .conftest import CopyOf, ansible_playbook, fingerprint, play, task
 
 PLAYBOOK = "kubenode.cpu_manager.simulate"
@@ -48,6 +50,22 @@ def test_the_documented_traces_on_a_saved_node(copy_of: CopyOf, tmp_path: Path) 
     for path in written.glob("*.svg"):
         ElementTree.parse(path)
     assert json.loads((written / "simulation-edge-batch.json").read_text("utf-8")) == result["traces"][1]
+
+
+def test_a_host_without_a_kubelet_is_left_out_where_that_is_wanted(copy_of: CopyOf, tmp_path: Path) -> None:
+    bastion = tmp_path / "bastion"
+    write_machine(["1s8c", str(bastion)])
+    hosts = {
+        "edge": {"kubelet_node_root": str(copy_of("edge", "edge"))},
+        "bastion": {"kubelet_node_root": str(bastion)},
+    }
+    for skip, named in ((False, {"edge", "bastion"}), (True, {"edge"})):
+        run = ansible_playbook(
+            tmp_path / str(skip), PLAYBOOK, hosts, "-e", json.dumps({"cpu_manager_skip_hosts_without_kubelet": skip})
+        )
+        assert run.status == 0, run.account()
+        written = (tmp_path / str(skip) / "simulation").iterdir()
+        assert {path.name.split("-")[1] for path in written} == named
 
 
 def test_a_trace_of_ones_own(copy_of: CopyOf, tmp_path: Path) -> None:

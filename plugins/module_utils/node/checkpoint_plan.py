@@ -61,7 +61,9 @@ def loss_error(path: str, plan: Plan) -> RefusedError | None:
     """Why this plan is not to be carried out while containers run; None where none loses CPUs. path: the file."""
     if not plan.losses:
         return None
-    refusal = "; the kubelet refuses the file as it is: " + plan.before.reason if plan.before.reason else ""
+    refusal = (
+        "; a kubelet with these settings refuses the file as it is: " + plan.before.reason if plan.before.reason else ""
+    )
     losses = "; ".join(loss.to_text() for loss in plan.losses)
     return RefusedError(
         "these containers would lose their exclusive CPUs: %s%s; nothing was written" % (losses, refusal),

@@ -48,14 +48,17 @@ CONFIGURATION = "configuration"
 START = "start"
 
 # What may cure both.
-BACK = "go back to what was before the last change with the playbook rollback"
+BACK = "if a rollout was the last change of the node, go back with the playbook rollback"
 
 STOP_KUBELET = "stop_kubelet"
 RESET_CHECKPOINT = "reset_checkpoint"
+REPAIR_CHECKPOINT = "repair_checkpoint"
 RESET_MEMORY_STATE = "reset_memory_state"
 WRITE_CONFIGURATION = "write_configuration"
 START_KUBELET = "start_kubelet"
 RECONCILE = "reconcile"
+# What is done with the files that the kubelet's managers keep.
+STATE_ACTIONS = frozenset((RESET_CHECKPOINT, REPAIR_CHECKPOINT, RESET_MEMORY_STATE))
 
 
 def report(
@@ -109,19 +112,21 @@ def report(
     actions = [WRITE_CONFIGURATION] if drift else []
     if refusal is not None:
         drift.append(_problem_row(START, "starts", "refused: " + refusal.problem, refusal))
-    if judgement.verdict == REFUSED:
+    if config is not None and judgement.verdict == REFUSED:
+        # Where the kubelet would refuse it with both, the reason is that of the next start, and of a repair.
+        refused_now = _checkpoint_refusal(starts.found, checkpoint)
         drift.append(
             {
                 "subject": "checkpoint",
                 "wanted": ACCEPTED,
-                "found": "%s: %s" % (REFUSED, judgement.reason),
+                "found": "%s: %s" % (REFUSED, refused_now or judgement.reason),
                 "source": None,
-                "refused_now": bool(_checkpoint_refusal(starts.found, checkpoint)),
+                "refused_now": bool(refused_now),
             }
         )
         # Before the configuration: a running kubelet would write the file again, and a stopped one must not
         # find the new policy beside the old state.
-        actions.insert(0, RESET_CHECKPOINT)
+        actions.insert(0, _checkpoint_action(checkpoint, config))
     if actions:
         actions = [STOP_KUBELET, *actions, START_KUBELET]
     reserved = _found_reservation(found, starts.found)
@@ -301,6 +306,13 @@ def _found_refusal(prediction: Prediction) -> str:
     """Why the kubelet would not start again with its configuration as it was found; empty where it would."""
     refusal = prediction.refusal
     return "" if refusal is None else "%s: %s%s (%s)" % (refusal.where, refusal.context, refusal.text, refusal.cause)
+
+
+def _checkpoint_action(checkpoint: bytes | None, config: CPUManagerConfig) -> str:
+    """What is done with a checkpoint that a kubelet with this configuration refuses: without CPUs to keep, it goes."""
+    from .checkpoint_plan import plan_valid
+
+    return RESET_CHECKPOINT if plan_valid(checkpoint, config).new is None else REPAIR_CHECKPOINT
 
 
 def _checkpoint_refusal(prediction: Prediction, checkpoint: bytes | None) -> str:

@@ -206,10 +206,13 @@
     const body = table.appendChild(make("tbody", ""));
     for (const way of ways) {
       const cells = columns.map((name) => {
-        if (way[name] === null) return make("td", "dim", unseen("not read"), hide(make("span", "", "–")));
-        if (!way.odd.includes(name)) return make("td", "", make("code", "", way[name]));
-        const text = make("code", "", way[name]);
-        return make("td", "odd", hide(make("span", "sign", "≠")), unseen("stands out: "), text);
+        const isOdd = way.odd.includes(name);
+        const cell = way[name] === null ? make("td", "dim", unseen("not read"), hide(make("span", "", "–")))
+          : make("td", isOdd ? "odd" : "", ...(isOdd ? [hide(make("span", "sign", "≠")), unseen("stands out: ")] : []),
+            way[name] ? make("code", "", way[name]) : "nothing");
+        // On a small screen, where the places are no columns.
+        cell.dataset.place = name;
+        return cell;
       });
       body.append(make("tr", "", header("row", way.subject), ...cells));
     }

@@ -214,4 +214,16 @@ def _count(topology: Topology, asked: Mapping[str, Any]) -> tuple[int, bool, str
     if asked.get("curve") is None:
         how = "by the curve of managed Kubernetes (6, 1, 0.5, 0.5, then 0.25 % of each CPU), in whole cores"
     steps = [Step(step.get("cpus"), step["fraction"]) for step in asked.get("curve") or CURVE]
-    return count_by_curve(cpus, steps), True, how
+    count = count_by_curve(cpus, steps)
+    if asked.get("curve") is None and asked["strategy"] == SPREAD:
+        least = _core_of_each_numa_node(topology)
+        if least > count:
+            return least, True, "a core of each NUMA node, which is more than the curve of managed Kubernetes gives"
+    return count, True, how
+
+
+def _core_of_each_numa_node(topology: Topology) -> int:
+    """How many CPUs that is; 0 where a NUMA node would have no core left."""
+    cores = [core.cpus for core in topology.cores]
+    nodes = [[core for core in cores if core & node.cpus] for node in topology.numa_nodes if node.cpus]
+    return 0 if min(map(len, nodes)) < 2 else len(nodes) * max(map(len, cores))

@@ -105,6 +105,12 @@ def fails(report: Report, gate: str) -> bool:
     return bool(is_unread) or (gate != "unread" and OUTCOMES[report["summary"]["outcome"]] >= OUTCOMES[gate])
 
 
+def failing_hosts(report: Report, gate: str) -> list[str]:
+    """The hosts for which a report does not pass one of GATES, in its order."""
+    states = UNKNOWN_STATES | {"danger": {REFUSED}, "drift": {REFUSED, DRIFT}}.get(gate, set())
+    return [] if gate == "never" else [node["host"] for node in report["nodes"] if node["state"] in states]
+
+
 def _described(check_id: str) -> CheckText:
     check = CHECKS[check_id]
     page = "docs/docsite/rst/checks/%s.rst" % check.id

@@ -11,6 +11,7 @@ import os
 from typing import Collection, Iterable, Mapping
 
 from ...errors import InputError
+from .checks import CHECKS
 from .shapes import GoneFinding, MeasuredNode
 from .texts import line, mapping
 from .times import seconds_of
@@ -24,23 +25,25 @@ _LARGEST = 256 << 20
 
 
 class Baseline:
-    """The findings of an earlier report, {host: {(check, subject): when it was first seen}}."""
+    """The findings of an earlier report, {host: {(check, subject): {value: when it was first seen}}}."""
 
     def __init__(self, report: Mapping[str, object]) -> None:
-        self._findings: dict[str, dict[tuple[str, str], str]] = {}
+        self._findings: dict[str, dict[tuple[str, str], dict[str, str]]] = {}
         made = _moment(report.get("made"))
         for node in map(mapping, items_of(report, "nodes")):
             before = self._findings.setdefault(str(node.get("host")), {})
             for finding in map(mapping, items_of(node, "findings")):
                 # It may have been compared with an earlier one itself.
                 first_seen = _moment(finding.get("first_seen")) or made
-                before.setdefault((str(finding.get("check")), str(finding.get("subject"))), first_seen)
+                values = before.setdefault((str(finding.get("check")), str(finding.get("subject"))), {})
+                values.setdefault(_value(finding), first_seen)
 
     def compare(self, nodes: Iterable[MeasuredNode], unknown_states: Collection[str], made: str) -> list[GoneFinding]:
         """Mark each finding of these nodes as new or known, and say when it was first seen.
 
-        made: when their report is made. Returns the earlier ones that are gone, node by node. Of a node that could not
-        be read nothing is gone. A node that is no longer in the report is left out.
+        made: when their report is made. A finding is known where its value is that of the earlier report, too. Returns
+        the earlier ones that are gone, node by node: those of a check and subject that have no finding now. Of a node
+        that could not be read nothing is gone. A node that is no longer in the report is left out.
         """
         gone: list[GoneFinding] = []
         for node in nodes:
@@ -48,12 +51,19 @@ class Baseline:
             now = set()
             for finding in node["findings"]:
                 key = (finding["check"], finding["subject"])
-                finding["since"] = "known" if key in before else "new"
-                finding["first_seen"] = before.get(key, made)
+                first_seen = before.get(key, {}).get(_value(finding))
+                finding["since"] = "new" if first_seen is None else "known"
+                finding["first_seen"] = made if first_seen is None else first_seen
                 now.add(key)
             if node["state"] not in unknown_states:
                 gone += (_gone(node["host"], *key) for key in sorted(before.keys() - now))
         return gone
+
+
+def _value(finding: Mapping[str, object]) -> str:
+    """What was found. The figures of a measurement are others each time, and none of them is a value."""
+    check = CHECKS.get(str(finding.get("check")))
+    return "" if check is not None and check.look else str(finding.get("found"))
 
 
 def _moment(value: object) -> str:

@@ -16,7 +16,8 @@ from .look_checks import NOTES, WARNINGS
 __all__ = ["CHECKS", "DANGER", "NOTE", "SEVERITIES", "WARNING", "Check", "check_of_subject"]
 
 _ROLLOUT = (
-    "Run the playbook kubenode.cpu_manager.rollout on the node, or set %s to the value that was found." % VARIABLE
+    "Run the playbook kubenode.cpu_manager.rollout on the node, or, if the node is right and its kubelet starts with"
+    " what was found, set %s to that." % VARIABLE
 )
 _RESTART = (
     "Restart the kubelet. Drain the node first if the CPU manager's policy, its options, or the reserved CPUs changed."
@@ -31,8 +32,8 @@ _ALL = (
         "The kubelet's configuration cannot be read",
         "A kubelet that reads this file does not start. A running kubelet keeps the settings that it has read before,"
         " and does not start again after its next restart.",
-        "Correct the file that is named as the source, restore it from a backup beside it, or run the playbook"
-        " kubenode.cpu_manager.rollback.",
+        "Correct the file that is named as the source, restore it from a backup beside it, or if a rollout was"
+        " the last change of the node, run the playbook kubenode.cpu_manager.rollback.",
         ("configuration",),
     ),
     Check(
@@ -41,7 +42,8 @@ _ALL = (
         "The kubelet would not start again",
         "The kubelet's own checks at its start refuse these files on this machine. A running kubelet does not start"
         " again after its next restart, such as a reboot.",
-        "Correct what the message names, or run the playbook kubenode.cpu_manager.rollback.",
+        "Correct what the message names, or if a rollout was the last change of the node, run the playbook"
+        " kubenode.cpu_manager.rollback.",
         ("start",),
     ),
     Check(
@@ -364,6 +366,13 @@ _ALL = (
         "Put the same settings into that system; the report has them in its format.",
     ),
     *NOTES,
+    Check(
+        "waiver-ended",
+        NOTE,
+        "The last day of a waiver is over",
+        "What it was about counts again where it is still found.",
+        "Mend it, or decide again: give the waiver in drift_report_waivers a later day, or remove it there.",
+    ),
     Check(
         "noted",
         NOTE,

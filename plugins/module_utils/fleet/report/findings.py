@@ -11,7 +11,7 @@ A finding is {"check", "severity", "subject", "wanted", "found", "source", "text
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import Iterator, Mapping, Sequence
+from typing import Iterator, Mapping
 
 from ...errors import InputError
 from ...kubelet.settings import SETTINGS
@@ -137,8 +137,8 @@ def _of_running(answer: Mapping[str, object], running: Mapping[str, object]) -> 
             yield _finding("running-kubelet-differs", name, source="configz of the running kubelet", **values)
 
 
-def waive(findings: Sequence[Finding], waivers: object, today: str) -> None:
-    """Mark the findings that somebody has waived until a day that is not over.
+def waive(findings: list[Finding], waivers: object, today: str) -> None:
+    """Mark the findings that somebody has waived until a day that is not over; add a note for each day that is.
 
     waivers: [{"check", "reason", "until"}], `subject` too where only one is meant; others than these are left out.
     today: such as "2026-11-23".
@@ -149,7 +149,16 @@ def waive(findings: Sequence[Finding], waivers: object, today: str) -> None:
         except InputError:
             continue
         if until < today:
+            if str(waiver.get("check")) in CHECKS:
+                findings.append(_ended(waiver, until))
             continue
         for finding in findings:
             if finding["check"] == waiver.get("check") and waiver.get("subject") in (None, finding["subject"]):
                 finding["waived"] = {"reason": text(waiver.get("reason", "")), "until": until}
+
+
+def _ended(waiver: Mapping[str, object], until: str) -> Finding:
+    of = waiver.get("subject")
+    subject = line(waiver.get("check")) + (" of %s" % line(of) if of else "")
+    reason = "the last day was %s; the reason was: %s" % (until, text(waiver.get("reason", "")))
+    return _finding("waiver-ended", subject, text=reason)

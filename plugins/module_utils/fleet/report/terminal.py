@@ -61,7 +61,7 @@ def fleet_table(report: Report) -> str:
 
 
 def summary_line(report: Report) -> str:
-    """`300 nodes: 288 clean, 12 drift; 3 checks failed; exit status 2`"""
+    """`300 nodes: 288 clean, 12 drift; 3 checks failed; outcome drift`"""
     summary = report["summary"]
     states = ", ".join("%d %s" % (count, line(state)) for state, count in counted_states(report))
     failed = sum(bool(row["nodes"]) and row["severity"] != NOTE for row in summary["checks"])
@@ -70,7 +70,7 @@ def summary_line(report: Report) -> str:
         plural(failed, "check") + " failed",
         *([plural(summary["gone"], "finding") + " gone"] if summary["gone"] is not None else []),
         *([plural(len(report["problems"]), "result file") + " not used"] if report["problems"] else []),
-        "exit status %d" % summary["exit_status"],
+        "outcome %s" % line(summary["outcome"]),
     ]
     return "; ".join(parts)
 

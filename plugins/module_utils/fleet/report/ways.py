@@ -63,7 +63,7 @@ def _row(subject: str, values: Sequence[object], meanings: Sequence[object]) -> 
 
 
 def _odd(given: Mapping[str, object]) -> list[str]:
-    """The ways that differ from what most have; of values that equally many have, the first is right."""
+    """The ways that differ from the wanted value; where none is, from what most have, or the first of equally many."""
     values = list(given.values())
-    usual = max(values, key=values.count, default=None)
-    return [way for way, value in given.items() if value != usual]
+    right = given["wanted"] if "wanted" in given else max(values, key=values.count, default=None)
+    return [way for way, value in given.items() if value != right]

@@ -27,10 +27,12 @@ from ..drift import (
     DRIFT,
     NO_KUBELET,
     RECONCILE,
+    REPAIR_CHECKPOINT,
     RESET_CHECKPOINT,
     RESET_MEMORY_STATE,
     START,
     START_KUBELET,
+    STATE_ACTIONS,
     STOP_KUBELET,
     report,
 )
@@ -49,8 +51,8 @@ RESTORE_CONFIGURATION = "restore_configuration"
 # A restart with one of these changed admits every running pod as before.
 _HARMLESS = frozenset(("cpu_manager_reconcile_period", "cpu_cfs_quota", "cpu_cfs_quota_period"))
 
-# In the order of Node.state_paths.
-_RESETS = (RESET_CHECKPOINT, RESET_MEMORY_STATE)
+# What is done with each file that the kubelet's managers keep, in the order of Node.state_paths.
+_OF_STATES = ({RESET_CHECKPOINT, REPAIR_CHECKPOINT}, {RESET_MEMORY_STATE})
 # Kinds of refusals that are about the files as they will be.
 _OF_FILES = frozenset((CONFIGURATION, "no_kubelet", "would_not_start"))
 
@@ -122,7 +124,7 @@ def rollout_report(node: Node, wanted: Mapping[str, object], terms: Terms) -> di
         if journal is None
         else {**journal.to_dict(), "exclusive_now": exclusive_now, "restores": sorted(recovery.files)},
         "last": None if last is None else last.to_dict(),
-        "resets": [path for path, action in zip(node.state_paths, _RESETS) if action in plan["actions"]],
+        "resets": [path for path, of in zip(node.state_paths, _OF_STATES) if not of.isdisjoint(plan["actions"])],
     }
 
 
@@ -160,7 +162,7 @@ def _stays_open(node: Node, found_refusal: str) -> CPUManagerError:
 
 
 def _resets(actions: Iterable[str]) -> bool:
-    return not set(_RESETS).isdisjoint(actions)
+    return not STATE_ACTIONS.isdisjoint(actions)
 
 
 def _refusal(error: CPUManagerError, journal: Journal | None) -> dict[str, str]:
@@ -313,7 +315,7 @@ def _rollback_plan(
     prediction = with_states(after, starts.planned, planned, None)
     findings = prediction.findings
     refusals += _start_refusals(findings)
-    resets = [action for action in then["actions"] if action in _RESETS]
+    resets = [action for action in then["actions"] if action in STATE_ACTIONS]
     return {
         **plan,
         "status": DRIFT,

@@ -142,6 +142,12 @@ class Amount(NamedTuple):
             return str(self)
         return "%d%s" % (self.value, _DECIMAL_SUFFIXES.get(self.scale, "e%d" % self.scale))
 
+    def of_cpus(self) -> str:
+        """The same as a number of CPUs: thousands of these have no suffix."""
+        if self.format == DECIMAL and self.scale > 0 and abs(self.exact()) < _COARSE:
+            return "%d" % int(self.exact())
+        return self.for_people()
+
     def printed(self) -> str:
         """The struct as %v prints it: some messages show this."""
         if self.is_long:

@@ -286,7 +286,7 @@ class _Check:
             # Without any reservation the policy is not even tried.
             prefix = "" if amount.value <= 0 else "new static policy error: "
             finding = refused_by(
-                error, "the static policy is to reserve %s CPUs" % amount.for_people(), "reservedSystemCPUs", prefix
+                error, "the static policy is to reserve %s CPUs" % amount.of_cpus(), "reservedSystemCPUs", prefix
             )
             self.findings.append(finding)
             return None

@@ -171,6 +171,14 @@ def test_drift_of_checkpoint() -> None:
     assert found["actions"] == ["stop_kubelet", "reset_checkpoint", "start_kubelet"]
 
 
+def test_a_checkpoint_that_is_refused_for_two_reasons_has_that_of_the_next_start() -> None:
+    checkpoint = write_checkpoint("static", State(cpus("0-6"), {}))
+    found = told(SETTINGS, "", checkpoint)
+    (row,) = [row for row in found["drift"] if row["subject"] == "checkpoint"]
+    assert row["found"] == "refused: " + found["found_refusal"]
+    assert 'configured policy "none" differs' in row["found"]
+
+
 def test_a_checkpoint_that_only_the_wanted_settings_refuse() -> None:
     found = told(SETTINGS, "", write_checkpoint("none", State(cpus(""), {})))
     assert [(row["subject"], row.get("refused_now")) for row in found["drift"]][-1] == ("checkpoint", False)

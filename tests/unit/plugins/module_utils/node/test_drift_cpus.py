@@ -105,13 +105,13 @@ def test_the_cpus_of_containers(tmp_path: Path, held: str, pool: str, actions: l
     assert found["notes"] == []
 
 
-def test_the_cpus_of_containers_come_after_a_reset(tmp_path: Path) -> None:
+def test_the_cpus_of_containers_come_after_a_repair(tmp_path: Path) -> None:
     """It gives them out anew."""
     topology = parse_name("1s4c2t").topology()
     machine = Host(kubelet_view(topology))
     seen = observed(tmp_path, "1")
     found = report(topology, machine, file(STATIC), state("0,2-4,6", a="1,5"), SETTINGS, seen)
-    assert found["actions"] == ["stop_kubelet", "reset_checkpoint", "start_kubelet"]
+    assert found["actions"] == ["stop_kubelet", "repair_checkpoint", "start_kubelet"]
     assert found["enforcement"]["containers"]["skipped"] == 1
     # Where nothing can be compared, the pods have their names all the same.
     found = report(topology, machine, None, state("0,2-4,6-7", a="1,5"), SETTINGS, seen, NodeError("is damaged"))

@@ -24,6 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.setti
     plan_settings,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.checkpoint_plan import plan_valid
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import first_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
@@ -61,6 +62,9 @@ class Node:
         """What the role does for one of the report's actions."""
         if action == "reset_checkpoint":
             self.checkpoint = None
+        elif action == "repair_checkpoint":
+            planned = self.configuration.with_changes(plan_settings(self.wanted, self.configuration).changes)
+            self.checkpoint = plan_valid(self.checkpoint, manager_config(planned, self.machine)).new
         elif action == "write_configuration":
             plan = plan_settings(self.wanted, self.configuration)
             self.configuration = self.configuration.with_changes(plan.changes)
@@ -133,7 +137,7 @@ def test_what_is_found_can_be_wanted(node: Node) -> None:
 def test_after_the_actions_the_node_is_clean(node: Node) -> None:
     assume(starts(node, node.wanted))
     before = node.report(node.wanted)
-    order = ["stop_kubelet", "reset_checkpoint", "write_configuration", "start_kubelet"]
+    order = ["stop_kubelet", "reset_checkpoint", "repair_checkpoint", "write_configuration", "start_kubelet"]
     assert before["actions"] == [action for action in order if action in before["actions"]]
     assert (before["status"] == "drift") == bool(before["drift"])
     assert bool(before["actions"]) == any("remedy" not in drift for drift in before["drift"])

@@ -144,6 +144,24 @@ def test_many_numa_nodes_before_there_was_an_option() -> None:
     assert "topology_manager_policy_options" not in settings("4s4n2c2t", 30)
 
 
+@pytest.mark.parametrize(
+    ("machine", "count"),
+    [("2s1n12c2t", 4), ("2s4n2l4c2t", 16), ("8s1n128c", 8), ("1s16c4t", 4), ("2s1c2t", 2), ("1s6c2t8e", 2)],
+)
+def test_latency_has_a_core_of_each_numa_node(machine: str, count: int) -> None:
+    topology = parse_name(machine).topology()
+    reservation = settings(machine)["reservation"]
+    assert (reservation["count"], reservation["strategy"]) == (count, "spread")
+    if count < len(topology.online) // 2:
+        reserved = plan_reservation(topology, count, "spread").reserved
+        assert all(reserved & node.cpus for node in topology.numa_nodes)
+
+
+def test_a_share_that_was_asked_for_and_another_strategy_are_taken_to_the_letter() -> None:
+    for asked in ({"curve": [{"fraction": 0.0001}]}, {"fraction": 0.0001}, {"count": 2}, {"strategy": "packed"}):
+        assert settings("2s1n12c2t", reservation=asked)["reservation"]["count"] == 2
+
+
 def test_how_many_cpus() -> None:
     def reservation(machine: str, **asked: Any) -> Any:
         return settings(machine, reservation=asked)["reservation"]

@@ -14,6 +14,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.
     UNKNOWN_STATES,
     Terms,
     assemble,
+    failing_hosts,
     fails,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.findings import is_open
@@ -81,6 +82,10 @@ def check_consistency(report: Any) -> None:
         members = [node["state"] for node in nodes if node["group"] == group["id"]]
         assert group["nodes"] == len(members) == sum(group["states"].values()) > 0
     assert fails(report, "never") is False
+    assert failing_hosts(report, "never") == []
+    for gate in ("danger", "drift", "unread"):
+        is_of_no_host = bool(report["problems"]) or not nodes
+        assert fails(report, gate) is (is_of_no_host or bool(failing_hosts(report, gate)))
     assert fails(report, "unread") is is_unknown
     assert fails(report, "drift") is (is_unknown or worst != "clean")
     assert fails(report, "danger") is (is_unknown or worst == "danger")

@@ -48,10 +48,10 @@ def test_known_new_and_gone() -> None:
     )
 
 
-def test_a_finding_is_the_same_by_its_check_and_subject() -> None:
-    before = [node("a", "drift", findings=[finding(found="none", text="x", since="new")])]
+def test_a_finding_is_the_same_by_its_check_subject_and_value() -> None:
+    before = [node("a", "drift", findings=[finding(wanted="none", text="x", since="new")])]
     now = [
-        node("a", "drift", findings=[finding(found="other", waived={"reason": "", "until": ""})]),
+        node("a", "drift", findings=[finding(waived={"reason": "", "until": ""})]),
         node("b", "drift", findings=[POLICY]),
     ]
     assert compared(before, now) == ([["known"], ["new"]], [])
@@ -59,6 +59,22 @@ def test_a_finding_is_the_same_by_its_check_and_subject() -> None:
         [["new"]],
         [gone("a", "policy-differs", "cpu_manager_policy")],
     )
+
+
+def test_a_finding_whose_value_is_another_is_new_and_not_gone() -> None:
+    before, now = ([node("a", "drift", findings=[finding(found=value)])] for value in ("none", "dynamic"))
+    assert compared(before, now) == ([["new"]], [])
+    nodes = json.loads(json.dumps(now))
+    Baseline(report(before)).compare(nodes, UNKNOWN, NOW)
+    assert nodes[0]["findings"][0]["first_seen"] == NOW
+
+
+def test_what_was_measured_is_known_whatever_its_figures() -> None:
+    parts = [
+        [finding("container-throttled", severity="warning", found="throttled in %d %%" % share)] for share in (3, 40)
+    ]
+    before, now = ([node("a", "drift", findings=findings)] for findings in parts)
+    assert compared(before, now) == ([["known"]], [])
 
 
 def test_several_findings_of_one_check_and_subject() -> None:

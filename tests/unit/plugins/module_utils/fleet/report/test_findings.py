@@ -250,6 +250,23 @@ def test_a_waiver_has_a_last_day(until: Any, counts: bool) -> None:
     assert waived([{**WAIVER, "until": until}]) == (["policy-differs"] if counts else [])
 
 
+def test_a_waiver_that_has_ended_is_a_note() -> None:
+    findings = found(ANSWER)
+    ended = {**WAIVER, "subject": "cpu_manager_policy", "reason": "a\x1b", "until": "2026-11-22"}
+    waive(findings, [ended, {**WAIVER, "check": "no-check", "until": "2026-11-22"}], TODAY)
+    assert [finding["check"] for finding in findings if finding["waived"]] == []
+    (note,) = [finding for finding in findings if finding["check"] == "waiver-ended"]
+    assert note["subject"] == "policy-differs of cpu_manager_policy"
+    assert note["text"] == "the last day was 2026-11-22; the reason was: a\\x1b"
+    assert not is_open(note)
+
+
+def test_a_waiver_that_counts_leaves_no_note() -> None:
+    findings = found(ANSWER)
+    waive(findings, [WAIVER], TODAY)
+    assert "waiver-ended" not in {finding["check"] for finding in findings}
+
+
 @pytest.mark.parametrize(
     ("subject", "counts"),
     [

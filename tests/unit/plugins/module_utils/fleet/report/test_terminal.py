@@ -192,9 +192,9 @@ def test_summary_line() -> None:
     nodes = [drifting("a"), drifting("b"), drifting("c", check="field-differs", waived=waived), node("d")]
     nodes[2]["state"] = "clean"
     found = report(nodes, problems=[])
-    assert summary_line(found) == "4 nodes: 2 clean, 2 drift; 1 check failed; 4 findings gone; exit status 2"
+    assert summary_line(found) == "4 nodes: 2 clean, 2 drift; 1 check failed; 4 findings gone; outcome drift"
     found["summary"]["gone"] = None
-    assert lines(found)[-1] == "4 nodes: 2 clean, 2 drift; 1 check failed; exit status 2"
+    assert lines(found)[-1] == "4 nodes: 2 clean, 2 drift; 1 check failed; outcome drift"
 
 
 def test_a_wide_summary_goes_on_in_a_second_line() -> None:
@@ -202,13 +202,13 @@ def test_a_wide_summary_goes_on_in_a_second_line() -> None:
     assert first.startswith(
         "13 nodes: 2 clean, 1 nothing wanted, 1 no kubelet, 4 drift, 1 stale, 1 missing, 1 failed, "
     )
-    assert second == "  findings gone; 1 result file not used; exit status 3"
+    assert second == "  findings gone; 1 result file not used; outcome danger"
 
 
 def test_no_node() -> None:
     empty = report([], problems=[])
     empty["summary"]["gone"] = None
-    assert lines(empty)[-1] == "0 nodes; 0 checks failed; exit status 0"
+    assert lines(empty)[-1] == "0 nodes; 0 checks failed; outcome clean"
 
 
 # --- names --------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def test_rows() -> None:
             "kubelet": "none",
             "checkpoint": "none",
             "kernel": None,
-            "odd": ["wanted"],
+            "odd": ["files", "kubelet", "checkpoint"],
         },
         {
             "subject": PERIOD,
@@ -119,16 +119,17 @@ def test_what_only_the_running_kubelet_has_is_no_row() -> None:
     [
         ("static", "static", "static", "static", []),
         ("static", None, None, None, []),
-        ("static", "none", "none", "none", ["wanted"]),
+        ("static", "none", "none", "none", ["files", "kubelet", "checkpoint"]),
         ("static", "static", "none", "static", ["kubelet"]),
         ("static", "static", "static", "none", ["checkpoint"]),
         ("none", "none", None, "static", ["checkpoint"]),
-        # As many of each: the first way is right.
         ("static", "none", None, None, ["files"]),
         ("static", "none", "none", "static", ["files", "kubelet"]),
-        (None, "none", None, "static", ["checkpoint"]),
         ("static", "none", "dynamic", None, ["files", "kubelet"]),
-        ("static", "none", "none", "dynamic", ["wanted", "checkpoint"]),
+        ("static", "none", "none", "dynamic", ["files", "kubelet", "checkpoint"]),
+        # Nothing wanted: what most have is right, and of as many of each the first.
+        (None, "none", "static", "static", ["files"]),
+        (None, "none", None, "static", ["checkpoint"]),
         # Not read is not different.
         ("static", "static", None, "", []),
         ("static", "static", None, None, []),

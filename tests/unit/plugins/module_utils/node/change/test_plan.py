@@ -19,7 +19,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.sources 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
-from ansible_collections.kubenode.cpu_manager.tests.machines.planned import NO_RESET, WHOLE, plan, run_kubelet
+from ansible_collections.kubenode.cpu_manager.tests.machines.planned import NO_RESET, REPAIRS, WHOLE, plan, run_kubelet
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CHECKPOINT, CONFIG
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import MEMORY_STATE as MEMORY
@@ -35,7 +35,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import MEM
         ({"cpu_cfs_quota_period": "100ms"}, [], False),
         ({"cpu_manager_policy": "none"}, WHOLE, True),
         ({"cpu_manager_policy_options": {"full-pcpus-only": "true"}}, NO_RESET, True),
-        ({"cpu_manager_policy_options": {"strict-cpu-reservation": "true"}}, WHOLE, True),
+        ({"cpu_manager_policy_options": {"strict-cpu-reservation": "true"}}, REPAIRS, True),
         ({"topology_manager_policy": "best-effort"}, NO_RESET, True),
         ({"topology_manager_scope": "pod"}, NO_RESET, True),
         ({"reserved_system_cpus": "0,2,4,6"}, NO_RESET, True),
@@ -57,7 +57,7 @@ def test_cpus_that_are_gone(tree: Tree) -> None:
         (Path(tree.root) / ("sys/devices/system/cpu/cpu%s/online" % name)).write_text("0\n", encoding="ascii")
     (Path(tree.root) / "sys/devices/system/cpu/online").write_text("0-2,4-6\n", encoding="ascii")
     answer = plan(tree)
-    assert answer["actions"] == ["stop_kubelet", "reset_checkpoint", "start_kubelet"]
+    assert answer["actions"] == ["stop_kubelet", "repair_checkpoint", "start_kubelet"]
     # No kubelet ends the pods, and none can be started to do it.
     assert (answer["drain"], answer["starts"], answer["refusals"]) == (False, True, [])
     run_kubelet(tree)

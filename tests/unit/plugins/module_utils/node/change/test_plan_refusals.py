@@ -83,7 +83,8 @@ def test_a_change_of_a_kubelet_that_would_not_start_before_either(tree: Tree) ->
             "kind": "would_not_start",
             "where": finding["where"],
             "text": "the kubelet would not start: %(context)s%(text)s (%(cause)s)" % finding,
-            "remedy": "%(remedy)s, or go back to what was before the last change with the playbook rollback" % finding,
+            "remedy": finding["remedy"]
+            + ", or if a rollout was the last change of the node, go back with the playbook rollback",
         }
         for finding in fatal
     ]
