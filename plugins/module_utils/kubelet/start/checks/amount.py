@@ -145,7 +145,7 @@ class Amount(NamedTuple):
     def of_cpus(self) -> str:
         """The same as a number of CPUs: thousands of these have no suffix."""
         if self.format == DECIMAL and self.scale > 0 and abs(self.exact()) < _COARSE:
-            return "%d" % self.exact()
+            return "%d" % int(self.exact())
         return self.for_people()
 
     def printed(self) -> str:

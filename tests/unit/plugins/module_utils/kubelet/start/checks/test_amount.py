@@ -336,3 +336,8 @@ def test_durations(nanoseconds: int, text: str) -> None:
 def test_maps() -> None:
     assert map_text({}) == "map[]"
     assert map_text({"b": "2", "a": "1"}) == "map[a:1 b:2]"
+
+
+@pytest.mark.parametrize(("text", "told"), [("1k", "1000"), ("4", "4"), ("1500m", "1500m")])
+def test_an_amount_of_cpus_has_no_suffix_for_thousands(text: str, told: str) -> None:
+    assert Amount.parse(text).of_cpus() == told
