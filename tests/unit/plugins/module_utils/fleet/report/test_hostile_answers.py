@@ -30,11 +30,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.terminal import fleet_table
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.texts import text
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.redaction import (
-    configuration_redacted,
-    flags_redacted,
-    words_redacted,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.redacted_files import configuration_redacted
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.redaction import lines_redacted, words_redacted
 from ansible_collections.kubenode.cpu_manager.tests.machines.answers import ANSWER, LOOKED_AT, LOOKS, MADE
 
 SIZE = 1_000_000  # bytes of an answer
@@ -133,7 +130,7 @@ def test_each_answer_is_reported_in_time(record_property: Callable[[str, object]
 @pytest.mark.parametrize("sign", SIGNS, ids=ascii)
 def test_texts_and_words_take_no_longer(sign: str) -> None:
     words = (sign * 100_000)[:100_000] + "\x01"
-    for work in (text, flags_redacted, configuration_redacted, lambda given: words_redacted([given])):
+    for work in (text, lines_redacted, configuration_redacted, lambda given: words_redacted([given])):
         assert taken(lambda work=work: work(words)) < MOST_SECONDS, work  # type: ignore[misc]
 
 

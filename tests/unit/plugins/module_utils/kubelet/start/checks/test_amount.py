@@ -338,6 +338,6 @@ def test_maps() -> None:
     assert map_text({"b": "2", "a": "1"}) == "map[a:1 b:2]"
 
 
-@pytest.mark.parametrize(("text", "told"), [("1k", "1000"), ("2e3", "2000"), ("4", "4"), ("1500m", "1500m")])
+@pytest.mark.parametrize(("text", "told"), [("1k", "1000"), ("4", "4"), ("1500m", "1500m")])
 def test_an_amount_of_cpus_has_no_suffix_for_thousands(text: str, told: str) -> None:
     assert Amount.parse(text).of_cpus() == told
