@@ -60,7 +60,7 @@ _VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*
 _OF_FLAGS = ("ARGS", "FLAGS", "OPTIONS", "OPTS")
 _SPACE = " \t\r\n"
 # Prose: nothing in it looks like a value.
-_PROSE = re.compile(r"[#A-Za-z ,.;'()\t-]*", re.ASCII)
+_PROSE = re.compile(r"[#A-Za-z_ ,.;'()\t-]*", re.ASCII)
 _PROSE_WORD = re.compile("[A-Za-z]{1,20}")
 
 

@@ -148,7 +148,13 @@ def test_an_address_may_lose_its_path() -> None:
 
 @pytest.mark.parametrize(
     ("comment", "expected"),
-    [("# the cluster's, (as everywhere)", True), ("# hunter2", False), ("# the token is x", False), ("#a: b", False)],
+    [
+        ("# the cluster's, (as everywhere)", True),
+        ("# The kubelet's CPU settings, written by kubenode.cpu_manager.", True),
+        ("# hunter2", False),
+        ("# the token is x", False),
+        ("#a: b", False),
+    ],
 )
 def test_prose(comment: str, expected: bool) -> None:
     assert is_prose(comment) is expected
