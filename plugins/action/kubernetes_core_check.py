@@ -48,7 +48,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         try:
             collection = collection_version()
         except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
-            raise AnsibleActionFail("the collection kubernetes.core is damaged: %s" % error) from error
+            raise AnsibleActionFail("the collection kubernetes.core is damaged: %s" % error) from None
         host = self._task.delegate_to or task_vars["inventory_hostname"]
         found = {"changed": False, "collection": collection, "library": library, "python": python}
         problems, commands = [], []

@@ -81,7 +81,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
                 write_result(own["directory"], Result(host, time_of(time.time()), answer, {}, [], fleet=own["fleet"]))
             self._show_progress(own["directory"], task_vars, time.time())
             if isinstance(error, CPUManagerError):
-                raise AnsibleActionFail(answer["msg"]) from error
+                raise AnsibleActionFail(answer["msg"]) from None
             raise
         now = time.time()
         self._show_progress(own["directory"], task_vars, now)

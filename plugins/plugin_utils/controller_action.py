@@ -33,7 +33,7 @@ class ControllerAction(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         try:
             return self.made(given)
         except CPUManagerError as error:
-            raise AnsibleActionFail(str(error)) from error
+            raise AnsibleActionFail(str(error)) from None
 
     def made(self, given: Given) -> dict[str, Any]:
         """Do what the task says, and return its result. Raises CPUManagerError."""
