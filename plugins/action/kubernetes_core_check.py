@@ -16,6 +16,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.errors import CPUManagerError
+from ..plugin_utils.arguments import validated
 
 # The collection is what the first package ansible with a supported ansible-core brings, and the library what that
 # collection asks for: tests/release runs both. galaxy.yml and meta/ee-requirements.txt name them, too.
@@ -39,7 +40,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
         """The result of the task: the versions, and where it fails, all that is missing."""
         super().run(tmp, task_vars)
-        _checked, given = self.validate_argument_spec(_ARGUMENTS)
+        given, refused = validated(_ARGUMENTS, self._task.args)
+        if refused:
+            raise AnsibleActionFail(str(refused))
         module = "kubenode.cpu_manager.kubernetes_core_check"
         on_host = self._execute_module(module_name=module, module_args=given, task_vars=task_vars)
         if "python" not in on_host:

@@ -12,6 +12,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.errors import CPUManagerError
+from .arguments import OPTION_NAMES, validated
 
 # What a task is given: Ansible has checked each value against the arguments.
 Given = Mapping[str, Any]
@@ -29,8 +30,11 @@ class ControllerAction(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     def run(self, tmp: object = None, task_vars: object = None) -> dict[str, Any]:
         """The result of the task."""
         super().run(tmp, task_vars)
-        _checked, given = self.validate_argument_spec(self.ARGUMENTS)
+        names = self._task.args.get("option_names")
+        given, wrong = validated({**OPTION_NAMES, **self.ARGUMENTS}, self._task.args, names)
         try:
+            if wrong:
+                raise wrong
             return self.made(given)
         except CPUManagerError as error:
             raise AnsibleActionFail(str(error)) from None

@@ -28,16 +28,34 @@ class Unhappy(NamedTuple):
 
 TABLE = (
     Unhappy("rollout_info", {"root": "/no/such/root"}, NO_ROOT),
-    Unhappy("rollout_info", {"root": "/no/such/root", "drain": "perhaps"}, "drain"),
+    Unhappy(
+        "rollout_info", {"root": "/no/such/root", "drain": "perhaps"}, "drain: 'perhaps' is neither true nor false"
+    ),
     Unhappy("node_report", {"root": "/no/such/root", "directory": "report"}, NO_ROOT),
-    Unhappy("node_report", {"directory": "report", "look_at": ["everything"]}, "look_at"),
+    Unhappy(
+        "node_report",
+        {"directory": "report", "look_at": ["everything"]},
+        "look_at: 'everything' is not possible; take one of",
+    ),
     Unhappy("node_report", {"directory": "report", "root": "/", "waivers": [{"check": "none"}]}, "has no reason"),
     Unhappy("fleet_report", {"directory": "report", "baseline": "/nowhere.json"}, "/nowhere.json: cannot be read"),
-    Unhappy("fleet_report", {"directory": "report", "fail_on": "drfit"}, "drfit"),
-    Unhappy("policy_simulation", {"directory": "out", "host": "node", "machine": "2 things"}, "things"),
-    Unhappy("settings_proposal", {"plans": {}, "wishes": {"node": {"workload": "games"}}}, "games"),
-    Unhappy("isolation_benchmark_report", {"directory": "out", "forms": ["pictures"]}, "pictures"),
-    Unhappy("kubernetes_core_check", {}, "purpose"),
+    Unhappy(
+        "fleet_report",
+        {"directory": "report", "fail_on": "drfit"},
+        "fail_on: 'drfit' is not possible; did you mean drift?",
+    ),
+    Unhappy(
+        "policy_simulation", {"directory": "out", "host": "node", "machine": "2 things"}, "is not a count of something"
+    ),
+    Unhappy(
+        "settings_proposal",
+        {"plans": {}, "wishes": {"node": {"workload": "games"}}},
+        "cpu_manager_workload: 'games' is not possible",
+    ),
+    Unhappy(
+        "isolation_benchmark_report", {"directory": "out", "forms": ["pictures"]}, "forms: 'pictures' is not possible"
+    ),
+    Unhappy("kubernetes_core_check", {}, "purpose: is missing; set it"),
 )
 
 

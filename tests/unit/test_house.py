@@ -27,7 +27,7 @@ PAGE = PAGES / "architecture.rst"
 # From the ground up: what stands on a floor imports from it and from those below.
 FLOORS = (
     ("errors", "pattern", "startup", "zipapp"),
-    ("archive", "command", "cpuset", "files", "locking", "quantity", "tree", "versions"),
+    ("archive", "arguments", "command", "cpuset", "files", "locking", "quantity", "tree", "versions"),
     ("ansible_module", "golang", "topology", "workload", "writable"),
     ("cgroup", "file_changes", "golang_types"),
     ("cache",),
@@ -46,7 +46,7 @@ FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in name
 OF_ANSIBLE = "ansible_module.py"
 MOST_LINES = 400
 # Modules that the roles call often on each node, and that need little: how many files of the core each brings.
-MOST_FILES = {"rollout_journal": 12, "cpuset": 12}
+MOST_FILES = {"rollout_journal": 12, "cpuset": 13}
 FILES = sorted(path for path in CORE.rglob("*.py") if path.name != "__init__.py")
 # The tests and what makes the documentation, as far as git has them; none in a copy without git.
 _LISTED = subprocess.run(

@@ -27,7 +27,12 @@ _NOT_ANSWERED = frozenset(("failed", "host"))
 
 def answered(result: Mapping[str, Any]) -> dict[str, Any]:
     """What a module answered, of the result of its task; with `failed`, `unreachable` and `msg` where it did not."""
-    return {name: value for name, value in result.items() if name not in _OF_ANSIBLE and str(name)[:1] != "_"}
+    answer = {name: value for name, value in result.items() if name not in _OF_ANSIBLE and str(name)[:1] != "_"}
+    # From ansible-core 2.19 on, a module that crashed has its message there alone.
+    event = getattr(result.get("exception"), "event", None)
+    if event is not None:
+        answer.setdefault("msg", str(getattr(event, "msg", "")))
+    return answer
 
 
 def collect(answers: Mapping[str, object]) -> list[dict[str, Any]]:

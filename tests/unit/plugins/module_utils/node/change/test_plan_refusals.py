@@ -173,7 +173,7 @@ def test_a_change_that_would_have_no_effect(tree: Tree) -> None:
     flags.parent.mkdir(parents=True)
     flags.write_text("KUBELET_EXTRA_ARGS=--cpu-manager-reconcile-period=1s\n", encoding="ascii")
     (refusal,) = plan(tree, cpu_manager_reconcile_period="5s")["refusals"]
-    assert re.search(r"--cpu-manager-reconcile-period in .*/etc/default/kubelet gives it", refusal["text"])
+    assert re.search(r"--cpu-manager-reconcile-period=\S+ in .*/etc/default/kubelet overrides", refusal["text"])
 
 
 def test_a_node_that_is_as_wanted_and_would_not_start(tree: Tree) -> None:
