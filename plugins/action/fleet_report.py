@@ -13,7 +13,7 @@ from typing import Any, Callable, Container, Iterable, Sequence
 
 from ansible.utils.display import Display
 
-from ..module_utils.errors import InputError
+from ..module_utils.errors import InputError, option
 from ..module_utils.fleet.report.assemble import GATES, Terms, assemble, failing_hosts, fails
 from ..module_utils.fleet.report.baseline import read_baseline
 from ..module_utils.fleet.report.check import LOOKS
@@ -77,7 +77,7 @@ class ActionModule(ControllerAction):
     def made(self, given: Given) -> dict[str, Any]:
         """The result of the task: the summary of the report, and where its files are."""
         terms = _terms(given)
-        check_seconds(given["look_at"], given["look_seconds"], "look_seconds")
+        check_seconds(given["look_at"], given["look_seconds"], option("look_seconds"))
         sweep(given["directory"], terms.made)
         # That of a killed run may have the same name, as the system gives numbers of processes again.
         progress = Progress(given["directory"], run_of(os.getppid()), 0)
@@ -138,6 +138,6 @@ def _terms(given: Given) -> Terms:
     try:
         max_age = duration_of(given["max_age"]) if given["max_age"] else None
     except InputError as error:
-        raise InputError(error.what, "max_age", error.remedy) from error
+        raise InputError(error.what, option("max_age"), error.remedy) from error
     baseline = read_baseline(given["baseline"]) if given["baseline"] else None
     return Terms(given["title"], time.time(), given["fleet"], given["hosts"], max_age, baseline)

@@ -15,6 +15,7 @@ import yaml
 from ansible.errors import AnsibleActionFail
 
 from ..module_utils.errors import CPUManagerError
+from ..plugin_utils.arguments import validated
 from ..plugin_utils.guarded_action import GuardedAction, failure_of
 
 # The collection is what the first package ansible with a supported ansible-core brings, and the library what that
@@ -37,7 +38,9 @@ class ActionModule(GuardedAction):
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the task: the versions, and where it fails, all that is missing."""
-        _checked, given = self.validate_argument_spec(_ARGUMENTS)
+        given, wrong = validated(_ARGUMENTS, self._task.args)
+        if wrong:
+            raise wrong
         module = "kubenode.cpu_manager.kubernetes_core_check"
         on_host = self._execute_module(module_name=module, module_args=given, task_vars=task_vars)
         if "python" not in on_host:
@@ -46,7 +49,7 @@ class ActionModule(GuardedAction):
         try:
             collection = collection_version()
         except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
-            raise AnsibleActionFail("the collection kubernetes.core is damaged: %s" % error) from error
+            raise AnsibleActionFail("the collection kubernetes.core is damaged: %s" % error) from None
         host = self._task.delegate_to or task_vars["inventory_hostname"]
         found = {"changed": False, "collection": collection, "library": library, "python": python}
         problems, commands = [], []

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, Mapping
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.utils.display import Display
 
 from ..module_utils.errors import CPUManagerError, InputError
@@ -29,6 +28,7 @@ from ..module_utils.fleet.report.times import time_of
 from ..module_utils.fleet.report.waivers import checked_waivers
 from ..module_utils.kubelet.settings import SETTINGS
 from ..module_utils.node.redaction import words_redacted
+from ..plugin_utils.arguments import validated
 from ..plugin_utils.guarded_action import GuardedAction
 from ..plugin_utils.variables import misspelled_failure, options_of_variables
 
@@ -69,7 +69,7 @@ class ActionModule(GuardedAction):
         own, for_node, wrong = self._arguments()
         try:
             if wrong:
-                raise InputError(wrong)
+                raise wrong
             result = self._looked(host, own, for_node, task_vars)
             path = write_result(own["directory"], result)
         except Exception as error:
@@ -79,28 +79,27 @@ class ActionModule(GuardedAction):
                 write_result(own["directory"], Result(host, time_of(time.time()), answer, {}, [], fleet=own["fleet"]))
             self._show_progress(own["directory"], task_vars, time.time())
             if isinstance(error, CPUManagerError):
-                raise AnsibleActionFail(answer["msg"]) from error
+                raise AnsibleActionFail(answer["msg"]) from None
             raise
         now = time.time()
         self._show_progress(own["directory"], task_vars, now)
         node = collected(host, result.answer)
         is_read = _is_read(node)
-        told = {"changed": False, "status": node["status"], "message": text(node.get("message", "")), "file": path}
+        told = {"changed": False, "status": node["status"], "file": path}
         if own["textfile"] and node["status"] != UNREACHABLE:
             (shown,) = assemble([result], Terms("", now))["nodes"]
             metrics = node_metrics({**shown, "answer": node}, result.looked_at)
             told.update(self._write(metrics, own["textfile"], task_vars))
         # Last: that the text file was written makes no node a node that was read.
-        return told if is_read else {**told, "failed": True, "msg": told["message"]}
+        return told if is_read else {**told, "failed": True, "msg": text(node["message"])}
 
-    def _arguments(self) -> tuple[dict[str, Any], dict[str, Any], str]:
+    def _arguments(self) -> tuple[dict[str, Any], dict[str, Any], InputError | None]:
         """The arguments that are not for the node, those that are, and what is wrong with the former."""
         given = dict(self._task.args)
         own = {name: given.pop(name) for name in _OWN if name in given}
-        validated = ArgumentSpecValidator(_OWN).validate(own)
-        checked, wrong = validated.validated_parameters, "; ".join(validated.error_messages)
+        checked, wrong = validated(_OWN, own, given.get("option_names"))
         if wrong and not (isinstance(checked.get("directory"), str) and isinstance(checked.get("fleet"), str)):
-            raise AnsibleActionFail(wrong)
+            raise AnsibleActionFail(str(wrong))
         return checked, given, wrong
 
     def _looked(

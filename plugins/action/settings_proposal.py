@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping
 
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.utils.display import Display
 
 from ..module_utils.errors import InputError, NodeError, RefusedError
@@ -18,8 +17,8 @@ from ..module_utils.fleet.proposal.groups import NodeGroup, conflicts, group_nod
 from ..module_utils.fleet.proposal.node_objects import FORMS, objects
 from ..module_utils.fleet.proposal.settings import ALIGNMENTS, WORKLOADS, Wish, arguments
 from ..module_utils.fleet.report.output import put_file
-from ..module_utils.fleet.report.texts import line
 from ..module_utils.reservation_module import PLANNER
+from ..plugin_utils.arguments import validated
 from ..plugin_utils.controller_action import ControllerAction, Given
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -31,6 +30,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "node_objects": {"type": "list", "elements": "str", "choices": [*FORMS], "default": []},
     "overwrite_edited": {"type": "bool", "default": False},
     "skip_hosts_without_kubelet": {"type": "bool", "default": False},
+    "validate_only": {"type": "bool", "default": False},
 }
 
 # The planner's options. Which strategy fits, where none is asked for, the workload decides.
@@ -57,6 +57,8 @@ class ActionModule(ControllerAction):
         """The result of the task."""
         plans = given["plans"]
         wishes = _wishes(given["wishes"])
+        if given["validate_only"]:
+            return {"changed": False}
         groups = group_nodes(read_nodes(plans, wishes, given["skip_hosts_without_kubelet"]))
         result: dict[str, object] = {
             "changed": False,
@@ -109,21 +111,22 @@ class ActionModule(ControllerAction):
 
 
 def _wishes(given: Given) -> dict[str, Wish]:
-    """What is wanted of each host. Raises InputError that names the host."""
-    validator = ArgumentSpecValidator(_WISH)
+    """What is wanted of each host. Raises InputError that names all hosts of which it is wrong."""
     wishes = {}
+    wrong: dict[str, list[str]] = {}
     for host, asked in given.items():
         if not asked:
             # It was not reached: no wish is known.
             continue
-        validated = validator.validate({name: value for name, value in asked.items() if value is not None})
-        if validated.error_messages:
-            raise InputError(
-                "; ".join(map(line, validated.error_messages)), str(host), "see the variables in the playbook propose"
-            )
-        values = dict(validated.validated_parameters)
+        wished = {name: value for name, value in asked.items() if value is not None}
+        values, error = validated(_WISH, wished, name_of=lambda name: "cpu_manager_" + name)
+        if error:
+            wrong.setdefault(str(error), []).append(str(host))
+            continue
         reservation = {key: value for key, value in (values.pop("reservation") or {}).items() if value is not None}
         wishes[str(host)] = Wish(reservation=_without_nothing(reservation), **values)
+    if wrong:
+        raise InputError("\n".join("%s: %s" % (", ".join(hosts), message) for message, hosts in wrong.items()))
     return wishes
 
 

@@ -6,10 +6,21 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Where the node's files are."""
+    """Where the node's files are, and how messages call the options."""
 
-    DOCUMENTATION = r"""
+    NAMES = r"""
 options:
+  option_names:
+    description:
+      - The names that messages use for the options of this module, by the option, for a role that sets the options from
+        its own variables.
+    type: dict
+    default: {}
+"""
+
+    DOCUMENTATION = (
+        NAMES
+        + r"""
   root:
     description:
       - The directory with the node's files, its C(/sys), C(/etc) and C(/var).
@@ -19,13 +30,8 @@ options:
         directories and links inside, with more than 100,000 of them or with more than 512 MB is refused.
     type: path
     default: /
-  option_names:
-    description:
-      - The names that messages use for the options of this module, by the option, for a role that sets the options from
-        its own variables.
-    type: dict
-    default: {}
 notes:
   - A failure has RV(ignore:failure), a mapping with C(kind), such as V(input), V(node) or V(refused), which programs
     can rely on; C(where), the file, setting or option that it is about; and C(remedy). The message is for people.
 """
+    )

@@ -33,7 +33,7 @@ def _pod_runs(logs: Mapping[str, str], given: Mapping[str, object]) -> dict[str,
     try:
         return pod_runs(_wanted(given), {kind: int(answer_of(log)["size"]) for kind, log in logs.items()})
     except (CPUManagerError, *MALFORMED) as error:
-        raise AnsibleFilterError("the calibration of the benchmark failed: %s" % error) from error
+        raise AnsibleFilterError("the calibration of the benchmark failed: %s" % error) from None
 
 
 def _pod_result(logs: Sequence[str], plan: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, object]:
@@ -42,7 +42,7 @@ def _pod_result(logs: Sequence[str], plan: Mapping[str, Any], given: Mapping[str
         rows = rows_of(plan["runs"], logs)
         cases, notes = placed(_wanted(given), plan, logs)
     except CPUManagerError as error:
-        raise AnsibleFilterError(str(error)) from error
+        raise AnsibleFilterError(str(error)) from None
     return {
         "schema_version": SCHEMA_VERSION,
         "machine": {

@@ -30,7 +30,7 @@ def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*arguments)
         except (*MALFORMED, NodeError) as error:
-            raise AnsibleFilterError(str(error)) from error
+            raise AnsibleFilterError(str(error)) from None
 
     return filter_
 

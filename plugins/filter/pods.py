@@ -20,7 +20,7 @@ def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*arguments, **options)
         except MALFORMED as error:
-            raise AnsibleFilterError(str(error)) from error
+            raise AnsibleFilterError(str(error)) from None
 
     return filter_
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, NoReturn, Sequence
 
 from ansible.module_utils.basic import AnsibleModule
 
 # Before all others, for its effect on them.
 from . import startup
-from .errors import CPUManagerError, NodeError, call_options
+from .errors import CPUManagerError, NodeError, call_options, option
 from .tree import Tree, node_name
 
 if TYPE_CHECKING:
@@ -115,11 +115,38 @@ def _of_system(error: OSError) -> NodeError:
     return NodeError(error.strerror or str(error), where=str(error.filename or ""), remedy=remedy_for(error))
 
 
+class _Module(AnsibleModule):  # type: ignore[misc]  # Ansible is untyped
+    """A module that refuses arguments in the words of who set them."""
+
+    def __init__(self, **keywords: Any) -> None:
+        try:
+            super().__init__(**keywords)
+        except TypeError as error:
+            # Ansible's check does not expect anything but a mapping where an option has options of its own.
+            self.fail_json(str(error))
+
+    def fail_json(self, msg: str, **result: Any) -> NoReturn:
+        """End with this message; Ansible itself has another one for arguments only."""
+        if "failure" not in result:
+            # Imported here: arguments are seldom wrong.
+            from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
+
+            from .arguments import refusal
+
+            names = self.params.get("option_names")
+            call_options(names if isinstance(names, Mapping) else {})
+            error = refusal(self.argument_spec, vars(self), self.params, DEFAULT_TYPE_VALIDATORS, option)
+            if error is not None:
+                msg, result["failure"] = str(error), error.to_dict()
+        super().fail_json(msg=msg, **result)
+        raise SystemExit(1)
+
+
 def _module(arguments: Sequence[Arguments]) -> Any:
     options: dict[str, object] = {}
     for group in arguments:
         options.update(group.options)
-    return AnsibleModule(
+    return _Module(
         argument_spec=options,
         supports_check_mode=True,
         mutually_exclusive=[names for group in arguments for names in group.mutually_exclusive],

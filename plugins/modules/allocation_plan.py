@@ -17,7 +17,10 @@ description:
   - Predicts on which CPUs the kubelet of a node would put pods, one after the other, and which pods it would refuse,
     with the kubelet's message. The predictions are exact for Kubernetes 1.33 to 1.36, harmful decisions included, for
     which there is a note.
-  - Predicts for the node, a saved node, or a machine that exists only as a description. Changes nothing.
+  - What pods ask for is summed up as the kubelet does it, against what it leaves to pods, with the policies none and
+    static alike. Memory counts where that of the machine is known, which is not so of a description.
+  - Predicts for the node, a saved node, or a machine that exists only as a description. Changes nothing. A node without
+    a kubelet is refused.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -192,7 +195,9 @@ refused:
       type: str
       sample: shop/db-1
     reason:
-      description: The kubelet's reason, or C(EndlessDistribution) if it would calculate without end.
+      description:
+        - The kubelet's reason, such as C(TopologyAffinityError), C(SMTAlignmentError), C(OutOfcpu), C(OutOfmemory), or
+          C(EndlessDistribution) if it would calculate without end.
       type: str
       sample: TopologyAffinityError
     message:
@@ -210,7 +215,7 @@ exclusive:
   type: str
   sample: 4-7,28-31
 shared_pool:
-  description: The CPUs of all other containers.
+  description: The CPUs of all other containers. With the policy none, all.
   returned: success
   type: str
   sample: 0-3,8-27,32-47
@@ -399,6 +404,8 @@ from ..module_utils.workload.pods import pods_from_manifests
 def asked_node(tree: Tree, parameters: Parameters) -> Node:
     """The node, with the machine that is asked about in its place."""
     node = node_of(tree, parameters)
+    if parameters["machine"] is None and parameters["topology"] is None and node.installation is None:
+        raise node.missing()
     if parameters["machine"] is not None:
         node.topology = describe_machine(parameters["machine"])
     elif parameters["topology"] is not None:

@@ -226,7 +226,7 @@ from ..module_utils.node.memory_state import MemoryPlan, memory_loss_error
 from ..module_utils.node.node import Node
 from ..module_utils.state.config import CPUManagerConfig
 from ..module_utils.state.writing import MODE, format_for, write_checkpoint
-from ..module_utils.tree import LARGEST_OF_KUBELET, Tree
+from ..module_utils.tree import LARGEST_OF_KUBELET, SAID, Tree
 from ..module_utils.versions import version_notes
 from ..module_utils.workload.pods import Pod, pods_from_manifests, running_pods
 from ..module_utils.workload.runtime import RuntimeContainer, container_ids, pods_of, read_containers
@@ -338,9 +338,9 @@ def check_losses(path: str, plan: Plan, memory_path: str, memory: MemoryPlan) ->
 
 
 def check_stopped(tree: Tree, parameters: Mapping[str, object]) -> None:
-    """Refuse to write under a running kubelet, which would overwrite the file."""
+    """Refuse to write under a running kubelet, which would overwrite the file. That of a saved node runs no more."""
     kubelet = None if parameters["allow_running_kubelet"] else find_kubelet(tree)
-    if kubelet is not None:
+    if kubelet is not None and not (tree.exists(SAID) and not tree.live):
         raise RefusedError(
             "the kubelet runs (process %d) and would overwrite its checkpoint; nothing was written" % kubelet.pid,
             remedy="stop it first, or set %s: true" % option("allow_running_kubelet"),

@@ -23,6 +23,7 @@ description:
     The others are reported, and the outcome is not C(clean).
 extends_documentation_fragment:
   - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.node.names
 attributes:
   check_mode:
     support: none

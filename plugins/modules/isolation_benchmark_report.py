@@ -20,6 +20,7 @@ description:
     experiment, 1.00 is the best.
 extends_documentation_fragment:
   - kubenode.cpu_manager.attributes.controller
+  - kubenode.cpu_manager.node.names
 options:
   directory:
     description:

@@ -163,11 +163,6 @@ status:
   returned: always
   type: str
   sample: drift
-message:
-  description: Why the node could not be read. Empty if it was read.
-  returned: always
-  type: str
-  sample: ''
 file:
   description: The file on the controller.
   returned: always

@@ -21,6 +21,7 @@ description:
   - Runs on the controller and changes no node. The guide on the policy dynamic lists the limits of the model.
 extends_documentation_fragment:
   - kubenode.cpu_manager.attributes.controller
+  - kubenode.cpu_manager.node.names
 options:
   directory:
     description: Where the files go, on the controller.

@@ -24,6 +24,7 @@ description:
   - Each file begins with a SHA-256 sum of the rest. A file that was edited is not overwritten.
 extends_documentation_fragment:
   - kubenode.cpu_manager.attributes
+  - kubenode.cpu_manager.node.names
 attributes:
   check_mode:
     support: full
@@ -37,6 +38,11 @@ attributes:
     description: Runs on the controller alone.
     support: full
 options:
+  validate_only:
+    description:
+      - Check the arguments only, before nodes are read.
+    type: bool
+    default: false
   plans:
     description:
       - By host, the result of M(kubenode.cpu_manager.rollout_info). For the first call, without any setting. For the

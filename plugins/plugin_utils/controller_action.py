@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
+from .arguments import OPTION_NAMES, validated
 from .guarded_action import GuardedAction
 
 # What a task is given: Ansible has checked each value against the arguments.
@@ -24,7 +25,10 @@ class ControllerAction(GuardedAction):
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002  # the base gives them
         """The result of the task."""
-        _checked, given = self.validate_argument_spec(self.ARGUMENTS)
+        names = self._task.args.get("option_names")
+        given, wrong = validated({**OPTION_NAMES, **self.ARGUMENTS}, self._task.args, names)
+        if wrong:
+            raise wrong
         return self.made(given)
 
     def made(self, given: Given) -> dict[str, Any]:

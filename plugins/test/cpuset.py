@@ -28,7 +28,7 @@ def _comparing(compare: Callable[[CPUSet, CPUSet], bool]) -> Callable[[Any, Any]
         try:
             return compare(CPUSet.parse(first), CPUSet.parse(second))
         except InputError as error:
-            raise AnsibleFilterError(str(error)) from error
+            raise AnsibleFilterError(str(error)) from None
 
     return test
 

@@ -6,7 +6,8 @@
 
 python tests/matrix [quick | full] [--cores 2.20 2.21] [--pythons 3.12]
 
-quick: the demo, and the main job on saved nodes of each Python. full: tests/playbooks and ansible-test sanity, too.
+quick: the demo, the main job on saved nodes of each Python, and each action plugin where it fails. full:
+tests/playbooks and ansible-test sanity, too.
 Without --cores and --pythons, what was seen is written into README.md and into the page of supported versions.
 Any other series can be tried, too, such as the pre-release of the next one.
 """
@@ -56,7 +57,7 @@ def seen(environment: Environment, nodes: tuple[str, ...], is_full: bool) -> See
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     trial = trials.Trial(environment, directory)
-    problems = trials.demo(trial)
+    problems = trials.demo(trial) + trials.unhappy(trial)
     by_python = trials.on_nodes(trial, nodes, is_full)
     problems += dict.fromkeys(problem for found in by_python.values() for problem in found)
     if is_full:

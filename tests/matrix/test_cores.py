@@ -58,6 +58,11 @@ def test_the_demo_passes(series: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("series", OTHERS)
+def test_each_action_plugin_says_why_it_fails(series: str, tmp_path: Path) -> None:
+    assert trials.unhappy(Trial(environment_of(series), tmp_path)) == []
+
+
+@pytest.mark.parametrize("series", OTHERS)
 def test_sanity_passes(series: str, tmp_path: Path) -> None:
     need_time(1, "ansible-test sanity of ansible-core %s" % series)
     assert sanity(series, SANITY, tmp_path) == []

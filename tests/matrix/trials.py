@@ -20,6 +20,7 @@ import yaml
 
 from ansible_collections.kubenode.cpu_manager.tests import pythons
 from ansible_collections.kubenode.cpu_manager.tests.machines.demo import DEMO, write_demo_fleet
+from ansible_collections.kubenode.cpu_manager.tests.playbooks.unhappy import unhappy_plays, unhappy_problems
 
 from .cores import ROOT, Environment, needed_by_playbooks
 
@@ -71,6 +72,24 @@ def demo(trial: Trial) -> list[str]:
     fleet = trial.directory / "demo"
     fleet.mkdir()
     return trial.run("demo", str(DEMO / "run"), str(fleet))
+
+
+def unhappy(trial: Trial) -> list[str]:
+    """Let each action plugin fail. What it does not say of it."""
+    results = trial.directory / "unhappy.jsonl"
+    node = {"ansible_connection": "local", "ansible_python_interpreter": str(trial.environment.programs / "python")}
+    for name, content in (("hosts", {"all": {"hosts": {"node": node}}}), ("plays", unhappy_plays())):
+        (trial.directory / ("unhappy-%s.json" % name)).write_text(json.dumps(content), encoding="utf-8")
+    problems = trial.run(
+        "unhappy",
+        *("ansible-playbook", "-i", "unhappy-hosts.json", "unhappy-plays.json"),
+        ANSIBLE_CALLBACK_PLUGINS=str(ROOT / "tests" / "playbooks" / "callback_plugins"),
+        ANSIBLE_CALLBACKS_ENABLED="record",
+        RECORD_RESULTS=str(results),
+    )
+    lines = results.read_text("utf-8").splitlines() if results.exists() else []
+    said = unhappy_problems([json.loads(line)[1] for line in lines])
+    return [*problems, *("unhappy: " + problem for problem in said)]
 
 
 def on_nodes(trial: Trial, versions: Sequence[str], is_whole: bool) -> dict[str, list[str]]:

@@ -144,9 +144,11 @@ BAD: dict[str, Bad] = {
     "lscpu": Bad("cpu_topology_info", "lscpu", "give the whole output", {"source": "lscpu", "text": "CPU 0"}),
     "hwloc": Bad("cpu_topology_info", "hwloc", "give the whole output", {"source": "hwloc", "text": "<topology>"}),
     "cadvisor": Bad("cpu_topology_info", "MachineInfo", "give the whole answer", {"source": "cadvisor", "text": "{}"}),
-    "no-text": Bad("cpu_topology_info", "source is lscpu", "text", {"source": "lscpu"}, knows_node=False),
+    "no-text": Bad(
+        "cpu_topology_info", "source is lscpu, which takes text", "set it", {"source": "lscpu"}, knows_node=False
+    ),
     # --- no kubelet
-    "no-kubelet": Bad("kubelet_config", CONFIG, OTHER_FILE, change=removed(CONFIG)),
+    "no-kubelet": Bad("kubelet_config", "no kubelet runs here", OTHER_FILE, change=removed(CONFIG)),
     "no-kubelet-there": Bad("checkpoint", "etc/kubelet.yaml", OTHER_FILE, {"config_path": "/etc/kubelet.yaml"}),
     "role-no-kubelet": Bad(ROLE, "no-kubelet", "in kubelet_config_path", change=removed(CONFIG)),
     "version": Bad("drift_info", "kubelet_version", "such as 1.36 or v1.35.6", {"kubelet_version": "the newest"}),
@@ -156,7 +158,9 @@ BAD: dict[str, Bad] = {
     "count-more": Bad("kubelet_config", "count:", "at least one must be left", {"reservation": {"count": 9}}),
     "count-splits": Bad("drift_info", "count:", NEAREST, {"reservation": {"count": 3}}),
     "role-count-splits": Bad(ROLE, "count:", NEAREST, {"kubelet_reservation": {"count": 3}}),
-    "count-word": Bad("reserved_cpus", "'count'", "convert", {"count": "many"}, knows_node=False),
+    "count-word": Bad(
+        "reserved_cpus", "count: 'many' is no whole number", "write one such as 2", {"count": "many"}, knows_node=False
+    ),
     "fraction": Bad("reserved_cpus", "fraction:", "between 0 and 1", {"fraction": 1.5}),
     "fraction-all": Bad("reserved_cpus", "fraction:", "at least one must be left", {"fraction": 1}),
     "curve-empty": Bad("reserved_cpus", "curve:", "give one with a fraction", {"curve": []}),
@@ -175,7 +179,11 @@ BAD: dict[str, Bad] = {
         {"reservation": {"count": 2, "fraction": 0.1}},
     ),
     "two-ways-at-once": Bad(
-        "reserved_cpus", "count|fraction", "mutually exclusive", {"count": 2, "fraction": 0.1}, knows_node=False
+        "reserved_cpus",
+        "count and fraction exclude each other",
+        "remove one",
+        {"count": 2, "fraction": 0.1},
+        knows_node=False,
     ),
     "kubelet-count": Bad("reserved_cpus", "method kubelet", "omit it", {"method": "kubelet", "count": 2}),
     "kubelet-nothing": Bad("reserved_cpus", "kubeReserved", "set reservedSystemCPUs, or", {"method": "kubelet"}),
@@ -198,15 +206,15 @@ BAD: dict[str, Bad] = {
     "device-elsewhere": Bad(
         "drift_info",
         "near_device",
-        "NUMA node 7 does not exist; there are 0, 1; omit near_device",
+        "NUMA node 7 does not exist; there are 0, 1; omit reservation.near_device",
         {"reservation": {"count": 2, "near_device": "eth0"}},
         network_card("7"),
     ),
     # --- settings
     "policy": Bad(
         "kubelet_config",
-        "cpu_manager_policy",
-        "one of: none, static",
+        "cpu_manager_policy: 'dynamic' is not possible",
+        "take one of none, static",
         {"cpu_manager_policy": "dynamic"},
         knows_node=False,
     ),
@@ -243,15 +251,15 @@ BAD: dict[str, Bad] = {
     # What counts before the file, and nodes that others manage.
     "flag": Bad(
         "kubelet_config",
-        "--cpu-manager-reconcile-period in ",
-        "remove it there, restart the kubelet, and run again",
+        "--cpu-manager-reconcile-period=1s in ",
+        "remove it there, restart the kubelet, run again",
         {PERIOD: "5s"},
         flags("--cpu-manager-reconcile-period=1s"),
     ),
     "flag-gate": Bad(
         "kubelet_config",
-        "featureGates.CPUManagerPolicyAlphaOptions: --feature-gates in ",
-        "remove it there, restart the kubelet, and run again",
+        "featureGates.CPUManagerPolicyAlphaOptions: --feature-gates=CPUManagerPolicyAlphaOptions=false in ",
+        "remove it there, restart the kubelet, run again",
         {OPTIONS: {"align-by-socket": "true"}},
         flags("--feature-gates=CPUManagerPolicyAlphaOptions=false"),
     ),
@@ -260,8 +268,8 @@ BAD: dict[str, Bad] = {
     ),
     "role-flag": Bad(
         ROLE,
-        "--cpu-manager-reconcile-period in ",
-        "remove it there, restart the kubelet, and run again",
+        "--cpu-manager-reconcile-period=1s in ",
+        "remove it there, restart the kubelet, run again",
         {"kubelet_cpu_manager_reconcile_period": "5s"},
         flags("--cpu-manager-reconcile-period=1s"),
     ),
@@ -325,15 +333,15 @@ BAD: dict[str, Bad] = {
     "role-none": Bad(ROLE, "reservedSystemCPUs", "or a cpu in kubeReserved", {"kubelet_reserved_system_cpus": ""}),
     "twice-reserved": Bad(
         "drift_info",
-        "reserved_system_cpus|reservation",
-        "mutually exclusive",
+        "reserved_system_cpus and reservation exclude each other",
+        "remove one",
         {RESERVED: "0", "reservation": {"count": 2}},
         knows_node=False,
     ),
     "role-twice-reserved": Bad(
         ROLE,
-        "reserved_system_cpus|reservation",
-        "mutually exclusive",
+        "kubelet_reserved_system_cpus and kubelet_reservation exclude each other",
+        "remove one",
         {"kubelet_reserved_system_cpus": "0", "kubelet_reservation": {"count": 2}},
         knows_node=False,
     ),

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
 from .conftest import CopyOf, ansible_playbook, play, task
@@ -22,6 +23,8 @@ STATIC: dict[str, Any] = {
     "topology_manager_policy": "single-numa-node",
     "reservation": {"count": 4, "strategy": "spread"},
 }
+
+NONE = {"kubelet_cpu_manager_policy": "none", "kubelet_cpu_manager_policy_options": {}}
 
 XEON = "2 sockets x 12 cores x 2 threads"
 
@@ -162,11 +165,27 @@ def test_the_playbook_plan(copy_of: CopyOf, tmp_path: Path, name: str) -> None:
     manifests.write_text(
         "---\n" + "---\n".join(json.dumps(manifest) + "\n" for manifest in (pod("a", "2"), pod("b", "200")))
     )
-    hosts = {"epyc": {"kubelet_node_root": str(copy_of("epyc", "epyc"))}}
+    write_machine(["1s1c", str(tmp_path / "bastion")])
+    hosts: dict[str, dict[str, Any]] = {
+        "epyc": {"kubelet_node_root": str(copy_of("epyc", "epyc"))},
+        "none": {"kubelet_node_root": str(copy_of("epyc", "none")), **NONE},
+        "bastion": {"kubelet_node_root": str(tmp_path / "bastion")},
+    }
     run = ansible_playbook(
         tmp_path / "run", "kubenode.cpu_manager.plan", hosts, "-e", "cpu_manager_manifests=%s" % name
     )
-    assert run.status == 0, run.account()
+    # A host without a kubelet takes no pod, and has no say in what the others do.
+    assert run.status != 0
+    assert [host for host, results in run.results.items() if results[-1]["outcome"] == "failed"] == ["bastion"]
+    assert "no kubelet runs here" in run.last("bastion")["msg"]
+    # With the policy none a pod runs on all CPUs, if its requests find room.
+    answer = run.last("none")["msg"]
+    assert [(row["pod"], row["cpus"]) for row in answer["containers"]] == [("test/a", "0-127")]
+    (refusal,) = answer["refused"]
+    assert (refusal["pod"], refusal["reason"]) == ("test/b", "OutOfcpu")
+    assert refusal["message"].startswith(
+        "Node didn't have enough resource: cpu, requested: 200000, used: 2000, capacity: "
+    )
     answer = run.last("epyc")["msg"]
     assert [row["pod"] for row in answer["containers"]] == ["test/a"]
     assert answer["refused"][0]["pod"] == "test/b"

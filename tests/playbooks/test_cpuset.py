@@ -105,9 +105,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "absolute": ({"path": "/kubepods", "cpus": "4"}, "is not below /sys/fs/cgroup/cpuset"),
     "nothing": ({"path": "kubepods"}, "kubepods: nothing is wanted; give cpus or mems"),
     "text": ({"path": "kubepods", "cpus": "4-"}, "kubepods: cpus: CPU list '4-', position 3"),
-    "both": ({"path": "kubepods", "cgroups": []}, "mutually exclusive: path|cgroups"),
-    "neither": ({}, "one of the following is required: path, cgroups"),
-    "no path": ({"cpus": "4", "cgroups": []}, "missing parameter(s) required by 'cpus': path"),
+    "both": ({"path": "kubepods", "cgroups": []}, "path and cgroups exclude each other; remove one"),
+    "neither": ({}, "nothing of path or cgroups is given; set one"),
+    "no path": ({"cpus": "4", "cgroups": []}, "cpus takes path; set it"),
 }
 
 

@@ -222,11 +222,11 @@ def test_nothing_is_written_that_a_kubelet_would_refuse(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wish", "expected"),
     [
-        ({"cpu_manager_workload": None}, "missing required arguments: workload"),
+        ({"cpu_manager_workload": None}, "cpu_manager_workload: is missing; take one of latency, batch"),
         ({"cpu_manager_workload": "games"}, "games"),
         ({"cpu_manager_reservation": {"count": 3}}, "the nearest counts are 2 and 4"),
         ({"cpu_manager_reservation": {"count": 8}}, "cannot reserve 8 of 8 CPUs"),
-        ({"cpu_manager_reservation": {"count": 2, "fraction": 0.5}}, "mutually exclusive"),
+        ({"cpu_manager_reservation": {"count": 2, "fraction": 0.5}}, "exclude each other"),
         ({"cpu_manager_reservation": {"cuont": 2}}, "cuont"),
         ({"cpu_manager_workloads": "latency"}, "cpu_manager_workload is: rename it"),
     ],

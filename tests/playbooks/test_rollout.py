@@ -211,7 +211,7 @@ def test_hosts_without_a_kubelet(story: Story, tmp_path: Path, skip: bool | str)
         assert "Without a kubelet, left out: bastion" in run.output
     else:
         message = run.last("bastion")["msg"]
-        assert "no kubelet is found here (looked at the processes" in message
+        assert "no kubelet runs here, and there is no file of one" in message
         assert "out of the hosts of the play" in message
 
 

@@ -4,8 +4,7 @@
 
 """Whether the pods of the nodes that are drained find CPUs on the other nodes, as the scheduler counts CPUs. Pure.
 
-Source: pkg/scheduler/framework/plugins/noderesources, tainttoleration and nodeaffinity (of this, spec.nodeSelector),
-and component-helpers/resource.PodRequests.
+Source: pkg/scheduler/framework/plugins/noderesources, tainttoleration and nodeaffinity (of this, spec.nodeSelector).
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from ..errors import InputError
 from ..quantity import millis
-from ..workload.pods import INIT, Pod, pod_from_manifest
+from ..workload.pods import INIT, pod_from_manifest
 from .pods import ENDED, Manifest, controller_of, name_of, stays
 
 # The newest rules: without pod-level resources they are the same for all versions.
@@ -146,24 +145,7 @@ def unplaced(asked: Iterable[Claim], found: Iterable[Room]) -> list[Claim]:
 
 def cpu_request(manifest: Manifest) -> int:
     """What the scheduler counts for a pod, in thousandths of a CPU. Raises InputError."""
-    return _request(pod_from_manifest(manifest), manifest)
-
-
-def _request(pod: Pod, manifest: Manifest) -> int:
-    sidecars = most = total = 0
-    for container in pod.containers:
-        # A container that is being resized counts with what it has, if that is more.
-        cpu = max(container.requests.get("cpu", 0), container.allocated_cpu or 0)
-        if container.kind == INIT:
-            most = max(most, sidecars + container.requests.get("cpu", 0))
-            continue
-        total += cpu
-        # Sidecars run beside the init containers after them; app containers come after all of these.
-        sidecars += cpu
-    most = max(most, total)
-    if pod.pod_level and "cpu" in pod.pod_level[0]:
-        most = pod.pod_level[0]["cpu"]
-    return most + millis((_spec(manifest).get("overhead") or {}).get("cpu", 0))
+    return pod_from_manifest(manifest).request("cpu", _MINOR)
 
 
 def _claim(manifest: Manifest, from_static: bool) -> Claim:
@@ -176,7 +158,7 @@ def _claim(manifest: Manifest, from_static: bool) -> Claim:
         first = max((counts[container.name] for container in pod.containers if container.kind == INIT), default=0)
         exclusive = max(first, sum(counts[container.name] for container in pod.containers if container.kind != INIT))
     tolerations, selector = spec.get("tolerations") or (), spec.get("nodeSelector") or {}
-    return Claim(name_of(manifest), _request(pod, manifest), exclusive, tolerations, selector)
+    return Claim(name_of(manifest), pod.request("cpu", _MINOR), exclusive, tolerations, selector)
 
 
 def _matches(selector: Mapping[str, object], labels: Mapping[str, object]) -> bool:

@@ -39,10 +39,13 @@ def plan_text(nodes: Sequence[Mapping[str, object]], skip_no_kubelet: bool = Fal
 def _story(node: Mapping[str, Any], shown: Mapping[str, Any]) -> list[str]:
     if shown["status"] == FAILED:
         return _indented("cannot be planned: " + shown["message"])
+    # What cannot be read is a difference and a refusal, and what is missing a note and a refusal: once is enough.
+    refused = set(map(line, shown["refusals"]))
     lines = [
         "%s: %s -> %s" % (row["subject"], row["found"] or "-", row["wanted"] or "-")
         + ("; " + row["remedy"] if row["remedy"] else "")
         for row in shown["rows"]
+        if line("%s; %s" % (row["found"], row["remedy"])) not in refused
     ]
     actions = [
         *(["take back a change that was interrupted"] if node.get("journal") else []),
@@ -51,7 +54,7 @@ def _story(node: Mapping[str, Any], shown: Mapping[str, Any]) -> list[str]:
     ]
     lines += ["to do: " + ", ".join(actions)] if actions else []
     lines += ["cannot be changed: " + refusal for refusal in shown["refusals"]]
-    lines += ["note: " + line(note) for note in shown["notes"]]
+    lines += ["note: " + note for note in map(line, shown["notes"]) if note not in refused]
     elsewhere = shown["elsewhere"]
     if elsewhere:
         lines.append("%s: %s" % (line(elsewhere["name"]), line(elsewhere["why"])))

@@ -41,12 +41,12 @@ class Layer(NamedTuple):
             values = values[key]
         return True
 
-    def origin(self, path: Sequence[str]) -> str:
-        """Who of this layer gives it: a file, or a flag in a file."""
+    def origin(self, path: Sequence[str], has_value: bool = False) -> str:
+        """Who of this layer gives it: a file, or a flag in a file. has_value: name the flag with its value."""
         if not self.flags:
             return self.source
-        name = NAMES[path[0]]
-        return next("%s in %s" % (name, flag.source) for flag in reversed(self.flags) if flag.name == name)
+        flag = next(flag for flag in reversed(self.flags) if flag.name == NAMES[path[0]])
+        return "%s%s in %s" % (flag.name, "=" + flag.value if has_value else "", flag.source)
 
 
 class EffectiveConfiguration(Configuration):
@@ -64,8 +64,8 @@ class EffectiveConfiguration(Configuration):
         super().__init__(values, next((layer.source for layer in layers if layer.source), "the kubelet's flags"))
         self.layers = tuple(layers)
 
-    def origin(self, path: Sequence[str]) -> str | None:
-        return next((layer.origin(path) for layer in reversed(self.layers) if layer.gives(path)), None)
+    def origin(self, path: Sequence[str], has_value: bool = False) -> str | None:
+        return next((layer.origin(path, has_value) for layer in reversed(self.layers) if layer.gives(path)), None)
 
 
 def effective_configuration(

@@ -248,10 +248,9 @@ def _check_effect(done: _Written, changes: Mapping[tuple[str, ...], object]) -> 
             if origin is None or origin == done.change.path:
                 raise AssertionError("internal error, nothing was written: %s would be %r" % (".".join(path), found))
             raise RefusedError(
-                "%s gives it, %r, and counts before %s, where a change would have no effect"
-                % (origin, found, done.change.path),
+                "%s overrides the configuration file" % done.configuration.origin(path, has_value=True),
                 where=".".join(path),
-                remedy="remove it there, restart the kubelet, and run again",
+                remedy="remove it there, restart the kubelet, run again",
             )
 
 

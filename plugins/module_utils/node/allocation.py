@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet
@@ -15,7 +17,7 @@ from ..kubelet.settings import needed_config, plan_settings
 from ..kubelet.start.engine import predict_values
 from ..kubelet.start.finding import Host
 from ..policy.hints import TopologyManager
-from ..policy.manager import Admission, CPUManager
+from ..policy.manager import CPUManager
 from ..policy.none import NonePolicy
 from ..policy.options import StaticOptions
 from ..policy.packed import EndlessDistributionError
@@ -28,6 +30,7 @@ from ..state.config import STATIC
 from ..state.formats import CheckpointError
 from ..topology.model import Group, Topology
 from ..workload.pods import APP, Container, Pod
+from .room import Room, allocatable
 
 if TYPE_CHECKING:
     from ..isolation.remedies import Burst
@@ -75,9 +78,11 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     notes: list[str] = []
     manager = _start(question, settings, notes)
     policy = manager.policy
-    _keep_running(manager, question.pods)
+    room = Room(allocatable(question.configuration.values, question.machine), question.machine.minor)
+    for pod in _keep_running(manager, question.pods):
+        room.take(pod)
     before = manager.state.snapshot()
-    refused = _add_all(manager, question.pods, notes)
+    refused = _add_all(manager, question.pods, notes, room)
     manager.remove_stale()
     after = manager.state.snapshot()
     notes += _notes(manager, after)
@@ -87,7 +92,7 @@ def plan_allocations(question: Question) -> dict[str, Any]:
         "refused": refused,
         "reserved": str(policy.summary.reserved),
         "exclusive": str(after.exclusive_cpus()),
-        "shared_pool": str(after.default_cpu_set),
+        "shared_pool": str(_shared_pool(manager, question.topology)),
         **_headroom(question.topology, policy, after),
         "throttling": _throttling(manager, question, settings),
         "isolated": _isolated(question, policy, settings),
@@ -163,16 +168,26 @@ def _isolated(question: Question, policy: Policy, settings: Mapping[str, Any]) -
     return {**found.to_dict(), "harmless": found.is_harmless()}
 
 
-def _keep_running(manager: CPUManager, pods: Iterable[Pod]) -> None:
-    """Keep what the checkpoint gives to pods that are not listed: they run, only their manifests are not here."""
+def _keep_running(manager: CPUManager, pods: Iterable[Pod]) -> list[Pod]:
+    """Keep what the checkpoint gives to pods that are not listed: they run, only their manifests are not here.
+
+    These pods. Each asks for as many CPUs as it has.
+    """
     told = {pod.uid for pod in pods}
+    unlisted = []
     for uid, containers in manager.state.assignments.items():
         if uid not in told:
             unknown = tuple(Container(name, APP, {}, {}) for name in containers)
-            manager.active[uid] = Pod(uid, uid, unknown)
+            count = len(CPUSet.from_mask(reduce(or_, containers.values(), 0)))
+            unlisted.append(Pod(uid, uid, unknown, overhead={"cpu": 1000 * count}))
+    manager.active.update((pod.uid, pod) for pod in unlisted)
+    return unlisted
 
 
-def _add_all(manager: CPUManager, pods: Sequence[Pod], notes: list[str]) -> list[dict[str, str]]:
+def _add_all(
+    manager: CPUManager, pods: Sequence[Pod], notes: list[str], room: Room | None = None
+) -> list[dict[str, str]]:
+    """The pods that are refused. room: None where the pods are known to run."""
     refused = []
     for number, pod in enumerate(pods):
         try:
@@ -183,14 +198,18 @@ def _add_all(manager: CPUManager, pods: Sequence[Pod], notes: list[str]) -> list
                 manager.delete(later.uid)
                 refused.append({"pod": later.name, "reason": ENDLESS, "message": str(error)})
             return refused
-        if not admission.admitted:
-            refused.append(_refusal(pod, admission))
+        reason, message = admission.reason, admission.message
+        # The kubelet counts once the pod has its CPUs, which are free again when the pod is found to be gone.
+        lacking = room.refusal(pod) if room is not None and admission.admitted else None
+        if lacking:
+            manager.delete(pod.uid)
+            reason, message = lacking
+        if reason:
+            refused.append({"pod": pod.name, "reason": reason, "message": message})
+        elif room is not None:
+            room.take(pod)
         notes += _harm(manager, pod)
     return refused
-
-
-def _refusal(pod: Pod, admission: Admission) -> dict[str, str]:
-    return {"pod": pod.name, "reason": admission.reason, "message": admission.message}
 
 
 def _harm(manager: CPUManager, pod: Pod) -> list[str]:
@@ -220,12 +239,22 @@ def _notes(manager: CPUManager, state: State) -> list[str]:
     return []
 
 
+def _shared_pool(manager: CPUManager, topology: Topology) -> CPUSet:
+    """The CPUs of all containers that have none for themselves: with the policy none, all."""
+    return topology.online if isinstance(manager.policy, NonePolicy) else CPUSet.from_mask(manager.state.default)
+
+
+def _cpus_of(manager: CPUManager, topology: Topology, pod: Pod, container: Container) -> CPUSet:
+    own = manager.state.get(pod.uid, container.name)
+    return _shared_pool(manager, topology) if own is None else CPUSet.from_mask(own)
+
+
 def _rows(manager: CPUManager, topology: Topology, pod: Pod) -> list[dict[str, object]]:
     if pod.uid not in manager.active:
         return []
     rows = []
     for container in pod.containers:
-        cpus = manager.cpus_of(pod.uid, container.name)
+        cpus = _cpus_of(manager, topology, pod, container)
         exclusive = manager.state.get(pod.uid, container.name) is not None
         rows.append(
             {
@@ -272,7 +301,7 @@ def _throttling(manager: CPUManager, question: Question, settings: Mapping[str, 
                 continue
             found = [burst for burst in question.bursts if burst.matches(pod.name, container.name)]
             burst = found[0] if found else Burst()
-            cpus = max(1, len(manager.cpus_of(pod.uid, container.name)))
+            cpus = max(1, len(_cpus_of(manager, question.topology, pod, container)))
             limited = Limited(milli, period_us, cpus, burst.threads or cpus, burst.work_us)
             if limited not in predictions:
                 predictions[limited] = predict_container(limited)

@@ -46,12 +46,13 @@ def host_of(node: Node) -> Host:
         except NodeError:  # such as a name that no file can have
             return None
 
+    memory = _memory_of(tree)
     return Host(
         kubelet_view(topology),
         node.minor,
         tuple(group.id for group in topology.numa_nodes),
         topology.numa_distances,
-        _memory_of(tree),
+        memory.get("MemTotal"),
         cgroup_v1,
         _storage_of(node),
         lacks_cgroup,
@@ -60,6 +61,7 @@ def host_of(node: Node) -> Host:
         len(_lines(tree, _SWAPS)) > 1,
         lambda flag: _number("".join(_lines(tree, "/proc/sys/" + flag))),
         node.version is None,
+        memory.get("Hugetlb", 0),
     )
 
 
@@ -69,14 +71,11 @@ def other_host(topology: Topology, minor: int) -> Host:
     return Host(kubelet_view(topology), minor, nodes, topology.numa_distances)
 
 
-def _memory_of(tree: Tree) -> int | None:
-    """The machine's memory in bytes, if its files tell."""
-    for line in _lines(tree, _MEMINFO):
-        name, _colon, rest = line.partition(":")
-        if name == "MemTotal":
-            size = _number("".join(rest.split()[:1]))
-            return None if size is None else size * 1024
-    return None
+def _memory_of(tree: Tree) -> dict[str, int]:
+    """What the machine's memory is divided into, in bytes, as far as its files tell."""
+    rows = [line.partition(":")[::2] for line in _lines(tree, _MEMINFO)]
+    sizes = {name: _number("".join(rest.split()[:1])) for name, rest in rows}
+    return {name: 1024 * size for name, size in sizes.items() if size is not None}
 
 
 def _lines(tree: Tree, path: str) -> list[str]:

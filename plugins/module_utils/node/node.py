@@ -13,11 +13,9 @@ from ..errors import PERMISSION, CPUManagerError, NodeError, Note, option
 from ..kubelet.installed.distributions import (
     CHECKPOINT_NAME,
     CONTAINERD,
-    DISTRIBUTIONS,
     DROP_IN_SUFFIX,
     KUBELET_ROOT,
     MEMORY_STATE_NAME,
-    marks_of,
 )
 from ..kubelet.installed.installation import Installation, find_installation
 from ..kubelet.installed.process import Search, search_kubelet
@@ -46,6 +44,9 @@ _KUBEPODS = tuple(
 
 class Node:
     """The files of one node, each read when it is first needed."""
+
+    # By node_save, which is known of a SavedNode alone: what ran then runs no more.
+    is_saved = False
 
     def __init__(
         self,
@@ -201,13 +202,6 @@ class Node:
                 kind=KUBELET_HIDDEN,
             )
 
-    def where_looked(self) -> list[str]:
-        """Where a kubelet was looked for, for people."""
-        if self.config_path is not None:
-            return [self.config_path]
-        marks = [mark for distribution in DISTRIBUTIONS for mark in marks_of(distribution)]
-        return ["the processes (kubelet, kubelite, k3s)", *dict.fromkeys(marks)]
-
     def missing(self) -> NodeError:
         """What is to be said where there is no kubelet, or its file is not there."""
         remedy = "name the file that the kubelet's --config gives in %s" % option("config_path")
@@ -219,7 +213,7 @@ class Node:
                 kind="no_configuration",
             )
         return NodeError(
-            "no kubelet is found here (looked at %s)" % ", ".join(self.where_looked()),
+            "no kubelet runs here, and there is no file of one",
             where=self.tree.root,
             remedy="take a host that has none, as a bastion or one of etcd alone, out of the hosts of the play"
             " (cpu_manager_hosts of the playbooks); of one that has a kubelet, %s" % remedy,

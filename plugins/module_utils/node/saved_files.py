@@ -127,7 +127,7 @@ def save_machine(collector: Collector) -> None:
         collector.mark("/sys/class/net/" + device)
         collector.file("/sys/class/net/%s/device/numa_node" % device)
     collector.file("/proc/cpuinfo", _saved_cpuinfo)
-    collector.file("/proc/meminfo", _lines_of(lambda line: line.startswith(("MemTotal", "MemAvailable"))))
+    collector.file("/proc/meminfo", _lines_of(lambda line: line.startswith(("MemTotal", "MemAvailable", "Hugetlb"))))
     collector.file("/proc/swaps")
     for flag in _KERNEL_FLAGS:
         collector.file("/proc/sys/" + flag)

@@ -91,6 +91,8 @@ def _note(check: str, text: str) -> str:
 class SavedNode(Node):
     """A node whose kubelet ran when it was saved, by what was written down then."""
 
+    is_saved = True
+
     def __init__(self, tree: Tree, *given: Any) -> None:
         """given: what Node() takes after the tree."""
         self._said = read_said(tree)

@@ -9,6 +9,7 @@ Source: pkg/apis/core/v1/helper/qos and guaranteedCPUs in pkg/kubelet/cm/cpumana
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..errors import InputError
@@ -34,6 +35,7 @@ _POD_LEVEL_SINCE = 34
 _ALLOCATED_UNTIL = 34
 
 Resources = Mapping[str, int]
+_NOTHING: Resources = MappingProxyType({})
 
 
 class Container(NamedTuple):
@@ -61,6 +63,29 @@ class Pod(NamedTuple):
     created: str = ""
     node: str = ""
     phase: str = ""
+    # What its sandbox takes beside its containers.
+    overhead: Resources = _NOTHING
+
+    def request(self, resource: str, minor: int) -> int:
+        """What the scheduler and the admission of the kubelet 1.`minor` count for it, in thousandths.
+
+        Source: PodRequests in k8s.io/component-helpers/resource.
+        """
+        sidecars = most = total = 0
+        for container in self.containers:
+            amount = container.requests.get(resource, 0)
+            if container.kind == INIT:
+                most = max(most, sidecars + amount)
+                continue
+            # A container that is being resized counts with what it has, if that is more.
+            amount = max(amount, container.allocated_cpu or 0) if resource == "cpu" else amount
+            total += amount
+            # Sidecars run beside the init containers after them; app containers come after all of these.
+            sidecars += amount
+        most = max(most, total)
+        if self.has_pod_level_resources(minor) and self.pod_level and resource in self.pod_level[0]:
+            most = self.pod_level[0][resource]
+        return most + self.overhead.get(resource, 0)
 
     def qos(self, minor: int) -> str:
         """The QoS class, as the kubelet 1.`minor` sees it."""
@@ -217,6 +242,7 @@ def _pod(manifest: Mapping[str, object], name: str, uid: str, as_admitted: bool)
         _text(_mapping(manifest.get("metadata"), "metadata").get("creationTimestamp"), "metadata.creationTimestamp"),
         _text(spec.get("nodeName"), "spec.nodeName"),
         _text(status.get("phase"), "status.phase"),
+        _amounts(spec.get("overhead"), "spec.overhead"),
     )
 
 

@@ -17,8 +17,21 @@ CLEAN, NOTHING_WANTED, DRIFT = "clean", "nothing wanted", "drift"
 # What rollout_info returns of a node that it could read.
 STATUSES = (CLEAN, NOTHING_WANTED, DRIFT, NO_KUBELET)
 
-# What Ansible adds to an answer, and what a node has no say in.
-_NOT_ANSWERED = frozenset(("changed", "failed", "ansible_facts", "host"))
+# What Ansible adds to an answer. The arguments are in the inventory, and may be secret; an exception may be an object
+# of Ansible's own.
+_OF_ANSIBLE = frozenset(("invocation", "exception", "warnings", "deprecations", "ansible_facts", "changed"))
+# What a node has no say in.
+_NOT_ANSWERED = frozenset(("failed", "host"))
+
+
+def answered(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What a module answered, of the result of its task; with `failed`, `unreachable` and `msg` where it did not."""
+    answer = {name: value for name, value in result.items() if name not in _OF_ANSIBLE and str(name)[:1] != "_"}
+    # From ansible-core 2.19 on, a module that crashed has its message there alone.
+    event = getattr(result.get("exception"), "event", None)
+    if event is not None:
+        answer.setdefault("msg", str(getattr(event, "msg", "")))
+    return answer
 
 
 def collect(answers: Mapping[str, object]) -> list[dict[str, Any]]:
@@ -33,7 +46,7 @@ def collected(host: str, answer: object) -> dict[str, Any]:
     """The answer of one host, with `host` and `status`; with `message` where it could not be read."""
     try:
         # What cannot be written as JSON must not keep the others from being written.
-        answer = plain(answer)
+        answer = plain(answered(answer) if isinstance(answer, Mapping) else answer)
     except WRONG as error:
         return {"host": host, "status": FAILED, "message": "the answer of the node cannot be read: %s" % error}
     if not isinstance(answer, dict):

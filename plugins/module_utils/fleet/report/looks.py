@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ...errors import InputError
+from .answers import answered
 from .check import CACHE, HOUSEKEEPING, ISOLATION, LOOKS, THROTTLING
-from .results import OF_ANSIBLE
 from .texts import WRONG, items, line, mapping, plain
 
 # Seconds. Without a time, a counter that the kernel has kept since the boot is read; who runs where has none.
@@ -57,12 +57,11 @@ def kept(look: str, answer: object) -> dict[str, Any]:
     """What a result file has of the answer to a look: plain data, with `failed` and `msg` where there is none."""
     if not isinstance(answer, Mapping):
         return {"failed": True, "msg": "the answer of the node is no mapping"}
-    out = (*OF_ANSIBLE, *_LEFT_OUT.get(look, ()))
     if answer.get("unreachable"):
         return {"failed": True, "msg": answer.get("msg", "the node could not be reached")}
     try:
-        names = [name for name in answer if name not in out and name[:1] != "_"]
-        found: dict[str, Any] = plain({name: answer[name] for name in names}, str)
+        out = _LEFT_OUT.get(look, ())
+        found: dict[str, Any] = plain({name: value for name, value in answered(answer).items() if name not in out}, str)
         return found
     except WRONG as error:
         return {"failed": True, "msg": "the answer of the node cannot be written: %s" % error}

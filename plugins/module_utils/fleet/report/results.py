@@ -17,6 +17,7 @@ import stat
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from ...errors import CPUManagerError, InputError, NodeError, RefusedError
+from .answers import answered
 from .output import put_file, stem_of
 from .texts import WRONG, line, plain
 from .times import seconds_of, time_of
@@ -29,8 +30,6 @@ NODES = "nodes"
 _SUFFIX = ".json"
 # More than the answer of any real node has, in bytes.
 LARGEST = 16 << 20
-# What Ansible adds to an answer. The arguments are in the inventory, and may be secret.
-OF_ANSIBLE = frozenset(("invocation", "exception", "warnings", "deprecations", "ansible_facts", "changed"))
 # By which the clocks of controllers may differ, in seconds.
 _MOST_AHEAD = 300
 
@@ -64,10 +63,9 @@ def file_name(host: str) -> str:
 def write_result(directory: str, result: Result) -> str:
     """Write a result file below `directory`, whole or not at all. Returns its path. Raises NodeError."""
     path = os.path.join(directory, NODES, file_name(result.host))
-    answer = {name: value for name, value in result.answer.items() if name not in OF_ANSIBLE and name[:1] != "_"}
     content = {"schema_version": SCHEMA_VERSION, "kind": KIND, **result._asdict()}
     try:
-        text = _json({**content, "answer": plain(answer, str)})
+        text = _json({**content, "answer": plain(answered(result.answer), str)})
     except WRONG as error:
         # A node may be hostile: what nobody can read again would make it a node without a result.
         answer = {"failed": True, "msg": "the answer of the node cannot be written: %s" % error}

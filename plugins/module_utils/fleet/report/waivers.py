@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Iterable
 
+from ...arguments import instead, nearest
 from ...errors import InputError
 from .checks import CHECKS
 from .times import check_date
@@ -28,12 +29,13 @@ def _checked(waiver: object, where: str) -> dict[str, str]:
         raise InputError("%r is no mapping" % (waiver,), where, "give check, reason and until")
     unknown = sorted(str(key) for key in waiver if key not in _KEYS)
     if unknown:
-        raise InputError("has the unknown key %s" % unknown[0], where, "the keys are check, reason, until and subject")
+        raise InputError("has the unknown key %s" % unknown[0], where, instead(unknown[0], sorted(_KEYS)))
     missing = [key for key in ("check", "reason", "until") if not waiver.get(key)]
     if missing:
         raise InputError("has no %s" % missing[0], where, "give check, reason and until")
     if not isinstance(waiver["check"], str) or waiver["check"] not in CHECKS:
-        remedy = "take one of %s" % ", ".join(sorted(CHECKS))
+        meant = nearest(waiver["check"], CHECKS)
+        remedy = "did you mean %s?" % meant if meant else "take an id from the page on the checks"
         raise InputError("there is no check %s" % (waiver["check"],), where, remedy)
     try:
         until = check_date(waiver["until"])

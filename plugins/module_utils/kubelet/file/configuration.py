@@ -37,8 +37,11 @@ class Configuration:
         self.values = values
         self.source = source
 
-    def origin(self, path: Sequence[str]) -> str | None:
-        """Who gives what is at `path`; None where nobody does, and the kubelet takes its default."""
+    def origin(self, path: Sequence[str], has_value: bool = False) -> str | None:  # noqa: ARG002  # of a file, none
+        """Who gives what is at `path`; None where nobody does, and the kubelet takes its default.
+
+        has_value: where that is a flag, name it with its value.
+        """
         values: object = self.values
         for key in path:
             if not isinstance(values, Mapping) or key not in values:

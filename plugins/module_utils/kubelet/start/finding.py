@@ -69,6 +69,8 @@ class Host(NamedTuple):
     kernel_flag: Callable[[str], int | None] = _not_known
     # The version is not known, and the newest is assumed.
     is_assumed: bool = False
+    # Bytes of the memory that are set aside as huge pages.
+    huge_pages: int = 0
 
     def nodes(self) -> tuple[int, ...]:
         """The ids of the NUMA nodes."""

@@ -99,7 +99,9 @@ def rollout_report(node: Node, wanted: Mapping[str, object], terms: Terms) -> di
     is_dead = bool(plan["found_refusal"]) and _is_down(node, journal)
     drain = restarts and needs_drain(plan["actions"], plan["drift"]) and not is_dead
     losses = plan.pop("losses")
-    refusals += [] if terms.discard or (drain and terms.drain) else losses
+    # What keeps a saved node from being changed is what would keep the node: there the kubelet is stopped, and drained.
+    has_service = terms.manage_service or node.is_saved
+    refusals += [] if terms.discard or (drain and (terms.drain or node.is_saved)) else losses
     if restarts or journal is not None:
         # Imported here: a node that stays as it is needs no look at its disk.
         from ...writable import unwritable
@@ -109,7 +111,7 @@ def rollout_report(node: Node, wanted: Mapping[str, object], terms: Terms) -> di
         from .others import other_owners, running_kubelet
 
         refusals += other_owners(node, plan["actions"], plan["drift"], terms.allow_owners)
-        if not terms.manage_service and _resets(plan["actions"]):
+        if not has_service and _resets(plan["actions"]):
             refusals += running_kubelet(node)
     if journal is not None and plan["found_refusal"] and not restarts and not refusals:
         refusals.append(_stays_open(node, plan["found_refusal"]))

@@ -41,22 +41,22 @@ UNIT_DROP_IN = "/etc/systemd/system/kubelet.service.d/20-cpus.conf"
         (
             "kubeadm",
             {"/etc/default/kubelet": 'KUBELET_EXTRA_ARGS="%s"\n' % FLAG},
-            "--cpu-manager-policy in {root}/etc/default/kubelet",
+            "--cpu-manager-policy=none in {root}/etc/default/kubelet",
         ),
         (
             "kubespray",
             {"/etc/kubernetes/kubelet.env": 'KUBELET_ARGS="--v=2 \\\n%s"\n' % FLAG},
-            "--cpu-manager-policy in {root}/etc/kubernetes/kubelet.env",
+            "--cpu-manager-policy=none in {root}/etc/kubernetes/kubelet.env",
         ),
         (
             "k3s",
             {"/etc/rancher/k3s/config.yaml": "kubelet-arg: [cpu-manager-policy=none]\n"},
-            "--cpu-manager-policy in {root}/etc/rancher/k3s/config.yaml",
+            "--cpu-manager-policy=none in {root}/etc/rancher/k3s/config.yaml",
         ),
         (
             "k3s-flags",
             {"/etc/rancher/k3s/config.yaml.d/99.yaml": "kubelet-arg+: [cpu-manager-policy=none]\n"},
-            "--cpu-manager-policy in {root}/etc/rancher/k3s/config.yaml.d/99.yaml",
+            "--cpu-manager-policy=none in {root}/etc/rancher/k3s/config.yaml.d/99.yaml",
         ),
         (
             "k3s",
@@ -64,17 +64,17 @@ UNIT_DROP_IN = "/etc/systemd/system/kubelet.service.d/20-cpus.conf"
                 "/etc/systemd/system/k3s.service": "[Service]\nExecStart=/usr/local/bin/k3s server '--kubelet-arg=%s'"
                 % FLAG
             },
-            "--cpu-manager-policy in the unit k3s.service",
+            "--cpu-manager-policy=none in the unit k3s.service",
         ),
         (
             "rke2",
             {"/etc/rancher/rke2/config.yaml.d/50-rancher.yaml": '{"kubelet-arg": ["%s"]}' % FLAG[2:]},
-            "--cpu-manager-policy in {root}/etc/rancher/rke2/config.yaml.d/50-rancher.yaml",
+            "--cpu-manager-policy=none in {root}/etc/rancher/rke2/config.yaml.d/50-rancher.yaml",
         ),
         (
             "kubeadm",
             {"/usr/lib/systemd/system/kubelet.service": UNIT, UNIT_DROP_IN: '[Service]\nEnvironment="A=%s"\n' % FLAG},
-            "--cpu-manager-policy in the unit kubelet.service",
+            "--cpu-manager-policy=none in the unit kubelet.service",
         ),
         (
             "kubeadm-drop-ins",
@@ -92,8 +92,8 @@ def test_what_counts_before(name: str, files: Mapping[str, str], origin: str, tm
     kubelet = KUBELETS[name]
     root = write_node(tmp_path / "node", kubelet._replace(files={**kubelet.files, **files}))
     assert refusal(root, kubelet.version, {"cpu_manager_policy": "static"}) == (
-        "cpuManagerPolicy: %s gives it, 'none', and counts before %s, where a change would have no effect; remove it"
-        " there, restart the kubelet, and run again" % (origin.format(root=root), "%s%s" % (root, kubelet.written[0]))
+        "cpuManagerPolicy: %s overrides the configuration file; remove it there, restart the kubelet, run again"
+        % origin.format(root=root)
     )
     # What it gives may stay as it is, and other settings may change.
     assert planned(root, kubelet.version, {"cpu_manager_policy": "none"}) == []
@@ -105,7 +105,7 @@ def test_a_flag_of_the_running_kubelet(name: str, tmp_path: Path) -> None:
     kubelet = KUBELETS[name]
     root = write_node(tmp_path / "node", kubelet._replace(command_line=kubelet.command_line + " " + FLAG))
     message = refusal(root, kubelet.version, {"cpu_manager_policy": "static"})
-    assert "--cpu-manager-policy in the command line of process 4711 gives it, 'none'" in message
+    assert "--cpu-manager-policy=none in the command line of process 4711 overrides the configuration file" in message
 
 
 @pytest.mark.parametrize("text", ["dynamic", "Static"])
@@ -114,7 +114,7 @@ def test_a_flag_that_no_kubelet_takes(text: str, tmp_path: Path) -> None:
     flag = " --cpu-manager-policy=" + text
     root = write_node(tmp_path / "node", kubelet._replace(command_line=kubelet.command_line + flag))
     message = refusal(root, kubelet.version, {"cpu_manager_policy": "static"})
-    assert "--cpu-manager-policy in the command line of process 4711 gives it, '%s'" % text in message
+    assert "--cpu-manager-policy=%s in the command line of process 4711 overrides" % text in message
 
 
 def test_k3s_replaced_by_a_later_file(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_old_drop_ins_are_read_and_not_written(version: str, tmp_path: Path) -> 
     assert apply(root, version, {"cpu_manager_policy": "static"}) == [written_file]
     assert found(root, version)["kube_reserved_cpu"] == "200m"
     if version == "1.31":
-        assert "10-cluster.conf gives it" in refusal(root, version, {"kube_reserved_cpu": "1"})
+        assert "10-cluster.conf overrides the configuration file" in refusal(root, version, {"kube_reserved_cpu": "1"})
 
 
 @pytest.mark.parametrize(

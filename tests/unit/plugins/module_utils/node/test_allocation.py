@@ -47,6 +47,7 @@ def ask(
     gates: Mapping[str, bool] = MappingProxyType({}),
     policy: str = "kubelet",
     shared_minimum: int = 0,
+    memory: int | None = None,
     **wanted: Any,
 ) -> dict[str, Any]:
     configuration = default_configuration()
@@ -55,7 +56,7 @@ def ask(
     return plan_allocations(
         Question(
             topology,
-            Host(kubelet_view(topology)),
+            Host(kubelet_view(topology), memory=memory),
             configuration,
             {**STATIC, **wanted},
             checkpoint,
@@ -96,6 +97,60 @@ def test_policy_none_gives_nothing() -> None:
     plan = ask(manifest("a", 4), cpu_manager_policy="none")
     assert [row["exclusive"] for row in plan["containers"]] == [False]
     assert (plan["allocatable"], plan["stranded"], plan["notes"]) == ({}, "", [])
+    # The kubelet's own account has no CPUs, and containers run on all.
+    assert (cpus(plan), plan["shared_pool"]) == ({"a": "0-47"}, "0-47")
+    (row,) = plan["throttling"]
+    assert row["usable_cpus"] == 48
+
+
+def lacking(resource: str, asked: int, used: int, capacity: int) -> tuple[str, str]:
+    message = "Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d"
+    return "OutOf" + resource, message % (resource, asked, used, capacity)
+
+
+def refused(plan: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    return {row["pod"]: (row["reason"], row["message"]) for row in plan["refused"]}
+
+
+@pytest.mark.parametrize("policy", ["none", "static"])
+def test_requests_are_counted_whatever_the_policy(policy: str) -> None:
+    """Two of 48 CPUs are reserved; 100 MiB of 8 GiB are kept for the eviction of pods."""
+    plan = ask(
+        manifest("shared", "40500m"),
+        manifest("much", "500m"),
+        manifest("more", "6000m", resources={"requests": {"cpu": "6"}}),
+        manifest("fits", "5", resources={"requests": {"cpu": "5"}}),
+        manifest("large", "0", resources={"requests": {"memory": "9000Gi"}}),
+        manifest("full", "0", resources={"requests": {"memory": "6043Mi"}}),
+        manifest("small", "0", resources={"requests": {"memory": "6044Mi"}}),
+        manifest("nothing", "0", resources={}),
+        memory=8 << 30,
+        cpu_manager_policy=policy,
+    )
+    room, used = (8192 - 100) << 20, 2 << 30
+    assert refused(plan) == {
+        "more": lacking("cpu", 6000, 41000, 46000),
+        "large": lacking("memory", 9000 << 30, used, room),
+        "small": lacking("memory", 6044 << 20, used + (6043 << 20), room),
+    }
+
+
+def test_a_pod_without_room_leaves_its_cpus_to_the_next() -> None:
+    large = {"limits": {"cpu": "4", "memory": "10Gi"}}
+    plan = ask(manifest("large", 4, resources=large), manifest("next", 4), memory=8 << 30)
+    assert cpus(plan) == {"next": "1-2,25-26"}
+    assert [*refused(plan)] == ["large"]
+    assert plan["exclusive"] == "1-2,25-26"
+
+
+def test_pods_of_the_checkpoint_take_room() -> None:
+    state = State(CPUSet.parse("0-9,24-33"), {"other": {"app": CPUSet.parse("10-23,34-47"), "init": CPUSet([10])}})
+    plan = ask(manifest("a", "18500m"), manifest("b", "17500m"), checkpoint=write_checkpoint("static", state))
+    assert refused(plan) == {"a": lacking("cpu", 18500, 28000, 46000)}
+
+
+def test_the_memory_that_is_not_known_is_not_counted() -> None:
+    assert refused(ask(manifest("a", "0", resources={"requests": {"memory": "9000Gi"}}))) == {}
 
 
 def test_a_checkpoint_that_is_refused_is_noted() -> None:

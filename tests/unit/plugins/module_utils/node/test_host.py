@@ -89,6 +89,11 @@ def test_memory(root: Path, meminfo: str | bytes, memory: int | None) -> None:
     assert host(root).memory == memory
 
 
+def test_huge_pages_are_a_part_of_the_memory(root: Path) -> None:
+    write(root, "proc/meminfo", "MemTotal: 16384 kB\nHugetlb: 4096 kB\n")
+    assert (host(root).memory, host(root).huge_pages) == (16 << 20, 4 << 20)
+
+
 def test_what_is_no_file_is_not_known(root: Path) -> None:
     for path in ("proc/meminfo", "proc/swaps", "proc/sys/kernel/panic"):
         (root / path).mkdir(parents=True)

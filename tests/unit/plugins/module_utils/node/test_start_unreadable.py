@@ -86,5 +86,5 @@ def test_what_the_kubelet_may_well_read_is_not_judged(root: Path, content: str, 
 def test_without_a_configuration(root: Path) -> None:
     (root / CONFIG).unlink()
     for wanted in ({}, {"cpu_manager_policy": "static"}):
-        with pytest.raises(NodeError, match="no kubelet is found here"):
+        with pytest.raises(NodeError, match="no kubelet runs here"):
             findings_of(root, wanted)

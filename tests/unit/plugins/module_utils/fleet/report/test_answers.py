@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.answers import (
+    answered,
     collect,
     collected,
     machine_of,
@@ -30,6 +31,13 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.answers import (
 def test_an_answer_is_kept() -> None:
     answer = {**ANSWER, "changed": False, "failed": False, "ansible_facts": {"x": 1}}
     assert collect({"a": answer}) == [{"host": "a", **ANSWER}]
+
+
+def test_what_ansible_adds_to_an_answer_is_none_of_the_node() -> None:
+    """From ansible-core 2.19 on, what it adds to a failure is no plain data."""
+    failure = {"failed": True, "msg": "no such root", "exception": object(), "_ansible_no_log": False, "changed": False}
+    assert answered(failure) == {"failed": True, "msg": "no such root"}
+    assert collected("a", failure) == {"host": "a", "status": "failed", "message": "no such root"}
 
 
 def test_a_node_cannot_take_the_name_of_another() -> None:

@@ -199,7 +199,7 @@ def test_too_short_a_time(machine: Machine) -> None:
 
 def test_a_node_without_a_configuration(machine: Machine) -> None:
     (machine.root / "var/lib/kubelet/config.yaml").unlink()
-    with pytest.raises(NodeError, match="no kubelet is found here"):
+    with pytest.raises(NodeError, match="no kubelet runs here"):
         machine.watch()
 
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.saved_node import FORMAT, KIND, Said, SavedNode
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import SAID, Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.planned import (
     BACK,
@@ -158,6 +160,25 @@ def test_a_checkpoint_under_a_running_kubelet_is_a_refusal(tree: Tree) -> None:
         assert plan(tree, **wanted)["refusals"] == []
 
 
+def test_of_a_saved_node_the_same_is_said_as_of_the_node(tree: Tree) -> None:
+    """Nothing runs on it that could be stopped or drained, which is what the role does on the node."""
+    configure(Path(tree.root), STATIC)
+    state = State(CPUSet.parse("0,2-4,6-7"), {"pod": {"app": CPUSet.parse("1,5")}})
+    (Path(tree.root) / CHECKPOINT[1:]).write_bytes(write_checkpoint("static", state))
+    run_kubelet(tree)
+    on_the_node, none = Terms(), {"cpu_manager_policy": "none"}
+    expected = rollout_report(Node(tree), none, on_the_node)
+    assert (expected["drain"], expected["refusals"]) == (True, [])
+    said = {"kind": KIND, "format": FORMAT, "said": Said("1.36.2").to_dict()}
+    (Path(tree.root) / SAID.lstrip("/")).write_text(json.dumps(said), encoding="utf-8")
+    of_the_role = Terms(drain=False, manage_service=False)
+    found = rollout_report(SavedNode(tree), none, of_the_role)
+    for key in ("status", "drain", "refusals", "actions", "drift"):
+        assert found[key] == expected[key], key
+    kinds = [refusal["kind"] for refusal in rollout_report(Node(tree), none, of_the_role)["refusals"]]
+    assert kinds == ["assignments", "kubelet_runs"]
+
+
 def test_a_kubelet_whose_configuration_is_gone_is_not_a_host_without_a_kubelet(tree: Tree) -> None:
     (Path(tree.root) / CONFIG[1:]).unlink()
     answer = plan(tree)
@@ -174,7 +195,7 @@ def test_a_change_that_would_have_no_effect(tree: Tree) -> None:
     flags.parent.mkdir(parents=True)
     flags.write_text("KUBELET_EXTRA_ARGS=--cpu-manager-reconcile-period=1s\n", encoding="ascii")
     (refusal,) = plan(tree, cpu_manager_reconcile_period="5s")["refusals"]
-    assert re.search(r"--cpu-manager-reconcile-period in .*/etc/default/kubelet gives it", refusal["text"])
+    assert re.search(r"--cpu-manager-reconcile-period=\S+ in .*/etc/default/kubelet overrides", refusal["text"])
 
 
 def test_a_node_that_is_as_wanted_and_would_not_start(tree: Tree) -> None:

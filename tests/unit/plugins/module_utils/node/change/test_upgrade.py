@@ -93,5 +93,5 @@ def test_the_cpus_of_whole_pods_are_lost(root: Path) -> None:
 
 def test_a_node_without_a_kubelet(tmp_path: Path) -> None:
     write_machine(tmp_path, "1s4c2t")
-    with pytest.raises(NodeError, match="no kubelet is found"):
+    with pytest.raises(NodeError, match="no kubelet runs here"):
         upgrade_report(Node(Tree(str(tmp_path)), minor=36), 37)

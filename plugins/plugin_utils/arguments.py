@@ -1,0 +1,38 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The arguments of action plugins, checked as those of modules are."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, Mapping
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
+
+from ..module_utils.arguments import NameOf, refusal
+from ..module_utils.errors import InputError, call_options, option
+
+# What every plugin takes, as every module does.
+OPTION_NAMES: dict[str, dict[str, Any]] = {"option_names": {"type": "dict", "default": {}}}
+
+
+def validated(
+    options: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any], names: Any = None, name_of: NameOf = option
+) -> tuple[dict[str, Any], InputError | None]:
+    """The values that Ansible makes of what was given, and what is wrong with that.
+
+    names: from now on, messages of this process use these for options, where it is a mapping.
+    """
+    call_options(names if isinstance(names, Mapping) else {})
+    values, messages = dict(given), ["the arguments are wrong"]
+    # Ansible's check does not expect anything but a mapping where an option has options of its own.
+    with suppress(TypeError):
+        result = ArgumentSpecValidator(options).validate(given)
+        values, messages = result.validated_parameters, result.error_messages
+    if not messages:
+        return values, None
+    error = refusal(options, {}, given, DEFAULT_TYPE_VALIDATORS, name_of)
+    return values, error or InputError("; ".join(messages))
