@@ -38,9 +38,9 @@ class ActionModule(GuardedAction):
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the task: the versions, and where it fails, all that is missing."""
-        given, wrong = validated(_ARGUMENTS, self._task.args)
-        if wrong:
-            raise wrong
+        given, refused = validated(_ARGUMENTS, self._task.args)
+        if refused:
+            raise refused
         module = "kubenode.cpu_manager.kubernetes_core_check"
         on_host = self._execute_module(module_name=module, module_args=given, task_vars=task_vars)
         if "python" not in on_host:
