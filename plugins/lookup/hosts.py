@@ -77,6 +77,6 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
                 variables.get("ansible_limit") or "",
             )
         except InputError as error:
-            raise AnsibleError(str(error)) from error
+            raise AnsibleError(str(error)) from None
         result = self.get_option("changing")
         return changing_hosts(variables["hostvars"], hosts, result) if result else hosts

@@ -54,10 +54,10 @@ def check_facts(variables: Mapping[str, Any]) -> None:
     if names:
         raise RefusedError(
             "facts of this host have names of variables by which the controller acts (%s), and a node has no say in"
-            " these; nothing was done" % _listed(names),
+            " these" % _listed(names),
             "this host" if "inventory_hostname" in names else str(variables.get("inventory_hostname")),
-            "find out where they come from: of a play of your own that sets them with set_fact and cacheable: true,"
-            " leave cacheable out, or put them into the inventory; otherwise the node may be in the hands of others;"
+            "nothing was done: find out where they come from: of a play of your own that sets them with set_fact and"
+            " cacheable: true, leave cacheable out, or put them into the inventory; otherwise the node may be in the hands of others;"
             " then remove this host from the fact cache",
             KIND,
         )

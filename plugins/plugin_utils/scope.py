@@ -44,7 +44,8 @@ def hosts_in_scope(groups: Groups, hosts: object, canaries: object = (), limit: 
         except AnsibleError as error:
             raise InputError(str(error), _LIMIT) from error
         if not inventory.get_hosts(found):
-            raise InputError("it leaves none of the hosts of %s; nothing was read" % _HOSTS, "%s %s" % (_LIMIT, limit))
+            what = "it leaves none of the hosts of %s" % _HOSTS
+            raise InputError(what, "%s %s" % (_LIMIT, limit), "correct one of them; nothing was read")
     return list(dict.fromkeys(found))
 
 

@@ -48,7 +48,7 @@ OF_ANSIBLE = "ansible_module.py"
 MOST_LINES = 700
 # Modules that the roles call often on each node, and that need little: how many files of the core each brings. Of the
 # first, half are the editor that takes a change out of what others have edited since; hardly a run reads them.
-MOST_FILES = {"rollout_journal": 32, "cpuset": 13}
+MOST_FILES = {"rollout_journal": 33, "cpuset": 13}
 # Files that ask it of bytes, or of what a pattern has matched already.
 OF_BYTES = {
     "archive.py",

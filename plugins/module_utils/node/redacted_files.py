@@ -38,6 +38,7 @@ from ..kubelet.start.loading.field_table import (
     GoType,
     fold,
 )
+from ..tree import is_number
 from .redaction import REDACTED, UnsafeError, address_redacted, is_prose, is_secret, words_redacted
 
 _ROOT = GoType(STRUCT, KUBELET_CONFIGURATION, None, KUBELET_CONFIGURATION)
@@ -182,6 +183,6 @@ def _shape(text: str, names: Container[str]) -> str:
 
     def masked(found: re.Match[str]) -> str:
         word = found.group()
-        return word if word in names else "".join("0" if sign.isdigit() else "x" for sign in word)
+        return word if word in names else "".join("0" if is_number(sign) else "x" for sign in word)
 
     return _WORD.sub(masked, text)

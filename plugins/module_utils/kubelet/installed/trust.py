@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _ROOT = 0
 # The cgroups of pods by both drivers, also below a --cgroup-root, which the systemd driver makes a part of each name,
 # and those of containers that only a CRI runtime makes.
-_OF_PODS = re.compile(r"kubepods.*|.+-kubepods(?:-.+)?\.slice|(?:cri-containerd|crio)-[0-9a-f]{64}(?:\.scope)?")
+_OF_CONTAINER = re.compile(r"(?:cri-containerd|crio)-[0-9a-f]{64}(?:\.scope)?")
 # The doubt about what may well be the kubelet.
 UNSEEN = "its program cannot be seen"
 
@@ -95,7 +95,12 @@ def service_of(pid: int) -> str:
 
 def in_pod(cgroups: Iterable[Iterable[str]]) -> bool:
     """Whether cgroups, as cgroups_of() gives them, are those of a pod, whatever the kubelet's --cgroup-root."""
-    return any(_OF_PODS.fullmatch(group) for groups in cgroups for group in groups)
+    return any(_is_of_pods(group) for groups in cgroups for group in groups)
+
+
+def _is_of_pods(cgroup: str) -> bool:
+    is_slice = cgroup.endswith(".slice") and "-kubepods-" in cgroup[1 : -len(".slice")] + "-"
+    return cgroup.startswith("kubepods") or is_slice or bool(_OF_CONTAINER.fullmatch(cgroup))
 
 
 def cgroups_of(process: str) -> list[list[str]]:

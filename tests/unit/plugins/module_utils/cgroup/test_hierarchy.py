@@ -344,7 +344,8 @@ def test_cgroups_nested_deeply(tmp_path: Path) -> None:
     write_cgroups(tmp_path, V2, {"a": Files()})
     found = hierarchy(tmp_path)
     with nested(Path(found.place("a"))):
-        assert list(found.cgroups()) == ["a" + "/d" * level for level in range(LEVELS + 1)]
+        # None is read that is deeper than honest ones.
+        assert list(found.cgroups()) == ["a" + "/d" * level for level in range(64 + 1)]
         assert found.value("a" + "/d" * LEVELS, "cgroup.procs") is None
 
 

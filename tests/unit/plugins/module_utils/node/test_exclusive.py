@@ -111,7 +111,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     node = node_at(tmp_path)
     configuration = node.found()[0]
 
-    def refuse(_tree: Tree, path: str) -> bytes:
+    def refuse(_tree: Tree, path: str, *_limit: int) -> bytes:
         if path.endswith("cpu-manager.json"):
             raise NodeError("may not be read", path, "", PERMISSION)
         return b"{}"

@@ -93,7 +93,7 @@ def test_what_takes_more_rights_is_no_finding(tmp_path: Path, monkeypatch: pytes
     write(tmp_path, CONFIG, HEADER)
     found = node(tmp_path)
 
-    def content(path: str) -> bytes:
+    def content(path: str, *_limit: int) -> bytes:
         raise NodeError("cannot be read: Permission denied", path, "run as root", PERMISSION)
 
     # Root, who may run these tests, reads everything.

@@ -106,7 +106,7 @@ def test_files_that_take_more_rights_are_no_finding(root: Path, monkeypatch: pyt
     write(root, "var/lib/kubelet/config.yaml", CONFIG.encode())
     node = Node(Tree(str(root)))
 
-    def read_text(path: str) -> str:
+    def read_text(path: str, *_limit: int) -> str:
         raise NodeError("cannot be read: Permission denied", path, "run as root", PERMISSION)
 
     # Root, who may run these tests, reads everything.
