@@ -57,8 +57,8 @@ def check_facts(variables: Mapping[str, Any]) -> None:
             " these" % _listed(names),
             "this host" if "inventory_hostname" in names else str(variables.get("inventory_hostname")),
             "nothing was done: find out where they come from: of a play of your own that sets them with set_fact and"
-            " cacheable: true, leave cacheable out, or put them into the inventory; otherwise the node may be in the hands of others;"
-            " then remove this host from the fact cache",
+            " cacheable: true, leave cacheable out, or put them into the inventory; otherwise the node may be in the"
+            " hands of others; then remove this host from the fact cache",
             KIND,
         )
 
