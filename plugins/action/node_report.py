@@ -28,7 +28,6 @@ from ..module_utils.fleet.report.texts import text
 from ..module_utils.fleet.report.times import time_of
 from ..module_utils.fleet.report.waivers import checked_waivers
 from ..module_utils.kubelet.settings import SETTINGS
-from ..module_utils.node.redaction import words_redacted
 from ..plugin_utils.guarded_action import GuardedAction
 from ..plugin_utils.variables import misspelled_failure, options_of_variables
 
@@ -132,9 +131,7 @@ class ActionModule(GuardedAction):
 
     def _answer(self, for_node: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """What the node differs in, or why that is not known, as a module's result."""
-        answer = misspelled_failure(task_vars) or self._ran(_MODULE, for_node, task_vars)
-        _hide_secrets(answer)
-        return answer
+        return misspelled_failure(task_vars) or self._ran(_MODULE, for_node, task_vars)
 
     def _looks(
         self, own: Mapping[str, Any], for_node: Mapping[str, Any], task_vars: Mapping[str, Any]
@@ -187,11 +184,3 @@ class ActionModule(GuardedAction):
 
 def _is_read(node: Mapping[str, Any]) -> bool:
     return node["status"] not in (FAILED, UNREACHABLE)
-
-
-def _hide_secrets(answer: Mapping[str, Any]) -> None:
-    """Take secrets out of the command line of the kubelet, such as k3s' token."""
-    kubelet = answer.get("kubelet")
-    words = kubelet.get("command_line") if isinstance(kubelet, dict) else None
-    if isinstance(words, list) and isinstance(kubelet, dict):
-        kubelet["command_line"] = words_redacted([str(word) for word in words])

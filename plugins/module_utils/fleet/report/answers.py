@@ -10,6 +10,7 @@ import json
 from typing import Any, Mapping
 
 from ...cpuset import CPUSet
+from .results import OF_ANSIBLE
 from .shapes import Row, View
 from .texts import WRONG, counted, items, line, mapping, text
 
@@ -18,8 +19,8 @@ CLEAN, NOTHING_WANTED, DRIFT = "clean", "nothing wanted", "drift"
 # What rollout_info returns of a node that it could read.
 STATUSES = (CLEAN, NOTHING_WANTED, DRIFT, NO_KUBELET)
 
-# What Ansible adds to an answer, and what a node has no say in.
-_NOT_ANSWERED = frozenset(("changed", "failed", "ansible_facts", "host"))
+# What Ansible decides by, and what a node has no say in.
+_NOT_ANSWERED = frozenset(("failed", "host"))
 
 
 def collect(answers: Mapping[str, object]) -> list[dict[str, Any]]:
@@ -33,6 +34,9 @@ def collect(answers: Mapping[str, object]) -> list[dict[str, Any]]:
 def collected(host: str, answer: object) -> dict[str, Any]:
     """The answer of one host, with `host` and `status`; with `message` where it could not be read."""
     try:
+        # Warnings, for instance, are objects of Ansible's own.
+        if isinstance(answer, Mapping):
+            answer = {key: value for key, value in answer.items() if key not in OF_ANSIBLE}
         # Plain data: what cannot be written as JSON must not keep the others from being written.
         answer = json.loads(json.dumps(answer, allow_nan=False))
     except WRONG as error:

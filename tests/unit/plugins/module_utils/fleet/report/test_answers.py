@@ -57,6 +57,13 @@ def test_a_node_without_an_answer(answer: Any, status: str, message: str) -> Non
     assert collect({"a": answer}) == [{"host": "a", "status": status, "message": message}]
 
 
+def test_what_ansible_adds_is_no_answer() -> None:
+    """Later versions of ansible-core have objects of their own there."""
+    added = {key: [object()] for key in ("warnings", "deprecations", "exception")}
+    (node,) = collect({"worker-1": {"status": "clean", **added}})
+    assert node == {"host": "worker-1", "status": "clean"}
+
+
 def test_what_is_no_json_does_not_stop_the_others() -> None:
     deep: list[Any] = []
     for _level in range(100000):
