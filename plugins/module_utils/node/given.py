@@ -35,10 +35,10 @@ def given_of(node: Node) -> Given:
     if arguments or may_give_flags(tree, distribution):
         # Imported here: a node that neither runs a kubelet nor gives it flags is read faster without.
         from ..kubelet.installed.given_flags import find_words
-        from .redaction import words_redacted
+        from .redaction import words_to_judge
 
         # What is said of a word has it in quotes.
-        words = words_redacted(find_words(tree, distribution, arguments), has_program=False)
+        words = words_to_judge(find_words(tree, distribution, arguments))
     return Given(
         words,
         None if path is None else _state_of(tree, path),
