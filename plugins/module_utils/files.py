@@ -179,9 +179,10 @@ def _backups(directory: str, of: str, owners: Container[int]) -> list[tuple[int,
     for name in os.listdir(directory):
         backup = _BACKUP.fullmatch(name)
         if backup is not None and backup["name"] == of:
-            status = os.lstat(os.path.join(directory, name))
-            if stat.S_ISREG(status.st_mode) and status.st_uid in owners:
-                found.append((int(backup["number"] or 1), backup["stamp"], name))
+            with suppress(FileNotFoundError):  # another run has removed it meanwhile
+                status = os.lstat(os.path.join(directory, name))
+                if stat.S_ISREG(status.st_mode) and status.st_uid in owners:
+                    found.append((int(backup["number"] or 1), backup["stamp"], name))
     return sorted(found)
 
 

@@ -15,7 +15,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.j
     Journal,
     SavedFile,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST, OPEN
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST, OPEN, SERVICES
 from ansible_collections.kubenode.cpu_manager.tests.conformance.trouble_case import POLICY, RESERVED, Trouble
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import Files
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
@@ -342,6 +342,11 @@ NODE_TROUBLES: dict[str, Trouble] = {
         SOUND.having({MEMORY_STATE: memory_state("Static", 1 << 30)}),
         SOUND.configured(STATIC + MEMORY_STATIC).having({MEMORY_STATE: memory_state("Static", 1 << 30)}),
         MEMORY_WANTED,
+    ),
+    "a unit of ours that anybody may write": Trouble(
+        ["program-not-roots"],
+        SOUND.having({SERVICES[0]: "[Service]\n"})._replace(writable=SERVICES[:1]),
+        SOUND.having({SERVICES[0]: "[Service]\n"}),
     ),
     # --- no kubelet, or no longer ---
     "no kubelet": Trouble(["kubelet-missing"], NO_KUBELET, EMPTY),

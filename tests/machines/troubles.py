@@ -123,6 +123,8 @@ class Saved(NamedTuple):
     quotas: Mapping[str, CPUFiles] | None = None
     # The files that the kernel lets nobody write.
     fixed: tuple[str, ...] = ()
+    # Those that anybody may write.
+    writable: tuple[str, ...] = ()
 
     def having(self, files: Mapping[str, str | bytes | None]) -> Saved:
         """The same node with these files too; None for one that is not there."""
@@ -168,6 +170,8 @@ def write_saved(saved: Saved, root: Path) -> Tree:
         os.utime(root / path.lstrip("/"), (moment, moment))
     for path in saved.fixed:
         (root / path.lstrip("/")).chmod(0o444)
+    for path in saved.writable:
+        (root / path.lstrip("/")).chmod(0o666)
     tree = Tree(str(root))
     if saved.journal is not None:
         write_journal(tree, saved.journal)
