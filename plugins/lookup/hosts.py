@@ -25,6 +25,10 @@ options:
       - The name of a registered variable. Only hosts whose result there changes something are returned.
       - Of M(kubenode.cpu_manager.rollout_info) these are the hosts with actions, or with a change that was interrupted.
     type: str
+  names:
+    description: Whether the names of the hosts are returned, rather than patterns for the keyword C(hosts).
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -39,7 +43,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _raw:
-  description: The names of the hosts, each once.
+  description: Patterns, or with O(names) the names of the hosts, each once.
   type: list
   elements: str
 """
@@ -51,14 +55,14 @@ from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
 from ..module_utils.errors import InputError
-from ..plugin_utils.scope import changing_hosts, check_batches, hosts_in_scope
+from ..plugin_utils.scope import changing_hosts, check_batches, scope_of
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
     """The lookup."""
 
     def run(self, _terms: list[object], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[str]:
-        """The names of the hosts."""
+        """Patterns of hosts, or their names."""
         variables = variables or {}
         self.set_options(var_options=variables, direct=kwargs)
         # A check of the syntax has no inventory.
@@ -70,7 +74,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
 
         try:
             check_batches(value("cpu_manager_serial", 1), value("cpu_manager_max_fail_percentage", 0))
-            hosts = hosts_in_scope(
+            scope = scope_of(
                 variables["groups"],
                 value("cpu_manager_hosts", "all"),
                 value("cpu_manager_canaries", []),
@@ -79,4 +83,6 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
         except InputError as error:
             raise AnsibleError(str(error)) from None
         result = self.get_option("changing")
-        return changing_hosts(variables["hostvars"], hosts, result) if result else hosts
+        if result:
+            return changing_hosts(variables["hostvars"], scope.names, result)
+        return scope.names if self.get_option("names") else scope.patterns

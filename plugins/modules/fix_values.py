@@ -34,13 +34,13 @@ EXAMPLES = r"""
 - name: Fix where results go
   kubenode.cpu_manager.fix_values:
     values:
-      directory: "{{ my_results }}"
+      directory: /srv/results
   register: fixed
 """
 
 RETURN = r"""
-'*':
-  description: Each value, by its name.
+name_of_a_value:
+  description: Each value, by its own name.
   returned: success
   type: raw
 """

@@ -66,16 +66,16 @@ notes:
 """
 
 EXAMPLES = r"""
-- name: Stop the kubelet
+- name: Look for the kubelet's configuration
   kubenode.cpu_manager.on_node:
-    service:
-      name: kubelet
-      state: stopped
+    stat:
+      path: /var/lib/kubelet/config.yaml
+  register: found
 """
 
 RETURN = r"""
-'*':
-  description: What the module that is run returns.
+name_of_a_value:
+  description: What the module that is run returns, each value by its own name.
   returned: always
   type: raw
 """

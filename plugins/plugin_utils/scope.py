@@ -10,7 +10,7 @@ Ansible itself takes a pattern that matches no host, and 0 hosts at a time for a
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ansible.errors import AnsibleError
 from ansible.inventory.manager import InventoryManager, split_host_pattern
@@ -21,11 +21,20 @@ from ..module_utils.errors import InputError
 Groups = Mapping[str, Sequence[str]]
 
 _HOSTS, _CANARIES, _LIMIT = "cpu_manager_hosts", "cpu_manager_canaries", "--limit"
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*")
+_NO_SIGN_OF_PATTERNS = re.compile(r"[^\w.-]")
 _EXCLUDING, _INTERSECTING = "!", "&"
 
 
-def hosts_in_scope(groups: Groups, hosts: object, canaries: object = (), limit: str = "") -> list[str]:
-    """The hosts of a run, the canaries first. Raises InputError where a pattern, or all of them together, match none.
+class Scope(NamedTuple):
+    """The hosts of a run, the canaries first: as patterns of Ansible, and by their names."""
+
+    patterns: list[str]
+    names: list[str]
+
+
+def scope_of(groups: Groups, hosts: object, canaries: object = (), limit: str = "") -> Scope:
+    """Which hosts these are. Raises InputError where a pattern, or all of them together, match none.
 
     groups: of the inventory, {name: hosts}. hosts, canaries: a pattern of Ansible, or a list of such. limit: what
     --limit says.
@@ -35,22 +44,26 @@ def hosts_in_scope(groups: Groups, hosts: object, canaries: object = (), limit: 
         inventory.add_group(group)
         for host in members:
             inventory.add_host(host, group=group)
-    found = _matching(inventory, canaries, _CANARIES) + _matching(inventory, hosts, _HOSTS)
-    if not found:
+    patterns = _checked(inventory, canaries, _CANARIES) + _checked(inventory, hosts, _HOSTS)
+    found = [host.name for host in inventory.get_hosts(patterns)]
+    if not found and patterns == ["all"]:
         raise InputError("the inventory has no host", remedy="name an inventory with -i; nothing was read")
+    if not found:
+        what = "%s matches no host of the inventory" % ", ".join(patterns)
+        raise InputError(what, _HOSTS, "correct it; nothing was read")
     if limit:
         try:
             inventory.subset(limit)
         except AnsibleError as error:
             raise InputError(str(error), _LIMIT) from error
-        if not inventory.get_hosts(found):
+        if not inventory.get_hosts(patterns):
             what = "it leaves none of the hosts of %s" % _HOSTS
             raise InputError(what, "%s %s" % (_LIMIT, limit), "correct one of them; nothing was read")
-    return list(dict.fromkeys(found))
+    return Scope(patterns, list(dict.fromkeys(found)))
 
 
-def _matching(inventory: InventoryManager, patterns: object, variable: str) -> list[str]:
-    """The hosts that the patterns match. Each part has to be known: a mistyped one would be left out without a word."""
+def _checked(inventory: InventoryManager, patterns: object, variable: str) -> list[str]:
+    """The single patterns. Each has to be known: a mistyped one would be left out without a word."""
     parts = _parts(patterns, variable)
     for part in parts:
         if part == "all":
@@ -60,12 +73,7 @@ def _matching(inventory: InventoryManager, patterns: object, variable: str) -> l
         if not matches or (part == name and not inventory.get_hosts(name)):
             what = "%s has no host" % name if matches else "the inventory has no host or group %s" % name
             raise InputError(what, variable, "correct it; nothing was read")
-    found = [host.name for host in inventory.get_hosts(parts)] if parts else []
-    if parts and parts != ["all"] and not found:
-        raise InputError(
-            "%s matches no host of the inventory" % ", ".join(parts), variable, "correct it; nothing was read"
-        )
-    return found
+    return parts
 
 
 def _parts(patterns: object, variable: str) -> list[str]:
@@ -109,11 +117,16 @@ def _whole(value: object) -> int | None:
 
 
 def changing_hosts(variables: Mapping[str, Mapping[str, Any]], hosts: Iterable[str], result: str) -> list[str]:
-    """Those hosts whose result, a variable of this name, changes something. variables: of each host.
+    """Patterns for those hosts whose result, a variable of this name, changes something. variables: of each host.
 
     A plan of rollout_info changes nothing itself: its actions do, and a change that was interrupted has to be undone.
     """
-    return [host for host in hosts if _changes(variables[host].get(result))]
+    return [_pattern_of(host) for host in hosts if _changes(variables[host].get(result))]
+
+
+def _pattern_of(host: str) -> str:
+    """A pattern that matches a host. Of a name with other signs it may match others, too, which do not change."""
+    return host if _PLAIN_NAME.fullmatch(host) else "~^%s$" % _NO_SIGN_OF_PATTERNS.sub(".", host)
 
 
 def _changes(result: object) -> bool:

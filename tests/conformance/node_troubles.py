@@ -294,7 +294,7 @@ NODE_TROUBLES: dict[str, Trouble] = {
         ),
     ),
     "halfway through a change of which nobody knows what it wrote": Trouble(
-        ["change-interrupted", "noted"],
+        ["change-interrupted"],
         SOUND.configured("")._replace(
             journal=Journal(CHANGING, {CONFIG: SavedFile((HEADER + STATIC).encode(), 0o644)}, {})
         ),

@@ -156,7 +156,7 @@ def changed(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> set[str]
 
 def test_check_mode_writes_nothing_and_shows_all(story: Story) -> None:
     assert story.files["preview"] == story.files[""]
-    for line in ("-cpuManagerPolicy: static", "+    disable = false", "+enable_nri = true", "+    enable_cdi = true"):
+    for line in ("-cpuManagerPolicy: static", "+disable = false", "+enable_nri = true", "+enable_cdi = true"):
         assert line in story.runs["preview"].output
         assert line in story.runs["there"].output
 

@@ -59,7 +59,7 @@ def write_traps(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("playbooks", "written"),
     [
-        (RUNS[0], "var/lib/kubelet/cpu_manager_state"),
+        (RUNS[0], "var/lib/kubenode-cpu-manager/last-change.json"),
         (RUNS[1], "usr/local/lib/kubenode/cpu-manager-reconcile.pyz"),
     ],
     ids=["settings", "more"],

@@ -109,7 +109,7 @@ def test_a_fleet_gets_settings_by_shape(fleet: dict[str, dict[str, Any]], tmp_pa
         "kubelet_cpu_manager_policy_options": {"full-pcpus-only": "true", "strict-cpu-reservation": "true"},
         "kubelet_topology_manager_policy": "single-numa-node",
         "kubelet_topology_manager_scope": "pod",
-        "kubelet_reservation": {"count": 2, "strategy": "spread"},
+        "kubelet_reservation": {"count": 4, "strategy": "spread"},
     }
     assert epyc["kubelet_cpu_manager_policy_options"]["prefer-align-cpus-by-uncorecache"] == "true"
     assert ia64["kubelet_topology_manager_policy"] == "restricted"
@@ -273,10 +273,10 @@ def test_objects_for_the_api_server(tmp_path: Path) -> None:
         {"name": "topologyManagerPolicy", "value": "single-numa-node"},
         {"name": "topologyManagerScope", "value": "pod"},
     ]
-    # One core of the first NUMA node is reserved.
+    # One core of each NUMA node is reserved.
     assert [zone["resources"] for zone in topology["zones"]] == [
         [{"name": "cpu", "capacity": "8", "allocatable": "6", "available": "6"}],
-        [{"name": "cpu", "capacity": "8", "allocatable": "8", "available": "8"}],
+        [{"name": "cpu", "capacity": "8", "allocatable": "6", "available": "6"}],
     ]
     assert [labelled, topology] == task_of(run, WRITE)["objects"]
 

@@ -234,7 +234,7 @@ def test_one_stop_and_one_start(story: Story, name: str, log: list[str], policy:
     assert story.after[name].pid not in (None, story.before[name].pid)
     assert story.services[name].policy() == policy
     reset = [] if name == "period" else ["Reset or repair the checkpoint if the kubelet would refuse it"]
-    steps = ["Stop the kubelet", *reset, "Write the kubelet's configuration", "Start the kubelet"]
+    steps = ["Stop the kubelet", "Write the kubelet's configuration", *reset, "Start the kubelet"]
     assert changed(story.run, name) == steps
 
 

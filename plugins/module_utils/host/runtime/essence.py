@@ -8,6 +8,7 @@ registries."""
 from __future__ import annotations
 
 import json
+import re
 from typing import AbstractSet, Any, Iterator, Mapping
 
 from ..owner.crio import ALLOWED, SHARED, WITH_ANNOTATIONS
@@ -16,6 +17,7 @@ from .state import CRIO_NRI, CRIO_RUNTIME, TABLES
 from .toml_lines import parse
 
 _TOP_KEYS = {("version",), ("imports",), ("disabled_plugins",)}
+_BARE = re.compile("[A-Za-z0-9_-]+")
 _PLUGINS = {table for tables in TABLES.values() for table in tables}
 _KEYS_OF: Mapping[Any, AbstractSet[str]] = {
     **{plugin: {"disable", "disable_connections", "socket_path", "enable_cdi", "cdi_spec_dirs"} for plugin in _PLUGINS},
@@ -39,8 +41,8 @@ def essence(text: str) -> str:
                 tables.setdefault(key[:-1], {})[key[-1]] = value
     lines = []
     for table, keys in tables.items():
-        lines += ["[%s]" % ".".join(map(_toml, table))] if table else []
-        lines += ["%s = %s" % (_toml(key), _toml(value)) for key, value in keys.items()]
+        lines += ["[%s]" % ".".join(map(_key, table))] if table else []
+        lines += ["%s = %s" % (_key(key), _toml(value)) for key, value in keys.items()]
     return "".join(line + "\n" for line in lines)
 
 
@@ -63,6 +65,10 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return all(isinstance(item, (str, int)) for item in value)
     return isinstance(value, (str, int))
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _toml(name)
 
 
 def _toml(value: Any) -> str:

@@ -15,7 +15,7 @@ import posixpath
 from itertools import takewhile
 from typing import Any, Collection, Iterator, Mapping, NamedTuple
 
-from ...errors import CPUManagerError, NodeError, RefusedError, option
+from ...errors import CPUManagerError, NodeError, Note, RefusedError, option
 from ...tree import Tree
 from .journal import Journal, SavedFile
 
@@ -84,7 +84,7 @@ def _edited(here: str, back: FileBack, written: bytes | None, found: bytes, over
 
 
 def _said(here: str, what: str) -> str:
-    return "%s: %s, and what is there is kept as a backup" % (here, what)
+    return Note("change-interrupted", "%s: %s, and what is there is kept as a backup" % (here, what))
 
 
 def _without(saved: bytes | None, written: bytes | None, found: bytes, source: str) -> bytes:

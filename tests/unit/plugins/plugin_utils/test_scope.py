@@ -14,7 +14,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.scope import (
     changing_hosts,
     check_batches,
-    hosts_in_scope,
+    scope_of,
 )
 
 WORKERS = ["w-1", "w-2", "w-3"]
@@ -40,7 +40,7 @@ GROUPS = {"all": ["cp-1", *WORKERS], "ungrouped": [], "control_plane": ["cp-1"],
     ],
 )
 def test_hosts_come_in_order(hosts: Any, canaries: Any, limit: str, expected: list[str]) -> None:
-    assert hosts_in_scope(GROUPS, hosts, canaries, limit) == expected
+    assert scope_of(GROUPS, hosts, canaries, limit).names == expected
 
 
 @pytest.mark.parametrize(
@@ -62,13 +62,13 @@ def test_hosts_come_in_order(hosts: Any, canaries: Any, limit: str, expected: li
 )
 def test_what_matches_nothing_is_refused(hosts: Any, canaries: Any, limit: str, message: str) -> None:
     with pytest.raises(InputError) as error:
-        hosts_in_scope(GROUPS, hosts, canaries, limit)
+        scope_of(GROUPS, hosts, canaries, limit)
     assert str(error.value).startswith(message)
 
 
 def test_an_inventory_without_hosts_is_refused() -> None:
     with pytest.raises(InputError, match="the inventory has no host; name an inventory with -i"):
-        hosts_in_scope({"all": [], "ungrouped": []}, "all")
+        scope_of({"all": [], "ungrouped": []}, "all")
 
 
 @pytest.mark.parametrize("serial", [1, "1", "5", "10%", "100%", [1, "10%", "25%"], ["1", 3]])
@@ -97,7 +97,9 @@ def test_only_hosts_that_change() -> None:
         "refused": {"failed": True, "msg": "no"},
         "odd": "text",
         "brought": {"changed": True},
+        "odd name: [1]": {"changed": True},
     }
     variables = {name: {"kubelet_plan": plan} for name, plan in plans.items()}
-    hosts = ["brought", "same", "odd", "interrupted", "unread", "refused", "changing"]
-    assert changing_hosts({**variables, "unread": {}}, hosts, "kubelet_plan") == ["brought", "interrupted", "changing"]
+    hosts = ["brought", "same", "odd", "interrupted", "unread", "refused", "changing", "odd name: [1]"]
+    changing = ["brought", "interrupted", "changing", "~^odd.name...1.$"]
+    assert changing_hosts({**variables, "unread": {}}, hosts, "kubelet_plan") == changing
