@@ -39,7 +39,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-'*':
+NAME:
   description: Each value, by its name.
   returned: success
   type: raw

@@ -73,9 +73,4 @@ EXAMPLES = r"""
       state: stopped
 """
 
-RETURN = r"""
-'*':
-  description: What the module that is run returns.
-  returned: always
-  type: raw
-"""
+RETURN = """ # """
