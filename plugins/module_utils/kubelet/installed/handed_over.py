@@ -19,6 +19,8 @@ from .flags import PATHS
 LEFT_OUT = "left-out"
 # k3s and RKE2 hand its value to their kubelet.
 _HANDED_ON = "--kubelet-arg"
+# All that MicroK8s' command line has.
+_ARGS_FILE = "--kubelet-args-file"
 # An address may have a user, a password and a token.
 _ADDRESSES = ("manifest-url",)
 
@@ -72,4 +74,4 @@ def _is_read(name: str) -> bool:
     bare = name[len("--") :].replace("_", "-")
     flag = STARTED_WITH.get(bare)
     is_started_with = flag is not None and flag.kind != HEADERS and bare not in _ADDRESSES
-    return is_started_with or "--" + bare in READ or "--" + bare in PATHS
+    return is_started_with or "--" + bare in READ or "--" + bare in (*PATHS, _ARGS_FILE)
