@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from types import MappingProxyType
 from typing import Callable, Mapping, Sequence
 
 from ..kubelet.installed.flag_file import line_words, read_environment, split_words
@@ -21,7 +22,7 @@ from ..kubelet.installed.unit import command_words
 from ..kubelet.start.flags.table import FLAGS, SWITCHES
 
 REDACTED = "redacted"
-_NOTHING: Mapping[str, bool] = {}
+_NOTHING: Mapping[str, bool] = MappingProxyType({})
 
 # A change of a file's text.
 Redaction = Callable[[str], str]

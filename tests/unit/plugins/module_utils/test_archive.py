@@ -231,7 +231,7 @@ def test_names_of_the_archive_take_the_place_of_the_directory(tmp_path: Path) ->
     opened.remove()
 
 
-EXAMPLES = 2000 if os.environ.get("HOSTILE") else settings().max_examples
+MOST_EXAMPLES = 2000 if os.environ.get("HOSTILE") else settings().max_examples
 NAMES = st.sampled_from(["a", "b", "a/b", "a/b/c", "../a", "/a", "a/..", ".", "", "a//b", "./a", "b/../../x", "é" * 60])
 KINDS = st.sampled_from([b"0", b"\0", b"1", b"2", b"3", b"5", b"6", b"7", b"S", b"x", b"g", b"L", b"K", b"Z"])
 MEMBERS = st.lists(st.tuples(NAMES, st.binary(max_size=40), KINDS, NAMES), max_size=6)
@@ -253,7 +253,7 @@ def check_inside(tmp_path: Path, content: bytes) -> None:
     assert set(tree_of(str(tmp_path))) - before <= {"node.tar.gz"}
 
 
-@settings(deadline=None, max_examples=EXAMPLES)
+@settings(deadline=None, max_examples=MOST_EXAMPLES)
 @given(MEMBERS, st.integers(0, 60))
 def test_hostile_members(tmp_path_factory: pytest.TempPathFactory, members: list[Any], cut: int) -> None:
     content = packed(*(member(name, data, kind, target) for name, data, kind, target in members))
@@ -261,7 +261,7 @@ def test_hostile_members(tmp_path_factory: pytest.TempPathFactory, members: list
     check_inside(_private(directory), content[: len(content) - cut] if cut < 20 else content)
 
 
-@settings(deadline=None, max_examples=EXAMPLES)
+@settings(deadline=None, max_examples=MOST_EXAMPLES)
 @given(st.binary(max_size=1500), st.integers(0, 511), st.integers(0, 255), st.booleans())
 def test_hostile_bytes(
     tmp_path_factory: pytest.TempPathFactory, noise: bytes, place: int, byte: int, with_sum: bool
