@@ -18,7 +18,8 @@ options:
     default: {}
 """
 
-    DOCUMENTATION = (
+    # With its type, as ansible-test reads only texts that are written in one piece.
+    DOCUMENTATION: str = (
         NAMES
         + r"""
   root:
