@@ -35,10 +35,10 @@ def given_of(node: Node) -> Given:
     if arguments or may_give_flags(tree, distribution):
         # Imported here: a node that neither runs a kubelet nor gives it flags is read faster without.
         from ..kubelet.installed.given_flags import find_words
-        from .redaction import words_to_judge
+        from ..kubelet.installed.handed_over import handed_over
 
-        # What is said of a word has it in quotes.
-        words = words_to_judge(find_words(tree, distribution, arguments))
+        # What the kubelet says of a word has it in quotes.
+        words = handed_over(find_words(tree, distribution, arguments))
     return Given(
         words,
         None if path is None else _state_of(tree, path),

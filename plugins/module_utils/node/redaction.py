@@ -138,31 +138,6 @@ def words_redacted(words: Sequence[str], has_program: bool = True) -> list[str]:
     return found
 
 
-def words_to_judge(words: Sequence[str]) -> list[str]:
-    """The words that a kubelet is given, as many as before: all by which it decides stay, and its words quote them.
-
-    What is left out is only what no decision is about: the values of flags that are secret by their names, users and
-    passwords of addresses, and what is assigned to a name.
-    """
-    found: list[str] = []
-    waiting = ""
-    for word in words:
-        name, equals, value = word.partition("=")
-        if waiting:
-            found.append(_value_to_judge(waiting, word))
-            waiting = ""
-        elif word.startswith("-"):
-            found.append("%s=%s" % (name, _value_to_judge(name, value)) if equals else word)
-            waiting = name if not equals and _takes_value(name) else ""
-        else:
-            found.append("%s=%s" % (name, REDACTED) if equals and _ASSIGNED.fullmatch(name) else word)
-    return found
-
-
-def _value_to_judge(name: str, value: str) -> str:
-    return _value(name, value) if is_secret(name) else address_redacted(value, keep_path=name != _ADDRESS)
-
-
 def _flag(name: str) -> str:
     """The name of a flag as the kubelet's table has it."""
     return name.lstrip("-").replace("_", "-") if name.startswith("--") or name == "-v" else ""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Iterator, Sequence
 
 from ..start.flags.table import FLAGS as STARTED_WITH
-from ..start.flags.table import HEADERS
+from ..start.flags.table import HEADERS, SWITCHES
 from .flags import FLAGS as READ
 from .flags import PATHS
 
@@ -21,6 +21,8 @@ LEFT_OUT = "left-out"
 _HANDED_ON = "--kubelet-arg"
 # All that MicroK8s' command line has.
 _ARGS_FILE = "--kubelet-args-file"
+# The flags of the kubelet that are one letter.
+_LETTERS = ("-v", "-h")
 # An address may have a user, a password and a token.
 _ADDRESSES = ("manifest-url",)
 
@@ -38,17 +40,15 @@ def _kept(words: Sequence[str]) -> Iterator[str]:
     before = ""
     for word in words:
         name, equals, value = word.partition("=")
-        if before == _HANDED_ON:
-            yield _without_dashes(word)
+        if _takes_value(before):
+            yield _value(before, word)
             before = ""
         elif _is_read(name):
-            yield word
+            yield "%s=%s" % (name, _value(name, value)) if equals else word
+            before = "" if equals else name
+        elif not word.startswith("-") or (_is_unknown(before) and not equals):
+            yield LEFT_OUT if _is_unknown(before) else word
             before = ""
-        elif not word.startswith("-") or (before and not equals):
-            yield LEFT_OUT if before else word
-            before = ""
-        elif name == _HANDED_ON and equals:
-            yield "%s=%s" % (name, _without_dashes(value))
         elif equals:
             yield "%s=%s" % (_name(name), LEFT_OUT)
         else:
@@ -56,10 +56,24 @@ def _kept(words: Sequence[str]) -> Iterator[str]:
             before = word if word == _name(word) else ""
 
 
-def _without_dashes(word: str) -> str:
-    """The value of --kubelet-arg, which is a flag without the dashes."""
-    (kept,) = handed_over(["--" + word.lstrip("-")])
-    return kept[len("--") :]
+def _value(name: str, value: str) -> str:
+    """What is kept of the value of a flag that is read."""
+    if name == _HANDED_ON:
+        # A flag without the dashes.
+        (kept,) = handed_over(["--" + value.lstrip("-")])
+        return kept[len("--") :]
+    if _bare(name) in _ADDRESSES:
+        return LEFT_OUT
+    flag = STARTED_WITH.get(_bare(name))
+    if flag is None or flag.kind != HEADERS:
+        return value
+    # The name of a header is no secret, and a kubelet does not start with a header that has none.
+    headers = (part.partition(":") for part in value.split(","))
+    return ",".join("%s:%s" % (header, LEFT_OUT) if colon else LEFT_OUT for header, colon, _secret in headers)
+
+
+def _bare(name: str) -> str:
+    return name.lstrip("-").replace("_", "-")
 
 
 def _name(name: str) -> str:
@@ -68,10 +82,18 @@ def _name(name: str) -> str:
 
 
 def _is_read(name: str) -> bool:
-    """Whether a table here has this flag, and its value is none that may be secret."""
-    if not name.startswith("--"):
-        return name in ("-v", "-h")
-    bare = name[len("--") :].replace("_", "-")
-    flag = STARTED_WITH.get(bare)
-    is_started_with = flag is not None and flag.kind != HEADERS and bare not in _ADDRESSES
-    return is_started_with or "--" + bare in READ or "--" + bare in (*PATHS, _ARGS_FILE)
+    """Whether a table here has this flag, also one that is written with one dash by mistake."""
+    if len(name) <= len("-v"):
+        return name in _LETTERS
+    flag = "--" + _bare(name)
+    return _bare(name) in STARTED_WITH or flag in READ or flag in (*PATHS, _ARGS_FILE, _HANDED_ON)
+
+
+def _takes_value(name: str) -> bool:
+    """Whether the next word is the value of this flag, whatever it looks like."""
+    flag = STARTED_WITH.get(_bare(name)) if name.startswith("--") else None
+    return name == _HANDED_ON or (flag is not None and flag.kind not in SWITCHES)
+
+
+def _is_unknown(name: str) -> bool:
+    return name != "" and not _is_read(name)

@@ -9,7 +9,11 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.flags import read_flags
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.handed_over import handed_over
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.handed_over import (
+    LEFT_OUT,
+    handed_over,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.flags.command import read_command
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS
 
 SECRET = "hunter2"
@@ -18,9 +22,11 @@ SECRET = "hunter2"
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (["--manifest-url-header=Authorization:hunter2"], ["--manifest-url-header=left-out"]),
-        (["--manifest-url-header", "Authorization:hunter2"], ["--manifest-url-header", "left-out"]),
-        (["--manifest_url_header=Authorization:hunter2"], ["--manifest_url_header=left-out"]),
+        (["--manifest-url-header=Authorization:hunter2"], ["--manifest-url-header=Authorization:left-out"]),
+        (["--manifest-url-header", "Authorization:hunter2"], ["--manifest-url-header", "Authorization:left-out"]),
+        (["--manifest_url_header=Authorization:hunter2"], ["--manifest_url_header=Authorization:left-out"]),
+        (["--manifest-url-header=A:hunter2,B:hunter2"], ["--manifest-url-header=A:left-out,B:left-out"]),
+        (["--manifest-url-header=hunter2"], ["--manifest-url-header=left-out"]),
         (["--manifest-url=https://a:hunter2@b/?token=hunter2"], ["--manifest-url=left-out"]),
         (["--token=hunter2", "--v=2"], ["--token=left-out", "--v=2"]),
         (["--token", "hunter2", "--config", "/a"], ["--token", "left-out", "--config", "/a"]),
@@ -46,3 +52,27 @@ def test_what_is_read_stays(name: str) -> None:
     kept = handed_over(words)
     assert read_flags(kept, "x") == read_flags(words, "x")
     assert kept == words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--cpu-manager-reconcile-period", "-5s"],
+        ["--cpu-manager-reconcile-period=-5s"],
+        ["-cpu-manager-policy=static"],
+        ["--fail-swap-on", "false"],
+        ["--v", "2", "-v", "4"],
+    ],
+)
+def test_what_a_kubelet_refuses_stays(words: list[str]) -> None:
+    """Its refusal quotes it."""
+    assert handed_over(words) == words
+
+
+def test_a_kubelet_starts_with_what_stays() -> None:
+    """It is read again after it was stopped, and is not refused then for what was left out."""
+    words = ["--manifest-url-header=Authorization:hunter2", "--manifest-url-header", "X-Token:hunter2"]
+    words.append("--manifest-url=https://a:hunter2@b/")
+    kept = handed_over(words)
+    assert SECRET not in " ".join(kept)
+    assert read_command(kept, 36).values["manifest-url-header"] == {"Authorization": [LEFT_OUT], "X-Token": [LEFT_OUT]}
