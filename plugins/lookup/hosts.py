@@ -26,7 +26,7 @@ options:
       - Of M(kubenode.cpu_manager.rollout_info) these are the hosts with actions, or with a change that was interrupted.
     type: str
   names:
-    description: Whether the names of the hosts are returned, rather than patterns for the keyword C(hosts).
+    description: Whether the names of the hosts are returned, rather than a pattern for the keyword C(hosts).
     type: bool
     default: false
 """
@@ -43,7 +43,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _raw:
-  description: Patterns, or with O(names) the names of the hosts, each once.
+  description: One pattern of hosts, none where no host changes; with O(names) the names of the hosts, each once.
   type: list
   elements: str
 """
@@ -55,14 +55,14 @@ from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
 from ..module_utils.errors import InputError
-from ..plugin_utils.scope import changing_hosts, check_batches, scope_of
+from ..plugin_utils.scope import changing_hosts, check_batches, one_pattern, scope_of
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
     """The lookup."""
 
     def run(self, _terms: list[object], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[str]:
-        """Patterns of hosts, or their names."""
+        """A pattern of hosts, or their names."""
         variables = variables or {}
         self.set_options(var_options=variables, direct=kwargs)
         # A check of the syntax has no inventory.
@@ -84,5 +84,5 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
             raise AnsibleError(str(error)) from None
         result = self.get_option("changing")
         if result:
-            return changing_hosts(variables["hostvars"], scope.names, result)
-        return scope.names if self.get_option("names") else scope.patterns
+            return one_pattern(changing_hosts(variables["hostvars"], scope.names, result))
+        return scope.names if self.get_option("names") else one_pattern(scope.patterns)

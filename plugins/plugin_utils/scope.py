@@ -124,6 +124,16 @@ def changing_hosts(variables: Mapping[str, Mapping[str, Any]], hosts: Iterable[s
     return [_pattern_of(host) for host in hosts if _changes(variables[host].get(result))]
 
 
+def one_pattern(patterns: Iterable[str]) -> list[str]:
+    """These patterns as a single one, for the keyword hosts of a play; none for none.
+
+    Ansible remembers what a list of patterns matches, under the patterns with the hosts of the batch behind them. So a
+    batch of the host b of [b, a] would get the hosts of [b, a, b], if another play had these.
+    """
+    joined = ",".join(patterns)
+    return [joined] if joined else []
+
+
 def _pattern_of(host: str) -> str:
     """A pattern that matches a host. Of a name with other signs it may match others, too, which do not change."""
     return host if _PLAIN_NAME.fullmatch(host) else "~^%s$" % _NO_SIGN_OF_PATTERNS.sub(".", host)

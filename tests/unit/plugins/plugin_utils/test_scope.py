@@ -9,11 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible.inventory.manager import InventoryManager
+from ansible.parsing.dataloader import DataLoader
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.scope import (
     changing_hosts,
     check_batches,
+    one_pattern,
     scope_of,
 )
 
@@ -103,3 +106,17 @@ def test_only_hosts_that_change() -> None:
     hosts = ["brought", "same", "odd", "interrupted", "unread", "refused", "changing", "odd name: [1]"]
     changing = ["brought", "interrupted", "changing", "~^odd.name...1.$"]
     assert changing_hosts({**variables, "unread": {}}, hosts, "kubelet_plan") == changing
+
+
+@pytest.mark.parametrize("first", [["b", "a", "b"], ["b", "a"], ["all"]])
+def test_a_batch_has_its_own_hosts_whatever_another_play_had(first: list[str]) -> None:
+    inventory = InventoryManager(DataLoader(), parse=False)
+    for name in ("a", "b"):
+        inventory.add_host(name, group="all")
+    assert {host.name for host in inventory.get_hosts(one_pattern(first))} == {"a", "b"}
+    inventory.restrict_to_hosts([inventory.get_host("b")])
+    assert [host.name for host in inventory.get_hosts(one_pattern(["b", "a"]))] == ["b"]
+
+
+def test_no_pattern_is_no_host() -> None:
+    assert one_pattern([]) == []
