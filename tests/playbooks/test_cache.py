@@ -79,6 +79,27 @@ def test_the_role(model: Mounted, tmp_path: Path) -> None:
     assert changed(run_role(model, tmp_path, cache_state="absent")) == []
 
 
+def test_the_playbook_changes_only_nodes_that_change(model: Mounted, tmp_path: Path) -> None:
+    host = {"kubelet_node_root": str(model.root), "reconcile_interpreter": PYTHON, "cache_mount": True}
+
+    def run_playbook(*arguments: str, **more: Any) -> tuple[Run, list[bool]]:
+        """The run, and what each call of the module says of a change: to find the node, and to change it."""
+        run = ansible_playbook(tmp_path / "run", "kubenode.cpu_manager.cache", {"worker": {**host, **more}}, *arguments)
+        assert run.status == 0, run.account()
+        return run, [result["changed"] for result in run.results["worker"] if "writes" in result]
+
+    before = model.state()
+    assert run_playbook("--check")[1] == [True, True]
+    assert (model.state(), model.writes()) == (before, [])
+    run, said = run_playbook()
+    assert said == [True, True]
+    assert (model.root / "usr/local/lib/kubenode/cpu-manager-reconcile.pyz").exists()
+    assert len(model.writes()) == 4, run.account()
+    assert run_playbook()[1] == [False]
+    assert run_playbook(cache_state="absent")[1] == [True, True]
+    assert model.state() == before
+
+
 def test_what_is_read_is_what_is_taken(model: Mounted, tmp_path: Path) -> None:
     """The wish that cache_info has is the wish of another node."""
     wish: dict[str, Any] = {"exclusive_share": {"0": 4, "all": "30%"}, "shared_bandwidth": 50, "mode": "exclusive"}

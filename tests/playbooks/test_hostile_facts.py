@@ -20,6 +20,7 @@ from ansible_collections.kubenode.cpu_manager.tests.own_variables import FILES, 
 
 from .conftest import CHECKOUT, CopyOf, Run, ansible_playbook, play
 from .hostile_python import asked_of, hostile_python
+from .stand_in_collection import write_collections
 from .test_become import ANYWAY, make_sudo
 
 API = """
@@ -92,20 +93,10 @@ class Stage:
         self.kubeconfig, self.decoy = directory / "kubeconfig", directory / "pythons" / "other"
         self.sudo = make_sudo(directory / "bin")
         self.collections = directory / "collections"
-        root = self.collections / "ansible_collections"
-        modules = root / "kubernetes/core/plugins/modules"
-        modules.mkdir(parents=True)
-        (root / "kubenode").mkdir()
-        (root / "kubenode/cpu_manager").symlink_to(CHECKOUT)
-        listed = ("k8s", "k8s_info", "k8s_drain")
-        for name in listed:
-            module = API % (name, str(self.calls_file), [*HOSTS, "healthy"])
-            (modules / (name + ".py")).write_text(module, encoding="utf-8")
-        manifest = {"collection_info": {"namespace": "kubernetes", "name": "core", "version": "6.0.0"}}
-        (root / "kubernetes/core/MANIFEST.json").write_text(json.dumps(manifest), encoding="utf-8")
-        (root / "kubernetes/core/meta").mkdir()
-        groups = {"requires_ansible": ">=2.15", "action_groups": {"k8s": list(listed)}}
-        (root / "kubernetes/core/meta/runtime.yml").write_text(json.dumps(groups), encoding="utf-8")
+        called = {
+            name: API % (name, str(self.calls_file), [*HOSTS, "healthy"]) for name in ("k8s", "k8s_info", "k8s_drain")
+        }
+        write_collections(self.collections, called)
         trace, pods = directory / "trace.json", directory / "pods.yml"
         pods.write_text("", encoding="utf-8")
         trace.write_text(json.dumps(TRACE), encoding="utf-8")

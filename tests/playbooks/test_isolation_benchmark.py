@@ -79,6 +79,7 @@ def test_what_is_wrong_is_said_by_the_name_of_its_variable(tmp_path: Path) -> No
         "seconds": {**SHORT, "isolation_benchmark_seconds": 1},
         "workloads": {**SHORT, "isolation_benchmark_workloads": {"victim": {"command": ["no-such-program"]}}},
         "image": {**SHORT, "isolation_benchmark_as_pods": True},
+        "saved": {**SHORT, "kubelet_node_root": str(tmp_path / "saved")},
     }
     run = ansible_playbook(tmp_path, PLAYBOOK, hosts)
     assert run.status == 2, run.output
@@ -87,6 +88,8 @@ def test_what_is_wrong_is_said_by_the_name_of_its_variable(tmp_path: Path) -> No
     assert "isolation_benchmark_seconds: the benchmark would take about" in run.last("seconds")["msg"]
     assert "isolation_benchmark_workloads.victim: no-such-program" in run.last("workloads")["msg"]
     assert "takes isolation_benchmark_image" in run.last("image")["msg"]
+    assert "is a saved node" in run.last("saved")["msg"]
+    assert not any("cases" in result for result in run.results["saved"])
     assert not (tmp_path / "isolation-benchmark").exists()
 
 
@@ -101,7 +104,8 @@ def test_png_without_its_library_is_refused_before_anything_runs(tmp_path: Path)
     )
     assert run.status == 2, run.output
     assert "png takes the Python library matplotlib" in run.last("node-1")["msg"]
-    assert len(run.results["node-1"]) <= 3
+    # The arguments of the role, what is fixed of them, and the refusal: none of these is a step on the node.
+    assert len(run.results["node-1"]) == 3
 
 
 def test_the_end_of_an_asynchronous_task_ends_the_benchmark(tmp_path: Path) -> None:

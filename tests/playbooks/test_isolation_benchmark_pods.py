@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import CHECKOUT, Run, ansible_playbook
+from .conftest import Run, ansible_playbook
+from .stand_in_collection import write_collections
 
 PLAYBOOK = "kubenode.cpu_manager.isolation_benchmark"
 LABEL = "kubenode-isolation-benchmark"
@@ -73,19 +74,8 @@ class Cluster:
         self.place = directory / "api"
         self.place.mkdir()
         self.collections = directory / "collections"
-        root = self.collections / "ansible_collections"
-        modules = root / "kubernetes/core/plugins/modules"
-        modules.mkdir(parents=True)
-        (root / "kubenode").mkdir()
-        (root / "kubenode/cpu_manager").symlink_to(CHECKOUT)
         names = ("k8s", "k8s_info", "k8s_log")
-        for name in names:
-            (modules / (name + ".py")).write_text(MODULE % (str(self.place), name), encoding="utf-8")
-        manifest = {"collection_info": {"namespace": "kubernetes", "name": "core", "version": "6.0.0"}}
-        (root / "kubernetes/core/MANIFEST.json").write_text(json.dumps(manifest), encoding="utf-8")
-        (root / "kubernetes/core/meta").mkdir()
-        groups = {"requires_ansible": ">=2.15", "action_groups": {"k8s": list(names)}}
-        (root / "kubernetes/core/meta/runtime.yml").write_text(json.dumps(groups), encoding="utf-8")
+        write_collections(self.collections, {name: MODULE % (str(self.place), name) for name in names})
 
     def put(self, name: str, node: str, phase: str, age: timedelta, label: str = LABEL) -> None:
         made = (datetime.now(timezone.utc) - age).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -82,7 +82,7 @@ def test_each_copy_of_a_file_in_a_journal_is_kept_as_the_file_is(tmp_path: Path)
     mode = {"mode": 384, "uid": 0, "gid": 7}
     files = {name: {**mode, "content": copy, "more": "hunter2"} for name, copy in copies.items()}
     journal = {"format": 1, "phase": "changing", "facts": {}, "files": {**files, "/etc/z": None}, "more": "hunter2"}
-    kept = {CONFIG: PLAIN + 'token: "redacted"\n', "/etc/x.toml": '"version" = 2\n', "/etc/y": "redacted\n"}
+    kept = {CONFIG: PLAIN + 'token: "redacted"\n', "/etc/x.toml": "version = 2\n", "/etc/y": "redacted\n"}
     expected = {name: base64.b64encode(text.encode()).decode() for name, text in kept.items()}
     for written in ({}, {"written": {**copies, "/etc/z": None}}):
         _collector, found = saved(tmp_path, {path: json.dumps({**journal, **written}).encode()})
