@@ -28,8 +28,8 @@ from ..module_utils.fleet.report.times import time_of
 from ..module_utils.fleet.report.waivers import checked_waivers
 from ..module_utils.kubelet.settings import SETTINGS
 from ..plugin_utils.arguments import validated
-from ..plugin_utils.guarded_action import GuardedAction
-from ..plugin_utils.variables import misspelled_failure, options_of_variables
+from ..plugin_utils.guarded_action import GuardedAction, failure_of
+from ..plugin_utils.variables import check_names, options_of_variables
 
 _MODULE = "kubenode.cpu_manager.rollout_info"
 _TEXTFILE = "kubenode.cpu_manager.node_textfile"
@@ -59,6 +59,9 @@ _PLACES = ("root", "config_path", "kubelet_root", "kubelet_version", "command_li
 
 class ActionModule(GuardedAction):
     """Runs in the worker of the node, so that the parent of all workers gets a few words only."""
+
+    # A misspelled one is said in the result of the node, too.
+    CHECKS_NAMES = False
 
     _supports_async = False
 
@@ -129,7 +132,11 @@ class ActionModule(GuardedAction):
 
     def _answer(self, for_node: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """What the node differs in, or why that is not known, as a module's result."""
-        return misspelled_failure(task_vars) or self._ran(_MODULE, for_node, task_vars)
+        try:
+            check_names(task_vars)
+        except InputError as error:
+            return failure_of(error)
+        return self._ran(_MODULE, for_node, task_vars)
 
     def _looks(
         self, own: Mapping[str, Any], for_node: Mapping[str, Any], task_vars: Mapping[str, Any]

@@ -57,6 +57,10 @@ class CPUManagerError(Exception):
         """Plain data, as modules return it in `failure`."""
         return {"kind": self.kind, "where": self.where, "remedy": self.remedy}
 
+    def to_row(self) -> dict[str, Any]:
+        """The same with what is wrong, as a row of a list of reasons."""
+        return {**self.to_dict(), "text": self.what}
+
 
 class InputError(CPUManagerError, ValueError):
     """What the caller gave is wrong: a text, a count, a combination of options."""

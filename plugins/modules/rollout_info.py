@@ -57,6 +57,22 @@ options:
         kubelet is refused, because the kubelet would overwrite it.
     type: bool
     default: true
+  check_services:
+    description:
+      - Whether the services that a change stops and starts are looked for, if O(manage_service) is true. One that
+        systemd does not have on the node is a refusal. So is one that is not named, where O(root) is not V(/), as it
+        would be a service of the machine that has the files.
+    type: bool
+    default: false
+  service:
+    description:
+      - The service that runs the kubelet. By default that of the node's distribution.
+    type: str
+  runtime_service:
+    description:
+      - The service that runs the container runtime, which is restarted if its configuration changes. By default that of
+        the node's distribution.
+    type: str
   allow_owners:
     description:
       - The programs that may manage CPUs on the node beside the kubelet's static policy, by their ids, such as
@@ -89,13 +105,6 @@ options:
       - A version of Kubernetes, such as V(1.37). RV(upgrade) then says whether the node's kubelet could become one of
         that version with the node's files as they are now, and come back.
     type: str
-  check_variables:
-    description:
-      - Whether the module fails, before it reads the node, if the host has a variable with a misspelled name of a
-        variable of this collection, as the filter P(kubenode.cpu_manager.misspelled_variables#filter) finds them. Such
-        a variable would have no effect.
-    type: bool
-    default: false
 seealso:
   - module: kubenode.cpu_manager.drift_info
   - module: kubenode.cpu_manager.start_check
@@ -178,8 +187,8 @@ refusals:
         - The kind of the reason, such as C(configuration) if it cannot be read; C(no_kubelet); C(would_not_start);
           C(assignments) if running containers would lose them; C(kubelet_runs) if it runs and O(manage_service=false);
           C(other_owner) if a different program sets the CPUs of containers; C(edited) if others have changed a file
-          that is to be taken back; C(refused) if the node is managed by other
-          means.
+          that is to be taken back; C(no_service) if the service that is to be stopped is not there; C(saved_node) if
+          it would not be the node's; C(refused) if the node is managed by other means.
       type: str
       sample: assignments
     where:
@@ -358,7 +367,7 @@ from typing import Any, Mapping
 
 from ..module_utils.ansible_module import Arguments, Outcome, run
 from ..module_utils.kubelet_module import HIDE_NAMES, KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
-from ..module_utils.node.change.plan import ROLLBACK, ROLLOUT, Terms, rollout_report
+from ..module_utils.node.change.plan import ROLLBACK, ROLLOUT, Services, Terms, rollout_report
 from ..module_utils.node.node import Node
 from ..module_utils.tree import Tree
 from ..module_utils.versions import minor_version
@@ -373,10 +382,16 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         parameters["drain"],
         parameters["discard_assignments"],
         parameters["manage_service"],
+        Services(parameters["service"], parameters["runtime_service"]) if parameters["check_services"] else None,
         tuple(parameters["allow_owners"]),
         parameters["overwrite_edited"],
     )
     report = with_runtime_of(node, rollout_report(node, wanted, terms), parameters)
+    if report["runtime"] is not None and terms.manage_service and terms.services is not None:
+        from ..module_utils.node.change.services import service_refusals
+
+        refusals = service_refusals(node, terms.services.runtime, "runtime_service")
+        report["refusals"] += [error.to_row() for error in refusals]
     if parameters["upgrade_to"]:
         # Imported here: every import costs time on every node.
         from ..module_utils.node.change.upgrade import upgrade_report
@@ -414,13 +429,14 @@ def main() -> None:
                 "drain": {"type": "bool", "default": True},
                 "discard_assignments": {"type": "bool", "default": False},
                 "manage_service": {"type": "bool", "default": True},
+                "check_services": {"type": "bool", "default": False},
+                "service": {"type": "str"},
+                "runtime_service": {"type": "str"},
                 "allow_owners": {"type": "list", "elements": "str", "default": []},
                 "overwrite_edited": {"type": "bool", "default": False},
                 "runtime_config": {"type": "str", "choices": ["present", "absent"]},
                 "runtime_version": {"type": "str"},
                 "upgrade_to": {"type": "str"},
-                # The action plugin does so.
-                "check_variables": {"type": "bool", "default": False},
             }
         ),
     )

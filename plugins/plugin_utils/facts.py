@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, Mapping, Sequence
 
 from ..module_utils.errors import RefusedError
-from ..module_utils.fleet.variables import KNOWN
+from ..module_utils.fleet.variables import INTERNAL, KNOWN
 
 # What a program decides by.
 KIND = "foreign_fact"
@@ -22,18 +22,13 @@ KIND = "foreign_fact"
 _PREFIXES = ("cpu_manager_", "drift_report_", "housekeeping_", "isolation_benchmark_", "kubelet_", "proposal_")
 # What the roles and playbooks read beside these, of their own, of kubespray, and of Ansible itself.
 _READ = (
-    "cache_found cache_plan cache_prefix cache_removed cache_result cache_results cache_unit cache_written proposal"
-    " reconcile_enabled reconcile_hidden reconcile_installed reconcile_is_new reconcile_plan reconcile_prefix"
-    " reconcile_program reconcile_promise reconcile_promise_path reconcile_release reconcile_removed"
-    " reconcile_results reconcile_runs_always reconcile_settings reconcile_settings_written reconcile_timer"
-    " reconcile_unit_paths reconcile_units reconcile_wanted_units reconcile_written"
-    " saved_directory saved_fixed saved_here saved_left_here saved_left_there saved_name saved_node saved_there"
+    "proposal saved_directory saved_fixed saved_here saved_left_here saved_left_there saved_name saved_node saved_there"
     " kube_cpu_reserved kube_memory_reserved kube_override_hostname system_cpu_reserved system_memory_reserved"
     " system_reserved"
     " dict group_names inventory_dir inventory_file inventory_hostname inventory_hostname_short lookup now omit q query"
     " range undef"
 )
-_NAMES = frozenset(_READ.split()) | KNOWN
+_NAMES = frozenset(_READ.split()) | KNOWN | INTERNAL
 
 # A node may name thousands.
 _MOST, _LONGEST = 5, 60

@@ -6,7 +6,7 @@
 
 A node's answer is data. It sets no variable of the host and acts on nothing of Ansible's, whatever names it has, and no
 text of it reaches the terminal with what a terminal obeys. A host whose facts would say what the controller does is
-refused before anything is done for it.
+refused before anything is done for it, and so is one with a misspelled variable.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from ansible.plugins.action import ActionBase
 from ..module_utils.errors import CPUManagerError
 from ..module_utils.fleet.report.texts import text
 from .facts import check_facts
+from .variables import check_names
+
+_COLLECTION = "kubenode.cpu_manager"
 
 # By what else an answer would act: facts become variables, statistics are added up, hosts and groups are made.
 _ACTS = frozenset(("ansible_facts", "ansible_stats", "add_host", "add_group"))
@@ -77,8 +80,16 @@ def _without_acts(answer: Mapping[str, Any], action: ActionBase) -> dict[str, An
     return kept
 
 
+def _is_of_a_role_or_playbook(task: Any) -> bool:
+    """Whether a task is one of this collection's own. In a play of others, other names may have a meaning."""
+    return _COLLECTION in list(task.collections or ())[:1]
+
+
 class GuardedAction(_Gate):
     """An action plugin has act()."""
+
+    # Whether a misspelled variable of the host fails the task before it is done.
+    CHECKS_NAMES = True
 
     _supports_check_mode = True
     _supports_async = True
@@ -88,6 +99,8 @@ class GuardedAction(_Gate):
         super().run(tmp, task_vars)
         try:
             check_facts(task_vars)
+            if self.CHECKS_NAMES and _is_of_a_role_or_playbook(self._task):
+                check_names(task_vars)
             return _without_acts(self.act(task_vars), self)
         except CPUManagerError as error:
             return failure_of(error)

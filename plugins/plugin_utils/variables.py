@@ -10,18 +10,20 @@ from typing import Any, Callable, Mapping
 
 from ..module_utils.errors import InputError
 from ..module_utils.fleet.variables import misspelled
-from .guarded_action import failure_of
 
-_SAID = "%(name)s is no variable of this collection, and %(meant)s is: rename it, or remove it"
+# A host may have thousands.
+_MOST = 10
+_RENAME = "%(name)s is no variable of this collection, and %(meant)s is: rename it, or remove it"
+_REMOVE = "%(name)s is no variable of this collection, whose names begin so: remove it, or give it another name"
 
 
-def misspelled_failure(task_vars: Mapping[str, Any]) -> dict[str, Any]:
-    """The result of a task where a host has a variable that is nearly one of ours; empty where it has none."""
+def check_names(task_vars: Mapping[str, Any]) -> None:
+    """Refuse a host that has a variable that is meant to be one of ours, and is none. Raises InputError."""
     wrong = misspelled(str(name) for name in task_vars)
-    if not wrong:
-        return {}
-    said = "; ".join(_SAID % found for found in wrong)
-    return failure_of(InputError("%s; nothing was changed" % said, str(task_vars["inventory_hostname"])))
+    if wrong:
+        said = "; ".join((_RENAME if found["meant"] else _REMOVE) % found for found in wrong[:_MOST])
+        more = "; and %d more" % (len(wrong) - _MOST) if len(wrong) > _MOST else ""
+        raise InputError("%s%s; nothing was changed" % (said, more), str(task_vars["inventory_hostname"]))
 
 
 def options_of_variables(

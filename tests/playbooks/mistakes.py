@@ -162,6 +162,15 @@ MISTAKES = (
         "/etc/default/kubelet overrides the configuration file; remove it there, restart the kubelet, run again",
         change=flags("--cpu-manager-reconcile-period=1s"),
     ),
+    # --- a service that would be this machine's
+    Mistake(
+        "kubelet_manage_service",
+        True,
+        ROLLOUT,
+        "is a saved node, and the service would be one of the machine that has its files; remove it, or name the"
+        " service in kubelet_service",
+        {"kubelet_cpu_manager_policy": "static", "kubelet_reserved_system_cpus": "0", "kubelet_drain": False},
+    ),
     # --- what a report is to be
     Mistake(
         "drift_report_fail_on", "drfit", OF_REPORT, "drift_report_fail_on: 'drfit' is not possible; did you mean drift?"
@@ -254,3 +263,15 @@ MISTAKES = (
         "cpu_manager_simulation_seed", "first", SIMULATE, "cpu_manager_simulation_seed: 'first' is no whole number"
     ),
 )
+
+# Names that no role and no playbook reads, and what is meant.
+MISSPELT = {
+    "cpu_manager_canary": "cpu_manager_canaries",
+    "cpu_manager_policy": "kubelet_cpu_manager_policy",
+    "cpu_manager_save_redcat": "cpu_manager_save_redact",
+    "housekeeping_stat": "housekeeping_state",
+    "isolation_benchmark_runns": "isolation_benchmark_runs",
+    "kubelet_cpu_policy": "kubelet_cpu_manager_policy",
+    "kubelet_reserved_cpus": "kubelet_reserved_system_cpus",
+    "reconcile_stat": "reconcile_state",
+}

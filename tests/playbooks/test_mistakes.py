@@ -14,8 +14,11 @@ import pytest
 
 from .bad_nodes import MACHINE, make_node
 from .conftest import Run, ansible_playbook, fingerprint
-from .mistakes import ABSENT, MISTAKES, PLAN, PROPOSE, REPORT, ROLES, ROLLOUT, SIMULATE, Mistake
+from .mistakes import ABSENT, MISSPELT, MISTAKES, PLAN, PROPOSE, REPORT, ROLES, ROLLOUT, SIMULATE, Mistake
 
+CHECKOUT = Path(__file__).parents[2]
+# Where playbooks write, beside the place from which they are run.
+WRITTEN = {"saved-nodes", "drift-report", "isolation-benchmark", "proposal", "simulation"}
 # What no operator has written, or that is said of no variable.
 NOT_THEIRS = ("Traceback", "serializable", "<class", "AnsibleTagged", "mutually exclusive", "Unsupported parameters")
 
@@ -100,6 +103,29 @@ def test_what_is_wrong_with_a_playbook(tmp_path: Path, place: str) -> None:
         )
         assert run.status != 0
         assert wrong([(row, run.last("node")["msg"])]) == []
+
+
+@pytest.mark.parametrize("playbook", sorted(path.stem for path in (CHECKOUT / "playbooks").glob("*.yml")))
+def test_a_misspelt_name_is_refused_by_each_playbook(tmp_path: Path, playbook: str) -> None:
+    make_node(tmp_path / "node", MACHINE)
+    (tmp_path / "pods.yml").write_text("{}\n", encoding="utf-8")
+    before = fingerprint(tmp_path / "node")
+    host = {
+        "kubelet_node_root": str(tmp_path / "node"),
+        "cpu_manager_workload": "batch",
+        "cpu_manager_manifests": str(tmp_path / "pods.yml"),
+        "drift_report_sources": [str(tmp_path)],
+        **dict.fromkeys(MISSPELT, "absent"),
+    }
+    # What that playbook sets itself may be made of this.
+    misspelt = {name: meant for name, meant in MISSPELT.items() if (playbook, name) != ("to_dra", "cpu_manager_policy")}
+    run = ansible_playbook(tmp_path / "run", "kubenode.cpu_manager." + playbook, {"node": {}}, "-e", json.dumps(host))
+    assert run.status != 0, run.output
+    for name, meant in misspelt.items():
+        assert "%s is no variable of this collection, and %s is" % (name, meant) in run.output
+    assert fingerprint(tmp_path / "node") == before
+    # A report has the node with what is wrong with it.
+    assert playbook == "drift_report" or not WRITTEN.intersection(path.name for path in (tmp_path / "run").iterdir())
 
 
 def test_what_is_wrong_with_a_role(tmp_path: Path) -> None:

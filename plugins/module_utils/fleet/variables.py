@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The variables of the roles and playbooks, and names that are nearly one of them.
+"""The variables of the roles and playbooks, and names that are meant to be one of them.
 
 Ansible takes any variable, so a misspelled one has no effect and nothing says so.
 Source of the other names: roles/kubernetes/node and roles/kubespray_defaults of kubespray.
@@ -10,7 +10,7 @@ Source of the other names: roles/kubernetes/node and roles/kubespray_defaults of
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator
+from typing import Iterable, Iterator, Sequence
 
 # What an operator can set: the options of the roles, and the variables of the playbooks.
 _KNOWN = (
@@ -77,55 +77,121 @@ _OTHER = (
     " kubelet_system_reserved_cgroups kubelet_systemd_hardening"
 )
 
+# What the roles and playbooks call what they find out themselves, as far as it begins as theirs.
+_INTERNAL = (
+    "cache_found cache_plan cache_prefix cache_removed cache_result cache_results cache_unit cache_written"
+    " drift_report_check drift_report_hosts drift_report_option_names drift_report_pattern housekeeping_result"
+    " isolation_benchmark_acting isolation_benchmark_beside isolation_benchmark_day_ago isolation_benchmark_ended"
+    " isolation_benchmark_ends isolation_benchmark_fixed isolation_benchmark_former isolation_benchmark_left"
+    " isolation_benchmark_limit isolation_benchmark_log isolation_benchmark_logs isolation_benchmark_more"
+    " isolation_benchmark_option_names isolation_benchmark_order isolation_benchmark_place isolation_benchmark_plan"
+    " isolation_benchmark_pod isolation_benchmark_pods isolation_benchmark_read isolation_benchmark_reason"
+    " isolation_benchmark_result isolation_benchmark_started isolation_benchmark_status isolation_benchmark_turn"
+    " isolation_benchmark_wanted reconcile_enabled reconcile_hidden reconcile_installed reconcile_is_new reconcile_plan"
+    " reconcile_prefix reconcile_program reconcile_promise reconcile_promise_path reconcile_release reconcile_removed"
+    " reconcile_results reconcile_runs_always reconcile_settings reconcile_settings_written reconcile_timer"
+    " reconcile_unit_paths reconcile_units reconcile_wanted_units reconcile_written"
+)
+
 KNOWN = frozenset(_KNOWN.split())
+INTERNAL = frozenset(_INTERNAL.split())
 _OTHERS = frozenset(_OTHER.split())
 
-# A first letter is seldom wrong: a host has hundreds of variables, and few begin as ours.
-_BY_INITIAL: dict[str, list[tuple[str, list[str], str]]] = {}
-for _name in KNOWN:
-    _BY_INITIAL.setdefault(_name[0], []).append((_name, _name.split("_"), _name.replace("_", "")))
-
+# Nothing else begins so: kubelet_ is kubespray's as well, and a cache is anybody's.
+_OURS_ALONE = ("cpu_manager_", "drift_report_", "housekeeping_", "isolation_benchmark_", "reconcile_")
 _ROLE_PREFIX, _PLAYBOOK_PREFIX = "kubelet_", "cpu_manager_"
 
 # How many letters of a word may be wrong, missing, too many or swapped, by the length of the word.
 _LONG_WORD, _SHORT_WORD = 6, 3
 _MOST_WRONG = 3
+# A name of so many words that lacks one of ours is ours: kubelet_config may be anybody's.
+_TELLING = 3
+# difflib's ratio, of what follows the prefix.
+_ALIKE = 0.6
+
+# A host has hundreds of variables. Few begin as ours, with nearly the same word.
+_BY_FIRST_WORD: dict[str, list[list[str]]] = {}
+_JOINED: dict[str, str] = {}
+for _name in sorted(KNOWN):
+    _BY_FIRST_WORD.setdefault(_name.split("_", 1)[0], []).append(_name.split("_"))
+    _JOINED[_name.replace("_", "")] = _name
 
 
 def misspelled(names: Iterable[str]) -> list[dict[str, str]]:
-    """The names that are nearly one of ours, each with the name that was probably meant: {name, meant}.
+    """The names that have no effect and are meant to, each with the one that was probably meant: {name, meant}.
 
-    A name that only begins or ends as one of ours is another's, and left alone.
+    These are nearly one of ours, or begin as nothing but ours; meant is empty where no name of ours is near. A name
+    that only shares the prefix kubelet or cache is another's, and left alone.
     """
     given = frozenset(names)
-    found = ((name, _meant(name, given)) for name in sorted(given - KNOWN - _OTHERS))
-    return [{"name": name, "meant": meant} for name, meant in found if meant]
+    near: dict[str, list[str]] = {}
+    found = ((name, _meant(name, given, near)) for name in sorted(given - KNOWN - INTERNAL - _OTHERS))
+    return [{"name": name, "meant": meant} for name, meant in found if meant is not None]
 
 
-def _meant(name: str, given: frozenset[str]) -> str | None:
+def _meant(name: str, given: frozenset[str], near: dict[str, list[str]]) -> str | None:
+    """What was meant; None for a name of another. near: as _candidates has it."""
     # The option of a module in place of the role's variable, unless it is what that is made of.
     prefixed = _ROLE_PREFIX + name
     if name.startswith(_PLAYBOOK_PREFIX) and prefixed in KNOWN:
         return None if prefixed in given else prefixed
-    best = min(_candidates(name), default=None)
-    return best[1] if best else None
+    best = min(_candidates(name, near), default=None) or min(_longer_by_a_word(name), default=None)
+    if best:
+        return best[-1]
+    return _closest(name) if name.startswith(_OURS_ALONE) else None
 
 
-def _candidates(name: str) -> Iterator[tuple[int, str]]:
-    """(how much is wrong, one of ours) for each that the name is nearly."""
+def _candidates(name: str, near: dict[str, list[str]]) -> Iterator[tuple[int, str]]:
+    """(how much is wrong, one of ours) for each that the name is nearly.
+
+    near: {first word: those of ours that are nearly this one}, which is filled here.
+    """
     words = name.lower().split("_")
-    joined = "".join(words)
-    for variable, known_words, known_joined in _BY_INITIAL.get(joined[:1], ()):
-        if joined == known_joined:
-            yield 0, variable
-        if len(words) == len(known_words):
-            wrong = 0
-            for word, known_word in zip(words, known_words):
-                wrong += _wrong(word, known_word)
-                if wrong > _MOST_WRONG:
-                    break
-            else:
-                yield wrong, variable
+    same = _JOINED.get("".join(words))
+    if same:
+        yield 0, same
+    if words[0] not in near:
+        # A first letter is seldom wrong.
+        alike = (first for first in _BY_FIRST_WORD if first[0] == words[0][:1])
+        near[words[0]] = [first for first in alike if _wrong(words[0], first) <= _MOST_WRONG]
+    for first in near[words[0]]:
+        for known_words in _BY_FIRST_WORD[first]:
+            if len(known_words) == len(words):
+                wrong = _wrong_of_all(words, known_words)
+                if wrong <= _MOST_WRONG:
+                    yield wrong, "_".join(known_words)
+
+
+def _wrong_of_all(words: Sequence[str], known_words: Sequence[str]) -> int:
+    """How much is wrong in these words; more than may be where one is another word."""
+    wrong = 0
+    for word, known_word in zip(words, known_words):
+        wrong += _wrong(word, known_word)
+        if wrong > _MOST_WRONG:
+            break
+    return wrong
+
+
+def _longer_by_a_word(name: str) -> Iterator[tuple[int, str]]:
+    """(how late the word is missing, negated; one of ours) for each of which the name has all words but one within."""
+    words = name.split("_")
+    if len(words) < _TELLING:
+        return
+    for known_words in _BY_FIRST_WORD.get(words[0], ()):
+        if len(known_words) == len(words) + 1:
+            for missing in range(1, len(words)):
+                if known_words[:missing] + known_words[missing + 1 :] == words:
+                    yield -missing, "_".join(known_words)
+
+
+def _closest(name: str) -> str:
+    """That of ours with the same prefix that is most alike; empty where none is."""
+    prefix = next(prefix for prefix in _OURS_ALONE if name.startswith(prefix))
+    parts = {variable[len(prefix) :]: variable for variable in KNOWN if variable.startswith(prefix)}
+    # Here, as nearly no inventory has such a name.
+    from difflib import get_close_matches
+
+    return next((parts[part] for part in get_close_matches(name[len(prefix) :], sorted(parts), 1, _ALIKE)), "")
 
 
 def _wrong(word: str, correct: str) -> int:

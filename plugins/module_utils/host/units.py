@@ -31,7 +31,7 @@ _UNIT_PLACES = (
 )
 _MANAGER_PLACES = ("/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd", "/lib/systemd")
 MANAGER_SECTION = "[Manager]"
-_END = ".conf"
+_END, _SERVICE = ".conf", ".service"
 _COMMENT = ("#", ";")
 
 
@@ -40,6 +40,14 @@ class Configured(NamedTuple):
 
     cpus: CPUSet | None
     path: str
+
+
+def has_unit(tree: Tree, service: str) -> bool:
+    """Whether systemd has a service of this name, which may lack its ending, or the template of which it is made."""
+    name = service if service.endswith(_SERVICE) else service + _SERVICE
+    stem, at, _instance = name.partition("@")
+    names = {name, stem + at + _SERVICE} if at else {name}
+    return any(tree.exists("%s/%s" % (place, name), follow=False) for place in _UNIT_PLACES for name in names)
 
 
 def unit_settings(tree: Tree, unit: str, name: str) -> list[tuple[str, str]]:

@@ -30,8 +30,7 @@ def with_runtime(report: Mapping[str, Any], node: Node, wanted: Wanted, may_drai
     try:
         change = plan_runtime(_as_it_will_be(node), wanted)
     except CPUManagerError as error:
-        refusal = {"kind": error.kind, "where": error.where, "text": error.what, "remedy": error.remedy}
-        return {**plan, "refusals": [*report["refusals"], refusal]}
+        return {**plan, "refusals": [*report["refusals"], error.to_row()]}
     if not change.contents:
         return plan
     actions = list(report["actions"])
@@ -40,10 +39,7 @@ def with_runtime(report: Mapping[str, Any], node: Node, wanted: Wanted, may_drai
     restart = [WRITE_RUNTIME, RESTART_RUNTIME]
     place = actions.index(START_KUBELET)
     paths = sorted(change.contents)
-    refusals = [
-        {"kind": error.kind, "where": error.where, "text": error.what, "remedy": error.remedy}
-        for error in unwritable(node.tree, paths)
-    ]
+    refusals = [error.to_row() for error in unwritable(node.tree, paths)]
     return {
         **plan,
         "status": DRIFT if report["status"] in (CLEAN, NOTHING_WANTED) else report["status"],

@@ -6,25 +6,32 @@
 
 from __future__ import annotations
 
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.variables import (
-    misspelled_failure,
-    options_of_variables,
-)
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.variables import check_names, options_of_variables
 
 HOST = {"inventory_hostname": "worker-1", "kubelet_max_pods": 110, "kubelet_cpu_manager_policy": "static"}
 MEANT = {"drift_report_form": "drift_report_forms", "kubelet_cpu_manager_polcy": "kubelet_cpu_manager_policy"}
 
 
 def test_right_names_are_no_failure() -> None:
-    assert misspelled_failure(HOST) == {}
+    check_names(HOST)
 
 
 def test_each_wrong_name_is_in_the_failure() -> None:
-    failure = misspelled_failure({**HOST, **dict.fromkeys(MEANT, "static")})
-    assert failure["failed"] is True
-    assert failure["failure"]["kind"] == "input"
+    with pytest.raises(InputError) as caught:
+        check_names({**HOST, **dict.fromkeys(MEANT, "static"), "reconcile_xyzzy": 1})
     said = ["%s is no variable of this collection, and %s is: rename it, or remove it" % pair for pair in MEANT.items()]
-    assert failure["msg"] == "worker-1: %s; nothing was changed" % "; ".join(said)
+    said.append(
+        "reconcile_xyzzy is no variable of this collection, whose names begin so: remove it, or give it another name"
+    )
+    assert str(caught.value) == "worker-1: %s; nothing was changed" % "; ".join(said)
+
+
+def test_a_host_with_thousands_of_wrong_names_has_a_short_message() -> None:
+    with pytest.raises(InputError, match=r"; and 1990 more; nothing was changed$"):
+        check_names({**HOST, **{"reconcile_x%d" % number: 1 for number in range(2000)}})
 
 
 def test_options_are_what_their_variables_are() -> None:

@@ -15,10 +15,19 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.variables import KNOWN, misspelled
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.variables import INTERNAL, KNOWN, misspelled
+from ansible_collections.kubenode.cpu_manager.tests.own_variables import FILES, read_in, registered_in, scoped_in
 
 CHECKOUT = Path(__file__).parents[5]
-PREFIXES = ("cpu_manager_", "drift_report_", "kubelet_", "reconcile_")
+PREFIXES = (
+    "cache_",
+    "cpu_manager_",
+    "drift_report_",
+    "housekeeping_",
+    "isolation_benchmark_",
+    "kubelet_",
+    "reconcile_",
+)
 
 
 def options_of_roles() -> Iterator[str]:
@@ -56,7 +65,7 @@ def test_no_name_of_the_collection_s_own_is_misspelled() -> None:
         for path in [*CHECKOUT.glob("roles/**/*.yml"), *CHECKOUT.glob("playbooks/*.yml")]
         for name in re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", path.read_text(encoding="utf-8"))
         if name.startswith(PREFIXES) and "kubelet_" + name not in KNOWN
-    }
+    } - {path.stem for path in CHECKOUT.glob("plugins/modules/*.py")}
     assert len(names) > 50
     assert misspelled(names) == []
 
@@ -88,6 +97,18 @@ def test_no_name_of_the_collection_s_own_is_misspelled() -> None:
         # The option of a module.
         ("cpu_manager_policy", "kubelet_cpu_manager_policy"),
         ("cpu_manager_reconcile_period", "kubelet_cpu_manager_reconcile_period"),
+        # A word is missing.
+        ("kubelet_cpu_policy", "kubelet_cpu_manager_policy"),
+        ("kubelet_reserved_cpus", "kubelet_reserved_system_cpus"),
+        ("kubelet_manager_policy_options", "kubelet_cpu_manager_policy_options"),
+        # What begins so is nothing but ours.
+        ("cpu_manager_canary", "cpu_manager_canaries"),
+        ("cpu_manager_save_redcat", "cpu_manager_save_redact"),
+        ("housekeeping_stat", "housekeeping_state"),
+        ("isolation_benchmark_runns", "isolation_benchmark_runs"),
+        ("drift_report_fail", "drift_report_fail_on"),
+        ("cpu_manager_xyzzy", ""),
+        ("reconcile_frobnicate", ""),
     ],
 )
 def test_a_name_that_is_nearly_one_of_ours(name: str, meant: str) -> None:
@@ -122,8 +143,12 @@ def test_a_name_that_is_nearly_one_of_ours(name: str, meant: str) -> None:
         "kubelet_cpu_manager",
         "kubelet_cpu_manager_state",
         "kubelet_drain_pods",
-        "cpu_manager_state",
-        "cpu_manager_version",
+        # Two words, which may be anybody's.
+        "kubelet_config",
+        "kubelet_version",
+        "kubelet_root",
+        "cache_dir",
+        "cache_valid_time",
         "reconcile",
         "reserved_memory",
         "topology_manager_policy",
@@ -138,6 +163,17 @@ def test_a_name_that_only_shares_a_prefix_is_left_alone(name: str) -> None:
 
 def test_what_our_variable_is_made_of_is_left_alone() -> None:
     assert misspelled(["kubelet_cpu_manager_policy", "cpu_manager_policy"]) == []
+
+
+def test_a_word_that_is_missing_late_is_meant_rather() -> None:
+    assert "kubelet_dra_reserved_cpus" in KNOWN
+    assert misspelled(["kubelet_reserved_cpus"])[0]["meant"] == "kubelet_reserved_system_cpus"
+
+
+def test_the_names_of_the_roles_own_are_these() -> None:
+    own = {name for path in FILES for name in read_in(path) | registered_in(path) | scoped_in(path)}
+    ours = tuple(prefix for prefix in PREFIXES if prefix != "kubelet_")
+    assert {name for name in own - KNOWN if name.startswith(ours)} == set(INTERNAL)
 
 
 @given(st.sampled_from(sorted(KNOWN)), st.data())
