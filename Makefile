@@ -5,9 +5,11 @@
 PYTHON ?= python3
 # Processes that pytest uses.
 JOBS ?= 2
-# Of extensions/molecule: all, or one; and which of its machines, quick, all or their names.
+# Of vm-test: one of extensions/molecule, or all; and which of its machines, quick, all or their names.
 SCENARIO ?=
 MACHINES ?= all
+# Of test-all: the machines of the scenarios.
+SHARED_MACHINES := xeon,uneven,v2,dynamic,worker,canary,plain
 # Of bad-days: how many nodes that are damaged meet a command that is killed, and the number that chance begins with.
 PAIRS ?= 200
 SEED ?= 17
@@ -27,11 +29,9 @@ ANSWERS ?= 10000
 HOSTS ?= 1000
 # For `make matrix`: quick, or full with tests/playbooks and ansible-test sanity.
 MATRIX ?= quick
-# After how many minutes `make test` is to have ended. Tests that take long run as long as there is time.
-MINUTES ?= 60
-# The last of these minutes, which are for the tests with a control plane where the machine is slow.
-CLUSTER_MINUTES ?= 15
-# 1: a test that lacks a tool, Kubernetes or time fails; tool,kubernetes: one that lacks one of these. Else it is skipped.
+# Of test-all: which share, such as 3 or 3/6; all without it.
+SHARE ?=
+# 1: a test that lacks a tool or Kubernetes fails; tool: one that lacks a tool. Else it is skipped.
 STRICT ?=
 # For `make mutants`: of what, all without it; how many changes of each area, all with 0; and which.
 AREA ?=
@@ -45,12 +45,15 @@ LINK := build/collections/ansible_collections/kubenode/cpu_manager
 KUBERNETES_CORE := build/collections/ansible_collections/kubernetes/core
 RESULTS := build/results
 SITE ?= build/docs
-END_BY := $(shell expr $$(date +%s) + $(MINUTES) '*' 60)
+BEGAN := $(shell date +%s)
+SHARES := 1 2 3 4 5 6
+CHOSEN = $(if $(SHARE),$(firstword $(subst /, ,$(SHARE))),$(SHARES))
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/build/collections
 export STRICT
+export JOBS
 
 # Some tools colour a log, too.
 ifndef MAKE_TERMOUT
@@ -58,6 +61,8 @@ export NO_COLOR := 1
 endif
 
 heading = @printf '\n=== %s ===\n' '$(1)'
+# A part of the tests: see tests/running/shares.py.
+pytest = @pytest --junit-xml=$(RESULTS)/$(1).xml $$(python tests/running/shares.py $(1))
 
 # The order of prerequisites is the order of the steps: the cheap ones first.
 .NOTPARALLEL:
@@ -70,18 +75,20 @@ help: ## Show this list
 demo: $(MAIN) $(LINK) ## Show what the collection does, on saved machines
 	@demo/run
 
-# Tests of playbooks and with a control plane that have not begun by then are left out. `make integration` and
-# `make cluster` have no such limit.
-test: PLAYBOOKS_BEGIN_BY = $(shell expr $(END_BY) - $(CLUSTER_MINUTES) '*' 60)
-test: CLUSTER_BEGIN_BY = $(END_BY)
-
+# The order is that of the steps: the cheap ones first.
 .PHONY: test
-test: lint unit sanity integration cluster adoption scenario ## Run all tests, the cheap ones first; STRICT=1 lets nothing be left out
-	@python tests/summary.py $(RESULTS) lint sanity $(if $(filter 1,$(STRICT)),,--left coverage)
+test: tools lint core sanity stories control-plane archive ## Set everything up and run the tests that each change has to pass
+	@python tests/running/summary.py $(RESULTS) $(BEGAN) lint sanity --rest 'make test-all, or a share of it, such as make test-all SHARE=3/6'
+
+.PHONY: test-all
+test-all: tools $(addprefix share-,$(CHOSEN)) ## Run all tests with full numbers; SHARE=3/6 runs one of six shares, of at most 45 minutes each
+	@python tests/running/summary.py $(RESULTS) $(BEGAN) \
+		--rest '$(or $(patsubst %,make test-all SHARE=%/6;,$(filter-out $(CHOSEN),$(SHARES))),nothing)'
 
 .PHONY: tools
-tools: $(TESTING) ## Install the programs that tests use, as root on Debian
-	@python tests/lacking.py
+tools: $(TESTING) ## Install the programs that tests use, as root on Debian; else say which are missing
+	@python tests/running/lacking.py
+	@rm -rf $(RESULTS)
 
 .PHONY: lint
 lint: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the linters: ruff, mypy, ansible-lint, documentation, licences and changelog
@@ -100,16 +107,36 @@ lint: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the linters: ruff, mypy, ansi
 	@cd $(LINK) && antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs all --check-extra-docs-refs . \
 		&& echo 'The documentation is valid.'
 
-.PHONY: unit
-unit: $(TESTING) ## Run the unit, property, conformance, fault and kernel tests; STRICT=1 with a floor of coverage
-	$(call heading,pytest: unit)
-	@rm -rf $(RESULTS)
-	@$(if $(filter 1,$(STRICT)),coverage erase && coverage run -m )pytest -n $(JOBS) --junit-xml=$(RESULTS)/unit.xml tests/unit
-ifeq ($(STRICT),1)
-	@coverage combine --quiet && coverage report
-endif
-	$(call heading,pytest: conformance, faults and kernel)
-	@pytest -n $(JOBS) --junit-xml=$(RESULTS)/conformance.xml tests/conformance tests/faults tests/kernel
+.PHONY: core
+core: $(TESTING) $(LINK) ## Run the unit, property, conformance, fault and kernel tests with few examples
+	$(call heading,pytest: core)
+	$(call pytest,core)
+
+.PHONY: stories
+stories: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run a story of each role and playbook, the documentation and the browser
+	$(call heading,pytest: stories)
+	$(call pytest,stories)
+
+.PHONY: control-plane
+control-plane: $(TESTING) $(LINK) $(KUBERNETES_CORE) kubernetes ## Run a rollout over a real control plane of Kubernetes
+	$(call heading,pytest: control plane)
+	$(call pytest,control-plane)
+
+.PHONY: archive
+archive: $(TESTING) $(LINK) ## Build the archive of a release, and install it
+	$(call heading,pytest: archive)
+	$(call pytest,archive)
+
+.PHONY: kubernetes
+kubernetes: $(TESTING)
+	$(call heading,Kubernetes)
+	@# Where it cannot be had, the tests that need it say so.
+	-@python tests/cluster build
+
+share-%: $(TESTING) $(LINK) $(KUBERNETES_CORE) kubernetes
+	$(call heading,pytest: share $*)
+	@FULL=1 MACHINES=$(SHARED_MACHINES) $(if $(filter 5 6,$*),PYTEST_ADDOPTS='--timeout 0 -rs') \
+		pytest --junit-xml=$(RESULTS)/share-$*.xml $$(python tests/running/shares.py $*)
 
 .PHONY: search
 search: $(TESTING) ## Let hypothesis look for examples that no run has seen
@@ -119,28 +146,7 @@ search: $(TESTING) ## Let hypothesis look for examples that no run has seen
 .PHONY: sanity
 sanity: $(TESTING) ## Run ansible-test sanity, on each Python that is installed
 	$(call heading,ansible-test sanity)
-	@python tests/ansible_test sanity --local --color no
-
-.PHONY: integration
-integration: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the playbooks against saved machines, and check the documentation
-ifneq ($(wildcard tests/playbooks),)
-	$(call heading,pytest: playbooks)
-	@BEGIN_BY=$(PLAYBOOKS_BEGIN_BY) pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/playbooks.xml tests/playbooks tests/browser tests/docs
-endif
-
-.PHONY: cluster
-cluster: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the tests with a real control plane of Kubernetes, built before if need be
-	$(call heading,Kubernetes)
-	@# Where it cannot be had, the tests that need it say so.
-	-@python tests/cluster build
-	$(call heading,pytest: cluster)
-	@# Its tests wait for kubelets more than they work.
-	@BEGIN_BY=$(CLUSTER_BEGIN_BY) pytest -n $$(($(JOBS) + 1)) --dist loadfile --junit-xml=$(RESULTS)/cluster.xml tests/cluster
-
-.PHONY: adoption
-adoption: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Make and install a release, and try each ansible-core, if there is time
-	$(call heading,pytest: release and versions of ansible-core)
-	@END_BY=$(END_BY) pytest -n $(JOBS) --dist loadfile --junit-xml=$(RESULTS)/adoption.xml tests/release tests/matrix
+	@python tests/running/ansible_test sanity --local --color no
 
 .PHONY: bad-days
 bad-days: $(TESTING) $(LINK) ## Kill commands at random tasks on damaged nodes; PAIRS=200 SEED=7 says how many and which
@@ -170,11 +176,6 @@ cache: $(TESTING) ## Divide the caches of random platforms, and kill such runs; 
 answers: $(TESTING) ## Compare what all modules predict of random settings; ANSWERS=10000 says how many
 	@ANSWERS=$(ANSWERS) pytest --hypothesis-profile=search --timeout 0 -rP tests/unit/plugins/module_utils/node/test_one_answer.py
 
-.PHONY: scenario
-scenario: $(TESTING) $(LINK) $(KUBERNETES_CORE)
-	$(call heading,molecule: the scenarios for which there is time)
-	@MACHINES=xeon,uneven,v2,dynamic,worker,canary,plain END_BY=$(END_BY) pytest --timeout 0 -rs --junit-xml=$(RESULTS)/scenarios.xml tests/scenarios
-
 .PHONY: vm-test
 vm-test: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the scenarios on virtual machines; SCENARIO=kubelet runs one
 	$(call heading,molecule: machines $(MACHINES))
@@ -193,8 +194,12 @@ mutants: $(TESTING) ## Count which small changes of the code the unit tests noti
 	@nice python tests/mutants $(AREA) --sample $(SAMPLE) --seed $(SEED)
 
 .PHONY: bench
-bench: $(MAIN) $(LINK) ## Measure the speed
+bench: $(MAIN) $(LINK) ## Measure the speed as users meet it
 	@python tests/bench/run
+
+.PHONY: bench-all
+bench-all: $(MAIN) $(LINK) ## Measure the speed of everything but a fleet
+	@python tests/bench/run all
 
 .PHONY: bench-fleet
 bench-fleet: $(MAIN) $(LINK) ## Measure the report of a large fleet; HOSTS=1000 says how many local hosts
@@ -249,8 +254,8 @@ $(TESTING): requirements-test.txt $(MAIN)
 	@$(VENV)/bin/pip install -qq -r requirements.txt -r requirements-test.txt
 	@touch $(MAIN) $@
 
-$(KUBERNETES_CORE): tests/fetch_collection | $(TESTING)
-	@python tests/fetch_collection kubernetes.core build/collections
+$(KUBERNETES_CORE): tests/running/fetch_collection | $(TESTING)
+	@python tests/running/fetch_collection kubernetes.core build/collections
 
 # Ansible finds collections by the place they are in; the checkout may be anywhere.
 $(LINK):

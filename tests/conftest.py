@@ -22,10 +22,12 @@ try:
 except ImportError:  # ansible-test units brings pytest alone
     pass
 else:
+    from support.numbers import EXAMPLES
+
     # A busy machine makes a slow example, not a wrong one. `search` has other examples each time: see make search.
     default = settings.get_profile("default")
     settings.register_profile("search", parent=default, deadline=None)
-    settings.register_profile("same", parent=default, deadline=None, derandomize=True)
+    settings.register_profile("same", parent=default, deadline=None, derandomize=True, max_examples=EXAMPLES)
     # For the tests of tests: what fails may fail by any example.
     phases = [phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)]
     settings.register_profile("quick", parent=settings.get_profile("same"), phases=phases)
@@ -42,7 +44,7 @@ from ansible_collections.kubenode.cpu_manager.tests.faults.counting import (  # 
     count,  # noqa: F401
     pytest_terminal_summary,  # noqa: F401
 )
-from ansible_collections.kubenode.cpu_manager.tests.lacking import Skipped, need, need_to_begin  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import Skipped, need  # noqa: E402
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -50,7 +52,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    need_to_begin(item.location[0])
     for mark in item.iter_markers("needs"):
         need(*mark.args)
 

@@ -48,16 +48,21 @@ rotateCertificates: true
 """
 
 
+WANTED: dict[str, Any] = {
+    "cpu_manager_policy": "static",
+    "cpu_manager_policy_options": {"full-pcpus-only": "true"},
+    "cpu_manager_reconcile_period": "5s",
+    "reservation": {"fraction": 0.08, "strategy": "spread"},
+}
+
+
 def drift(root: Path) -> dict[str, Any]:
     """The one task that checks a node."""
     return {
         "name": "Check for drift",
         "kubenode.cpu_manager.drift_info": {
             "root": str(root),
-            "cpu_manager_policy": "static",
-            "cpu_manager_policy_options": {"full-pcpus-only": "true"},
-            "cpu_manager_reconcile_period": "5s",
-            "reservation": {"fraction": 0.08, "strategy": "spread"},
+            **WANTED,
         },
     }
 

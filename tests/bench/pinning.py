@@ -13,7 +13,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark.res
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.tests.one_benchmark import alone, why_not
+from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone, why_not
 
 # The module's defaults: ten runs of a second for each placement.
 GIVEN: Mapping[str, Any] = {

@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking
 
 HERE = Path(__file__).resolve().parent
 MODULES = HERE.parents[1] / "build" / "browser"

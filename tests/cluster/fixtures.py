@@ -14,7 +14,7 @@ from typing import Callable, Iterator, Sequence
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.tests.lacking import KUBERNETES, lacking
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import KUBERNETES, lacking
 
 from .api import API
 from .binaries import CONTROL_PLANE, KUBELET, RUNTIME, binaries

@@ -11,7 +11,6 @@ command is killed at a random task.
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -21,6 +20,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.faults.counting import Count
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Result, Run
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
 from .bad_days import (
     ABSENT_CPUS,
@@ -162,7 +162,7 @@ def test_a_rollback_where_the_checkpoint_is_what_is_wrong(alone: Fleet) -> None:
 
 # --- random damage, and a command that is killed at a random task ---------------------------------------------
 
-PAIRS, SEED, BATCH = int(os.environ.get("PAIRS", "8")), int(os.environ.get("SEED", "17")), 8
+PAIRS, SEED, BATCH = how_many("PAIRS", 8, 8), how_many("SEED", 17, 17), 8
 
 
 class Kind(NamedTuple):

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.faults.child import Child
-from ansible_collections.kubenode.cpu_manager.tests.lacking import KUBERNETES, lacking, need
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import KUBERNETES, lacking, need
 
 from . import debian
 from .binaries import KUBELET, binaries, completed

@@ -11,7 +11,6 @@ list(hostile_files(CHUNK))[NUMBER].
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import time
@@ -33,8 +32,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import LARGEST_OF_KUBELET
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
-FILES = int(os.environ.get("HOSTILE", "20000"))
+FILES = how_many("HOSTILE", 4000, 50000)
 CHUNKS = 20
 
 # Of processor time, for all five ways to read one file; the slowest takes some hundredths of it.

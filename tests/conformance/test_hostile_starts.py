@@ -21,11 +21,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import start_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
 from .start_case import BASE_FLAGS, CONFIG, DROP_INS, STATES, machine_root
 from .test_vectors import rows
 
-HOSTILE, SEED = int(os.environ.get("HOSTILE", "2000")), int(os.environ.get("SEED", "1"))
+HOSTILE, SEED = how_many("HOSTILE", 1000, 20000), how_many("SEED", 1, 1)
 # Of the processor, in seconds; Python's own collecting of garbage falls into some of them.
 MOST_TIME = 0.05
 MOST_SLOW = 3

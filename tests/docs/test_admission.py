@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.published.directory import PLACE
-from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking
 
 from .pages import CHECKOUT, blocks
 

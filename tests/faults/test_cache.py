@@ -25,13 +25,14 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import
     take_back,
     write_node,
 )
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
 from .child import Child
 from .counting import Count
 from .test_housekeeping import deadly
 
-KILLS = int(os.environ.get("KILLS", "24"))
-SEED = int(os.environ.get("SEED", "1"))
+KILLS = how_many("KILLS", 12, 200)
+SEED = how_many("SEED", 1, 1)
 MANY = 200
 
 Work = Callable[[Path], Any]

@@ -33,13 +33,14 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.isolat
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, Style
 from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import PERIOD_US, ElasticNode, Pod
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
 from . import tracer
 from .counting import Count
 from .tracer import Traced
 
-KILLS = int(os.environ.get("KILLS") or 24)
-SEED = int(os.environ.get("SEED") or 17)
+KILLS = how_many("KILLS", 12, 200)
+SEED = how_many("SEED", 17, 17)
 DB, CACHE, WEB = Pod("db", 2, "2-7"), Pod("cache", 2, "2-8"), Pod("web", 0, "", "Burstable")
 SANDBOX = "sandbox "
 

@@ -9,7 +9,6 @@ SEQUENCES=3000 SEED=7 pytest tests/faults/test_foreign_edits.py
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -29,11 +28,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import T
 from ansible_collections.kubenode.cpu_manager.plugins.modules import kubelet_config, rollout_journal
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CONFIG, EMPTY, STATIC, write_saved
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
 from .changing import call, do
 from .counting import Count
 
-SEQUENCES, SEED = int(os.environ.get("SEQUENCES", "300")), int(os.environ.get("SEED", "36"))
+SEQUENCES, SEED = how_many("SEQUENCES", 60, 300), how_many("SEED", 36, 36)
 STEPS = 5
 
 WISHES: tuple[dict[str, Any], ...] = (

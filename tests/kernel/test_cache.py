@@ -47,9 +47,10 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import write as write_file
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.shapes import CacheShape
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
-CASES = int(os.environ.get("CACHE", "8"))
-SEED = int(os.environ.get("SEED", "1"))
+CASES = how_many("CACHE", 8, 100)
+SEED = how_many("SEED", 1, 1)
 
 
 # --- laws --------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.layers i
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.report import housekeeping
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.tests.one_benchmark import alone
+from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone
 
 TREE = Tree("/")
 ONLINE = CPUSet.parse(Path("/sys/devices/system/cpu/online").read_text("ascii"))

@@ -26,7 +26,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekee
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.zipapp import build
 from ansible_collections.kubenode.cpu_manager.plugins.modules import housekeeping as module
-from ansible_collections.kubenode.cpu_manager.tests.one_benchmark import alone
+from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone
 
 TREE = Tree("/")
 LAYERS = ["interrupts", "workqueues", "rps", "watchdog"]

@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts import CPUACCT
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation import tasks, watch
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.usage import PerCpu
-from ansible_collections.kubenode.cpu_manager.tests.one_benchmark import alone
+from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone
 
 from .cgroups import Cgroups
 from .intruders import INTRUDERS, OWN_PATH, OWNERS, POD, SHARED_PATH, Scene, settle, why_no_scenes

@@ -24,8 +24,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark.kee
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.tests.lacking import need
-from ansible_collections.kubenode.cpu_manager.tests.one_benchmark import alone, why_not
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import need
+from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone, why_not
 
 CHECKOUT = Path(__file__).parents[2]
 MODULE = "ansible_collections.kubenode.cpu_manager.plugins.modules.isolation_benchmark"

@@ -20,6 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.modules import cpuset as module
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 from .cgroups import Cgroups, why_not
 
@@ -243,7 +244,7 @@ def trees(draw: st.DrawFn) -> dict[str, str]:
 
 @pytest.mark.skipif(bool(why_not()), reason=why_not())
 @given(trees(), st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 def test_the_kernel_takes_what_we_take(sets: dict[str, str], data: st.DataObject) -> None:
     with Cgroups() as cgroups:
         cgroups.make_all(sets)
@@ -259,7 +260,7 @@ def test_the_kernel_takes_what_we_take(sets: dict[str, str], data: st.DataObject
 
 @pytest.mark.skipif(bool(why_not()), reason=why_not())
 @given(trees(), st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 def test_the_kernel_takes_our_plans(sets: dict[str, str], data: st.DataObject) -> None:
     with Cgroups() as cgroups:
         cgroups.make_all(sets)

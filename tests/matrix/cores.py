@@ -14,7 +14,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple, Sequence
 
-from ansible_collections.kubenode.cpu_manager.tests import pythons
+from ansible_collections.kubenode.cpu_manager.tests.support import pythons
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENTS = ROOT / ".cache" / "matrix"

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Mapping, NamedTuple, Sequence
 
-from ansible_collections.kubenode.cpu_manager.tests.pythons import VERSIONS
+from ansible_collections.kubenode.cpu_manager.tests.support.pythons import VERSIONS
 
 from .cores import ROOT
 

@@ -16,7 +16,7 @@ from typing import Sequence
 import pytest
 from ansible.release import __version__
 
-from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking, need_time
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking
 
 from . import trials
 from .cores import Environment, core_of, lacking_pythons, python_of_core, supported
@@ -67,7 +67,6 @@ def test_each_action_plugin_says_why_it_fails(series: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("series", OTHERS)
 def test_sanity_passes(series: str, tmp_path: Path) -> None:
-    need_time(1, "ansible-test sanity of ansible-core %s" % series)
     assert sanity(series, SANITY, tmp_path) == []
 
 
@@ -89,18 +88,13 @@ def test_a_node_with_a_python_that_the_core_does_not_manage_is_noticed(tmp_path:
     assert any("'after' has it as" in problem for problem in problems)
 
 
-# The longest last: they take part as far as there is time.
-
-
 @pytest.mark.parametrize("series", OTHERS)
 def test_playbooks_pass(series: str, tmp_path: Path) -> None:
-    need_time(3, "playbooks with ansible-core %s" % series)
     assert trials.playbooks(Trial(environment_of(series), tmp_path), *PLAYBOOKS) == []
 
 
 def test_long_sanity_passes(tmp_path: Path) -> None:
     series = supported()[-1]
-    need_time(4, "pylint of ansible-core %s" % series)
     assert sanity(series, LONG_SANITY, tmp_path) == []
 
 

@@ -18,9 +18,9 @@ from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 import yaml
 
-from ansible_collections.kubenode.cpu_manager.tests import pythons
 from ansible_collections.kubenode.cpu_manager.tests.machines.demo import DEMO, write_demo_fleet
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.unhappy import unhappy_plays, unhappy_problems
+from ansible_collections.kubenode.cpu_manager.tests.support import pythons
 
 from .cores import ROOT, Environment, needed_by_playbooks
 

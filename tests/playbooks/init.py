@@ -13,7 +13,7 @@ from typing import Mapping
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.tests.lacking import need
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import need
 
 # systemd, where it is, is out of sight.
 _PRIVATE = """\

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.tests.own_variables import FILES, options, read_in, registered_in
+from ansible_collections.kubenode.cpu_manager.tests.support.own_variables import FILES, options, read_in, registered_in
 
 from .conftest import CHECKOUT, CopyOf, Run, ansible_playbook, play
 from .hostile_python import asked_of, hostile_python

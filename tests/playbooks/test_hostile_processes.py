@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.tests.directories import open_to_all
+from ansible_collections.kubenode.cpu_manager.tests.support.directories import open_to_all
 
 from .conftest import Run, ansible_playbook, fingerprint, play, task
 

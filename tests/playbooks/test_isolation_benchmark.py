@@ -17,7 +17,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark.cgroups import BenchmarkCgroups
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.tests.one_benchmark import alone, why_not
+from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone, why_not
 
 from .conftest import ansible_playbook, play, task
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.tests import pythons
-from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking
+from ansible_collections.kubenode.cpu_manager.tests.support import pythons
 
 from .conftest import CopyOf, ansible_playbook, play, task
 from .test_modules import WANTED

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.tests import pythons
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     SYSTEMD,
     V1,
@@ -26,6 +25,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     pod_path,
     write_cgroups,
 )
+from ansible_collections.kubenode.cpu_manager.tests.support import pythons
 
 from .conftest import CopyOf, ansible_playbook, fingerprint, play, task
 

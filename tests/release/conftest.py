@@ -14,7 +14,7 @@ from typing import Sequence
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking, need_time
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking
 
 from . import archive
 from .importer import NOWHERE
@@ -58,11 +58,6 @@ class Machine:
         )
         assert done.returncode == expect, done.stdout
         return done.stdout
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _enough_time() -> None:
-    need_time(4, "to make and install a release")
 
 
 @pytest.fixture(scope="session")

@@ -20,8 +20,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.action.kubernetes_core_che
     COLLECTION_VERSION,
     LIBRARY_VERSION,
 )
-from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking
 from ansible_collections.kubenode.cpu_manager.tests.machines.api_server import APIServer, serve
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking
 
 from .conftest import CHECKOUT
 from .tools import environment, requirements

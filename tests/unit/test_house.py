@@ -18,6 +18,8 @@ from typing import Iterator
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.tests.support.each import of_each
+
 CHECKOUT = Path(__file__).parents[2]
 CORE = CHECKOUT / "plugins" / "module_utils"
 DOCS = CHECKOUT / "docs"
@@ -132,26 +134,26 @@ def test_every_room_has_a_floor() -> None:
     assert set(map(room_of, FILES)) == set(FLOOR_OF)
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+@of_each(FILES)
 def test_imports_go_down(path: Path) -> None:
     room = room_of(path)
     for imported in map(room_of, imports(path)):
         assert imported == room or FLOOR_OF[imported] < FLOOR_OF[room], "%s imports %s" % (room, imported)
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+@of_each(FILES)
 def test_what_is_a_number_is_asked_in_one_way(path: Path) -> None:
     """str.isdigit() is true of "²", which int() refuses, and isdecimal() of the digits of all languages."""
     lines = [line for line in path.read_text("utf-8").splitlines() if re.search(r"is(digit|decimal|numeric)\b", line)]
     assert not [line for line in lines if "isascii" not in line and "bytes" not in line] or name_of(path) in OF_BYTES
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+@of_each(FILES)
 def test_there_is_no_circle(path: Path) -> None:
     assert path not in reached(path, at_run_time=True)
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+@of_each(FILES)
 def test_nothing_is_needed_on_a_node_but_python(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         names = [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
@@ -161,7 +163,7 @@ def test_nothing_is_needed_on_a_node_but_python(path: Path) -> None:
             assert package in sys.stdlib_module_names or (package == "ansible" and name_of(path) == OF_ANSIBLE)
 
 
-@pytest.mark.parametrize("path", [*FILES, *TOOLS], ids=place_of)
+@of_each([*FILES, *TOOLS])
 def test_a_file_is_short_and_says_what_is_in_it(path: Path) -> None:
     text = path.read_text("utf-8")
     assert text.count("\n") <= MOST_LINES
@@ -240,7 +242,7 @@ def bound_names(node: ast.AST, function: str = "") -> Iterator[str]:
         yield from bound_names(child, inside)
 
 
-@pytest.mark.parametrize("path", OURS, ids=place_of)
+@of_each(OURS)
 def test_names_say_what_they_hold(path: Path) -> None:
     found = {name for name in bound_names(ast.parse(path.read_text("utf-8"))) if name.lstrip("_") in EMPTY_NAMES}
     assert not found, place_of(path)

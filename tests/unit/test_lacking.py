@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).resolve().parent.parent
+SUMMARY = TESTS / "running" / "summary.py"
 
 SAMPLE = """\
 import pytest
-from ansible_collections.kubenode.cpu_manager.tests.lacking import KUBERNETES, TIME, lacking, need
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import KUBERNETES, lacking, need
 
 def test_passes(): pass
 
@@ -35,13 +36,10 @@ def test_with_a_fixture(tool): raise AssertionError
 
 def test_kubernetes(): lacking(KUBERNETES, "no Kubernetes: no route")
 
-@pytest.mark.parametrize("minutes", [3, 5])
-def test_time(minutes): lacking(TIME, "it takes %d minutes" % minutes)
-
 def test_elsewhere(): pytest.skip("no cgroup v1")
 """
 
-LAST_LINE = "1 passed, 0 failed, 6 skipped"
+LAST_LINE = "1 passed, 0 failed, 4 skipped"
 
 
 def summary(directory: Path, strict: str, *options: str) -> tuple[int, list[str]]:
@@ -53,10 +51,13 @@ def summary(directory: Path, strict: str, *options: str) -> tuple[int, list[str]
     environment = {**os.environ, "PYTHONPATH": str(TESTS), "STRICT": strict}
     subprocess.run([*pytest_it, *options, str(sample)], env=environment, check=False, capture_output=True)
     done = subprocess.run(
-        [sys.executable, str(TESTS / "summary.py"), str(directory), "lint"], check=False, capture_output=True, text=True
+        [sys.executable, str(SUMMARY), str(directory), str(time.time()), "lint", "--rest", "make test-all"],
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert not done.stderr
-    return done.returncode, done.stdout.splitlines()
+    return done.returncode, [re.sub(r", in \d+:\d\d$", "", line) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["alone", "xdist"])
@@ -66,41 +67,18 @@ def test_what_did_not_run_is_named_by_its_cause(tmp_path: Path, options: list[st
     assert lines == [
         "",
         "lint: passed",
-        "sample: 1 passed, 0 failed, 6 skipped",
+        "sample: 1 passed, 0 failed, 4 skipped",
         "Not run, for lack of a tool: no no-such-program (2)",
         "Not run, for lack of Kubernetes: no Kubernetes: no route (1)",
-        "Not run, for lack of time: it takes 3 minutes (1); it takes 5 minutes (1)",
         "Not run, as they do not apply here: no cgroup v1 (1)",
         LAST_LINE,
+        "The rest: make test-all",
     ]
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(-1, "0 passed, 0 failed, 7 skipped"), (600, LAST_LINE)])
-def test_no_test_begins_after_its_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: int, expected: str
-) -> None:
-    monkeypatch.setenv("BEGIN_BY", str(int(time.time()) + seconds))
-    status, lines = summary(tmp_path, "")
-    assert status == 0
-    assert ("Not run, for lack of time: test_sample.py (7)" in lines) == (seconds < 0)
-    assert lines[-1] == expected
-
-
-@pytest.mark.parametrize(("target", "minutes"), [("test", [54 - 15, 54]), ("integration", [None]), ("cluster", [None])])
-def test_only_all_tests_together_have_to_begin_in_time(target: str, minutes: list[int | None]) -> None:
-    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
-    command = ["make", "--dry-run", target, "MINUTES=54", "CLUSTER_MINUTES=15"]
-    now = time.time()
-    done = subprocess.run(command, cwd=TESTS.parent, env=environment, check=True, capture_output=True, text=True)
-    begin_by = re.findall(r"^BEGIN_BY=(\d*) pytest", done.stdout, re.MULTILINE)
-    assert [round((int(end) - now) / 60) if end else None for end in begin_by] == minutes
-
-
-@pytest.mark.parametrize(
-    ("strict", "failed"), [("1", 5), ("tool,kubernetes", 3), ("kubernetes", 1), ("time", 2), ("0", 0)]
-)
+@pytest.mark.parametrize(("strict", "failed"), [("1", 3), ("tool", 2), ("0", 0)])
 def test_strict_makes_a_lack_a_failure(tmp_path: Path, strict: str, failed: int) -> None:
     status, lines = summary(tmp_path, strict)
     assert status == bool(failed)
-    assert lines[-1] == "1 passed, %d failed, %d skipped" % (failed, 6 - failed)
+    assert lines[-2] == "1 passed, %d failed, %d skipped" % (failed, 4 - failed)
     assert "Not run, as they do not apply here: no cgroup v1 (1)" in lines

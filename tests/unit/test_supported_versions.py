@@ -14,7 +14,7 @@ import yaml
 
 from ansible_collections.kubenode.cpu_manager.tests.matrix.cores import ROOT, supported
 from ansible_collections.kubenode.cpu_manager.tests.matrix.pages import PAGE, README, Row, cores_of, pages
-from ansible_collections.kubenode.cpu_manager.tests.pythons import VERSIONS
+from ansible_collections.kubenode.cpu_manager.tests.support.pythons import VERSIONS
 
 OLDEST = supported()[0]
 

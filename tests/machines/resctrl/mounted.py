@@ -20,7 +20,7 @@ from typing import Any, Iterator
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking, need
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking, need
 
 from .shapes import Shape
 

@@ -13,8 +13,8 @@ import zipfile
 from pathlib import Path
 
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import KEEPER
+from ansible_collections.kubenode.cpu_manager.tests.support.zip_import import import_from_zip
 from ansible_collections.kubenode.cpu_manager.tests.vm.recipes import FILES
-from ansible_collections.kubenode.cpu_manager.tests.zip_import import import_from_zip
 
 PLACE = FILES / "base/usr/lib/python3/dist-packages"
 

@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.cpu_manager.plugins.filter.cpuset import FilterModule
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.layout import layout
-from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking
 
 ROOT = Path(__file__).resolve().parents[4]
 

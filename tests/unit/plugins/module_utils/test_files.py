@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils import files
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.files import remove_file, replace_file
-from ansible_collections.kubenode.cpu_manager.tests.blocking import not_blocking
+from ansible_collections.kubenode.cpu_manager.tests.support.blocking import not_blocking
 
 # Fixtures are used by their names.
 # pylint: disable=unused-import

@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils import files
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.files import replace_file
-from ansible_collections.kubenode.cpu_manager.tests.lacking import need
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import need
 
 # Fixtures are used by their names.
 # pylint: disable=unused-import

@@ -21,7 +21,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils import files
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.files import replace_file
-from ansible_collections.kubenode.cpu_manager.tests.blocking import not_blocking
+from ansible_collections.kubenode.cpu_manager.tests.support.blocking import not_blocking
 
 # Fixtures are used by their names.
 # pylint: disable=unused-import
@@ -45,7 +45,7 @@ sys.path.insert(0, sys.argv[1])
 import collection_path
 collection_path.register()
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.files import replace_file
-from ansible_collections.kubenode.cpu_manager.tests.blocking import not_blocking
+from ansible_collections.kubenode.cpu_manager.tests.support.blocking import not_blocking
 
 path, old, new = sys.argv[2], sys.argv[3].encode() * 50_000, sys.argv[4].encode() * 50_000
 for _line in sys.stdin:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils import startup
-from ansible_collections.kubenode.cpu_manager.tests.zip_import import import_from_zip
+from ansible_collections.kubenode.cpu_manager.tests.support.zip_import import import_from_zip
 
 PLACE = Path(startup.__file__).parent
 

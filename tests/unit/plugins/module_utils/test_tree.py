@@ -25,8 +25,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import (
     OverlaidTree,
     Tree,
 )
-from ansible_collections.kubenode.cpu_manager.tests.blocking import not_blocking
 from ansible_collections.kubenode.cpu_manager.tests.machines.nested import LEVELS, nested
+from ansible_collections.kubenode.cpu_manager.tests.support.blocking import not_blocking
 
 
 @pytest.fixture

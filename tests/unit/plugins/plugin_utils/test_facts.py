@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.facts import check_facts, is_ours
-from ansible_collections.kubenode.cpu_manager.tests.own_variables import (
+from ansible_collections.kubenode.cpu_manager.tests.support.own_variables import (
     FILES,
     options,
     read_in,

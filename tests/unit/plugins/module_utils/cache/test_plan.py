@@ -41,6 +41,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.kernel impo
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import give, node_at, write_node
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import record
 from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 CASES = range(5000, 5040)
 
@@ -107,7 +108,7 @@ caches = st.builds(
 
 
 @given(caches, st.integers(1, 19), st.integers(0, 10))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_the_ways_of_two_groups_and_the_rest(cache: Cache, exclusive: int, shared: int) -> None:
     try:
         ways = divide(cache, cache.ways, exclusive, shared)

@@ -23,6 +23,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.plan i
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 from .cgroup_sets import NODES, ONLINE, PATHS, sets_of, steps, wants
 
@@ -123,7 +124,7 @@ def cases(
 
 
 @given(cases())
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_every_write_is_legal_and_so_is_its_undoing(case: Case) -> None:
     end = {**case.old, **case.wanted}
     try:
@@ -163,7 +164,7 @@ def test_nothing_legal_is_refused(case: Case) -> None:
 
 
 @given(cases(most_paths=4, top="0-2", with_exclusive=False, all_wanted=True))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_there_are_no_fewer_writes(case: Case) -> None:
     end = {**case.old, **case.wanted}
     if case.kernel.is_legal(end):

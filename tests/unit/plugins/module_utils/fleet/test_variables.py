@@ -16,7 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.variables import INTERNAL, KNOWN, misspelled
-from ansible_collections.kubenode.cpu_manager.tests.own_variables import FILES, read_in, registered_in, scoped_in
+from ansible_collections.kubenode.cpu_manager.tests.support.own_variables import (
+    FILES,
+    read_in,
+    registered_in,
+    scoped_in,
+)
 
 CHECKOUT = Path(__file__).parents[5]
 PREFIXES = (

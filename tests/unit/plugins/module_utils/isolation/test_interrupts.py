@@ -16,6 +16,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.int
     parse_schedstat,
     parse_ticks,
 )
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 HEADER = b"            CPU0       CPU2       \n"
 BEFORE = (
@@ -72,7 +73,7 @@ def test_a_line_whose_device_is_another_begins_anew() -> None:
 
 
 @given(st.integers(0, 299), st.integers(0, 399), st.integers(1, 2**31))
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 def test_hundreds_of_columns_and_rows(column: int, row: int, more: int) -> None:
     header = b" ".join(b"CPU%d" % cpu for cpu in range(300)) + b"\n"
     rows = [[number] * 300 for number in range(400)]

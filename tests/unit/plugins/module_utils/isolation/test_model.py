@@ -18,6 +18,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.mod
     predict_burst,
     predict_steady,
 )
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 MS = 1000
 
@@ -124,7 +125,7 @@ def test_a_prediction_takes_few_calls(quota: int, work: int, cpus: int) -> None:
     assert 500 < calls < 10_000
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(LIMITS, CPUS, CPUS, WORK)
 def test_laws_of_all_bursts(bandwidth: Bandwidth, threads: int, cpus: int, work: int) -> None:
     burst = predict_burst(bandwidth, threads, cpus, work)
@@ -138,7 +139,7 @@ def test_laws_of_all_bursts(bandwidth: Bandwidth, threads: int, cpus: int, work:
         assert burst.maximum_us > burst.unthrottled_us
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(LIMITS, WORK)
 def test_closed_formula_is_the_upper_bound_of_one_thread(bandwidth: Bandwidth, work: int) -> None:
     # What a tick notices late is paid back in the periods after it.
@@ -147,7 +148,7 @@ def test_closed_formula_is_the_upper_bound_of_one_thread(bandwidth: Bandwidth, w
     assert predict_burst(at_once, 1, 1, work).maximum_us <= closed_latency(bandwidth, work)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(LIMITS, WORK, st.integers(0, 100 * MS))
 def test_more_quota_and_less_work_never_take_longer(bandwidth: Bandwidth, work: int, more: int) -> None:
     at_once = bandwidth._replace(tick_us=0, kept_us=0)
@@ -161,7 +162,7 @@ def test_more_quota_and_less_work_never_take_longer(bandwidth: Bandwidth, work: 
     assert limited.median_us <= predict_burst(at_once, 1, 1, work + more).median_us + slack
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(LIMITS, CPUS, CPUS, st.integers(0, 100 * MS))
 def test_laws_of_busy_threads(bandwidth: Bandwidth, threads: int, cpus: int, more: int) -> None:
     steady = predict_steady(bandwidth, threads, cpus)

@@ -18,6 +18,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.rem
     quota,
     read_bursts,
 )
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 
 def predict(milli: int, threads: int = 1, cpus: int = 8, work: int | None = None) -> dict[str, Any]:
@@ -111,7 +112,7 @@ def test_bursts_that_are_wrong(row: dict[str, Any], problem: str) -> None:
     assert "bursts[1]" in str(error.value)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(10, 4000), st.integers(1, 8), st.integers(1, 8), st.one_of(st.none(), st.integers(1, 200)))
 def test_no_remedy_makes_more_than_it_promises(milli: int, threads: int, cpus: int, work: int | None) -> None:
     row = predict(milli, threads, cpus, work)

@@ -20,6 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.collecto
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.redaction import UnsafeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.nested import LEVELS, nested
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ NAMES = st.sampled_from(["a", "b", "c", "a/b", "a/b/c", "b/a"])
 TARGETS = st.sampled_from(["a", "b", "../a", "../../a", "a/../b", "a/b/../../..", "/", "/etc", ".", "..", "c/b", "b/c"])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(st.tuples(NAMES, st.one_of(st.none(), TARGETS)), max_size=8))
 def test_any_links_can_be_unpacked_and_stay_inside(
     tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[str, str | None]]

@@ -9,7 +9,6 @@ ANSWERS=10000 with --hypothesis-profile=search looks at so many nodes.
 
 from __future__ import annotations
 
-import os
 from typing import Any, Mapping
 
 import pytest
@@ -57,11 +56,12 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.any_node import (
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.start import manager_config
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
 # What depends on cgroups cannot be determined of them.
 WITHOUT_CGROUPS = ("1s4c2t", "2s1n2c+memory1")
 MEMINFO = "MemTotal:       16777216 kB\n"
-ANSWERS = int(os.environ.get("ANSWERS", "150"))
+ANSWERS = how_many("ANSWERS", 50, 1000)
 
 
 @pytest.fixture(scope="module")

@@ -29,8 +29,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import o
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.owners import contradiction_notes, owners_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.tests.directories import open_to_all
 from ansible_collections.kubenode.cpu_manager.tests.machines.in_cgroup import in_cgroup
+from ansible_collections.kubenode.cpu_manager.tests.support.directories import open_to_all
 
 CONFIG = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 KUBELET = "var/lib/kubelet/config.yaml"

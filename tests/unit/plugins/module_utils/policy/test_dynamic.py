@@ -11,7 +11,6 @@ Examples are in test_dynamic_examples.py.
 
 from __future__ import annotations
 
-import os
 import random
 from typing import Callable, Iterator, NamedTuple, Sequence
 
@@ -33,10 +32,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.near i
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.description import describe_machine
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
 from .whole_cores import WHOLE_CORES, whole_cores
 
-LIVES = int(os.environ.get("LIVES", "60"))
+LIVES = how_many("LIVES", 30, 1000)
 STEPS = 40
 
 

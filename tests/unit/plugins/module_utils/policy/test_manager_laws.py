@@ -48,6 +48,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 from .managed_node import MINOR, cpus, pod
 
@@ -238,13 +239,13 @@ def test_laws_on_regular_machines(life: Life) -> None:
 
 
 @given(lives(regular_shapes()))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_the_same_life_ends_with_the_same_file(life: Life) -> None:
     assert Node(life).live().checkpoint() == Node(life).live().checkpoint()
 
 
 @given(lives(regular_shapes()))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_when_all_pods_are_gone_all_is_as_before(life: Life) -> None:
     node = Node(life)
     first = node.manager.checkpoint()
@@ -255,7 +256,7 @@ def test_when_all_pods_are_gone_all_is_as_before(life: Life) -> None:
 
 
 @given(lives(regular_shapes()), st.data())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_a_pod_that_comes_and_goes_changes_nothing(life: Life, data: st.DataObject) -> None:
     node = Node(life)
     node.live()
@@ -321,7 +322,7 @@ def test_laws_on_any_machine_when_it_is_safe(life: Life) -> None:
 
 
 @given(lives(regular_shapes(most_nodes=3)))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_on_regular_machines_safe_is_exact(life: Life) -> None:
     """Where nothing can go wrong: fewer than four NUMA nodes."""
     assert Node(life, SAFE).live().checkpoint() == Node(life, EXACT).live().checkpoint()

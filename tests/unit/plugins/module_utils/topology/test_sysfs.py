@@ -23,6 +23,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape,
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
 from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 Write = Callable[..., Path]
 
@@ -55,7 +56,7 @@ def changed(topology: Topology, **parts: object) -> Topology:
     return Topology.from_dict({**topology.to_dict(), **parts})
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(shapes(most_cpus=12), st.booleans(), st.booleans(), st.booleans())
 @example(parse_name("1s1c"), False, True, False)
 @example(parse_name("2s2d1n1l2c2t1e+adjacent+interleaved+memory2+offline0,5-6"), False, True, False)

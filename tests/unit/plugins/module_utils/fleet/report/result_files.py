@@ -18,8 +18,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.
     file_name,
     read_results,
 )
-from ansible_collections.kubenode.cpu_manager.tests.directories import open_to_all
 from ansible_collections.kubenode.cpu_manager.tests.machines.answers import LOOKED_AT
+from ansible_collections.kubenode.cpu_manager.tests.support.directories import open_to_all
 
 CONTENT: dict[str, Any] = {
     "schema_version": "1.0",

@@ -21,6 +21,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.simulat
     make_trace,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.simulation.trace import Trace, read_trace
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 MOST_REQUESTED = {"services": 0.5, "batch": 0.7, "crowded": 0.84}
 
@@ -34,7 +35,7 @@ def requested(trace: Trace) -> int:
 
 
 @pytest.mark.parametrize("name", TRACES)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from((8, 12, 48, 96, 256)))
 def test_traces(name: str, seed: int, cpus: int) -> None:
     trace = make_trace(name, seed, cpus)

@@ -35,9 +35,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.loader.g
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.loader.model import GRUB, Configured, Loader
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking
 from ansible_collections.kubenode.cpu_manager.tests.machines import loaders
 from ansible_collections.kubenode.cpu_manager.tests.machines.loaders import DEBIAN, make, read, write
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking
 
 OWN = "/etc/default/grub.d/99-kubenode-housekeeping.cfg"
 DEFAULTS = "/etc/default/grub"

@@ -37,9 +37,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.loader.s
     commands,
     configured_line,
 )
-from ansible_collections.kubenode.cpu_manager.tests.lacking import TOOL, lacking
 from ansible_collections.kubenode.cpu_manager.tests.machines import loaders
 from ansible_collections.kubenode.cpu_manager.tests.machines.loaders import ENTRY, make, read, write
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking
 
 WANTED = (Argument("irqaffinity", "0-1", "why"), Argument("isolcpus", "managed_irq,2-7", "why"))
 OTHERS = (Argument("rcu_nocbs", "3", "why"),)

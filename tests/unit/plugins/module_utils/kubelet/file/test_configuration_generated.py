@@ -23,6 +23,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.
     KubeletConfiguration,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.values import REMOVE, same
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.kubelet.file.configuration_files import (
     FILES,
     HEAD,
@@ -94,7 +95,7 @@ def lines_of_others(text: str, changes: Changes) -> list[str]:
     return lines
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(CHANGES)
 @pytest.mark.parametrize("text", FILES.values(), ids=FILES.keys())
 def test_changes_change_what_they_say_and_nothing_else(text: str, changes: Changes) -> None:
@@ -134,7 +135,7 @@ clusterDNS: [*c, {<<: *b}]
 """
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(CHANGES)
 def test_changes_beside_anchors_change_what_they_say_or_are_refused(changes: Changes) -> None:
     start = KubeletConfiguration.parse(HEAD + REPEATED)
@@ -149,7 +150,7 @@ def test_changes_beside_anchors_change_what_they_say_or_are_refused(changes: Cha
     assert result.with_changes(changes).text == result.text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.dictionaries(st.tuples(TOP_KEYS), VALUES, min_size=1, max_size=4))
 def test_json_stays_what_the_same_writer_writes(changes: Changes) -> None:
     for layout in ({"indent": 4}, {"indent": "\t"}, {"separators": (",", ":")}, {}):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.nodes import YAMLError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.yaml import load
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.kubelet.file.yaml_documents import HEADER
 
 
@@ -64,7 +65,7 @@ def test_a_control_character_has_its_place(content: bytes) -> None:
         load(content)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.binary(max_size=40) | st.text(max_size=40).map(lambda text: ("\ufeff" + text).encode("utf-16-le", "replace")))
 def test_any_bytes_are_a_value_or_an_error(content: bytes) -> None:
     try:

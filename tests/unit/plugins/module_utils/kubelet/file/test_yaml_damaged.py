@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.kubelet.file.yaml_documents import (
     DOCUMENTS,
     EVERYTHING,
@@ -51,7 +52,7 @@ SNIPPETS = st.sampled_from(
 )
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=examples(800), deadline=None)
 @given(st.data(), st.sampled_from(DOCUMENTS))
 def test_a_damaged_document_is_refused_or_reads_as_libyaml_says(data: st.DataObject, text: str) -> None:
     first, last = sorted(data.draw(st.tuples(*[st.integers(0, text.count("\n"))] * 2)))
@@ -64,13 +65,13 @@ def test_a_damaged_document_is_refused_or_reads_as_libyaml_says(data: st.DataObj
     assert_reads_as_whole_reader(text)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.text(" \n\n:-#{}[],\"'|>+?\\1ab~.&*<\t", max_size=30))
 def test_any_text_is_refused_or_reads_as_libyaml_says(text: str) -> None:
     assert_reads_as_libyaml(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(SNIPPETS, max_size=300).map("".join))
 def test_what_is_written_at_random_is_a_value_or_an_error(text: str) -> None:
     assert_reads_as_whole_reader(text)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.nodes import YAMLError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.yaml import load
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.kubelet.file.yaml_readers import (
     assert_reads_as_libyaml,
     assert_reads_as_whole_reader,
@@ -96,14 +97,14 @@ LAYOUTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(collections_of(TEXTS | NUMBERS | st.booleans() | st.none()), LAYOUTS)
 def test_reads_what_pyyaml_writes(value: Any, layout: dict[str, Any]) -> None:
     text = pyyaml.dump(value, Dumper=WithoutAliases, sort_keys=False, **layout)
     assert same(load(text), by_libyaml(text)), text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(repeated(), LAYOUTS)
 def test_reads_anchors_and_aliases_that_pyyaml_writes(value: Any, layout: dict[str, Any]) -> None:
     text = pyyaml.dump(value, Dumper=pyyaml.SafeDumper, sort_keys=False, **layout)
@@ -115,7 +116,7 @@ def test_reads_anchors_and_aliases_that_pyyaml_writes(value: Any, layout: dict[s
     assert same(found, by_libyaml(text)), text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(merging())
 def test_merges_as_libyaml_where_the_merge_key_comes_first(text: str) -> None:
     value = load(text)
@@ -126,7 +127,7 @@ def test_merges_as_libyaml_where_the_merge_key_comes_first(text: str) -> None:
         assert same(value, by_libyaml(text)), text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(collections_of(TEXTS), LAYOUTS, st.sampled_from(["'", '"', "|", ">"]))
 def test_reads_what_pyyaml_writes_in_each_style(value: Any, layout: dict[str, Any], style: str) -> None:
     text = pyyaml.dump(value, Dumper=WithoutAliases, sort_keys=False, default_style=style, **layout)
@@ -140,7 +141,7 @@ def test_reads_what_pyyaml_writes_in_each_style(value: Any, layout: dict[str, An
         assert same(load(text), expected), text
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     collections_of(LINES | NUMBERS | st.booleans()),
     st.lists(st.sampled_from(["", " # x", "\n# x: 'y", "\n      # [", "\n\n", "   "]), min_size=1, max_size=9),

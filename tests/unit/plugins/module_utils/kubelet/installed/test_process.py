@@ -25,8 +25,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.insta
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.trust import trusted_users
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.tests.directories import open_to_all
 from ansible_collections.kubenode.cpu_manager.tests.machines.in_cgroup import in_cgroup
+from ansible_collections.kubenode.cpu_manager.tests.support.directories import open_to_all
 
 
 def node(root: Path, *command_lines: str) -> Tree:

@@ -35,6 +35,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.s
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.taking_back import files_back
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST, OPEN
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 CONFIG = "/var/lib/kubelet/config.yaml"
 CHECKPOINT = "/var/lib/kubelet/cpu_manager_state"
@@ -228,7 +229,7 @@ def test_a_journal_is_replaced_only_as_long_as_it_is_what_was_judged(
     assert read_journal(tree) == rival
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     st.dictionaries(st.text(min_size=1, max_size=8).map("/".__add__), st.one_of(st.none(), st.binary()), max_size=3),
     st.dictionaries(st.text(max_size=4), st.recursive(st.one_of(st.none(), st.booleans(), st.text()), st.lists)),

@@ -35,6 +35,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekee
     write_journal,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 PATHS = st.from_regex(r"(/[a-z0-9_.-]*[a-z0-9]){1,3}", fullmatch=True).filter(
@@ -83,7 +84,7 @@ JOURNALS = st.builds(
 EMPTY = Journal(Wish(CPUSet(), ()), CPUSet(), "", {}, {}, {}, (), (), {})
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 @given(JOURNALS)
 def test_it_is_read_as_it_was_written(tmp_path: Path, journal: Journal) -> None:
     tree = Tree(str(tmp_path))

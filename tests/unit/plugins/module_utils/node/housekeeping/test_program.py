@@ -19,8 +19,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekee
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.zipapp import build
 from ansible_collections.kubenode.cpu_manager.plugins.modules import housekeeping as module
-from ansible_collections.kubenode.cpu_manager.tests import pythons
 from ansible_collections.kubenode.cpu_manager.tests.machines import housekept
+from ansible_collections.kubenode.cpu_manager.tests.support import pythons
 
 LAYERS = ("interrupts", "workqueues", "rps", "slices")
 

@@ -43,6 +43,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.reconciled import (
     whys,
     write,
 )
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 # --- through the cgroups --------------------------------------------------------------------------------
 
@@ -254,7 +255,7 @@ def test_what_is_cut_above_is_told_there_alone(tmp_path: Path) -> None:
     assert drift(tmp_path) == ({}, {})
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data(), st.sampled_from([saved.V1, saved.V2]))
 def test_a_pass_mends_any_node_and_a_second_finds_nothing(data: st.DataObject, style: saved.Style) -> None:
     sets: dict[str, CPUSet] = {"": CPUSet.parse("0-7")}

@@ -4,12 +4,15 @@
 
 """Say how each part of the tests ended and what did not run, and add up pytest's results into one closing line:
 
-python tests/summary.py DIRECTORY_OF_JUNIT_FILES [PART_THAT_PASSED ...] [--left PART_FOR_WHICH_THERE_WAS_NO_TIME ...]
+python tests/running/summary.py DIRECTORY_OF_JUNIT_FILES BEGAN [PART_THAT_PASSED ...] [--rest COMMAND]
+
+BEGAN: when the tests began, in seconds since 1970.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Iterable
@@ -19,7 +22,6 @@ from xml.etree import ElementTree
 LACKS = {
     "tool": "for lack of a tool",
     "kubernetes": "for lack of Kubernetes",
-    "time": "for lack of time",
     "": "as they do not apply here",
 }
 
@@ -39,6 +41,11 @@ def line(counted: Counter[str]) -> str:
     return ", ".join("%d %s" % (number, what) for what, number in counted.items())
 
 
+def clock(seconds: float) -> str:
+    """Minutes and seconds."""
+    return "%d:%02d" % divmod(round(seconds), 60)
+
+
 def not_run(suites: Iterable[ElementTree.Element]) -> dict[str, Counter[str]]:
     """{kind of lack: {reason: how many tests were skipped for it}}"""
     found: dict[str, Counter[str]] = {kind: Counter() for kind in LACKS}
@@ -53,8 +60,9 @@ def not_run(suites: Iterable[ElementTree.Element]) -> dict[str, Counter[str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Add up the results of the tests.")
     parser.add_argument("directory", type=Path)
+    parser.add_argument("began", type=float)
     parser.add_argument("passed", nargs="*")
-    parser.add_argument("--left", nargs="*", default=[])
+    parser.add_argument("--rest", default="")
     given = parser.parse_args()
     suites = {
         file.stem: list(ElementTree.parse(file).iter("testsuite")) for file in sorted(given.directory.glob("*.xml"))
@@ -63,16 +71,17 @@ def main() -> None:
     print()
     for part in given.passed:
         print("%s: passed" % part)
-    for part in given.left:
-        print("%s: not run, %s: make %s" % (part, LACKS["time"], part))
     for part, of_part in suites.items():
-        print("%s: %s" % (part, line(figures(of_part))))
+        seconds = sum(float(suite.get("time", 0)) for suite in of_part)
+        print("%s: %s, in %s" % (part, line(figures(of_part)), clock(seconds)))
     for kind, reasons in not_run(everything).items():
         if reasons:
             told = "; ".join("%s (%d)" % (reason, number) for reason, number in sorted(reasons.items()))
             print("Not run, %s: %s" % (LACKS[kind], told))
     total = figures(everything)
-    print(line(total))
+    print("%s, in %s" % (line(total), clock(time.time() - given.began)))
+    if given.rest:
+        print("The rest: %s" % given.rest)
     raise SystemExit(bool(total["failed"]))
 
 

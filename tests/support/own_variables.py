@@ -13,7 +13,7 @@ import jinja2
 import jinja2.meta
 import yaml
 
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[2]
 FILES = sorted(
     path
     for pattern in ("roles/*/tasks/*.yml", "roles/*/vars/*.yml", "roles/*/defaults/*.yml", "playbooks/*.yml")

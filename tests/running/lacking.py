@@ -4,10 +4,10 @@
 
 """Tests that did not run for lack of something that can be had: they are skipped, or with STRICT they fail.
 
-STRICT=1 stands for all kinds of lack, STRICT=tool,kubernetes for two of them. What a machine can never have (cgroup v1,
+STRICT=1 stands for all kinds of lack, STRICT=tool for one of them. What a machine can never have (cgroup v1,
 root's rights) is no lack: pytest.skip() is for that.
 
-    python tests/lacking.py    # install the programs that tests use, as root on Debian
+    python tests/running/lacking.py    # install the programs that tests use, as root on Debian; else name them
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 from typing import NoReturn
 
 import pytest
 
 TOOL = "tool"
 KUBERNETES = "kubernetes"
-TIME = "time"
 
 # {program that tests use: the Debian package that brings it}
 PACKAGES = {
@@ -55,7 +53,7 @@ class Skipped(pytest.skip.Exception):  # type: ignore[name-defined,misc]
 
 
 def lacking(kind: str, reason: str) -> NoReturn:
-    """End the test, as there is no such tool, no Kubernetes or no time."""
+    """End the test, as there is no such tool, or no Kubernetes."""
     __tracebackhide__ = True
     strict = os.environ.get("STRICT", "")
     if strict == "1" or kind in strict.split(","):
@@ -72,28 +70,22 @@ def need(*programs: str) -> None:
             lacking(TOOL, "no %s%s" % (program, "" if package in (None, program) else " (Debian package %s)" % package))
 
 
-def need_time(minutes: float, what: str) -> float:
-    """End the test where it would not have ended by END_BY, which it gives, in seconds since 1970."""
-    __tracebackhide__ = True
-    end = float(os.environ.get("END_BY", "inf"))
-    if time.time() + minutes * 60 > end:
-        lacking(TIME, "%s takes %d minutes" % (what, minutes))
-    return end
-
-
-def need_to_begin(what: str) -> None:
-    """End the test where it begins after BEGIN_BY, in seconds since 1970."""
-    __tracebackhide__ = True
-    if time.time() > float(os.environ.get("BEGIN_BY") or "inf"):
-        lacking(TIME, what)
+def absent() -> dict[str, str]:
+    """{program that is not here: the Debian package that brings it}"""
+    return {program: package for program, package in PACKAGES.items() if shutil.which(program) is None}
 
 
 def main() -> None:
-    packages = {package for program, package in PACKAGES.items() if shutil.which(program) is None}
-    if packages:
-        apt_get = ["apt-get", "--quiet=2", "--option=DPkg::Lock::Timeout=120"]
-        subprocess.run([*apt_get, "update"], check=True)
-        subprocess.run([*apt_get, "install", "--yes", "--no-install-recommends", *sorted(packages)], check=True)
+    programs = absent()
+    if not programs:
+        return
+    packages = sorted(set(programs.values()))
+    if os.geteuid() or shutil.which("apt-get") is None:
+        print("Without %s some tests are skipped: install %s" % (", ".join(programs), " ".join(packages)))
+        return
+    apt_get = ["apt-get", "--quiet=2", "--option=DPkg::Lock::Timeout=120"]
+    subprocess.run([*apt_get, "update"], check=True)
+    subprocess.run([*apt_get, "install", "--yes", "--no-install-recommends", *packages], check=True)
 
 
 if __name__ == "__main__":

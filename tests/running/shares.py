@@ -1,0 +1,189 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which tests `make test` runs, and which share of `make test-all` each test is in. The same on each machine.
+
+python tests/running/shares.py core              # pytest's arguments for a part of `make test`, in JOBS processes
+python tests/running/shares.py 3                 # the same for a share
+python tests/running/shares.py turn              # the share whose turn it is, by the number of commits
+python tests/running/shares.py touched COMMIT    # the shares that cover what has changed since a commit
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Callable, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Share(NamedTuple):
+    """A part of all tests: at most 45 minutes on two cores."""
+
+    title: str
+    # Folders, files and names of tests.
+    tests: tuple[str, ...]
+    # Folders and files of which these tests are, where not all tests are of them.
+    covers: tuple[str, ...]
+    # How many processes of pytest, of as many as are given: the tests of a cluster wait more than they work, and each
+    # scenario starts machines of its own.
+    processes: Callable[[int], int] = int
+
+
+def _one_more(processes: int) -> int:
+    return processes + 1
+
+
+def _none(_processes: int) -> int:
+    return 0
+
+
+_CLUSTER = ("roles/kubelet/", "playbooks/", "plugins/modules/rollout", "plugins/module_utils/node/change/")
+_MACHINES = ("extensions/molecule/", "tests/vm/")
+_SCENARIOS = "tests/scenarios/test_scenarios.py"
+
+# Together these are all tests, each in one share.
+SHARES = {
+    1: Share(
+        "the core at full numbers, the release, and each ansible-core",
+        ("tests/unit", "tests/conformance", "tests/faults", "tests/kernel", "tests/release", "tests/matrix"),
+        ("plugins/module_utils/", "plugins/plugin_utils/", "tests/machines/"),
+    ),
+    2: Share(
+        "all playbooks and roles, and the documentation",
+        ("tests/playbooks", "tests/browser", "tests/docs"),
+        ("plugins/modules/", "plugins/action/", "plugins/filter/", "plugins/lookup/", "roles/", "playbooks/", "docs/"),
+    ),
+    3: Share(
+        "rollouts over a real control plane",
+        (
+            "tests/cluster/test_rollout.py",
+            "tests/cluster/test_rollout_drains.py",
+            "tests/cluster/test_drain.py",
+            "tests/cluster/test_changes.py",
+            "tests/cluster/test_whole_fleet.py",
+            "tests/cluster/test_secrets.py",
+            "tests/cluster/test_node_objects.py",
+            "tests/cluster/test_configz.py",
+        ),
+        _CLUSTER,
+        _one_more,
+    ),
+    4: Share(
+        "kubelets, and bad days of a cluster",
+        (
+            "tests/cluster/test_bad_days.py",
+            "tests/cluster/test_binaries.py",
+            "tests/cluster/test_control_plane.py",
+            "tests/cluster/test_dra.py",
+            "tests/cluster/test_faults.py",
+            "tests/cluster/test_isolation_benchmark.py",
+            "tests/cluster/test_kubelet.py",
+            "tests/cluster/test_pains.py",
+            "tests/cluster/test_ports.py",
+            "tests/cluster/test_real_kubelet.py",
+        ),
+        (*_CLUSTER, "plugins/module_utils/kubelet/start/"),
+        _one_more,
+    ),
+    5: Share(
+        "virtual machines: the kubelet, its runtime, topologies",
+        (
+            *("%s::test_scenario[%s]" % (_SCENARIOS, name) for name in ("kubelet", "runtime", "topology")),
+            _SCENARIOS + "::test_all_scenarios_are_here",
+            _SCENARIOS + "::test_a_topology_that_is_ended_while_machines_start_leaves_nothing",
+        ),
+        _MACHINES,
+        _none,
+    ),
+    6: Share(
+        "virtual machines: a rollout, housekeeping, cpusets",
+        tuple("%s::test_scenario[%s]" % (_SCENARIOS, name) for name in ("rollout", "housekeeping", "cpusets")),
+        _MACHINES,
+        _none,
+    ),
+}
+
+# What `make test` runs: the parts by their names, each as pytest's arguments.
+# The core with few examples, without what takes minutes and asks for nothing but time.
+CORE = ("tests/unit", "tests/conformance", "tests/faults", "tests/kernel")
+LATER = (
+    "tests/conformance/test_hostile_checkpoints.py::test_the_largest_file",
+    "tests/conformance/test_hostile_checkpoints.py::test_big_file",
+    "tests/kernel/test_throttling_model.py",
+)
+# A story of each role and playbook: check mode, a run, a second run.
+STORIES = (
+    "tests/playbooks/test_modules.py",
+    "tests/playbooks/test_rollout.py",
+    "tests/playbooks/test_report.py",
+    "tests/playbooks/test_housekeeping.py",
+    "tests/playbooks/test_reconcile_role.py",
+    "tests/playbooks/test_cache.py",
+    "tests/playbooks/test_save.py",
+    "tests/playbooks/test_propose.py",
+    "tests/playbooks/test_simulate.py",
+    "tests/playbooks/test_allocation.py",
+    "tests/playbooks/test_dra.py",
+    "tests/playbooks/test_isolation_benchmark.py",
+    "tests/playbooks/test_mistakes.py",
+    "tests/playbooks/test_hostile_facts.py",
+    "tests/docs",
+    "tests/browser",
+)
+# One rollout over a real control plane.
+ROLLOUT = ("tests/cluster/test_rollout.py",)
+# The archive, as it is built and installed.
+RELEASE = ("tests/release/test_archive.py",)
+
+PARTS = {
+    "core": Share("the core", (*CORE, *("--deselect=%s" % name for name in LATER)), ()),
+    "stories": Share("roles and playbooks", STORIES, ()),
+    "control-plane": Share("a rollout over a control plane", ROLLOUT, (), _one_more),
+    "archive": Share("the archive", RELEASE, ()),
+}
+
+
+def share_of(what: str) -> Share:
+    """A part of `make test`, or a share."""
+    return PARTS[what] if what in PARTS else SHARES[int(what)]
+
+
+def arguments_of(share: Share, processes: int) -> list[str]:
+    """pytest's arguments for it."""
+    return ["--numprocesses=%d" % share.processes(processes), "--dist=loadfile", *share.tests]
+
+
+def turn(commits: int) -> int:
+    """The share whose turn it is. So a landing has another one than the commit before it, and six commits have all."""
+    return sorted(SHARES)[commits % len(SHARES)]
+
+
+def touching(paths: list[str]) -> list[int]:
+    """The shares that cover one of these files, or have it among their tests, in order."""
+    return [
+        number
+        for number, share in SHARES.items()
+        if any(path.startswith((*share.covers, *share.tests)) for path in paths)
+    ]
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", "-C", str(ROOT), *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def main(what: str, *more: str) -> None:
+    if what == "turn":
+        print(turn(int(_git("rev-list", "--count", "HEAD"))))
+    elif what == "touched":
+        print(*touching(_git("diff", "--name-only", *more).split()))
+    else:
+        print(*arguments_of(share_of(what), int(os.environ.get("JOBS") or 2)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
