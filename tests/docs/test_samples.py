@@ -53,12 +53,17 @@ SAMPLES: dict[str, dict[str, list[str]]] = {
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("samples") / "node"
+    write_node(root)
+    return root
+
+
+def write_node(root: Path) -> None:
+    """A node with two sockets and the policy none."""
     write_machine([NODE, str(root)])
     kubelet = root / "var/lib/kubelet"
     kubelet.mkdir(parents=True)
     (kubelet / "config.yaml").write_text(HEADER)
     (kubelet / "cpu_manager_state").write_bytes(write_checkpoint("none", State(CPUSet(), {})))
-    return root
 
 
 @pytest.mark.parametrize(("guide", "words"), [(guide, words) for guide, found in SAMPLES.items() for words in found])
@@ -71,15 +76,33 @@ def test_a_sample_is_what_is_printed(root: Path, tmp_path: Path, guide: str, wor
     run_of: Any = play(task(playbook, root=str(root))) if "." not in playbook else playbook
     run = ansible_playbook(tmp_path, run_of, hosts, *arguments)
     assert run.status == 0, run.account()
-    (sample,) = [block.text for block in blocks(GUIDES / (guide + ".rst")) if words in block.text]
     # A live node is drained, and has no other root than its own.
-    printed = _folded(run.output.replace(str(root), ""))
-    missing = [line for line in sample.replace("drain, ", "").splitlines() if _folded(line) not in printed]
-    assert missing == []
+    assert not_printed(guide, words, run.output.replace(str(root), ""), without="drain, ") == []
+
+
+def not_printed(guide: str, words: str, output: str, without: str = "") -> list[str]:
+    """Which lines of the block of a guide that has these words are not in an output; "..." is for lines left out."""
+    (sample,) = [block.text for block in blocks(GUIDES / (guide + ".rst")) if words in block.text]
+    printed = _folded(output)
+    lines = (sample.replace(without, "") if without else sample).splitlines()
+    return [line for line in lines if line.strip() != "..." and _folded(line) not in printed]
 
 
 def _folded(text: str) -> str:
     return " ".join(text.split())
+
+
+def test_the_sample_of_a_gate_is_what_is_printed(tmp_path: Path) -> None:
+    hosts: dict[str, dict[str, Any]] = {}
+    for host in (HOST, "worker-2"):
+        write_node(tmp_path / host)
+        hosts[host] = {"kubelet_node_root": str(tmp_path / host), "kubelet_cpu_manager_policy": "none"}
+    hosts["worker-2"]["kubelet_cpu_manager_reconcile_period"] = "7s"
+    run = ansible_playbook(
+        tmp_path, "kubenode.cpu_manager.drift_report", hosts, "--check", "-e", "drift_report_fail_on=drift"
+    )
+    assert run.status == 2, run.account()
+    assert not_printed("drift_report", "the fleet does not pass", run.output) == []
 
 
 def test_no_mark_of_a_macro_is_left_in_a_page() -> None:
