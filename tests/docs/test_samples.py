@@ -180,6 +180,19 @@ def test_the_picture_and_the_table_of_the_benchmark_are_those_of_a_run() -> None
     assert not_printed("isolation_benchmark", "Stand-alone", benchmark_table(host, result)) == []
 
 
+@pytest.mark.parametrize(
+    ("role", "guide", "words"),
+    [
+        ("cache", "cache", "kubenode.exclusive: mode"),
+        ("housekeeping", "housekeeping", "CPUs of interrupts"),
+        ("kubelet", "getting_started", "to do:"),
+    ],
+)
+def test_the_sample_of_a_role_is_that_of_a_guide(role: str, guide: str, words: str) -> None:
+    (sample,) = [block.text for block in blocks(CHECKOUT / "roles" / role / "README.md") if words in block.text]
+    assert sample.rstrip() == sample_of(guide, words).rstrip()
+
+
 def test_no_mark_of_a_macro_is_left_in_a_page() -> None:
     found = {page.name: re.findall(r"\{\w+:[\w.]+\|[^}]*\}", page.read_text("utf-8")) for page in pages()}
     assert {name: marks for name, marks in found.items() if marks} == {}
