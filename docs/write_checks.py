@@ -3,19 +3,29 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Writes the page of checks and one for each check of the drift report, from fleet/report/checks.py of the core."""
+"""Writes the page of checks and one for each check of the drift report, from fleet/report/checks.py of the core.
+
+What the report shows for a check is made of a node in tests/conformance on which it is found.
+"""
 
 from __future__ import annotations
 
-import importlib
 import re
 import sys
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-# The checks import nothing from outside of this directory.
-SOURCE = HERE.parent / "plugins/module_utils/fleet/report"
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+import collection_path
+
+collection_path.register()
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.checks import CHECKS
+from ansible_collections.kubenode.cpu_manager.tests.conformance.node_reports import samples
+
 PAGES = HERE / "docsite" / "rst"
 
 HEAD = """\
@@ -38,15 +48,6 @@ HEADINGS = {
 }
 
 
-def read_checks() -> dict[str, Any]:
-    """{id: Check}, read without installing the collection."""
-    sys.path.insert(0, str(SOURCE.parent))
-    try:
-        return dict(importlib.import_module(SOURCE.name + ".checks").CHECKS)
-    finally:
-        sys.path.pop(0)
-
-
 def titled(title: str, line: str) -> list[str]:
     return [title, line * len(title), ""]
 
@@ -57,8 +58,8 @@ def escaped(text: str) -> str:
     return NAMED.sub(lambda page: ":ref:`%s%s`" % (PREFIX, page[1]), text)
 
 
-def page_of(check: Any) -> str:
-    """The page of one check, as RST."""
+def page_of(check: Any, sample: str) -> str:
+    """The page of one check, as RST. sample: what the report shows for it, if anything."""
     subjects = ", ".join("``%s``" % subject.strip() for subject in check.subjects)
     lines = [
         ".. _%schecks.%s:" % (PREFIX, check.id),
@@ -70,6 +71,7 @@ def page_of(check: Any) -> str:
         *([":Subjects: %s" % subjects] if subjects else []),
         *([":Measured: with ``%s`` in ``drift_report_look_at``" % check.look] if check.look else []),
         "",
+        *(["In the report:", "", ".. code-block:: text", "", indent(sample, "   "), ""] if sample else []),
         *titled("What it means", "-"),
         escaped(check.why),
         "",
@@ -116,10 +118,10 @@ def index_of(checks: dict[str, Any]) -> str:
 
 def pages() -> dict[str, str]:
     """{path below docs/docsite/rst: text}"""
-    checks = read_checks()
+    shown = samples()
     return {
-        "checks.rst": index_of(checks),
-        **{"checks/%s.rst" % name: page_of(check) for name, check in checks.items()},
+        "checks.rst": index_of(CHECKS),
+        **{"checks/%s.rst" % name: page_of(check, shown.get(name, "")) for name, check in CHECKS.items()},
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any, Callable, Container, Iterable, Sequence
+from typing import Any, Callable, Container, Iterable, Mapping, Sequence
 
 from ansible.utils.display import Display
 
@@ -28,6 +28,7 @@ from ..module_utils.fleet.report.progress import Progress, run_of
 from ..module_utils.fleet.report.results import Problem, Result, find_files, read_results
 from ..module_utils.fleet.report.shapes import Report
 from ..module_utils.fleet.report.terminal import fleet_table, host_names, summary_line
+from ..module_utils.fleet.report.texts import line
 from ..module_utils.fleet.report.times import duration_of, seconds_of, time_of
 from ..plugin_utils.controller_action import ControllerAction, Given
 from ..plugin_utils.page import page, read_parts
@@ -74,6 +75,13 @@ class ActionModule(ControllerAction):
 
     ARGUMENTS = _ARGUMENTS
 
+    _host = ""
+
+    def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        """The result of the task."""
+        self._host = str(task_vars.get("inventory_hostname", ""))
+        return super().act(task_vars)
+
     def made(self, given: Given) -> dict[str, Any]:
         """The result of the task: the summary of the report, and where its files are."""
         terms = _terms(given)
@@ -101,13 +109,13 @@ class ActionModule(ControllerAction):
             Display().display("Report: %s" % path)
         summary = report["summary"]
         is_failed = fails(report, given["fail_on"])
-        result = {"changed": False, "failed": is_failed, "summary": summary, "files": files}
+        result = {"changed": False, "failed": is_failed, "passed": not is_failed, "summary": summary, "files": files}
         if is_failed:
-            # Ansible has no other place for it than a host, and takes the first one.
-            result["msg"] = "the whole fleet fails, whatever host this is shown for: %s; fail_on is %s%s" % (
+            result["msg"] = "the fleet does not pass: %s; %s%s%s" % (
                 summary_line(report),
-                given["fail_on"],
+                _reason(given["fail_on"]),
                 _named(failing_hosts(report, given["fail_on"])),
+                _counted_at(self._host, report),
             )
         return result
 
@@ -123,6 +131,17 @@ def _began(given: Given) -> float:
 def _is_earlier(result: Result | Problem, hosts: Container[str], began: float) -> bool:
     """Whether a result of one of these hosts is that of an earlier run."""
     return isinstance(result, Result) and result.host in hosts and seconds_of(result.looked_at) < began
+
+
+def _reason(gate: str) -> str:
+    """Why a report that does not pass fails. The role takes "unread" in place of the user's "never"."""
+    return "not everything could be read" if gate == "unread" else "%s is %s" % (option("fail_on"), gate)
+
+
+def _counted_at(host: str, report: Report) -> str:
+    """The host at which Ansible counts a failure of the whole fleet, the first of the play, and its own state."""
+    states = [node["state"] for node in report["nodes"] if node["host"] == line(host)]
+    return "; Ansible counts this failure at %s, whose own state is %s" % (line(host), states[0]) if states else ""
 
 
 def _named(hosts: Sequence[str]) -> str:

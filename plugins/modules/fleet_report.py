@@ -94,6 +94,8 @@ options:
         start or would refuse its checkpoint.
       - With both the task also fails if a node could not be read, is missing or stale, if a result file was not used,
         or if there is no node at all. With V(unread) it fails for these reasons alone, and with V(never) for none.
+      - The failure is that of the whole fleet. Of a task with C(run_once), Ansible counts it at the first host of the
+        play, which need not be one of the nodes that the message names.
     type: str
     choices: [danger, drift, unread, never]
     default: never
@@ -180,6 +182,11 @@ summary:
       description: The exit status that stands for the outcome.
       type: int
       sample: 2
+passed:
+  description: Whether the fleet passes O(fail_on). The task has failed if it does not.
+  returned: unless O(validate_only)
+  type: bool
+  sample: false
 files:
   description: The files that were written, by form.
   returned: unless O(validate_only)

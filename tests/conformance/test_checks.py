@@ -14,29 +14,26 @@ from typing import Any, Iterable, Iterator, Mapping
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import noted
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.assemble import Terms as ReportTerms
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.assemble import assemble
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.checks import (
     CHECKS,
     NOTE,
     check_of_subject,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.configz import settings_of_configz
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.results import Result
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import SETTINGS
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.report import cache_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.report import housekeeping
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.isolation import isolation_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.throttling import throttling
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.tests.conformance.look_troubles import LOOK_TROUBLES
-from ansible_collections.kubenode.cpu_manager.tests.conformance.node_troubles import FLAG, NODE_TROUBLES
+from ansible_collections.kubenode.cpu_manager.tests.conformance.node_reports import (
+    HOST,
+    TROUBLES,
+    WITHOUT_SAMPLE,
+    report_of,
+    samples,
+)
+from ansible_collections.kubenode.cpu_manager.tests.conformance.node_troubles import FLAG
 from ansible_collections.kubenode.cpu_manager.tests.conformance.trouble_case import Trouble
 from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
-from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import EMPTY, Saved, write_saved
+from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import EMPTY, Saved
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -49,8 +46,6 @@ NOT_OF_FILES = {
     "noted": "every note of the collection has a check; a newer collection may send one that is not in the list",
 }
 
-TROUBLES = {**NODE_TROUBLES, **LOOK_TROUBLES}
-
 ROLLOUT, REPAIR = "kubenode.cpu_manager.rollout", "kubenode.cpu_manager.repair"
 
 
@@ -60,28 +55,9 @@ def root() -> Iterator[Path]:
         yield Path(directory)
 
 
-def findings_of(
-    saved: Saved,
-    root: Path,
-    wanted: Mapping[str, Any],
-    configz: Mapping[str, Any] | None = None,
-    added: tuple[str, str] | None = None,
-    looks: Mapping[str, Any] | None = None,
-) -> list[dict[str, str]]:
-    """The findings of a node in the report; its answer and the report are plain data."""
-    tree = write_saved(saved, root)
-    answer = rollout_report(Node(tree, minor=saved.minor), wanted, Terms())
-    if added is not None:
-        answer["note_checks"].append(added[0])
-        answer["notes"].append(added[1])
-    running = settings_of_configz({"kubeletconfig": dict(configz)}) if configz else {}
-    seen = {
-        name: _seen(name, Node(tree, minor=saved.minor)) if look is None else look
-        for name, look in (looks or {}).items()
-    }
-    plain, plain_looks = json.loads(json.dumps([answer, seen]))
-    result = Result("worker-1", "2026-11-23T15:00:00Z", plain, running, [], plain_looks)
-    report = assemble([result], ReportTerms("CPU drift report", 1795446245.0))
+def findings_of(saved: Saved, root: Path, wanted: Mapping[str, Any], **more: Any) -> list[dict[str, str]]:
+    """The findings of a node in its report, which is plain data; `more` is what report_of() takes."""
+    report = report_of(saved, root, wanted, **more)
     assert json.loads(json.dumps(report)) == report
     (node,) = report["nodes"]
     assert (node["state"] in ("drift", "refused")) == any(finding["severity"] != NOTE for finding in node["findings"])
@@ -90,24 +66,13 @@ def findings_of(
     return list(found)
 
 
-def _seen(look: str, node: Node) -> dict[str, Any]:
-    """What the module of a look returns."""
-    if look == "isolation":
-        return isolation_report(node, 1, 1.0)
-    if look == "housekeeping":
-        return housekeeping(node, None)
-    if look == "cache":
-        return cache_report(node, 0)
-    result = throttling(node, 0, 25)
-    return {**result, **noted(result["notes"])}
-
-
 def checks_of(findings: Iterable[Mapping[str, str]]) -> set[str]:
     return {finding["check"] for finding in findings}
 
 
 def check_with_and_without(trouble: Trouble, root: Path) -> None:
-    found = findings_of(trouble.node, root / "with", trouble.wanted, trouble.configz, trouble.added, trouble.looks)
+    more = {"configz": trouble.configz, "added": trouble.added, "looks": trouble.looks}
+    found = findings_of(trouble.node, root / "with", trouble.wanted, **more)
     assert checks_of(found) == set(trouble.checks)
     without = findings_of(trouble.without, root / "without", trouble.wanted, looks=trouble.looks_without)
     assert checks_of(without) == set(trouble.checks_without)
@@ -120,6 +85,12 @@ def check_with_and_without(trouble: Trouble, root: Path) -> None:
 @pytest.mark.parametrize("name", TROUBLES)
 def test_the_checks_of_a_node_with_a_trouble_and_without_it(root: Path, name: str) -> None:
     check_with_and_without(TROUBLES[name], root)
+
+
+def test_what_is_shown_for_each_check_is_of_no_directory_of_a_test() -> None:
+    shown = samples()
+    assert set(shown) == set(CHECKS) - {WITHOUT_SAMPLE}
+    assert [check for check, text in shown.items() if "/tmp" in text or HOST not in text or check not in text] == []
 
 
 def test_every_check_has_a_node_with_it_and_one_without_it() -> None:
@@ -151,7 +122,7 @@ def test_every_setting_has_a_check_of_its_own() -> None:
 )
 def test_the_playbook_of_a_remedy_has_something_to_do(root: Path, name: str) -> None:
     trouble = TROUBLES[name]
-    found = findings_of(trouble.node, root, trouble.wanted, trouble.configz)
+    found = findings_of(trouble.node, root, trouble.wanted, configz=trouble.configz)
     for playbook, wanted in ((ROLLOUT, trouble.wanted), (REPAIR, {})):
         if any(playbook in finding["remedy"] for finding in found):
             node = Node(Tree(str(root)), minor=trouble.node.minor)

@@ -2,18 +2,22 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Lists of the documentation that have to be complete: those of playbooks, and of their variables."""
+"""Lists of the documentation that have to be complete: those of playbooks, of their variables, and of their values."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
+import yaml
 
+from ansible_collections.kubenode.cpu_manager.plugins.action.fleet_report import ActionModule
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.assemble import GATES
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.metrics import HELP
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.variables import KNOWN
 
 from .pages import CHECKOUT, GUIDES
+from .values import modules
 
 PLAYBOOKS = sorted(path.stem for path in (CHECKOUT / "playbooks").glob("*.yml"))
 FIRST_CELL = re.compile(r"^   \* - ``(\w+)``$", re.MULTILINE)
@@ -45,3 +49,26 @@ def test_the_guide_has_all_metrics_of_the_report() -> None:
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
 def test_the_readme_names_the_playbook(playbook: str) -> None:
     assert "`%s`" % playbook in (CHECKOUT / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("entry_point", ["main", "merge"])
+def test_the_role_takes_the_values_that_the_report_takes(entry_point: str) -> None:
+    """Of each variable that is an option of fleet_report: the code, the page of the module, and that of the role."""
+    role = CHECKOUT / "roles" / "drift_report"
+    names = yaml.safe_load((role / "vars/main.yml").read_text("utf-8"))["drift_report_option_names"]
+    specification = yaml.safe_load((role / "meta/argument_specs.yml").read_text("utf-8"))["argument_specs"]
+    of_role = specification[entry_point]["options"]
+    compared = {}
+    for option, taken in ActionModule.ARGUMENTS.items():
+        if "choices" in taken and names[option] in of_role:
+            compared[option] = taken["choices"]
+            assert modules()["fleet_report"][option]["choices"] == taken["choices"], option
+            assert of_role[names[option]]["choices"] == taken["choices"], option
+    assert compared["fail_on"] == list(GATES)
+    assert set(compared) == ({"forms", "fail_on", "look_at"} if entry_point == "main" else {"forms", "fail_on"})
+
+
+def test_the_readme_of_the_role_and_the_guide_name_each_gate() -> None:
+    for path in (CHECKOUT / "roles/drift_report/README.md", GUIDES / "drift_report.rst"):
+        text = path.read_text("utf-8")
+        assert [gate for gate in GATES if not re.search("`%s`" % gate, text)] == [], path

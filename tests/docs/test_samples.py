@@ -2,25 +2,39 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The results that the guides show are those that a person gets: of a node with two sockets and the policy none."""
+"""The results that the guides show are those that a person gets: of a node with two sockets and the policy none.
+
+Other nodes are in the tests below. What was measured is compared as far as it stays the same.
+"""
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator
 
 import pytest
+import yaml
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark.table import benchmark_table
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark_page import svg
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark_result import checked_result
+from ansible_collections.kubenode.cpu_manager.tests.machines import throttled
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V2
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl import node as divided
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted, mounted
+from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import ansible_playbook, play, task
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.test_housekeeping import node, variables
 
-from .pages import GUIDES, blocks, pages
+from .pages import CHECKOUT, GUIDES, blocks, pages
 
 HOST, NODE = "worker-1", "2s1n12c2t"
 WANTED = {
@@ -53,12 +67,17 @@ SAMPLES: dict[str, dict[str, list[str]]] = {
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("samples") / "node"
+    write_node(root)
+    return root
+
+
+def write_node(root: Path) -> None:
+    """A node with two sockets and the policy none."""
     write_machine([NODE, str(root)])
     kubelet = root / "var/lib/kubelet"
     kubelet.mkdir(parents=True)
     (kubelet / "config.yaml").write_text(HEADER)
     (kubelet / "cpu_manager_state").write_bytes(write_checkpoint("none", State(CPUSet(), {})))
-    return root
 
 
 @pytest.mark.parametrize(("guide", "words"), [(guide, words) for guide, found in SAMPLES.items() for words in found])
@@ -71,15 +90,107 @@ def test_a_sample_is_what_is_printed(root: Path, tmp_path: Path, guide: str, wor
     run_of: Any = play(task(playbook, root=str(root))) if "." not in playbook else playbook
     run = ansible_playbook(tmp_path, run_of, hosts, *arguments)
     assert run.status == 0, run.account()
-    (sample,) = [block.text for block in blocks(GUIDES / (guide + ".rst")) if words in block.text]
     # A live node is drained, and has no other root than its own.
-    printed = _folded(run.output.replace(str(root), ""))
-    missing = [line for line in sample.replace("drain, ", "").splitlines() if _folded(line) not in printed]
-    assert missing == []
+    assert not_printed(guide, words, run.output.replace(str(root), ""), without="drain, ") == []
+
+
+def not_printed(guide: str, words: str, output: str, without: str = "") -> list[str]:
+    """Which lines of the block of a guide that has these words are not in an output; "..." is for lines left out."""
+    sample, printed = sample_of(guide, words), _folded(output)
+    lines = (sample.replace(without, "") if without else sample).splitlines()
+    return [line for line in lines if line.strip(" -") != "..." and _folded(line) not in printed]
+
+
+def sample_of(guide: str, words: str) -> str:
+    (sample,) = [block.text for block in blocks(GUIDES / (guide + ".rst")) if words in block.text]
+    return sample
 
 
 def _folded(text: str) -> str:
     return " ".join(text.split())
+
+
+def test_the_sample_of_a_gate_is_what_is_printed(tmp_path: Path) -> None:
+    hosts: dict[str, dict[str, Any]] = {}
+    for host in (HOST, "worker-2"):
+        write_node(tmp_path / host)
+        hosts[host] = {"kubelet_node_root": str(tmp_path / host), "kubelet_cpu_manager_policy": "none"}
+    hosts["worker-2"]["kubelet_cpu_manager_reconcile_period"] = "7s"
+    run = ansible_playbook(
+        tmp_path, "kubenode.cpu_manager.drift_report", hosts, "--check", "-e", "drift_report_fail_on=drift"
+    )
+    assert run.status == 2, run.account()
+    assert not_printed("drift_report", "the fleet does not pass", run.output) == []
+
+
+def test_the_sample_of_throttling_is_what_is_printed(tmp_path: Path) -> None:
+    throttled.write_node(tmp_path / "node", V2)
+    look = task("throttling_info", root=str(tmp_path / "node"), kubelet_version="1.32")
+    run = ansible_playbook(tmp_path, play(look), {HOST: {}}, "-v")
+    assert run.status == 0, run.account()
+    assert not_printed("throttling", "throttled_percent: 40.0", run.output) == []
+
+
+@pytest.fixture
+def divisible(tmp_path: Path) -> Iterator[Mounted]:
+    """A node whose caches can be divided, with two exclusive CPUs."""
+    shape = PLATFORMS["xeon-l3-mba-mbm"]
+    for model in mounted(tmp_path / "node"):
+        model.load(shape)
+        divided.write_node(model.root, shape)
+        divided.give(model.root, {1, 9}, set(shape.online) - {1, 9})
+        yield model
+
+
+def test_the_sample_of_caches_is_what_is_printed(divisible: Mounted, tmp_path: Path) -> None:
+    host = {"kubelet_node_root": str(divisible.root), "reconcile_interpreter": "/usr/bin/python3"}
+    arguments = ("-e", "cache_exclusive_share=60%", "--check", "--diff")
+    run = ansible_playbook(tmp_path / "run", "kubenode.cpu_manager.cache", {HOST: host}, *arguments)
+    assert run.status == 0, run.account()
+    assert not_printed("cache", "kubenode.exclusive: mode", run.output.replace(str(divisible.root), "")) == []
+
+
+def test_the_sample_of_isolation_has_what_the_module_returns() -> None:
+    lines = sample_of("isolation", "sha256sum").splitlines()
+    sample = yaml.safe_load("\n".join(line for line in lines if line.strip() != "..."))
+    source = (CHECKOUT / "plugins/modules/isolation_info.py").read_text("utf-8")
+    (text,) = re.findall(r'^RETURN = r("""$.*?^""")$', source, re.MULTILINE | re.DOTALL)
+    assert unknown_names(sample, yaml.safe_load(ast.literal_eval(text))) == []
+
+
+def unknown_names(value: Any, returned: dict[str, Any]) -> list[str]:
+    """The names in a result that the documentation of its module does not have."""
+    if isinstance(value, list):
+        return [name for member in value for name in unknown_names(member, returned)]
+    if not isinstance(value, dict):
+        return []
+    unknown = [name for name in value if name not in returned]
+    for name in value.keys() & returned.keys():
+        unknown += unknown_names(value[name], returned[name].get("contains") or {})
+    return unknown
+
+
+def test_the_picture_and_the_table_of_the_benchmark_are_those_of_a_run() -> None:
+    """benchmark.json is what the module has answered."""
+    host = "worker-3"
+    result = checked_result(host, json.loads(Path(__file__).with_name("benchmark.json").read_text("utf-8")))
+    templates = CHECKOUT / "roles/isolation_benchmark/templates"
+    parts = {name: (templates / (name + ".svg.j2")).read_text("utf-8") for name in ("picture", "chart")}
+    assert (GUIDES / "images/benchmark.svg").read_text("utf-8") == svg(host, result, parts)
+    assert not_printed("isolation_benchmark", "Stand-alone", benchmark_table(host, result)) == []
+
+
+@pytest.mark.parametrize(
+    ("role", "guide", "words"),
+    [
+        ("cache", "cache", "kubenode.exclusive: mode"),
+        ("housekeeping", "housekeeping", "CPUs of interrupts"),
+        ("kubelet", "getting_started", "to do:"),
+    ],
+)
+def test_the_sample_of_a_role_is_that_of_a_guide(role: str, guide: str, words: str) -> None:
+    (sample,) = [block.text for block in blocks(CHECKOUT / "roles" / role / "README.md") if words in block.text]
+    assert sample.rstrip() == sample_of(guide, words).rstrip()
 
 
 def test_no_mark_of_a_macro_is_left_in_a_page() -> None:

@@ -169,6 +169,31 @@ def test_waivers_baseline_and_gates(copy_of: CopyOf, tmp_path: Path) -> None:
     assert read_report(tmp_path / "expired")["summary"]["outcome"] == "drift"
 
 
+def test_a_gate_is_a_task_of_its_own_and_says_whose_failure_it_is(copy_of: CopyOf, tmp_path: Path) -> None:
+    """Ansible counts the failure of a task that is run once at the first host of the play, which is as wanted here."""
+    hosts: dict[str, dict[str, Any]] = {name: {"kubelet_node_root": str(copy_of("edge", name))} for name in "ab"}
+    for variables in hosts.values():
+        (Path(variables["kubelet_node_root"]) / "var/lib/kubelet/cpu_manager_state").unlink()
+    hosts["b"].update(PERIOD)
+    run = report_playbook(tmp_path, "drift_report", hosts, drift_report_fail_on="drift")
+    assert run.status == 2, run.account()
+    failed = [(host, result) for host, results in run.results.items() for result in results if is_failed(result)]
+    ((host, gate),) = failed
+    assert host == "a"
+    assert gate["task"].endswith(": Gate: fail if the whole fleet does not pass drift_report_fail_on")
+    assert re.fullmatch(
+        r"the fleet does not pass: 2 nodes: 1 nothing wanted, 1 drift; .+; drift_report_fail_on is drift: see b;"
+        r" Ansible counts this failure at a, whose own state is nothing wanted",
+        gate["msg"],
+    )
+    passed = report_playbook(tmp_path / "passed", "drift_report", hosts, drift_report_fail_on="danger")
+    assert passed.status == 0, passed.account()
+
+
+def is_failed(result: dict[str, Any]) -> bool:
+    return bool(result["outcome"] == "failed")
+
+
 @pytest.mark.parametrize(
     ("variables", "message"),
     [

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.cpu_manager.plugins.action.isolation_benchmark_report import ActionModule
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark_page import (
+    WIDTH,
     all_charts,
     page,
     png,
@@ -93,6 +94,16 @@ def test_all_boxes_are_inside_their_chart(scale: float) -> None:
             assert 0 < row["top"] < row["top"] + row["height"] < chart["bottom"]
         # The best run of all is at 1.00.
         assert min(row["low"] for row in rows) == chart["ticks"][0]["x"] == chart["left"]
+
+
+def test_all_titles_fit_into_the_picture() -> None:
+    """Their letters are 8 pixels wide, or less. The widest have a logarithmic axis."""
+    picture = ElementTree.fromstring(svg("worker-1", checked_result("a", result(400.0)), PARTS))
+    texts = picture.iter("{http://www.w3.org/2000/svg}text")
+    titles = [text.text or "" for text in texts if text.get("class") == "title"]
+    assert len(titles) == 4
+    assert max(map(len, titles)) * 8 <= WIDTH
+    assert "".join(picture.itertext()).count("logarithmic") == 4
 
 
 def test_what_a_node_says_is_only_text() -> None:

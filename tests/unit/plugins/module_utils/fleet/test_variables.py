@@ -60,6 +60,7 @@ def test_the_role_drift_report_takes_what_it_uses(entry_point: str) -> None:
         "drift_report_hosts",
         "drift_report_option_names",
         "drift_report_pattern",
+        "drift_report_written",
     }
     assert set(specification[entry_point]["options"]) == used
 

@@ -28,6 +28,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
 from ansible_collections.kubenode.cpu_manager.tests.machines.foreign import KINDS, Foreign
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
+README = Path(__file__).parents[6] / "roles" / "reconcile" / "README.md"
 UID, ID = "0f3f7f0a-90a4-4b39-8a3e-6a9a3fd2f1c4", "a" * 64
 
 
@@ -66,7 +67,10 @@ def test_a_pass_tells_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[
     begin, began = time.time(), time.monotonic()
     assert main(settings(tmp_path, textfile=str(figures))) == 0
     duration = time.monotonic() - began
-    assert capsys.readouterr().out == "written: pod shop/db-0, container postgres: CPUs 0-7 to 2-3\n"
+    said = "written: pod shop/db-0, container postgres: CPUs 0-7 to 2-3\n"
+    assert capsys.readouterr().out == said
+    # The page of the role shows it.
+    assert "```text\n%s```\n" % said in README.read_text("utf-8")
     assert file.read_text().strip() == "2-3"
     lines = [line for line in figures.read_text().splitlines() if not line.startswith("#")]
     assert lines[0] == "kubenode_cpu_manager_reconcile_success 1"
