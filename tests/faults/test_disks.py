@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import EACH
+
 from . import mounts, tracer
 from .child import Child
 from .counting import Count
@@ -181,7 +183,7 @@ def test_a_disk_becomes_read_only_meanwhile(tmp_path: Path, name: str, count: Co
     def work() -> int:
         mounts.own_namespace()
         tried = 0
-        for number in range(1, 10_000):
+        for number in range(1, 10_000, EACH):
             mounts.mount_disk(str(tmp_path), PAGES, FILES)
             path = prepare(tmp_path / "kubelet", case)
             before = look(path)

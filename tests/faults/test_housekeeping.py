@@ -27,6 +27,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekee
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.housekept import write_node
 from ansible_collections.kubenode.cpu_manager.tests.machines.owned import TUNED_FILES, write_owned
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import EACH
 
 from .child import Child
 from .counting import Count
@@ -92,7 +93,7 @@ def deadly(work: Work, root: Path, number: int) -> None:
 def killed_at_each_write(start: Path, work: Work, rest: Callable[[Path, int], None]) -> int:
     """How often it was killed; after each time, `rest` is done with what was left."""
     root = start.parent / "killed"
-    for number in range(1, MANY):
+    for number in range(1, MANY, EACH):
         shutil.rmtree(root, ignore_errors=True)
         shutil.copytree(start, root, symlinks=True)
         child = Child(partial(deadly, work, root, number))

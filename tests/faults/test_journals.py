@@ -27,6 +27,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.s
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import OPEN
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import EACH
 
 from . import tracer
 from .counting import Count
@@ -60,7 +61,7 @@ def test_two_runs_at_one_journal(
     monkeypatch.setattr(saving, "PATIENCE", 0.0)
     tree, second = Tree(str(tmp_path)), None if is_end else "second"
     meetings, ends = 0, set()
-    for number in range(1, MANY):
+    for number in range(1, MANY, EACH):
         write_journal(tree, BEGUN)
         if before is None:
             remove_journal(tree)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils import files
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import EACH
 
 from . import tracer
 from .child import Child
@@ -32,7 +33,7 @@ def test_killed_at_each_system_call(tmp_path: Path, name: str, count: Count) -> 
     if tracer.why_not():
         pytest.skip(tracer.why_not())
     case, seen, kills = CASES[name], [], 0
-    for number in range(1, MANY):
+    for number in range(1, MANY, EACH):
         path = prepare(tmp_path / "kubelet", case)
         before = look(path)
         traced = Traced(partial(change, path, case))

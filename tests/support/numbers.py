@@ -23,3 +23,7 @@ def how_many(name: str, few: int, many: int) -> int:
 def examples(many: int) -> int:
     """How many examples of hypothesis a test has, of which it has `many` with FULL=1."""
     return many if IS_FULL else min(many, max(_LEAST, many // _PART))
+
+
+# Of all moments at which a command is killed, or at which a stranger comes, each how-many-th is tried.
+EACH = 1 if IS_FULL else 5
