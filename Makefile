@@ -77,7 +77,7 @@ demo: $(MAIN) $(LINK) ## Show what the collection does, on saved machines
 
 # The order is that of the steps: the cheap ones first.
 .PHONY: test
-test: tools lint core sanity stories control-plane archive ## Set everything up and run the tests that each change has to pass
+test: tools lint core sanity-ends stories control-plane archive ## Set everything up and run the tests that each change has to pass
 	@python tests/running/summary.py $(RESULTS) $(BEGAN) lint sanity --rest 'make test-all, or a share of it, such as make test-all SHARE=3/6'
 
 .PHONY: test-all
@@ -133,6 +133,9 @@ kubernetes: $(TESTING)
 	@# Where it cannot be had, the tests that need it say so.
 	-@python tests/cluster build
 
+# The other Pythons.
+share-1: sanity
+
 share-%: $(TESTING) $(LINK) $(KUBERNETES_CORE) kubernetes
 	$(call heading,pytest: share $*)
 	@FULL=1 MACHINES=$(SHARED_MACHINES) $(if $(filter 5 6,$*),PYTEST_ADDOPTS='--timeout 0 -rs') \
@@ -142,6 +145,11 @@ share-%: $(TESTING) $(LINK) $(KUBERNETES_CORE) kubernetes
 search: $(TESTING) ## Let hypothesis look for examples that no run has seen
 	$(call heading,pytest: new examples)
 	@pytest -n $(JOBS) --hypothesis-profile=search
+
+.PHONY: sanity-ends
+sanity-ends: $(TESTING)
+	$(call heading,ansible-test sanity: the oldest and the newest Python)
+	@python tests/running/ansible_test sanity --ends --local --color no
 
 .PHONY: sanity
 sanity: $(TESTING) ## Run ansible-test sanity, on each Python that is installed

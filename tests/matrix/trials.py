@@ -132,7 +132,7 @@ def playbooks(trial: Trial, *chosen: str) -> list[str]:
 
 def sanity(trial: Trial, *arguments: str) -> list[str]:
     """Run ansible-test sanity with these arguments. What went wrong."""
-    command = ["python", str(ROOT / "tests" / "ansible_test"), "sanity", "--local", *arguments]
+    command = ["python", str(ROOT / "tests" / "running" / "ansible_test"), "sanity", "--local", *arguments]
     # It warns of Pythons that are not there, and of those that its core has outgrown.
     return [problem for problem in trial.run("sanity", *command) if not problem.startswith("sanity: [WARNING]")]
 

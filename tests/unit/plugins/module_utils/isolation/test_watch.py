@@ -291,7 +291,9 @@ def test_who_cannot_run_there_is_looked_at_in_the_end(proc: Proc, sibling: int, 
     assert watch.truncated is (until == NEVER)
     if found and threads == 1:
         # In both looks.
-        assert sum(found[0].shares.values()) * watch._lasted > 1.5 * SECOND
+        (process,) = (process for process in watch._rest.values() if process.pid == proc.pid)
+        assert process.first is not None
+        assert sum(found[0].shares.values()) * (process.last - process.first) == pytest.approx(2 * SECOND, rel=0.3)
 
 
 def test_the_threads_of_what_hardly_ran_are_not_read(proc: Proc, sibling: int, monkeypatch: pytest.MonkeyPatch) -> None:
