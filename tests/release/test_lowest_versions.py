@@ -76,7 +76,7 @@ def lowest(tmp_path_factory: pytest.TempPathFactory) -> Lowest:
         if not (core / "MANIFEST.json").exists():
             fetch = [
                 sys.executable,
-                str(CHECKOUT / "tests" / "fetch_collection"),
+                str(CHECKOUT / "tests" / "running" / "fetch_collection"),
                 CORE.rstrip("."),
                 str(fetched),
                 PACKAGE,
