@@ -69,8 +69,8 @@ options:
     default: []
   aside_for:
     description:
-      - With V(changing) in O(state), the arguments of M(kubenode.cpu_manager.rollout_info), which is called before. What
-        it returns in C(resets) is O(aside).
+      - With V(changing) in O(state), the arguments of M(kubenode.cpu_manager.rollout_info), which is called before.
+        What it returns in C(resets) is O(aside).
     type: dict
   service:
     description:

@@ -27,13 +27,16 @@ SHOWN = {"ANSIBLE_DISPLAY_SKIPPED_HOSTS": "true"}
 
 
 class Nodes:
-    """Saved nodes, of which the first have other CPUs reserved than is wanted."""
+    """Saved nodes. The first has other CPUs reserved than is wanted, and the second another policy."""
 
     def __init__(self, directory: Path, copy_of: CopyOf) -> None:
         self.directory = directory
         self.hosts: dict[str, dict[str, Any]] = {
-            name: {"kubelet_node_root": str(copy_of("edge", name)), **SETTINGS} for name in (*CHANGING, *CLEAN)
+            name: {"kubelet_node_root": str(copy_of("edge", name)), **SETTINGS} for name in ("a", *CLEAN)
         }
+        # Whose pods would have to leave, if there were any.
+        policy_none = {"kubelet_node_root": str(copy_of("xeon", "b")), "kubelet_discard_assignments": True}
+        self.hosts["b"] = {**SETTINGS, **policy_none}
 
     def run(self, playbook: str, *arguments: str) -> Run:
         return ansible_playbook(self.directory / "run", playbook, self.hosts, *arguments, environment=SHOWN)
@@ -88,13 +91,13 @@ def test_there_and_back(nodes: Nodes) -> None:
     assert "all, canaries: none, at a time: 1, 10%, 25%, 50%, may fail: 0%]" in check.output
     rollout = nodes.run(ROLLOUT, "--diff")
     assert summary(rollout) == "changed 2, unchanged 3, left out 0, failed 0" + REPORT
-    assert shown_files(rollout) == shown_files(check) == {"config.json", "cpu_manager_state"}
+    assert shown_files(rollout) == shown_files(check) == {"config.json", "config.yaml", "cpu_manager_state"}
     repair = nodes.run(REPAIR, "--diff")
     assert summary(repair) == "changed 0, unchanged 5, left out 0, failed 0" + REPORT
     assert shown_files(repair) == set()
     rollback = nodes.run(ROLLBACK, "--diff", "-e", json.dumps({"cpu_manager_serial": [1, "100%"]}))
     assert summary(rollback) == "changed 2, unchanged 3, left out 0, failed 0" + REPORT
-    assert shown_files(rollback) == {"config.json"}
+    assert shown_files(rollback) == {"config.json", "config.yaml", "cpu_manager_state"}
     assert "all, canaries: none, at a time: 1, 100%, may fail: 0%]" in rollback.output
 
 
@@ -105,7 +108,8 @@ def test_what_failed_is_in_the_summary_and_its_undoing_shows_no_journal(nodes: N
     run = nodes.run(ROLLOUT, "--diff", "-e", both)
     assert run.status != 0
     assert summary(run) == "changed 1, unchanged 3, left out 0, failed 1 (a); next: see why above, and run again"
-    assert shown_files(run) == {"config.json", "cpu_manager_state"}
+    # Those of b: the service of a is stopped before its files are touched.
+    assert shown_files(run) == {"config.yaml", "cpu_manager_state"}
     stopped = nodes.run(ROLLOUT)
     assert stopped.status != 0
     assert "Sum up" not in stopped.output
