@@ -11,7 +11,11 @@ from typing import Any
 from ..module_utils.errors import InputError
 from ..plugin_utils.controller_action import ControllerAction, Given
 
-_ARGUMENTS: dict[str, dict[str, object]] = {"values": {"type": "dict", "required": True}}
+_ARGUMENTS: dict[str, dict[str, object]] = {
+    "values": {"type": "dict", "required": True},
+    "scope": {"type": "str", "default": ""},
+    "play": {"type": "str", "default": ""},
+}
 _SCALAR = (str, int, float, type(None))
 # Of the result of each task.
 _TAKEN = ("changed", "failed", "msg")
@@ -24,6 +28,13 @@ class ActionModule(ControllerAction):
 
     def made(self, given: Given) -> dict[str, Any]:
         """The result of the task: each value by its name."""
+        if not given["play"].endswith(given["scope"]):
+            raise InputError(
+                "Ansible takes cpu_manager_hosts, cpu_manager_canaries, cpu_manager_serial and"
+                " cpu_manager_max_fail_percentage from --extra-vars and from the vars of import_playbook alone, and the"
+                " inventory says something else: %s; nothing was changed" % given["scope"],
+                remedy="give them so, or remove them from the inventory",
+            )
         for name, value in given["values"].items():
             if name in _TAKEN or not isinstance(value, _SCALAR):
                 raise InputError("found %s, expected a text, a number or a switch" % type(value).__name__, name)

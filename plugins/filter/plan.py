@@ -6,15 +6,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Collection, Mapping
 
 from ..module_utils.fleet.plan import plan_text
 from ..module_utils.fleet.report.answers import collect
 from ..module_utils.fleet.rollback import choose_rollout
+from ..module_utils.fleet.summary import change_summary
 
 
 def _plan_text(plans: Mapping[str, object], skip_no_kubelet: bool = False) -> str:
     return plan_text(collect(plans), skip_no_kubelet)
+
+
+def _change_summary(
+    plans: Mapping[str, object], left: Collection[str], check_mode: bool = False, skip_no_kubelet: bool = False
+) -> str:
+    return change_summary(collect(plans), left, check_mode, skip_no_kubelet)
 
 
 def _rollback_choice(plans: Mapping[str, Any], now: str, named: str = "") -> dict[str, str]:
@@ -26,4 +33,8 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Their names and functions."""
-        return {"plan_text": _plan_text, "rollback_choice": _rollback_choice}
+        return {
+            "change_summary": _change_summary,
+            "plan_text": _plan_text,
+            "rollback_choice": _rollback_choice,
+        }

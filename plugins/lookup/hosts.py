@@ -29,6 +29,12 @@ options:
     description: Whether the names of the hosts are returned, rather than a pattern for the keyword C(hosts).
     type: bool
     default: false
+  batches_of:
+    description:
+      - The name of a playbook that changes nodes. Instead of hosts, this returns how many of them it changes at a time,
+        which is C(cpu_manager_serial), or what it does by default.
+    type: str
+    choices: [rollout, rollback, repair]
 """
 
 EXAMPLES = r"""
@@ -43,7 +49,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _raw:
-  description: One pattern of hosts, none where no host changes; with O(names) the names of the hosts, each once.
+  description:
+    - One pattern of hosts, none where no host changes; with O(names) the names of the hosts, each once; with
+      O(batches_of) the sizes of the batches.
   type: list
   elements: str
 """
@@ -55,23 +63,26 @@ from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
 from ..module_utils.errors import InputError
-from ..plugin_utils.scope import changing_hosts, check_batches, one_pattern, scope_of
+from ..plugin_utils.scope import batches, changing_hosts, check_batches, one_pattern, scope_of
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
     """The lookup."""
 
-    def run(self, _terms: list[object], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[str]:
-        """A pattern of hosts, or their names."""
+    def run(self, _terms: list[object], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[Any]:
+        """A pattern of hosts, their names, or sizes of batches."""
         variables = variables or {}
         self.set_options(var_options=variables, direct=kwargs)
-        # A check of the syntax has no inventory.
-        if context.CLIARGS.get("syntax"):
-            return ["all"]
 
         def value(name: str, default: object) -> Any:
             return self._templar.template(variables[name]) if name in variables else default
 
+        playbook = self.get_option("batches_of")
+        if playbook:
+            return batches(playbook, value("cpu_manager_serial", None))
+        # A check of the syntax has no inventory.
+        if context.CLIARGS.get("syntax"):
+            return ["all"]
         try:
             check_batches(value("cpu_manager_serial", 1), value("cpu_manager_max_fail_percentage", 0))
             scope = scope_of(

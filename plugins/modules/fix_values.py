@@ -28,6 +28,17 @@ options:
         C(msg).
     type: dict
     required: true
+  scope:
+    description:
+      - What the name of the play has to end with. The playbooks of this collection name their scope there, such as how
+        many nodes are changed at a time. Ansible decides that without a host's own variables. So a host is refused that
+        has other ones.
+    type: str
+    default: ''
+  play:
+    description: The name of the play.
+    type: str
+    default: ''
 """
 
 EXAMPLES = r"""

@@ -67,6 +67,15 @@ options:
     type: list
     elements: path
     default: []
+  aside_for:
+    description:
+      - With V(changing) in O(state), the arguments of M(kubenode.cpu_manager.rollout_info), which is called before.
+        What it returns in C(resets) is O(aside).
+    type: dict
+  service:
+    description:
+      - With V(stopping) in O(state), the name of the service that is stopped as soon as this is written down.
+    type: str
   overwrite_edited:
     description:
       - With V(restored) in O(state), what happens to a file that others have changed since the change wrote it. In a
@@ -207,7 +216,9 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
             write_journal(tree, after, OPEN, judged)
             put_aside(tree, parameters["aside"] if state == CHANGING else (), parameters["backup_keep"])
     result["journal"] = None if after is None else after.to_dict()
-    return Outcome(result, changed, diff or [difference(tree.path(OPEN), text_of(before), text_of(after))])
+    if state != "restored":
+        diff = [difference(tree.path(OPEN), text_of(before), text_of(after))]
+    return Outcome(result, changed, diff)
 
 
 def restored(
@@ -359,6 +370,9 @@ def main() -> None:
                 "begin": {"type": "bool", "default": True},
                 "files": {"type": "list", "elements": "path"},
                 "aside": {"type": "list", "elements": "path", "default": []},
+                # Of the action plugin of this name.
+                "aside_for": {"type": "dict"},
+                "service": {"type": "str"},
                 "overwrite_edited": {"type": "bool", "default": False},
                 "backup_keep": {"type": "int", "default": 3},
                 "facts": {"type": "dict", "default": {}},

@@ -21,6 +21,8 @@ from ..module_utils.errors import InputError
 Groups = Mapping[str, Sequence[str]]
 
 _HOSTS, _CANARIES, _LIMIT = "cpu_manager_hosts", "cpu_manager_canaries", "--limit"
+# How many nodes each playbook changes at a time by default; the last one again and again.
+_BATCHES: Mapping[str, Sequence[object]] = {"rollout": (1, "10%", "25%", "50%"), "rollback": (1,), "repair": (1,)}
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*")
 _NO_SIGN_OF_PATTERNS = re.compile(r"[^\w.-]")
 _EXCLUDING, _INTERSECTING = "!", "&"
@@ -82,6 +84,13 @@ def _parts(patterns: object, variable: str) -> list[str]:
     if not all(isinstance(pattern, str) for pattern in listed):
         raise InputError("has to be a pattern of hosts, or a list of such, not %r" % (patterns,), variable)
     return [part for pattern in listed for part in split_host_pattern(str(pattern))]
+
+
+def batches(playbook: str, serial: object = None) -> list[object]:
+    """How many nodes a playbook changes at a time. serial: what the operator says, if anything, unchecked."""
+    if serial is None:
+        return list(_BATCHES[playbook])
+    return list(serial) if isinstance(serial, (list, tuple)) else [serial]
 
 
 def check_batches(serial: object, max_fail_percentage: object) -> None:

@@ -55,6 +55,7 @@ SAMPLES: dict[str, dict[str, list[str]]] = {
     "getting_started": {
         "policy-options-differ": ["kubenode.cpu_manager.drift_report", "--check"],
         "to do:": ["kubenode.cpu_manager.rollout", "--check", "--diff"],
+        "would change": ["kubenode.cpu_manager.rollout", "--check", "--diff"],
     },
     "propose": {"threads2": ["kubenode.cpu_manager.propose", "-e", "cpu_manager_workload=latency"]},
     "roll_out": {"SMTAlignmentError": ["kubenode.cpu_manager.plan", "-e", "cpu_manager_manifests=pods.yml"]},

@@ -37,7 +37,7 @@ from .counting import Count
 from .tracer import Traced
 
 STRICT = {"cpu_manager_policy_options": {"strict-cpu-reservation": "true"}}
-TASKS = Path(__file__).resolve().parents[2] / "roles/kubelet/tasks/change.yml"
+TASKS = Path(__file__).resolve().parents[2] / "roles/kubelet/tasks"
 
 
 class Case(NamedTuple):
@@ -143,22 +143,34 @@ def test_a_kubelet_starts_at_each_moment_of_a_change(tmp_path: Path, name: str, 
     count("kills", traced.stops)
 
 
-def test_the_steps_are_those_of_the_role() -> None:
+def steps_of(tasks: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The modules of this collection that tasks call, and those of the files that they import."""
+    for task in tasks:
+        for name, given in task.items():
+            if name.endswith(".import_tasks"):
+                imported = TASKS / given.rpartition("/")[2]
+                yield from steps_of(yaml.safe_load(imported.read_text(encoding="utf-8")))
+            elif name.startswith("kubenode.cpu_manager."):
+                yield name.rpartition(".")[2], given or {}
+
+
+@pytest.mark.parametrize("name", ["change", "change_alone"])
+def test_the_steps_are_those_of_the_role(name: str) -> None:
     """In this order, which is what the test above looks at."""
-    (whole,) = yaml.safe_load(TASKS.read_text(encoding="utf-8"))
-    steps = [
-        (name.rpartition(".")[2], task[name] or {})
-        for task in whole["block"]
-        for name in task
-        if name.startswith("kubenode.cpu_manager.") and not name.endswith(".on_node")
-    ]
-    assert [(name, given.get("state")) for name, given in steps] == [
+    (whole,) = yaml.safe_load((TASKS / (name + ".yml")).read_text(encoding="utf-8"))
+    steps = list(steps_of(whole["block"]))
+    rollback = [("rollout_journal", "restored")] if name == "change" else []
+    assert [(step, given.get("state")) for step, given in steps] == [
         ("rollout_journal", "stopping"),
-        ("rollout_info", None),
         ("rollout_journal", "changing"),
-        ("rollout_journal", "restored"),
+        *rollback,
         ("kubelet_config", None),
         ("checkpoint", None),
+        ("on_node", None),
+        ("wait_for_kubelet", None),
         ("rollout_journal", "{{ 'undone' if kubelet_change == 'rollback' else 'done' }}"),
     ]
-    assert steps[2][1]["aside"] == "{{ kubelet_stopped.resets }}"
+    # The one stops the kubelet after it has written that down, and the other looks at its states before it saves them.
+    assert steps[0][1]["service"] == "{{ kubelet_service if kubelet_manage_service | bool else omit }}"
+    assert steps[1][1]["aside_for"] == "{{ kubelet_arguments | combine(kubelet_terms) }}"
+    assert steps[4 + len(rollback)][1]["service"]["state"] == "started"

@@ -37,11 +37,15 @@ CopyOf = Callable[[str, str], Path]
 
 
 class Run(NamedTuple):
-    """One run of ansible-playbook: its exit status, what it printed, and the results of each host in order."""
+    """One run of ansible-playbook: its exit status, what it printed, and the results of each host in order.
+
+    What a host skipped is apart from its results.
+    """
 
     status: int
     output: str
     results: dict[str, list[Result]]
+    skipped: Mapping[str, list[Result]] = MappingProxyType({})
 
     def last(self, host: str) -> Result:
         """The result of a host's last task."""
@@ -101,11 +105,12 @@ def ansible_playbook(
         },
     )
     recorded: dict[str, list[Result]] = {host: [] for host in hosts}
+    skipped: dict[str, list[Result]] = {host: [] for host in hosts}
     if results.exists():
         for line in results.read_text(encoding="utf-8").splitlines():
             host, result = json.loads(line)
-            recorded.setdefault(host, []).append(result)
-    return Run(done.returncode, done.stdout, recorded)
+            (skipped if result["outcome"] == "skipped" else recorded).setdefault(host, []).append(result)
+    return Run(done.returncode, done.stdout, recorded, skipped)
 
 
 def task(module: str, name: str = "Do it", **parameters: Any) -> dict[str, Any]:

@@ -78,7 +78,7 @@ USES = {
     ): "replaces it by the names and identities of the pods, of which no task hides anything any more",
     (
         "kubelet_cluster_pods",
-        "roles/kubelet/tasks/change.yml",
+        "roles/kubelet/tasks/write.yml",
         "Reset or repair the checkpoint if the kubelet would refuse it",
     ): "gets the names and identities that took its place after the drain",
     ("kubelet_cluster_pods", "roles/kubelet/tasks/shortage.yml", "Count at the API server"): _SAYS,

@@ -6,10 +6,14 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import Any, Mapping, Sequence
 
 from .report.answers import FAILED, NO_KUBELET, UNREACHABLE, view
 from .report.texts import line
+
+# What stays of a terminal's 80 where Ansible indents a text.
+_COLUMNS = 72
 
 
 def plan_text(nodes: Sequence[Mapping[str, object]], skip_no_kubelet: bool = False) -> str:
@@ -30,9 +34,9 @@ def plan_text(nodes: Sequence[Mapping[str, object]], skip_no_kubelet: bool = Fal
                 stories.setdefault(story, []).append(host)
             else:
                 quiet.append(host)
-    parts = ["%s:\n%s" % (", ".join(hosts), story) for story, hosts in stories.items()]
-    parts += ["Nothing to do: %s" % ", ".join(quiet)] if quiet else []
-    parts += ["Without a kubelet, left out: %s" % ", ".join(without)] if without else []
+    parts = ["\n".join([*_wrapped(", ".join(hosts) + ":"), story]) for story, hosts in stories.items()]
+    parts += _wrapped("Nothing to do: %s" % ", ".join(quiet)) if quiet else []
+    parts += _wrapped("Without a kubelet, left out: %s" % ", ".join(without)) if without else []
     return "\n".join(parts)
 
 
@@ -55,12 +59,19 @@ def _story(node: Mapping[str, Any], shown: Mapping[str, Any]) -> list[str]:
     lines += ["to do: " + ", ".join(actions)] if actions else []
     lines += ["cannot be changed: " + refusal for refusal in shown["refusals"]]
     lines += ["note: " + note for note in map(line, shown["notes"]) if note not in refused]
+    told = [part for text in lines for part in _indented(text)]
     elsewhere = shown["elsewhere"]
     if elsewhere:
-        lines.append("%s: %s" % (line(elsewhere["name"]), line(elsewhere["why"])))
-        lines += ["  " + line for line in elsewhere["snippet"].splitlines()]
-    return [line for text in lines for line in _indented(text)]
+        told += _indented("%s: %s" % (line(elsewhere["name"]), line(elsewhere["why"])))
+        # To be copied as it is.
+        told += ["    " + part for part in elsewhere["snippet"].splitlines()]
+    return told
 
 
 def _indented(text: str) -> list[str]:
-    return ["  " + line for line in text.splitlines()]
+    return ["  " + part for each in text.splitlines() for part in _wrapped(each, _COLUMNS - 2)]
+
+
+def _wrapped(text: str, columns: int = _COLUMNS) -> list[str]:
+    """A text in lines of whole words, each after the first one further in."""
+    return wrap(text, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Records the result of every task that is not skipped, a JSON line [host, result] each, in the file RECORD_RESULTS."""
+"""Records the result of every task, also of those that are skipped, a JSON line [host, result] each, in the file
+RECORD_RESULTS.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +42,9 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible is untyped
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:  # noqa: ARG002  # its name is given
         self._record(result, "failed")
+
+    def v2_runner_on_skipped(self, result: Any) -> None:
+        self._record(result, "skipped")
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         self._record(result, "unreachable")

@@ -19,7 +19,7 @@ from .shapes import Finding, Node, Report, Waived
 from .texts import line
 
 # Columns of a terminal that everything fits in.
-WIDEST = 140
+WIDEST = 120
 _HEAD = ("NODES", "STATE", "CHECK", "SUBJECT", "FOUND", "WANTED")
 _GAP = "  "
 _MOST_LINES = 250
@@ -48,7 +48,7 @@ class Fold(NamedTuple):
 
 
 def fleet_table(report: Report) -> str:
-    """The table, what there is to say below it, and the summary in the last line; no line has over 140 columns.
+    """The table, what there is to say below it, and the summary in the last line; no line has over 120 columns.
 
     report: as docs/schema/report-1.json describes it. What a terminal would obey is escaped.
     """
@@ -254,16 +254,31 @@ def _table(folds: Sequence[Fold]) -> Iterator[str]:
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """The widths of the columns; the widest give way until all fit. A last cell that spans columns does not count."""
-    widths = [0] * len(_HEAD)
+    """The widths of the columns; the widest give way until all fit. A last cell that spans columns does not count.
+
+    A column stays as wide as its longest word, if that is possible.
+    """
+    widths, least = [0] * len(_HEAD), [0] * len(_HEAD)
     for row in rows:
         for at, text in enumerate(row if len(row) == len(_HEAD) else row[:-1]):
             widths[at] = max(widths[at], _width(text))
+            least[at] = max([least[at], *(_width(word.rstrip()) for word in _words(text))])
     room = WIDEST - len(_GAP) * (len(_HEAD) - 1)
+    if sum(least) > room:
+        least = [0] * len(_HEAD)
     limit = max(widths)
-    while sum(min(width, limit) for width in widths) > room:
+    while sum(_limited_to(limit, widths, least)) > room:
         limit -= 1
-    return [min(width, limit) for width in widths]
+    return _limited_to(limit, widths, least)
+
+
+def _limited_to(limit: int, widths: Sequence[int], least: Sequence[int]) -> list[int]:
+    return [max(min(width, limit), low) for width, low in zip(widths, least)]
+
+
+def _words(text: str) -> list[str]:
+    """What a text is not broken within, each with the space or comma behind it."""
+    return re.findall(r"[^ ,]*[ ,]|[^ ,]+", text)
 
 
 def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
@@ -279,7 +294,7 @@ def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
 def _wrapped(text: str, limit: int) -> list[str]:
     """A text in pieces that are not wider, broken behind spaces and commas where there are any."""
     pieces = [""]
-    for word in re.findall(r"[^ ,]*[ ,]|[^ ,]+", text):
+    for word in _words(text):
         if pieces[-1] and _width(pieces[-1] + word.rstrip()) > limit:
             pieces.append("")
         for character in word:

@@ -14,6 +14,7 @@ from ansible.parsing.dataloader import DataLoader
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.scope import (
+    batches,
     changing_hosts,
     check_batches,
     one_pattern,
@@ -90,6 +91,22 @@ def test_what_is_no_size_is_refused(serial: object) -> None:
 def test_what_is_no_percentage_is_refused(percentage: object) -> None:
     with pytest.raises(InputError, match=r"^cpu_manager_max_fail_percentage: "):
         check_batches(1, percentage)
+
+
+@pytest.mark.parametrize(
+    ("playbook", "serial", "expected"),
+    [
+        ("rollout", None, [1, "10%", "25%", "50%"]),
+        ("rollback", None, [1]),
+        ("repair", None, [1]),
+        ("rollout", 5, [5]),
+        ("rollout", "50%", ["50%"]),
+        ("repair", [1, "10%"], [1, "10%"]),
+    ],
+)
+def test_batches_are_those_of_the_operator_or_of_the_playbook(playbook: str, serial: Any, expected: list[Any]) -> None:
+    assert batches(playbook, serial) == expected
+    check_batches(batches(playbook, serial), 0)
 
 
 def test_only_hosts_that_change() -> None:

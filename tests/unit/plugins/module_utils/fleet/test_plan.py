@@ -59,7 +59,8 @@ def test_what_hinders_it() -> None:
     ]
     lines = told({**CHANGE, "refusals": refusals, "journal": {"phase": "changing"}})
     assert lines[2:] == [
-        "  to do: take back a change that was interrupted, drain, stop kubelet, write configuration, start kubelet",
+        "  to do: take back a change that was interrupted, drain, stop kubelet,",
+        "    write configuration, start kubelet",
         "  cannot be changed: /state: a container would lose CPUs; drain the node",
         "  cannot be changed: Talos manages it",
     ]
@@ -104,3 +105,17 @@ def test_no_node_writes_to_the_terminal(hostile: dict[str, Any]) -> None:
     lines = told({**CHANGE, **hostile}, CHANGE)
     assert "node-1:" in lines or "node-0, node-1:" in lines
     assert all(line.isprintable() for line in lines)
+
+
+def test_no_word_is_broken_at_80_columns() -> None:
+    """Ansible indents the text by 8. What is to be copied stays in its lines."""
+    note, snippet = "the version of the kubelet is not known: give kubelet_target_version " * 3, "key: " + "value " * 30
+    elsewhere = {"name": "kubespray", "why": note, "snippet": snippet}
+    answer = {**CHANGE, "notes": [note], "elsewhere": elsewhere}
+    lines = told(*[answer] * 40)
+    copied = [line for line in lines if "value" in line]
+    assert copied == ["    " + snippet]
+    assert max(len(line) for line in lines if line not in copied) <= 72
+    words = " ".join(lines).split()
+    assert words.count("kubelet_target_version") == 6
+    assert {"node-%d%s" % (number, ":" if number == 39 else ",") for number in range(40)} <= set(words)
