@@ -104,6 +104,7 @@ class Stage:
             "ansible_become_exe": str(self.sudo),
             "kubelet_drain": True,
             "kubelet_manage_service": True,
+            "kubelet_service": "kubelet",
             "kubelet_kubeconfig": str(self.kubeconfig),
             "kubelet_kube_context": "honest",
             "kubelet_cpu_manager_policy": "none",
