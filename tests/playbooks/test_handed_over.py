@@ -48,6 +48,7 @@ def test_no_secret_is_shown_or_handed_over(copy_of: CopyOf, tmp_path: Path) -> N
         "kubelet_drain": False,
         "kubelet_discard_assignments": True,
         "kubelet_manage_service": True,
+        "kubelet_service": "kubelet",
         # With services that only seem to be there.
         **hostile_python(tmp_path / "python", {}),
     }
