@@ -40,6 +40,7 @@ pytest.register_assert_rewrite("ansible_collections.kubenode.cpu_manager.tests")
 
 # Only now, as the collection is importable. Fixtures and hooks are used by their names.
 # pylint: disable=unused-import
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import call_options  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.tests.faults.counting import (  # noqa: E402
     count,  # noqa: F401
     pytest_terminal_summary,  # noqa: F401
@@ -54,6 +55,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for mark in item.iter_markers("needs"):
         need(*mark.args)
+
+
+def pytest_runtest_teardown() -> None:
+    """Messages of the next test call options as modules do, whatever an action plugin has called them here."""
+    call_options({})
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -125,7 +125,13 @@ def noted(notes: Iterable[str]) -> dict[str, list[str]]:
 
 
 def call_options(names: Mapping[str, str]) -> None:
-    """From now on, messages use these names for options: {the module's name: the caller's name}."""
+    """From now on, messages use these names for options, and no others: {the module's name: the caller's name}."""
+    _OPTION_NAMES.clear()
+    call_more_options(names)
+
+
+def call_more_options(names: Mapping[str, str]) -> None:
+    """From now on, messages use these names for options, too."""
     _OPTION_NAMES.update(names)
 
 

@@ -77,10 +77,10 @@ def wanted_settings(node: Node, parameters: Mapping[str, Any], needs_kubelet: bo
     check_settings(wanted)
     if parameters["reservation"] is not None and (node.installation is not None or not needs_kubelet):
         # Imported here: every import costs time on every node.
-        from .errors import call_options, option
+        from .errors import call_more_options, option
         from .node.reserve import reserve
 
-        call_options({name: "%s.%s" % (option("reservation"), name) for name in PLANNER})
+        call_more_options({name: "%s.%s" % (option("reservation"), name) for name in PLANNER})
         wanted["reserved_system_cpus"] = str(reserve(node.tree, node.topology, parameters["reservation"]).reserved)
     return wanted
 

@@ -171,6 +171,6 @@ def test_the_steps_are_those_of_the_role(name: str) -> None:
         ("rollout_journal", "{{ 'undone' if kubelet_change == 'rollback' else 'done' }}"),
     ]
     # The one stops the kubelet after it has written that down, and the other looks at its states before it saves them.
-    assert steps[0][1]["service"] == "{{ kubelet_service if kubelet_manage_service | bool else omit }}"
+    assert steps[0][1]["service"] == "{{ kubelet_unit if kubelet_manage_service | bool else omit }}"
     assert steps[1][1]["aside_for"] == "{{ kubelet_arguments | combine(kubelet_terms) }}"
     assert steps[4 + len(rollback)][1]["service"]["state"] == "started"
