@@ -123,19 +123,16 @@ LATER = (
 # A story of each role and playbook: check mode, a run, a second run. What an operator and a node may get wrong.
 _PLAYBOOKS = "tests/playbooks/"
 STORIES = (
-    _PLAYBOOKS + "test_modules.py::test_check_mode_tells_what_the_run_does_and_a_second_run_does_nothing",
     _PLAYBOOKS + "test_rollout.py",
-    _PLAYBOOKS + "test_quiet.py",
+    _PLAYBOOKS + "test_quiet.py::test_a_rollout_is_quiet",
     _PLAYBOOKS + "test_report.py::test_all_forms_have_one_outcome",
     _PLAYBOOKS + "test_report.py::test_waivers_baseline_and_gates",
     _PLAYBOOKS + "test_report.py::test_parts_of_a_fleet_become_one_report",
     _PLAYBOOKS + "test_housekeeping.py::test_the_playbook",
     _PLAYBOOKS + "test_reconcile_role.py::test_the_role",
     _PLAYBOOKS + "test_cache.py::test_the_role",
-    _PLAYBOOKS + "test_cache.py::test_the_playbook_changes_only_nodes_that_change",
     _PLAYBOOKS + "test_save.py::test_a_fleet_is_saved_and_read",
     _PLAYBOOKS + "test_propose.py::test_a_fleet_gets_settings_by_shape",
-    _PLAYBOOKS + "test_propose.py::test_a_rollout_takes_a_proposal_as_it_is",
     _PLAYBOOKS + "test_simulate.py::test_the_documented_traces_on_a_saved_node",
     _PLAYBOOKS + "test_allocation.py::test_the_playbook_plan",
     _PLAYBOOKS + "test_dra.py::test_to_dra_writes_what_is_needed_and_no_more",
