@@ -31,6 +31,9 @@ from .rollouts import names_of
 
 # --- a run that is killed ---------------------------------------------------------------------------------
 
+# The first task with a journal that says that the kubelet is stopped.
+SAVE = "Save the files that are about to be changed, and put states aside that the kubelet would refuse"
+
 
 def kill_at(fleet: Fleet, step: str, name: str, **variables: Any) -> bool:
     """Run the role on a node, and kill all of it when a task begins; whether there was such a task."""
@@ -173,7 +176,7 @@ def test_a_run_that_another_one_overtakes(fleet: Fleet, step: str) -> None:
 def test_an_operator_who_finishes_an_interrupted_change(alone: Fleet) -> None:
     """The restart that was planned is not needed any more, and the change is closed all the same."""
     node = alone.add("worker")
-    assert kill_at(alone, "Stop the kubelet", "worker")
+    assert kill_at(alone, SAVE, "worker")
     held = alone.directory / "held"
     with ThreadPoolExecutor() as pool:
         run = pool.submit(begin, alone, "Take the change over", held)
