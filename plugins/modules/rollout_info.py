@@ -367,7 +367,7 @@ from typing import Any, Mapping
 
 from ..module_utils.ansible_module import Arguments, Outcome, run
 from ..module_utils.kubelet_module import HIDE_NAMES, KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
-from ..module_utils.node.change.plan import ROLLBACK, ROLLOUT, Services, Terms, rollout_report
+from ..module_utils.node.change.plan import ROLLBACK, ROLLOUT, Terms, rollout_report
 from ..module_utils.node.node import Node
 from ..module_utils.tree import Tree
 from ..module_utils.versions import minor_version
@@ -382,16 +382,15 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         parameters["drain"],
         parameters["discard_assignments"],
         parameters["manage_service"],
-        Services(parameters["service"], parameters["runtime_service"]) if parameters["check_services"] else None,
         tuple(parameters["allow_owners"]),
         parameters["overwrite_edited"],
     )
     report = with_runtime_of(node, rollout_report(node, wanted, terms), parameters)
-    if report["runtime"] is not None and terms.manage_service and terms.services is not None:
-        from ..module_utils.node.change.services import service_refusals
+    if parameters["check_services"] and parameters["manage_service"]:
+        from ..module_utils.node.change.services import Services, with_service_refusals
 
-        refusals = service_refusals(node, terms.services.runtime, "runtime_service")
-        report["refusals"] += [error.to_row() for error in refusals]
+        services = Services(parameters["service"], parameters["runtime_service"])
+        report = with_service_refusals(report, node, services)
     if parameters["upgrade_to"]:
         # Imported here: every import costs time on every node.
         from ..module_utils.node.change.upgrade import upgrade_report

@@ -32,6 +32,8 @@ _UNIT_PLACES = (
 _MANAGER_PLACES = ("/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd", "/lib/systemd")
 MANAGER_SECTION = "[Manager]"
 _END, _SERVICE = ".conf", ".service"
+# Source: sd_booted(3).
+_RUNS = "/run/systemd/system"
 _COMMENT = ("#", ";")
 
 
@@ -42,8 +44,16 @@ class Configured(NamedTuple):
     path: str
 
 
-def has_unit(tree: Tree, service: str) -> bool:
-    """Whether systemd has a service of this name, which may lack its ending, or the template of which it is made."""
+def has_systemd(tree: Tree) -> bool:
+    """Whether systemd runs."""
+    return tree.exists(_RUNS)
+
+
+def has_service(tree: Tree, service: str) -> bool:
+    """Whether systemd can start a service of this name, which may lack its ending. Templates and generated units count.
+
+    What is read of a kubelet's unit has fewer places: see kubelet/installed/distributions.py.
+    """
     name = service if service.endswith(_SERVICE) else service + _SERVICE
     stem, at, _instance = name.partition("@")
     names = {name, stem + at + _SERVICE} if at else {name}

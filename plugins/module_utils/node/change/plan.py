@@ -57,13 +57,6 @@ _OF_STATES = ({RESET_CHECKPOINT, REPAIR_CHECKPOINT}, {RESET_MEMORY_STATE})
 _OF_FILES = frozenset((CONFIGURATION, "no_kubelet", "would_not_start"))
 
 
-class Services(NamedTuple):
-    """The services that whoever carries out a plan stops and starts; None for those of the node's distribution."""
-
-    kubelet: str | None
-    runtime: str | None
-
-
 class Terms(NamedTuple):
     """What the change is, and what it may do."""
 
@@ -74,9 +67,8 @@ class Terms(NamedTuple):
     # Whether pods may be drained; whether exclusive CPUs may be lost without a drain.
     drain: bool = True
     discard: bool = False
-    # Whether the kubelet is stopped before its files are changed, and by which service; None where nobody is about to.
+    # Whether the kubelet is stopped before its files are changed.
     manage_service: bool = True
-    services: Services | None = None
     # The ids of those who may manage CPUs beside the kubelet.
     allow_owners: tuple[str, ...] = ()
     # Whether what others wrote since the change that is taken back may be replaced as a whole.
@@ -121,10 +113,6 @@ def rollout_report(node: Node, wanted: Mapping[str, object], terms: Terms) -> di
         refusals += other_owners(node, plan["actions"], plan["drift"], terms.allow_owners)
         if not has_service and _resets(plan["actions"]):
             refusals += running_kubelet(node)
-    if (restarts or journal is not None) and terms.manage_service and terms.services is not None:
-        from .services import service_refusals
-
-        refusals += service_refusals(node, terms.services.kubelet, "service")
     if journal is not None and plan["found_refusal"] and not restarts and not refusals:
         refusals.append(_stays_open(node, plan["found_refusal"]))
     return {
@@ -184,7 +172,7 @@ def _refusal(error: CPUManagerError, journal: Journal | None) -> dict[str, str]:
     if journal is not None and journal.phase == CHANGING and error.kind in _OF_FILES:
         # What is there now may be better than what is saved: somebody may have corrected it since.
         remedy += ", or if the node is as it should be now, forget the change with rollout_journal, state: absent"
-    return {"kind": error.kind, "where": error.where, "text": error.what, "remedy": remedy}
+    return {**error.to_row(), "remedy": remedy}
 
 
 # --- a rollout, or a repair: one without wanted settings ------------------------------------------------------

@@ -6,15 +6,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 
 from ...errors import CPUManagerError, RefusedError, option
-from ...host.units import has_unit
+from ...host.units import has_service, has_systemd
+from ..drift import START_KUBELET
+from .runtime import FACT
 
 if TYPE_CHECKING:
     from ..node import Node
 
-_SYSTEMD = "/run/systemd/system"
+
+class Services(NamedTuple):
+    """The services that whoever carries out a plan stops and starts; None for those of the node's distribution."""
+
+    kubelet: str | None
+    runtime: str | None
+
+
+def with_service_refusals(report: Mapping[str, Any], node: Node, services: Services) -> dict[str, Any]:
+    """The whole plan of a node, with the reasons why these services are not to be stopped for it.
+
+    A change that was interrupted is taken back first, and then these are started again, too.
+    """
+    journal = report["journal"]
+    refusals: list[CPUManagerError] = []
+    if START_KUBELET in report["actions"] or journal is not None:
+        refusals += service_refusals(node, services.kubelet, "service")
+    if report[FACT] is not None or (journal is not None and FACT in journal["facts"]):
+        refusals += service_refusals(node, services.runtime, "runtime_service")
+    return {**report, "refusals": [*report["refusals"], *(refusal.to_row() for refusal in refusals)]}
 
 
 def service_refusals(node: Node, service: str | None, of: str) -> list[CPUManagerError]:
@@ -25,7 +46,7 @@ def service_refusals(node: Node, service: str | None, of: str) -> list[CPUManage
     """
     if not node.tree.live:
         return [] if service is not None else [_foreign(node, of)]
-    if not service or not node.tree.exists(_SYSTEMD) or has_unit(node.tree, service):
+    if not service or not has_systemd(node.tree) or has_service(node.tree, service):
         return []
     return [
         RefusedError(

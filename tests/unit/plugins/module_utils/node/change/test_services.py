@@ -7,11 +7,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.units import has_unit
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.services import service_refusals
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.units import has_service
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.services import (
+    Services,
+    service_refusals,
+    with_service_refusals,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
@@ -36,7 +41,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("service", ["kubelet", "kubelet.service", "worker@1", "worker@", "old"])
 def test_a_service_that_systemd_has_may_be_stopped(root: Path, service: str) -> None:
-    assert has_unit(Tree(str(root)), service)
+    assert has_service(Tree(str(root)), service)
     assert service_refusals(Node(Live(str(root))), service, OF) == []
 
 
@@ -65,3 +70,33 @@ def test_a_saved_node_has_no_service_but_one_that_is_named(root: Path) -> None:
         " or name the service in service" % root
     )
     assert service_refusals(Node(Tree(str(root))), "kubelet-of-a-test", OF) == []
+
+
+NOTHING: dict[str, Any] = {"actions": [], "journal": None, "runtime": None, "refusals": []}
+STOPPING = {**NOTHING, "actions": ["stop_kubelet", "start_kubelet"]}
+RUNTIME = {"runtime": {"service": "containerd"}}
+
+
+@pytest.mark.parametrize(
+    ("plan", "services", "missing"),
+    [
+        (NOTHING, Services(None, None), []),
+        (STOPPING, Services(None, None), ["service"]),
+        (STOPPING, Services("mine", None), []),
+        # A change of the runtime alone stops the kubelet, too.
+        ({**STOPPING, **RUNTIME}, Services(None, "its"), ["service"]),
+        ({**STOPPING, **RUNTIME}, Services("mine", None), ["runtime_service"]),
+        ({**STOPPING, **RUNTIME}, Services("mine", ""), []),
+        # What was interrupted is taken back.
+        ({**NOTHING, "journal": {"facts": {}}}, Services(None, None), ["service"]),
+        ({**NOTHING, "journal": {"facts": RUNTIME}}, Services(None, None), ["service", "runtime_service"]),
+    ],
+)
+def test_a_plan_is_refused_for_each_service_that_it_stops(
+    root: Path, plan: dict[str, Any], services: Services, missing: list[str]
+) -> None:
+    refusals = with_service_refusals(plan, Node(Tree(str(root))), services)["refusals"]
+    assert [refusal["remedy"] for refusal in refusals] == [
+        "remove it, or name the service in %s" % of for of in missing
+    ]
+    assert {refusal["kind"] for refusal in refusals} <= {"saved_node"}
