@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Mapping
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
@@ -83,15 +83,32 @@ def make_node(directory: Path, shape_name: str) -> Path:
 
 def measure() -> bool:
     """Print the times; True when each is within its limit."""
+    return beside_ping("drift_info", drift, {"this machine": Path("/")}, HOSTS, ROUNDS, LIMIT, REMOTE_LIMIT)
+
+
+def beside_ping(
+    module: str,
+    task: Callable[[Path], dict[str, Any]],
+    roots: Mapping[str, Path],
+    hosts: int,
+    rounds: int,
+    limit: float,
+    remote_limit: float,
+) -> bool:
+    """Print the times of a module on local hosts and over ssh, beside a ping's; True when each is within its limit.
+
+    task: the one task for a node's root. roots: of nodes beside those of SHAPES.
+    """
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        tasks = {"ping": PING, "this machine": drift(Path("/"))}
-        tasks.update((shape, drift(make_node(directory, shape))) for shape in SHAPES)
-        times = time_tasks(directory, tasks, HOSTS, ROUNDS)
-        kept = compare_with_ping("drift_info", times, LOCAL % HOSTS, LIMIT)
+        tasks = {"ping": PING}
+        tasks.update((node, task(root)) for node, root in roots.items())
+        tasks.update((shape, task(make_node(directory, shape))) for shape in SHAPES)
+        times = time_tasks(directory, tasks, hosts, rounds)
+        kept = compare_with_ping(module, times, LOCAL % hosts, limit)
         if not has_ssh_server():
             print("Not measured over ssh: there is no sshd. Install openssh-server.")
             return kept
         with ssh_server(directory) as remote:
-            times = time_tasks(directory, tasks, REMOTE_HOSTS, ROUNDS, remote)
-    return compare_with_ping("drift_info", times, "%d hosts over ssh, seconds" % REMOTE_HOSTS, REMOTE_LIMIT) and kept
+            times = time_tasks(directory, tasks, REMOTE_HOSTS, rounds, remote)
+    return compare_with_ping(module, times, "%d hosts over ssh, seconds" % REMOTE_HOSTS, remote_limit) and kept

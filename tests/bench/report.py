@@ -10,15 +10,12 @@ ping is little more than the start of Python, so that each millisecond of a modu
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from .drift import SHAPES, WANTED, make_node
-from .sshd import has_ssh_server, ssh_server
-from .tasks import LOCAL, PING, compare_with_ping, time_tasks
+from .drift import WANTED, beside_ping
 
-HOSTS, REMOTE_HOSTS = 40, 40
+HOSTS = 40
 ROUNDS = 2
 LIMIT, REMOTE_LIMIT = 1.4, 1.15
 
@@ -30,15 +27,4 @@ def plan(root: Path) -> dict[str, Any]:
 
 def measure() -> bool:
     """Print the times; True when each is within its limit."""
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        tasks = {"ping": PING}
-        tasks.update((shape, plan(make_node(directory, shape))) for shape in SHAPES)
-        times = time_tasks(directory, tasks, HOSTS, ROUNDS)
-        kept = compare_with_ping("rollout_info", times, LOCAL % HOSTS, LIMIT)
-        if not has_ssh_server():
-            print("Not measured over ssh: there is no sshd. Install openssh-server.")
-            return kept
-        with ssh_server(directory) as remote:
-            times = time_tasks(directory, tasks, REMOTE_HOSTS, ROUNDS, remote)
-    return compare_with_ping("rollout_info", times, "%d hosts over ssh, seconds" % REMOTE_HOSTS, REMOTE_LIMIT) and kept
+    return beside_ping("rollout_info", plan, {}, HOSTS, ROUNDS, LIMIT, REMOTE_LIMIT)
