@@ -128,6 +128,15 @@ def test_a_misspelt_name_is_refused_by_each_playbook(tmp_path: Path, playbook: s
     assert playbook == "drift_report" or not WRITTEN.intersection(path.name for path in (tmp_path / "run").iterdir())
 
 
+def test_a_play_of_others_may_have_any_name(tmp_path: Path) -> None:
+    """Only the collection's own roles and playbooks read these names."""
+    make_node(tmp_path / "node", MACHINE)
+    task = {"name": "Look", "kubenode.cpu_manager.cpu_topology_info": {"root": str(tmp_path / "node")}}
+    plays = [{"name": "Mine", "hosts": "node", "gather_facts": False, "become": False, "tasks": [task]}]
+    run = ansible_playbook(tmp_path / "run", plays, {"node": dict.fromkeys(MISSPELT, "absent")})
+    assert run.status == 0, run.account()
+
+
 def test_what_is_wrong_with_a_role(tmp_path: Path) -> None:
     """Each in a block of one play: what fails there is no end of the run."""
     make_node(tmp_path / "node", MACHINE)
