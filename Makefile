@@ -77,17 +77,21 @@ demo: $(MAIN) $(LINK) ## Show what the collection does, on saved machines
 
 # The order is that of the steps: the cheap ones first.
 .PHONY: test
-test: tools lint core sanity-ends stories control-plane archive ## Set everything up and run the tests that each change has to pass
+test: tools no-results lint core sanity-ends stories control-plane archive ## Set everything up and run the tests that each change has to pass
 	@python tests/running/summary.py $(RESULTS) $(BEGAN) lint sanity --rest 'make test-all, or a share of it, such as make test-all SHARE=3/6'
 
 .PHONY: test-all
-test-all: tools $(addprefix share-,$(CHOSEN)) ## Run all tests with full numbers; SHARE=3/6 runs one of six shares, of at most 45 minutes each
+test-all: tools no-results $(addprefix share-,$(CHOSEN)) ## Run all tests with full numbers; SHARE=3/6 runs one of six shares, of at most 45 minutes each
 	@python tests/running/summary.py $(RESULTS) $(BEGAN) \
 		--rest '$(or $(patsubst %,make test-all SHARE=%/6;,$(filter-out $(CHOSEN),$(SHARES))),nothing)'
 
 .PHONY: tools
 tools: $(TESTING) ## Install the programs that tests use, as root on Debian; else say which are missing
 	@python tests/running/lacking.py
+
+# The summary adds up what is there.
+.PHONY: no-results
+no-results:
 	@rm -rf $(RESULTS)
 
 .PHONY: lint
@@ -133,8 +137,8 @@ kubernetes: $(TESTING)
 	@# Where it cannot be had, the tests that need it say so.
 	-@python tests/cluster build
 
-# The other Pythons.
-share-1: sanity
+# The other Pythons, and the floor of coverage.
+share-1: sanity coverage
 
 share-%: $(TESTING) $(LINK) $(KUBERNETES_CORE) kubernetes
 	$(call heading,pytest: share $*)
