@@ -30,6 +30,8 @@ from ..kubelet.installed.distributions import (
 )
 from ..kubelet.installed.installation import Installation
 from ..kubelet.installed.unit import SECTION, assignments_of, resolved, settings_of
+from ..state.restored import Restored
+from ..state.restored_formats import without_content
 from ..tree import Tree
 from .collector import Change, Collector
 from .node import Node
@@ -48,6 +50,7 @@ from .redaction import (
     variables_of,
     words_redacted,
 )
+from .restored_states import restored_paths
 
 # What is kept of a journal, beside its copies of files, and of each copy, beside its content.
 _OF_JOURNALS, _OF_COPIES = ("format", "phase", "run", "facts"), ("mode", "uid", "gid")
@@ -80,6 +83,8 @@ def _changes(node: Node, redact: bool) -> dict[str, Change]:
     found: dict[str, Change] = {
         node.checkpoint_path: checkpoint_without_names if redact else _whole,
         node.memory_state_path: memory_state_without_names if redact else _whole,
+        # What devices were given can be a secret.
+        **{path: partial(_restorable, file, node.minor) for path, file in restored_paths(node).items()},
     }
     if installation is None:
         return found
@@ -115,6 +120,14 @@ def _names(read: Callable[[], Sequence[str]]) -> list[str]:
 
 def _whole(content: bytes) -> bytes:
     return content
+
+
+def _restorable(file: Restored, minor: int, content: bytes) -> bytes:
+    """What a kubelet says the same of. Raises UnsafeError."""
+    short = without_content(file, content, minor)
+    if short is None:
+        raise UnsafeError("it is not as a kubelet writes it")
+    return short
 
 
 def _of_text(redaction: Redaction) -> Change:
