@@ -14,7 +14,8 @@ from typing import Any, Callable, Mapping, Sequence
 
 from ..ansible_module import difference
 from ..errors import MALFORMED, CPUManagerError
-from ..host.units import settings_in
+from ..host.service import SECTION, assignments_of, read_service, settings_of
+from ..host.units import settings_in, unit_paths
 from ..kubelet.installed.distributions import (
     CONTAINERD,
     DISTRIBUTIONS,
@@ -23,13 +24,11 @@ from ..kubelet.installed.distributions import (
     KUBELET_ARG,
     KUBELET_ARG_NAME,
     PATCH_NAME,
-    UNIT_DIRECTORIES,
     Distribution,
     marks_of,
     service_of,
 )
 from ..kubelet.installed.installation import Installation
-from ..kubelet.installed.unit import SECTION, assignments_of, resolved, settings_of
 from ..state.restored import Restored
 from ..state.restored_formats import without_content
 from ..tree import Tree
@@ -148,7 +147,7 @@ def _of_text(redaction: Redaction) -> Change:
 
 def _needed(tree: Tree, service: str) -> dict[str, bool]:
     """The variables that the command line of the service has, as variables_of() gives them."""
-    commands = [value for key, value in settings_of(tree, service) if key == "ExecStart"]
+    commands = [value for _path, key, value in settings_of(tree, service) if key == "ExecStart"]
     return {name: is_value for command in commands for name, is_value in variables_of(command).items()}
 
 
@@ -158,16 +157,10 @@ def _save_units(collector: Collector, distribution: Distribution) -> None:
         collector.mark(_WANTS % service)
         needed = _needed(collector.tree, service)
         unit = _of_text(partial(_unit_redacted, service=service, needed=needed))
-        for directory in UNIT_DIRECTORIES:
-            path = "%s/%s.service" % (directory, service)
+        for path in unit_paths(collector.tree, service + ".service"):
             collector.file(path, unit)
-            for name in collector.names(path + ".d"):
-                if name.endswith(".conf"):
-                    collector.file("%s.d/%s" % (path, name), unit)
-        for key, value in settings_of(collector.tree, service):
-            if key == "EnvironmentFile" and value:
-                path = resolved(value.lstrip("-"), service)
-                collector.file(path, _of_text(partial(environment_redacted, needed=needed)))
+        for path in read_service(collector.tree, service).files:
+            collector.file(path, _of_text(partial(environment_redacted, needed=needed)))
 
 
 def _unit_redacted(text: str, service: str, needed: Mapping[str, bool]) -> str:

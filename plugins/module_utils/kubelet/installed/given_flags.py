@@ -10,11 +10,11 @@ import posixpath
 from typing import Container, Sequence
 
 from ...errors import ConfigurationError
+from ...host.service import unit_command
 from ...tree import LARGEST_OF_KUBELET, Tree
 from .distributions import ENVIRONMENT, FLAGS, KUBELET_ARG, LINES, Distribution, service_of
 from .flag_file import environment_words, kubelet_args, line_words
 from .flags import END_OF_FLAGS, Given, read_flags
-from .unit import unit_command
 
 
 def find_flags(tree: Tree, distribution: Distribution, arguments: Sequence[str], pid: int | None) -> list[Given]:

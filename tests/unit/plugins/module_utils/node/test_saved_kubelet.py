@@ -13,7 +13,7 @@ from typing import ClassVar, Sequence
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.unit import unit_command
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.service import unit_command
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import saved_files
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.collector import Collector
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
