@@ -27,8 +27,19 @@ _OF_CPUS = frozenset(("cpuManagerPolicy", "cpuManagerPolicyOptions", "reservedSy
 
 def predict_configuration(node: Node, wanted: Mapping[str, object] | None = None) -> Prediction:
     """What is predicted of the kubelet of this node with `wanted` in its configuration."""
-    (prediction,) = with_restored(node, predict(given_with(node, wanted) if wanted else given_of(node), node.machine()))
+    (prediction,) = _of_node(node, predict(given_with(node, wanted) if wanted else given_of(node), node.machine()))
     return prediction
+
+
+def _of_node(node: Node, *predictions: Prediction, only_refusals: bool = False) -> list[Prediction]:
+    """The predictions with what more the node's files tell than the kubelet is given."""
+    predictions = tuple(with_restored(node, *predictions, only_refusals=only_refusals))
+    if node.installation is None or not node.installation.flags:
+        return list(predictions)
+    # Imported here: most kubelets have no flags that count.
+    from .replaced_maps import with_replaced
+
+    return with_replaced(node, predictions)
 
 
 def predicted_starts(
@@ -45,7 +56,7 @@ def predicted_starts(
     if prediction is None:
         prediction = predict(found, host, only_refusals)
     planned = prediction if not wanted else _planned(node, wanted, configuration, found, prediction, only_refusals)
-    return Starts(*with_restored(node, prediction, planned, only_refusals=only_refusals))
+    return Starts(*_of_node(node, prediction, planned, only_refusals=only_refusals))
 
 
 def _planned(

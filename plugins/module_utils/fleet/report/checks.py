@@ -258,8 +258,9 @@ _ALL = (
         "field-ignored",
         NOTE,
         "The kubelet ignores a field of its configuration",
-        "The name is misspelled or in the wrong place, so the setting has no effect.",
-        "Rename or remove the field.",
+        "The name is misspelled or in the wrong place, or a flag or a later file takes the place of the field, so the"
+        " setting has no effect.",
+        "Rename or remove the field, or what takes its place.",
     ),
     Check(
         "start-uncertain",

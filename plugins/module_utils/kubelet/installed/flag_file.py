@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Iterable, Iterator, Sequence
+from typing import Iterable, Iterator, NamedTuple, Sequence
 
 from ...host.environment import read_environment, split_words
 from .flags import END_OF_FLAGS, NAMES, split_flags
@@ -68,20 +68,39 @@ def with_lines(text: str, fields: Iterable[str], arguments: Sequence[str]) -> st
     return "".join([*kept[:place], *(argument + "\n" for argument in arguments), *kept[place:]])
 
 
+class ReplacedList(NamedTuple):
+    """The list in one of k3s' or RKE2's files, by number, whose place that in a later file takes."""
+
+    number: int
+    by: int
+    words: Sequence[str]
+
+
 def kubelet_args(texts: Iterable[str]) -> list[list[str]]:
     """The kubelet's arguments in each of k3s' or RKE2's files, which are read in this order.
 
     A file's list takes the place of those before it, unless its key has a plus. Raises ValueError.
     """
+    return _read_lists(texts)[0]
+
+
+def replaced_lists(texts: Iterable[str]) -> list[ReplacedList]:
+    """Which of them do not count. Raises ValueError."""
+    return _read_lists(texts)[1]
+
+
+def _read_lists(texts: Iterable[str]) -> tuple[list[list[str]], list[ReplacedList]]:
     lists: list[list[str]] = []
-    for text in texts:
+    replaced: list[ReplacedList] = []
+    for number, text in enumerate(texts):
         mine: list[str] = []
         for key, value in _kubelet_arg_members(text):
             mine += ["--" + str(word).lstrip("-") for word in (value if isinstance(value, list) else [value]) if word]
             if key == _KEY:
+                replaced += [ReplacedList(earlier, number, words) for earlier, words in enumerate(lists) if words]
                 lists = [[] for _file in lists]
         lists.append(mine)
-    return lists
+    return lists, replaced
 
 
 def _kubelet_arg_members(text: str) -> Iterator[tuple[str, object]]:

@@ -7,17 +7,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.prediction import predicted_starts
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import start_report
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
-from ansible_collections.kubenode.cpu_manager.tests.machines.started import CONFIG, node
+from ansible_collections.kubenode.cpu_manager.tests.machines.started import CONFIG, drift_of, node
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import STATIC
 
 KUBELET = "/var/lib/kubelet"
@@ -129,13 +126,6 @@ def test_a_sum_that_is_not_known_is_no_guess(root: Path) -> None:
     told = start_report(node(root, 31), {})
     assert told["starts"] is None
     assert told["unknown"] == [{"reason": "whether the checksum in it is right is not known here", "where": STATUS}]
-
-
-def drift_of(root: Path, wanted: dict[str, Any]) -> dict[str, Any]:
-    this = node(root, 33)
-    configuration = this.needed_configuration()
-    starts = predicted_starts(this, wanted, configuration, only_refusals=True)
-    return report(this.topology, this.machine(), configuration, this.checkpoint(), wanted, starts=starts)
 
 
 def test_it_is_drift_and_keeps_a_rollout_from_beginning(root: Path) -> None:
