@@ -54,6 +54,11 @@ SECTIONS = (
         "state/memory_.*.py",
     ),
     Section(
+        "Other checkpoints",
+        "A file that the kubelet restores for in-place resizing of pods or for dynamic resource allocation is damaged.",
+        "node/restored_states.py|state/restored.*.py",
+    ),
+    Section(
         "Reserved CPUs and memory, eviction",
         "What is reserved for the system, and whether the node has so much.",
         "kubelet/start/checks/(reservations|eviction|creation).py",

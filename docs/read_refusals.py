@@ -56,6 +56,7 @@ SOURCES = (
     "policy/packed.py",
     "policy/distributed.py",
     "state/*.py",
+    "node/restored_states.py",
     "node/start_report.py",
     "golang.py",
 )

@@ -83,12 +83,12 @@ class Text(Type):
 
 
 class Whole(Type):
-    """A whole number of 64 bits, with a sign or without."""
+    """A whole number of 64 bits or fewer, with a sign or without."""
 
-    def __init__(self, name: str, signed: bool = False) -> None:
+    def __init__(self, name: str, signed: bool = False, bits: int = 64) -> None:
         super().__init__(name)
         self.signed = signed
-        self.values = range(-(1 << 63), 1 << 63) if signed else range(1 << 64)
+        self.values = range(-(1 << bits - 1), 1 << bits - 1) if signed else range(1 << bits)
 
     def zero(self) -> int:
         return 0

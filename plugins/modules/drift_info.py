@@ -25,8 +25,8 @@ description:
     RV(drift) with the subject C(start), and does not fail.
   - If pods run, also compares the CPUs that the checkpoint gives to each container with those that its cgroup has and
     those that the kernel enforces, with cgroup v1 and v2. A difference is what M(kubenode.cpu_manager.reconcile) would
-    write; the kubelet itself does not check it again. While the shared pool changes, a difference may also be one that
-    the kubelet removes itself within its reconcile period.
+    write, unless its RV(drift[].remedy) says why it could not; the kubelet itself does not check it again. While the
+    shared pool changes, a difference may also be one that the kubelet removes itself within its reconcile period.
   - Compares the CPUs that the kernel was booted to isolate with the reservation.
   - On a node without a kubelet, succeeds with the RV(status) C(no kubelet).
 extends_documentation_fragment:

@@ -179,7 +179,9 @@ irqbalance:
   type: dict
   contains:
     file:
-      description: The file that sets its environment variables.
+      description:
+        - What sets the variable, such as a file of environment variables, a unit or its drop-in file. If nothing sets
+          it, the file that can. Empty if none can.
       type: str
       sample: /etc/default/irqbalance
     variable:

@@ -22,6 +22,8 @@ description:
     again afterwards.
   - If the cgroup of a pod, of a QoS class or of all pods has fewer CPUs than a container should have, it is widened
     first. Cgroups above the kubelet's are never changed.
+  - What the kernel would refuse is not tried, and in check mode not promised, such as CPUs that an exclusive cgroup of
+    v1 or a partition of v2 has to itself. RV(containers) names the cgroup that has them.
   - If one container fails, the others are still written, and the module does not fail; see RV(counts). The next pass
     tries again.
   - It refuses a node on which another program writes the cpusets of containers, such as the DRA CPU driver or an NRI

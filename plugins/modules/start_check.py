@@ -17,7 +17,8 @@ description:
   - Predicts whether a kubelet of the given version would start on this node with its configuration, unchanged or with
     the given settings. It reads what the kubelet reads, in the kubelet's order. That is the flags, the configuration
     file, the drop-in files, the feature gates, the values of all fields, the node's CPUs, NUMA nodes, memory, swap and
-    cgroups, the CPU manager's checkpoint and the memory manager's state.
+    cgroups, the CPU manager's checkpoint, the memory manager's state, and the checkpoints of in-place resizing, of
+    dynamic resource allocation and of the device manager.
   - If the kubelet would refuse something before its configuration is complete, such as an unknown flag, a feature gate
     that was removed, or a file that cannot be decoded, this is the only finding, because nothing after it can be
     checked. All later errors are reported at once, while the kubelet stops at the first one. Errors that do harm but do

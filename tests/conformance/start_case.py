@@ -59,6 +59,7 @@ class StartCase:
         files = {CONFIG: self.case["config"]}
         files.update({"%s/%s" % (DROP_INS, name): text for name, text in self.case.get("dropins", {}).items()})
         files.update({path: self.case[key] for key, path in STATES.items() if key in self.case})
+        files.update({DROP_INS: DIRECTORY} if self.case.get("dropins") == {} else {})
         marks = (MISSING, DIRECTORY, DANGLING, NO_CONFIG)
         plain = {path: _content(text) for path, text in files.items() if text not in marks}
         odd = {path: text for path, text in files.items() if text in (DIRECTORY, DANGLING)}

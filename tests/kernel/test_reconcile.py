@@ -10,12 +10,16 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy, lineage, parent_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import observation
@@ -33,6 +37,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.logs import LoggedContainer
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 from .cgroups import alone
 
@@ -65,15 +70,15 @@ class Place:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def make(self, path: str, cpus: str = "0-1") -> None:
-        """Make a cgroup with these CPUs, and those above it with all."""
+        """Make a cgroup with these CPUs, and those above it with all that there are."""
         at = self.top
         for part in ("", *path.split("/")):
             at = at / part
             if not at.exists():
                 at.mkdir()
                 (at / "cpuset.mems").write_text("0")
-                (at / "cpuset.cpus").write_text("0-1")
-        (at / "cpuset.cpus").write_text(cpus)
+                (at / "cpuset.cpus").write_text((at.parent / "cpuset.cpus").read_text() if part else "0-1")
+        self.write(path, cpus)
 
     def sleep(self, path: str) -> int:
         """Start a process there; give its id."""
@@ -82,8 +87,13 @@ class Place:
         (self.top / path / "cgroup.procs").write_text("%d" % process.pid)
         return process.pid
 
+    def path(self, path: str) -> str:
+        """The path in the hierarchy."""
+        return "%s/%s" % (self.name, path)
+
     def write(self, path: str, cpus: str) -> None:
-        (self.top / path / "cpuset.cpus").write_text(cpus)
+        # The kernel does not see a write of nothing.
+        (self.top / path / "cpuset.cpus").write_text(cpus + "\n")
 
     def read(self, path: str) -> str:
         return (self.top / path / "cpuset.cpus").read_text().strip()
@@ -96,14 +106,20 @@ class Place:
             os.rmdir(directory)
 
 
-@pytest.fixture
-def place() -> Iterator[Place]:
+@contextmanager
+def a_place() -> Iterator[Place]:
     with alone():
         made = Place("kubenode-reconcile-%d" % os.getpid())
         try:
             yield made
         finally:
             made.clean()
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    with a_place() as made:
+        yield made
 
 
 def allowed(pid: int) -> str:
@@ -115,12 +131,12 @@ def allowed(pid: int) -> str:
     raise AssertionError
 
 
-def kubelet_files(directory: Path, place: Place) -> Node:
+def kubelet_files(directory: Path, place: Place, state: State = STATE) -> Node:
     """This machine with a kubelet whose cgroups are those of the test."""
     (directory / "config.yaml").write_text(
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupRoot: /%s\n" % place.name
     )
-    (directory / "cpu_manager_state").write_bytes(write_checkpoint("static", STATE))
+    (directory / "cpu_manager_state").write_bytes(write_checkpoint("static", state))
     return Node(Tree(), str(directory / "config.yaml"), str(directory))
 
 
@@ -180,6 +196,83 @@ def test_a_narrowed_parent(place: Place, tmp_path: Path) -> None:
     assert (results(run), allowed(own)) == (["written"], "1")
     assert [write.new for write in run.widened] == [CPUSet((0, 1))] * 2
     assert not reconcile_pods(kubelet_files(tmp_path, place), None, act=True).changed
+
+
+def exclude(place: Place, path: str) -> None:
+    """Make a cgroup exclusive, and those above it, which have to be it first."""
+    for exclusive in ("", *reversed(list(lineage(path)))):
+        try:
+            (place.top / exclusive / "cpuset.cpu_exclusive").write_text("1")
+        except OSError as error:
+            pytest.skip("%s cannot be exclusive on this machine: %s" % (exclusive or "the topmost", error))
+
+
+@pytest.mark.parametrize(
+    ("sets", "holders", "refused"),
+    [
+        ({"kubepods": "0", OWN_PATH: "0", "held": "1"}, ["held"], "kubepods"),
+        ({"kubepods/poduid-db": "0", OWN_PATH: "0", "kubepods/held": "1"}, ["kubepods/held"], "kubepods/poduid-db"),
+        ({OWN_PATH: "0", "kubepods/poduid-db/held": "1"}, ["kubepods/poduid-db/held"], OWN_PATH),
+        # The kubelet's own, which nothing else has to be.
+        (
+            {"kubepods/burstable": "1", "kubepods/poduid-db": "0", OWN_PATH: "0"},
+            ["kubepods/burstable"],
+            "kubepods/poduid-db",
+        ),
+        # All CPUs, and each has one of them.
+        ({"kubepods": "", SHARED_PATH: "", "a": "0", "b": "1"}, ["a", "b"], "kubepods"),
+    ],
+    ids=["beside all pods", "beside the pod", "beside the container", "a class", "two"],
+)
+def test_what_an_exclusive_cgroup_holds_is_not_promised(
+    place: Place, tmp_path: Path, sets: dict[str, str], holders: list[str], refused: str
+) -> None:
+    """At whatever level above the container: the kernel looks at all siblings of what is written."""
+    for path, cpus in sets.items():
+        place.make(path, cpus)
+    for path in holders:
+        exclude(place, path)
+    with pytest.raises(OSError, match=r"Errno 22"):
+        place.write(refused, "0-1")
+    node = kubelet_files(tmp_path, place, STATE._replace(default_cpu_set=CPUSet((0, 1))))
+    check = reconcile_pods(node, None, act=False)
+    assert reconcile_pods(node, None, act=True) == check
+    assert (results(check), check.changed) == (["failed"], False)
+    held = ["its sibling {0} has {1}, and {0} is exclusive".format(place.path(path), sets[path]) for path in holders]
+    assert check.rows[0].why.partition(" cannot be ")[0] == place.path(refused) + ": cpuset.cpus"
+    assert ": %s (EINVAL); take them from " % " and ".join(held) in check.rows[0].why
+
+
+PLACES = (
+    "kubepods",
+    "kubepods/burstable",
+    "kubepods/burstable/poduid-web",
+    SHARED_PATH,
+    "kubepods/poduid-db",
+    OWN_PATH,
+)
+HOLDERS = ("held", "kubepods/held", "kubepods/poduid-db/held")
+SETS = tuple(map(CPUSet, ((), (0,), (1,), (0, 1))))
+
+
+@given(st.data())
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+def test_check_mode_says_what_the_kernel_will(data: st.DataObject) -> None:
+    """Whatever each cgroup has, and whichever are exclusive."""
+    with tempfile.TemporaryDirectory() as directory, a_place() as place:
+        sets = {"": CPUSet((0, 1))}
+        for path in (*PLACES, *HOLDERS):
+            above = sets[parent_of(path)]
+            sets[path] = data.draw(st.sampled_from([cpus for cpus in SETS if cpus <= above]))
+            place.make(path, str(sets[path]))
+        for path in ("", *data.draw(st.lists(st.sampled_from((*PLACES, *HOLDERS)), unique=True).map(sorted))):
+            with suppress(OSError):
+                (place.top / path / "cpuset.cpu_exclusive").write_text("1")
+        node = kubelet_files(Path(directory), place)
+        check = reconcile_pods(node, None, act=False)
+        assert reconcile_pods(node, None, act=True) == check
+        for result in results(check):
+            event(result)
 
 
 def test_what_the_kernel_does_not_take(place: Place, tmp_path: Path) -> None:

@@ -11,9 +11,13 @@ from typing import Any, Mapping, Sequence
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.memory_state import memory_config
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.prediction import predict_configuration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.prediction import (
+    predict_configuration,
+    predicted_starts,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import predict_start
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
@@ -47,6 +51,15 @@ def node(root: Path, minor: int | None = None) -> Node:
 
 def findings_of(root: Path, wanted: Mapping[str, Any]) -> Sequence[Finding]:
     return predict_start(node(root), wanted).findings
+
+
+def drift_of(root: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What drift_info says of a node with the kubelet 1.33."""
+    this_node = node(root, 33)
+    configuration = this_node.needed_configuration()
+    starts = predicted_starts(this_node, wanted, configuration, only_refusals=True)
+    checkpoint = this_node.checkpoint()
+    return report(this_node.topology, this_node.machine(), configuration, checkpoint, wanted, starts=starts)
 
 
 def first_memory(root: Path) -> bytes:

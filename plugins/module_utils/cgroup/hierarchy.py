@@ -254,8 +254,11 @@ class Hierarchy:
             met.update(lineage(parent_of(path)))
             if path:
                 met.update(self.children(parent_of(path)))
-            # On v1, what is further below is within the children whatever happens.
-            met.update(self.children(path) if self.version == 1 else self.cgroups(path))
+            if self.version == 1:
+                # What is further below is within the children whatever happens.
+                met.update(self.children(path))
+            elif found.keys().isdisjoint(lineage(parent_of(path))):
+                met.update(self.cgroups(path))
         for path in sorted(met.difference(found)):
             cgroup = self._read(path)
             if cgroup is not None:

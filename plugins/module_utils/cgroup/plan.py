@@ -180,7 +180,9 @@ class _V1(_File):
         for path in sorted(self.asked, key=_depth_first, reverse=True):
             why = self.objection(self.new, path, self.old[path], self.new[path])
             if why:
-                raise self.refused(path, self.new[path], why)
+                holders = " and ".join(self._holders(self.new, path, self.new[path]))
+                remedy = holders and "take them from %s first, or end that it is exclusive" % holders
+                raise self.refused(path, self.new[path], why, remedy)
         growing = list(self._grow_first(ROOT))
         objection = self._first_objection(growing)
         if objection is None:
@@ -204,16 +206,22 @@ class _V1(_File):
         if not new <= sets[parent]:
             has = shown(sets[parent])
             return "it is not within what its parent %s has, %s (EACCES)" % (parent or "/", has)
-        for sibling in self.children[parent]:
-            if sibling != path and self._exclude(path, sibling) and not new.isdisjoint(sets[sibling]):
-                who = sibling if sibling in self.exclusive else path
-                return "its sibling %s has %s, and %s is exclusive (EINVAL)" % (sibling, sets[sibling], who)
+        holders = self._holders(sets, path, new)
+        if holders:
+            told = "its sibling %s has %s, and %s is exclusive"
+            who = ((holder, sets[holder], holder if holder in self.exclusive else path) for holder in holders)
+            return " and ".join(told % held for held in who) + " (EINVAL)"
         if old and not new:
             if self.cgroups[path].has_processes:
                 return "processes are in it (ENOSPC)"
             if path in self.exclusive:
                 return "it is exclusive (EBUSY)"
         return ""
+
+    def _holders(self, sets: Mapping[str, CPUSet], path: str, new: CPUSet) -> list[str]:
+        """The siblings that have some of a set, where one of both is exclusive."""
+        siblings = (sibling for sibling in self.children[parent_of(path)] if sibling != path)
+        return [held for held in siblings if self._exclude(path, held) and not new.isdisjoint(sets[held])]
 
     def _exclude(self, path: str, sibling: str) -> bool:
         return path in self.exclusive or sibling in self.exclusive

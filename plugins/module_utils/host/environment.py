@@ -2,153 +2,144 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Files of variables that systemd gives to a service: which line gives a variable its value. Pure.
+"""Variables that systemd gives to a service: how it reads files of them, and splits them into words. Pure.
 
-Source: EnvironmentFile= in systemd.exec(5), as parse_env_file() of systemd reads it.
+Source: EnvironmentFile= in systemd.exec(5), parse_env_file_internal() and extract_first_word() of systemd.
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Callable, Iterator, Tuple
 
-from ..errors import RefusedError
-
-_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-_BLANK, _COMMENT = " \t\r", "#;"
+NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+# How a comment begins.
+COMMENT = "#;"
 # What a backslash makes a plain sign between double quotes.
-_ESCAPED = '"\\`$'
+ESCAPED = '"\\`$'
+# Signs that systemd takes for space, and for the end of a line.
+_SPACE, _NEWLINE = " \t\n\r", "\n\r"
+# Control characters but tabs and ends of lines, and bytes that are no text.
+_NO_VALUE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+# What a backslash makes of what is behind it at a position: the signs, and the position behind them.
+Escape = Callable[[str, int], Tuple[str, int]]
 
 
-class Assignment(NamedTuple):
-    """A variable's value, and where its lines are: from their first sign up to the end of the last, without it."""
-
-    name: str
-    value: str
-    start: int
-    end: int
+def plain_escape(text: str, position: int) -> tuple[str, int]:
+    """A backslash keeps the sign behind it, whatever that is."""
+    return text[position : position + 1], position + 1
 
 
-class Lines(NamedTuple):
-    """What a file gives, in order; and what its last line lacks to be ended: None where nothing ends it."""
-
-    assignments: list[Assignment]
-    missing: str | None
+def split_words(text: str) -> list[str]:
+    """The words of a variable, as systemd splits it."""
+    return list(words_of(text, plain_escape, strict=False))
 
 
-def parse_lines(text: str) -> Lines:
-    """Any text is such a file. What is no assignment gives nothing."""
-    reader = _Reader(text)
-    found: list[Assignment] = []
-    while reader.at < len(text):
-        start = reader.at
-        if text[start] in _BLANK + "\n":
-            reader.at += 1
-        elif text[start] in _COMMENT:
-            reader.skip_comment()
-        else:
-            line = reader.assignment(start)
-            if line is not None:
-                found.append(line)
-    return Lines(found, reader.missing)
+def words_of(text: str, escape: Escape, strict: bool) -> Iterator[str]:
+    """The words of a text as systemd splits it: quotes hold words together, also within one, and are taken away.
 
-
-def value_of(text: str, name: str) -> str | None:
-    """What a file gives a variable, the last line that does; None where none does."""
-    return next((line.value for line in reversed(parse_lines(text).assignments) if line.name == name), None)
-
-
-def with_value(text: str, name: str, value: str) -> str:
-    """The file with another value of a variable, in the last line that gives it one, or else in a new line at the end.
-
-    value: a text without blanks, quotes and backslashes. Raises RefusedError where a quote has no end.
+    Raises ValueError for a quote without its end, if `strict`.
     """
-    lines = parse_lines(text)
-    last = next((line for line in reversed(lines.assignments) if line.name == name), None)
-    if last is not None and last.value == value:
-        return text
-    if lines.missing is None:
-        raise RefusedError("a quote in it has no end, so it is not clear what it says", remedy="correct the file")
-    assignment = "%s=%s" % (name, value)
-    if last is None:
-        return "%s%s%s\n" % (text, lines.missing, assignment)
-    return text[: last.start] + assignment + text[last.end :]
+    word: str | None = None
+    quote = ""
+    position = 0
+    while position < len(text):
+        sign = text[position]
+        position += 1
+        if sign == "\\":
+            kept, position = escape(text, position)
+            word = (word or "") + kept
+        elif sign == quote:
+            quote = ""
+        elif quote:
+            word = (word or "") + sign
+        elif sign in "\"'":
+            quote, word = sign, word or ""
+        elif sign not in _SPACE:
+            word = (word or "") + sign
+        elif word is not None:
+            yield word
+            word = None
+    if quote and strict:
+        raise ValueError("a quote has no end")
+    if word is not None:
+        yield word
 
 
-class _Reader:
-    """Reads a text from left to right."""
+def read_environment(text: str) -> dict[str, str]:
+    """The variables of an environment file, as systemd reads it.
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.missing: str | None = ""
+    What is no name of a variable, as of a line that begins with export, gives none. Since version 254 a comment ends at
+    its line, whatever its last sign.
+    """
+    variables: dict[str, str] = {}
+    if "\0" in text:
+        return variables  # systemd does not read such a file
+    position = 0
+    while position < len(text):
+        if text[position] in _SPACE:
+            position += 1
+        elif text[position] in COMMENT:
+            position = _end_of_line(text, position)
+        else:
+            end = _end_of_line(text, position)
+            # Whatever is first belongs to the name.
+            equals = text.find("=", position + 1, end)
+            if equals < 0:
+                position = end
+                continue
+            name = text[position:equals].rstrip(_SPACE)
+            value, position = _environment_value(text, equals + 1)
+            if NAME.fullmatch(name) and not _NO_VALUE.search(value):
+                variables[name] = value
+    return variables
 
-    def _take(self) -> str:
-        sign = self.text[self.at : self.at + 1]
-        self.at += len(sign)
-        return sign
 
-    def skip_comment(self) -> None:
-        """A backslash before its end makes the next line a part of it."""
-        while self.at < len(self.text):
-            sign = self._take()
-            if sign == "\n":
-                return
-            if sign == "\\" and not self._take():
-                self.missing = "\n\n"
-                return
-        self.missing = "\n"
+def _end_of_line(text: str, position: int) -> int:
+    return next((at for at in range(position, len(text)) if text[at] in _NEWLINE), len(text))
 
-    def assignment(self, start: int) -> Assignment | None:
-        """The lines of a name and its value; None for any that has no such name."""
-        while self.at < len(self.text) and self.text[self.at] not in "=\n":
-            self.at += 1
-        name = self.text[start : self.at].rstrip(_BLANK)
-        if self._take() != "=":
-            # A line without a value: at the end of the text it has no end, either.
-            self.missing = "" if self.text[self.at - 1 : self.at] == "\n" else "\n"
-            return None
-        value, end = self._value()
-        return Assignment(name, value, start, end) if _NAME.fullmatch(name) else None
 
-    def _value(self) -> tuple[str, int]:
-        """The value, and where its last line ends."""
-        # Blanks at the end are no part of it, but for those that were quoted or escaped.
-        value, kept, begun = "", 0, False
-        while True:
-            sign = self._take()
-            if not sign or sign == "\n":
-                self.missing = "" if sign else "\n"
-                return value[:kept] + value[kept:].rstrip(_BLANK), self.at - len(sign)
-            if sign == "\\":
-                sign = self._take()
-                if not sign:
-                    self.missing = "\n\n"
-                    return value, self.at
-                if sign != "\n":
-                    value += sign
-                    kept, begun = len(value), True
-            elif sign in "\"'" and not begun:
-                quoted = self._quoted(sign)
-                if quoted is None:
-                    self.missing = None
-                    return value, self.at
-                value += quoted
-                kept = len(value)
-            elif begun or sign not in _BLANK:
-                value += sign
-                begun = True
+def _environment_value(text: str, position: int) -> tuple[str, int]:
+    """The value that begins at a position, and the position behind it.
 
-    def _quoted(self, quote: str) -> str | None:
-        """What is up to the next quote; None where there is none."""
-        found = ""
-        while True:
-            sign = self._take()
-            if not sign:
-                return None
-            if sign == quote:
-                return found
-            if sign == "\\" and quote == '"':
-                escaped = self._take()
-                sign = "" if escaped == "\n" else escaped if escaped in _ESCAPED else sign + escaped
-            found += sign
+    Quotes count at the beginning, and behind the end of another quote. Space around it does not count.
+    """
+    value = ""
+    # How much of the value space at its end cannot be taken from.
+    kept = 0
+    is_begun = False
+    while position < len(text):
+        sign = text[position]
+        position += 1
+        if sign in _NEWLINE:
+            break
+        if sign == "\\":
+            is_begun = True
+            value += "" if text[position : position + 1] in _NEWLINE else text[position]
+            kept = len(value)
+            position += 1
+        elif is_begun or sign not in _SPACE + "\"'":
+            is_begun = True
+            value += sign
+            kept = kept if sign in _SPACE else len(value)
+        elif sign in "\"'":
+            quoted, position = _quoted(text, position, sign)
+            value += quoted
+            kept = len(value)
+    return value[:kept] if is_begun else value, position
+
+
+def _quoted(text: str, position: int, quote: str) -> tuple[str, int]:
+    value = ""
+    while position < len(text):
+        sign = text[position]
+        position += 1
+        if sign == quote:
+            break
+        if sign == "\\" and quote == '"':
+            following = text[position : position + 1]
+            position += 1
+            sign = following if following in ESCAPED else "" if following == "\n" else sign + following
+        value += sign
+    return value, position

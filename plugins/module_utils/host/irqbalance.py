@@ -6,23 +6,27 @@
 
 Source: irqbalance(1) and setup_banned_cpus() in its cputree.c: IRQBALANCE_BANNED_CPUS, a mask, wins over
 IRQBALANCE_BANNED_CPULIST. Older versions do not have the list, and the mask is on its way out. Without either, the CPUs
-are banned that the kernel was booted to isolate.
+are banned that the kernel was booted to isolate. Both are variables of its environment, from wherever it has them: its
+unit, the files that this names, or a command line that sets them itself.
 """
 
 from __future__ import annotations
 
+import posixpath
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Mapping, NamedTuple
 
 from ..cpuset import CPUSet
 from ..errors import InputError, NodeError, RefusedError
 from ..tree import Tree
-from .environment import value_of, with_value
+from .environment import split_words
+from .environment_change import with_value
 from .layers import LIST, MASK
 from .reading import parsed
-from .units import unit_settings
+from .service import Service, Variable, read_service, variables_in
 
-SERVICE = "irqbalance.service"
+NAME = "irqbalance"
+SERVICE = NAME + ".service"
 BANNED_LIST, BANNED_MASK = "IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"
 # A list that bans none, as others write it, too: an empty one is as none in most versions.
 _NO_CPUS = "-"
@@ -38,38 +42,68 @@ MARKS = (
 
 
 class Irqbalance(NamedTuple):
-    """What is known of it. file: that of its variables, which need not be there. key: the variable that counts, or is
-    to be set. banned: its CPUs; None where there are none, or where `problem` says why they cannot be read.
+    """What is known of it. file: that of its variables which is to be written, and need not be there; empty where what
+    is written to files does not count. source: what gives the variable that counts; where none does, the file.
+    key: the variable that counts, or is to be set. banned: its CPUs; None where there are none, or where `problem` says
+    why they cannot be read.
     """
 
     file: str
+    source: str
     key: str
     banned: CPUSet | None
     is_installed: bool
     is_running: bool
     problem: str = ""
 
+    def by_hand(self, cpus: CPUSet) -> str:
+        """What to do about it where no file of variables counts."""
+        value = cpus if _form(self.key) == LIST else cpus.to_mask()
+        return "set %s=%s in %s, which no file of variables overrides" % (self.key, value, self.source or SERVICE)
+
 
 def read_irqbalance(tree: Tree) -> Irqbalance | None:
     """What irqbalance is configured to; None where there is neither the program nor its file."""
     program = next((path for path in PROGRAMS if _is_there(tree, path)), None)
-    files = variable_files(tree)
-    if program is None and not any(_is_there(tree, path) for path in files):
+    service = irqbalance_service(tree)
+    if program is None and not any(_is_there(tree, path) for path in service.files):
         return None
     names = _variables_of(tree, program)
-    key, file, text = names[0], files[-1], ""
-    for path in files:
-        for name in names:
-            value = value_of(_text(tree, path), name)
-            # One that is empty is as one that is not there. The mask wins, also over a list in a later file.
-            if value and not (text and name == BANNED_LIST and key == BANNED_MASK):
-                key, file, text = name, path, value
+    own = variables_of_command(service)
+    # One that is empty is as one that is not there. The mask wins, wherever the list is.
+    given = {name: variable for name, variable in {**service.variables, **own}.items() if variable.value}
+    key = next((name for name in (BANNED_MASK, BANNED_LIST) if name in names and name in given), names[0])
+    text, source = given.get(key, Variable("", ""))
+    files = service.files
+    file = source if source in files else files[-1] if files and key not in own else ""
     is_running = program is not None and any(_is_there(tree, path) for path in MARKS)
+    banned, problem = None, ""
     try:
         banned = parsed("" if text == _NO_CPUS else text, _form(key)) if text else None
     except InputError as error:
-        return Irqbalance(file, key, None, program is not None, is_running, str(error))
-    return Irqbalance(file, key, banned, program is not None, is_running)
+        problem = str(error)
+    return Irqbalance(file, source or file, key, banned, program is not None, is_running, problem)
+
+
+def irqbalance_service(tree: Tree) -> Service:
+    """What systemd gives it; where no unit says that, what is in the usual place."""
+    service = read_service(tree, NAME)
+    if any(service):
+        return service
+    usual = next((path for path in _FILES if _is_there(tree, path)), _FILES[-1])
+    return Service([], variables_in(tree, usual), [usual])
+
+
+def variables_of_command(service: Service) -> Mapping[str, Variable]:
+    """The variables that stand before the program in its command line, as of env or of a shell's -c."""
+    found: dict[str, Variable] = {}
+    for word in (word for argument in service.command for word in split_words(argument)):
+        if posixpath.basename(word) == NAME:
+            break
+        name, equals, value = word.partition("=")
+        if equals and name in (BANNED_LIST, BANNED_MASK):
+            found[name] = Variable(value.rstrip(";"), "ExecStart= of " + SERVICE)
+    return found
 
 
 def banned_text(content: bytes, banned: CPUSet, key: str) -> bytes:
@@ -94,21 +128,6 @@ def _variables_of(tree: Tree, program: str | None) -> tuple[str, ...]:
             content = tree.read_bytes(program)
     both = (BANNED_LIST, BANNED_MASK)
     return tuple(name for name in both if name.encode("ascii") in content) or both
-
-
-def variable_files(tree: Tree) -> list[str]:
-    """Where its service has variables from, the last one counts; where no unit says so, the usual place."""
-    named = [value.lstrip("-") for _path, value in unit_settings(tree, SERVICE, "EnvironmentFile")]
-    found = [path for path in named if path.startswith("/") and "%" not in path]
-    usual = [path for path in _FILES if _is_there(tree, path)] or [_FILES[-1]]
-    return found or usual[:1]
-
-
-def _text(tree: Tree, path: str) -> str:
-    try:
-        return (tree.content(path) or b"").decode("latin-1")
-    except (NodeError, RefusedError):
-        return ""
 
 
 def _is_there(tree: Tree, path: str) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from ..errors import ConfigurationError, InputError
-from .file.configuration import API_VERSION, KIND, Configuration
+from .file.configuration import API_VERSION, KIND, Configuration, ReplacedMap
 from .installed.flags import FEATURE_GATES, FLAGS, NAMES, Given, values_of
 from .start.checks.eviction_defaults import EVICTION_HARD
 
@@ -41,11 +41,15 @@ class Layer(NamedTuple):
             values = values[key]
         return True
 
+    def flag_of(self, field: str) -> Given:
+        """The flag that gives a field. Raises StopIteration where none does."""
+        return next(flag for flag in reversed(self.flags) if flag.name == NAMES[field])
+
     def origin(self, path: Sequence[str], has_value: bool = False) -> str:
         """Who of this layer gives it: a file, or a flag in a file. has_value: name the flag with its value."""
         if not self.flags:
             return self.source
-        flag = next(flag for flag in reversed(self.flags) if flag.name == NAMES[path[0]])
+        flag = self.flag_of(path[0])
         return "%s%s in %s" % (flag.name, "=" + flag.value if has_value else "", flag.source)
 
 
@@ -63,6 +67,25 @@ class EffectiveConfiguration(Configuration):
                 values = _with_flags(values, layer.values)
         super().__init__(values, next((layer.source for layer in layers if layer.source), "the kubelet's flags"))
         self.layers = tuple(layers)
+
+    def has_flag(self, field: str) -> bool:
+        """Whether a flag gives this field as a whole, whatever the files give."""
+        return field != FEATURE_GATES and any(layer.flags and field in layer.values for layer in self.layers[-1:])
+
+    def replaced_maps(self) -> list[ReplacedMap]:
+        """The maps of which a flag takes away what the files give."""
+        files = EffectiveConfiguration(self.layers[:-1])
+        found = []
+        for field, value in self.layers[-1].values.items() if self.layers else ():
+            below = files.values.get(field)
+            if not self.has_flag(field) or not isinstance(value, Mapping) or not isinstance(below, Mapping):
+                continue
+            lost = {key: below[key] for key in below if key not in value}
+            if lost:
+                flag = self.layers[-1].flag_of(field)
+                source = str(files.origin((field, next(iter(lost)))))
+                found.append(ReplacedMap(field, flag.name, flag.source, source, lost))
+        return found
 
     def origin(self, path: Sequence[str], has_value: bool = False) -> str | None:
         return next((layer.origin(path, has_value) for layer in reversed(self.layers) if layer.gives(path)), None)

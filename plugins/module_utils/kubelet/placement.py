@@ -15,11 +15,11 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..errors import InputError, RefusedError, option
 from ..state.config import NONE
-from .effective import effective_configuration
-from .file.configuration import API_VERSION, KIND, Configuration, KubeletConfiguration
+from .effective import EffectiveConfiguration, effective_configuration
+from .file.configuration import API_VERSION, KIND, KubeletConfiguration
 from .file.values import REMOVE, value_at
 from .installed.distributions import DROP_IN, DROP_IN_SINCE, FILE, FLAGS, NOWHERE, PATCHES_SINCE
-from .installed.flag_file import kubelet_arg_file, kubelet_args, line_words, with_lines
+from .installed.flag_file import kubelet_arg_file, kubelet_args, line_words, replaced_lists, with_lines
 from .installed.flags import FEATURE_GATES, Given, arguments_for, read_flags, values_of
 from .installed.installation import Installation
 from .settings import SETTINGS, Plan, written
@@ -59,7 +59,7 @@ class _Written(NamedTuple):
     """One file as it is to be, and the configuration that it makes."""
 
     change: FileChange
-    configuration: Configuration
+    configuration: EffectiveConfiguration
 
 
 def plan_files(sources: Sources, plan: Plan, wanted: Iterable[str], minor: int) -> list[FileChange]:
@@ -181,9 +181,10 @@ def _in_kubelet_args(sources: Sources, plan: Plan) -> _Written:
     texts = {file: texts[file] for file in main + sorted(file for file in texts if file not in main)}
     given = _given(texts)
     if arguments and not any(flag.source == path for flag in given):
+        by = next(replaced.by for replaced in replaced_lists(texts.values()) if list(texts)[replaced.number] == path)
         raise RefusedError(
-            "a later file beside it has the key kubelet-arg, which takes the place of all before it",
-            where=path,
+            "its kubelet-arg takes the place of those of all files before it, also of %s" % path,
+            where=list(texts)[by],
             remedy="write it there as kubelet-arg+, and run again",
         )
     by_command_line = [flag for flag in sources.installation.flags if flag.source not in dict(sources.flag_files)]
@@ -247,8 +248,11 @@ def _check_effect(done: _Written, changes: Mapping[tuple[str, ...], object]) -> 
             origin = done.configuration.origin(path)
             if origin is None or origin == done.change.path:
                 raise AssertionError("internal error, nothing was written: %s would be %r" % (".".join(path), found))
+            what = "%s overrides the configuration file"
+            if len(path) > 1 and done.configuration.has_flag(path[0]):
+                what = "%%s takes the place of the whole %s of the configuration file" % path[0]
             raise RefusedError(
-                "%s overrides the configuration file" % done.configuration.origin(path, has_value=True),
+                what % done.configuration.origin(path, has_value=True),
                 where=".".join(path),
                 remedy="remove it there, restart the kubelet, run again",
             )

@@ -319,6 +319,12 @@ def ignored_key_notes(ignored: Sequence[Finding], configuration: Configuration) 
     return list(dict.fromkeys(notes))
 
 
+def replaced_map_notes(configuration: Configuration) -> list[str]:
+    """The maps of a configuration of which a flag takes the place."""
+    maps = configuration.replaced_maps()
+    return [Note("field-ignored", "%s; %s" % (replaced.to_cause(), replaced.to_remedy())) for replaced in maps]
+
+
 def wanted_reservation_notes(topology: Topology, wanted: CPUSet, found: CPUSet) -> list[str]:
     """Whether the reservation that is wanted, in place of what is found, leaves pods the other threads of its cores."""
     whole = wanted

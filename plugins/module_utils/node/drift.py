@@ -19,6 +19,7 @@ from ..kubelet.settings import (
     ignored_key_notes,
     needed_config,
     plan_settings,
+    replaced_map_notes,
     wanted_reservation_notes,
 )
 from ..state.assignments import State
@@ -143,6 +144,7 @@ def report(
         *_reservation_notes(topology, reserved),
         *wanted_reservation_notes(topology, reserved_wanted, reserved),
         *ignored_key_notes(starts.found.ignored, configuration),
+        *replaced_map_notes(configuration),
         *version_notes(machine.minor, machine.is_assumed),
         *(
             Note("start-uncertain", "whether the kubelet starts cannot be determined: %s" % doubt.reason)

@@ -6,15 +6,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Mapping, NamedTuple, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from ..cgroup.hierarchy import Hierarchy, lineage
 from ..cgroup.kubepods import Kubepods
 from ..cpuset import CPUSet
-from ..errors import InputError, NodeError, Note
+from ..errors import CPUManagerError, InputError, NodeError, Note
 from ..tree import Tree
 from ..workload.logs import LoggedContainer, logged_containers
-from .reconcile.decide import Running
+from .reconcile.decide import Row, Running
 
 if TYPE_CHECKING:
     # Not every reader asks it.
@@ -41,6 +42,8 @@ class Observed(NamedTuple):
     effective: Mapping[str, CPUSet | None]
     # {container id: the CPUs that its first process may use}, as far as the node shows it.
     affinities: Mapping[str, CPUSet]
+    # Given what is to become of them: which a pass could not write, and why, by their cgroups. It reads more.
+    rehearse: Callable[[Sequence[Row]], Mapping[str, CPUManagerError]]
 
     def pod_names(self) -> dict[str, str]:
         """{pod UID: its namespace and name}, of those whose name is known."""
@@ -70,11 +73,12 @@ def observe(
     # Mounts, say, are units with cgroups in which nothing runs.
     hosts = [path for path in hierarchy.children("") if path not in above and not hierarchy.is_empty(path)]
     paths = sorted(above.union(hosts))
+    online = hierarchy.online_cpus()
     return (
         Observed(
             hierarchy.version,
             hierarchy.mount,
-            hierarchy.online_cpus(),
+            online,
             running,
             all_named,
             kubelets,
@@ -82,9 +86,19 @@ def observe(
             hierarchy.cpus_of(paths),
             hierarchy.effective_cpus_of(paths),
             _affinities(hierarchy, running),
+            partial(_rehearse, hierarchy, online, running),
         ),
         [],
     )
+
+
+def _rehearse(
+    hierarchy: Hierarchy, online: CPUSet, running: Sequence[Running], rows: Sequence[Row]
+) -> Mapping[str, CPUManagerError]:
+    # Imported here: on most nodes nothing differs.
+    from .reconcile.settle import rehearse
+
+    return rehearse(hierarchy, online, running, rows)
 
 
 def find_hierarchy(tree: Tree) -> tuple[Hierarchy | None, list[str]]:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Would the kubelet of this node start: its files, its flags and its machine, its managers' states left out."""
+"""Would the kubelet of this node start: its files, flags and machine, the CPU and memory managers' states left out."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from ..kubelet.start.engine import predict, predict_plain
 from ..kubelet.start.prediction import Prediction, Starts
 from .given import given_of, given_with, planned_values
 from .node import Node
+from .restored_states import with_restored
 
 if TYPE_CHECKING:
+    from ..kubelet.start.prediction import Given
     from ..state.config import CPUManagerConfig
 
 # The fields without which it is not certain what the CPU manager starts with.
@@ -25,7 +27,19 @@ _OF_CPUS = frozenset(("cpuManagerPolicy", "cpuManagerPolicyOptions", "reservedSy
 
 def predict_configuration(node: Node, wanted: Mapping[str, object] | None = None) -> Prediction:
     """What is predicted of the kubelet of this node with `wanted` in its configuration."""
-    return predict(given_with(node, wanted) if wanted else given_of(node), node.machine())
+    (prediction,) = _of_node(node, predict(given_with(node, wanted) if wanted else given_of(node), node.machine()))
+    return prediction
+
+
+def _of_node(node: Node, *predictions: Prediction, only_refusals: bool = False) -> list[Prediction]:
+    """The predictions with what more the node's files tell than the kubelet is given."""
+    predictions = tuple(with_restored(node, *predictions, only_refusals=only_refusals))
+    if node.installation is None or not node.installation.flags:
+        return list(predictions)
+    # Imported here: most kubelets have no flags that count.
+    from .replaced_maps import with_replaced
+
+    return with_replaced(node, predictions)
 
 
 def predicted_starts(
@@ -41,14 +55,25 @@ def predicted_starts(
         prediction = predict_plain(configuration.values, host, only_refusals)
     if prediction is None:
         prediction = predict(found, host, only_refusals)
-    if not wanted:
-        return Starts(prediction, prediction)
+    planned = prediction if not wanted else _planned(node, wanted, configuration, found, prediction, only_refusals)
+    return Starts(*_of_node(node, prediction, planned, only_refusals=only_refusals))
+
+
+def _planned(
+    node: Node,
+    wanted: Mapping[str, object],
+    configuration: Configuration | None,
+    found: Given,
+    prediction: Prediction,
+    only_refusals: bool,
+) -> Prediction:
+    """What is predicted with what is wanted; `prediction` is that of what is found."""
     values = planned_values(node, wanted, configuration) if found.is_alone else None
-    plain = None if values is None else predict_plain(values, host, only_refusals)
+    plain = None if values is None else predict_plain(values, node.machine(), only_refusals)
     if plain is not None:
-        return Starts(prediction, plain)
+        return plain
     planned = given_with(node, wanted)
-    return Starts(prediction, prediction if planned == found else predict(planned, host, only_refusals))
+    return prediction if planned == found else predict(planned, node.machine(), only_refusals)
 
 
 def config_after(starts: Starts) -> CPUManagerConfig:

@@ -16,9 +16,10 @@ import re
 from types import MappingProxyType
 from typing import Callable, Mapping, Sequence
 
-from ..kubelet.installed.flag_file import line_words, read_environment, split_words
+from ..host.environment import read_environment, split_words
+from ..host.service import command_words
+from ..kubelet.installed.flag_file import line_words
 from ..kubelet.installed.flags import END_OF_FLAGS
-from ..kubelet.installed.unit import command_words
 from ..kubelet.start.flags.table import FLAGS, SWITCHES
 
 REDACTED = "redacted"
@@ -289,13 +290,14 @@ def unit_redacted(
     for key, value in settings:
         if key == "Environment" and value:
             for name, content in variables(value).items():
-                lines.append('Environment="%s=%s"\n' % (name, _escaped(_variable(name, content, needed))))
-        elif key in ("ExecStart", "Environment", "EnvironmentFile"):
+                lines.append('Environment="%s=%s"\n' % (name, escaped(_variable(name, content, needed))))
+        elif key in ("ExecStart", "Environment", "EnvironmentFile", "UnsetEnvironment"):
             lines.append("%s=%s\n" % (key, command_redacted(value) if key == "ExecStart" and value else value))
     return "".join(lines)
 
 
-def _escaped(value: str) -> str:
+def escaped(value: str) -> str:
+    """A text between double quotes in a unit."""
     return _signs_escaped(value).replace("%", "%%")
 
 

@@ -14,7 +14,8 @@ from typing import Any, Callable, Mapping, Sequence
 
 from ..ansible_module import difference
 from ..errors import MALFORMED, CPUManagerError
-from ..host.units import settings_in
+from ..host.service import SECTION, assignments_of, read_service, settings_of
+from ..host.units import settings_in, unit_paths
 from ..kubelet.installed.distributions import (
     CONTAINERD,
     DISTRIBUTIONS,
@@ -23,13 +24,13 @@ from ..kubelet.installed.distributions import (
     KUBELET_ARG,
     KUBELET_ARG_NAME,
     PATCH_NAME,
-    UNIT_DIRECTORIES,
     Distribution,
     marks_of,
     service_of,
 )
 from ..kubelet.installed.installation import Installation
-from ..kubelet.installed.unit import SECTION, assignments_of, resolved, settings_of
+from ..state.restored import Restored
+from ..state.restored_formats import without_content
 from ..tree import Tree
 from .collector import Change, Collector
 from .node import Node
@@ -48,6 +49,7 @@ from .redaction import (
     variables_of,
     words_redacted,
 )
+from .restored_states import restored_paths
 
 # What is kept of a journal, beside its copies of files, and of each copy, beside its content.
 _OF_JOURNALS, _OF_COPIES = ("format", "phase", "run", "facts"), ("mode", "uid", "gid")
@@ -80,6 +82,8 @@ def _changes(node: Node, redact: bool) -> dict[str, Change]:
     found: dict[str, Change] = {
         node.checkpoint_path: checkpoint_without_names if redact else _whole,
         node.memory_state_path: memory_state_without_names if redact else _whole,
+        # What devices were given can be a secret.
+        **{path: partial(_restorable, file, node.minor) for path, file in restored_paths(node).items()},
     }
     if installation is None:
         return found
@@ -117,6 +121,14 @@ def _whole(content: bytes) -> bytes:
     return content
 
 
+def _restorable(file: Restored, minor: int, content: bytes) -> bytes:
+    """What a kubelet says the same of. Raises UnsafeError."""
+    short = without_content(file, content, minor)
+    if short is None:
+        raise UnsafeError("it is not as a kubelet writes it")
+    return short
+
+
 def _of_text(redaction: Redaction) -> Change:
     """The change of a file of UTF-8 text. Of one that is none, what shows that it is none."""
 
@@ -135,7 +147,7 @@ def _of_text(redaction: Redaction) -> Change:
 
 def _needed(tree: Tree, service: str) -> dict[str, bool]:
     """The variables that the command line of the service has, as variables_of() gives them."""
-    commands = [value for key, value in settings_of(tree, service) if key == "ExecStart"]
+    commands = [value for _path, key, value in settings_of(tree, service) if key == "ExecStart"]
     return {name: is_value for command in commands for name, is_value in variables_of(command).items()}
 
 
@@ -145,16 +157,10 @@ def _save_units(collector: Collector, distribution: Distribution) -> None:
         collector.mark(_WANTS % service)
         needed = _needed(collector.tree, service)
         unit = _of_text(partial(_unit_redacted, service=service, needed=needed))
-        for directory in UNIT_DIRECTORIES:
-            path = "%s/%s.service" % (directory, service)
+        for path in unit_paths(collector.tree, service + ".service"):
             collector.file(path, unit)
-            for name in collector.names(path + ".d"):
-                if name.endswith(".conf"):
-                    collector.file("%s.d/%s" % (path, name), unit)
-        for key, value in settings_of(collector.tree, service):
-            if key == "EnvironmentFile" and value:
-                path = resolved(value.lstrip("-"), service)
-                collector.file(path, _of_text(partial(environment_redacted, needed=needed)))
+        for path in read_service(collector.tree, service).files:
+            collector.file(path, _of_text(partial(environment_redacted, needed=needed)))
 
 
 def _unit_redacted(text: str, service: str, needed: Mapping[str, bool]) -> str:

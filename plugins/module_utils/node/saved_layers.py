@@ -10,25 +10,38 @@ What starts the kernel is in saved_loader.py, and who manages CPUs in saved_owne
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Callable, Sequence
+from functools import partial
+from typing import Callable, Mapping, Sequence
 
 from ..cgroup.hierarchy import ROOT, Hierarchy
 from ..cgroup.mounts import CPUS
 from ..errors import CPUManagerError
 from ..host.boot import BOOT_ID
-from ..host.environment import parse_lines
+from ..host.environment import read_environment, split_words
 from ..host.interrupts import read_interrupts
-from ..host.irqbalance import BANNED_LIST, BANNED_MASK, MARKS, PROGRAMS, SERVICE, variable_files
+from ..host.irqbalance import (
+    BANNED_LIST,
+    BANNED_MASK,
+    MARKS,
+    NAME,
+    PROGRAMS,
+    SERVICE,
+    irqbalance_service,
+    variables_of_command,
+)
 from ..host.kernel_line import NAMES, parse_line
 from ..host.kernel_masks import read_rps, read_watchdog, read_workqueues
 from ..host.partitions import EFFECTIVE as EXCLUSIVE_EFFECTIVE
 from ..host.partitions import EXCLUSIVE, PARTITION, read_partitions
+from ..host.service import SECTION, assignments_of
 from ..host.slices import SYSTEMD_SLICES, UNITS
 from ..host.units import MANAGER_SECTION, manager_paths, section_of, settings_in, unit_paths
 from .collector import Collector
 from .housekeeping.journal import PATH, essence_of, read_journal, text_of
 from .housekeeping.unkept import AT_BOOT
+from .redaction import escaped
 
+_VARIABLES = (BANNED_LIST, BANNED_MASK)
 _EFFECTIVE = "/effective_affinity_list"
 _REQUESTED = "/sys/devices/virtual/workqueue/cpumask_requested"
 
@@ -85,9 +98,12 @@ def _save_systemd(collector: Collector, later: Sequence[str]) -> None:
 def _save_irqbalance(collector: Collector) -> None:
     for path in PROGRAMS:
         _reduced(collector, path, _variables_of_program)
+    service = irqbalance_service(collector.tree)
+    given = {name: variable.value.replace("$", "$$") for name, variable in variables_of_command(service).items()}
+    command = " ".join(["/usr/bin/env", *_words(given), PROGRAMS[0]])
     for path in unit_paths(collector.tree, SERVICE):
-        _reduced(collector, path, _settings(section_of(SERVICE), ("EnvironmentFile",)))
-    for path in variable_files(collector.tree):
+        _reduced(collector, path, partial(_irqbalance_unit, command=command))
+    for path in service.files:
         _reduced(collector, path, _banned)
     for path in MARKS:
         collector.mark(path)
@@ -130,16 +146,37 @@ def _settings(section: str, names: Sequence[str]) -> Callable[[bytes], bytes]:
 
 
 def _variables_of_program(content: bytes) -> bytes:
-    names = (name.encode("ascii") for name in (BANNED_LIST, BANNED_MASK))
+    names = (name.encode("ascii") for name in _VARIABLES)
     return b"\n".join(name for name in names if name in content)
 
 
+def _irqbalance_unit(content: bytes, command: str) -> bytes:
+    """What gives it the CPUs on which it puts nothing. What takes back all before it stays.
+
+    command: what takes the place of a command line.
+    """
+    lines = []
+    for name, value in settings_in(content.decode("utf-8", "surrogateescape"), SECTION):
+        if name == "Environment" and value:
+            lines += ["Environment=" + word for word in _words(assignments_of(value, NAME))]
+        elif name == "ExecStart" and value:
+            lines.append("ExecStart=" + command)
+        elif name == "UnsetEnvironment" and value:
+            words = [word for word in split_words(value) if word.partition("=")[0] in _VARIABLES]
+            lines += ['UnsetEnvironment="%s"' % escaped(word) for word in words]
+        elif name in ("Environment", "EnvironmentFile", "ExecStart", "UnsetEnvironment"):
+            lines.append("%s=%s" % (name, value))
+    return "\n".join([SECTION, *lines, ""]).encode("utf-8", "surrogateescape") if lines else b""
+
+
+def _words(given: Mapping[str, str]) -> list[str]:
+    """Variables about CPUs, as words of a unit."""
+    return ['"%s=%s"' % (name, escaped(value)) for name, value in given.items() if name in _VARIABLES]
+
+
 def _banned(content: bytes) -> bytes:
-    found = parse_lines(content.decode("latin-1")).assignments
-    lines = [
-        '%s="%s"\n' % (line.name, _quoted(line.value)) for line in found if line.name in (BANNED_LIST, BANNED_MASK)
-    ]
-    return "".join(lines).encode("latin-1")
+    given = read_environment(content.decode("utf-8", "surrogateescape")).items()
+    return "".join('%s="%s"\n' % (name, _quoted(value)) for name, value in given if name in _VARIABLES).encode("utf-8")
 
 
 def _quoted(value: str) -> str:

@@ -160,7 +160,8 @@ _ALL = (
         "A cgroup above containers, or one of the host, has other CPUs than it should have",
         "A cgroup can only use CPUs that all cgroups above it have. The system may use all CPUs that the host's cgroups"
         " have.",
-        "Give the cgroup the wanted CPUs, and its systemd unit, too.",
+        "Give the cgroup the wanted CPUs, and its systemd unit, too. If no pass of the module reconcile could write it,"
+        " the report says why, such as another cgroup that has the CPUs to itself.",
         ("cgroup ",),
     ),
     Check(
@@ -257,8 +258,9 @@ _ALL = (
         "field-ignored",
         NOTE,
         "The kubelet ignores a field of its configuration",
-        "The name is misspelled or in the wrong place, so the setting has no effect.",
-        "Rename or remove the field.",
+        "The name is misspelled or in the wrong place, or a flag or a later file takes the place of the field, so the"
+        " setting has no effect.",
+        "Rename or remove the field, or what takes its place.",
     ),
     Check(
         "start-uncertain",
@@ -306,8 +308,10 @@ _ALL = (
         "kubepods-narrow",
         NOTE,
         "The cgroup of all pods lacks CPUs that are assigned to containers",
-        "Containers in it cannot use the CPUs that it lacks, and there is no error message.",
-        "Give the cgroup all CPUs, and its systemd unit, too.",
+        "With cgroup v1, a container that is given these CPUs does not start, as the kernel refuses what the runtime"
+        " writes (EACCES). With cgroup v2, it cannot use them, and there is no error message.",
+        "Give the cgroup all CPUs, and its systemd unit, too. If it is to be narrow, such as a cgroupRoot, reserve the"
+        " CPUs that it lacks with the option strict-cpu-reservation.",
     ),
     Check(
         "exclusive-cpus-idle",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from math import isfinite
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from ...errors import ConfigurationError, InputError
 from .values import REMOVE, same
@@ -23,6 +23,33 @@ API_VERSION = "kubelet.config.k8s.io/v1beta1"
 KIND = "KubeletConfiguration"
 
 _OTHER_FILE = "name the file that the kubelet's --config gives in config_path"
+
+
+class ReplacedMap(NamedTuple):
+    """A map in the files of which a flag takes the place, as a whole."""
+
+    field: str
+    # The flag's name, and the file that gives it.
+    flag: str
+    place: str
+    # Who gives what the flag does not, and that.
+    source: str
+    lost: Mapping[str, Any]
+
+    def to_cause(self) -> str:
+        """What is wrong with it, for people."""
+        members = ", ".join("%s: %s" % member for member in sorted(self.lost.items()))
+        return "%s in %s takes the place of the whole %s of %s, in which %s no longer counts" % (
+            self.flag,
+            self.place,
+            self.field,
+            self.source,
+            members,
+        )
+
+    def to_remedy(self) -> str:
+        """What to do about it, for people."""
+        return "write in it what %s is to have, too, or remove it, and restart the kubelet" % self.field
 
 
 class Configuration:
@@ -48,6 +75,10 @@ class Configuration:
                 return None
             values = values[key]
         return self.source
+
+    def replaced_maps(self) -> Sequence[ReplacedMap]:
+        """The maps of which a flag takes away what the files give."""
+        return ()
 
 
 class KubeletConfiguration(Configuration):

@@ -62,6 +62,8 @@ OWN_LIVES: Mapping[str, str] = {
     "CPUManagerPolicyOptions": "a22 B23 G33!",
     "CustomCPUCFSQuotaPeriod": "a12 G36",
     "DisableCPUQuotaWithExclusiveCPUs": "B33 D36 D37!",
+    "DynamicResourceAllocation": "a26 b32 G34 G35!",
+    "InPlacePodVerticalScaling": "a27 B33 G35!",
     "MemoryManager": "a21 B22 G32! -36",
     "NodeSwap": "a22 b28 B30 G34!",
     "PodLevelResourceManagers": "a36 b37",

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Callable, Iterable, Iterator, Sequence, Tuple
+from typing import Iterable, Iterator, NamedTuple, Sequence
 
+from ...host.environment import read_environment, split_words
 from .flags import END_OF_FLAGS, NAMES, split_flags
 
 # k3s' and RKE2's key; with the + its words are added to those of the files before.
@@ -21,135 +22,8 @@ _NOTHING = re.compile(r"(?m)(?:^[ \t]*(?:#.*|%.*)?\n)*")
 _KUBELET_ARG_HEADER = "# The kubelet's CPU settings, written by kubenode.cpu_manager.\n"
 
 
-# Signs that systemd takes for space, for the end of a line, and that a backslash keeps between double quotes.
-_SPACE, _NEWLINE, _KEPT = " \t\n\r", "\n\r", '"\\`$'
-_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 # How the names of variables with flags end, as in KUBELET_EXTRA_ARGS.
 _OF_FLAGS = ("ARGS", "FLAGS", "OPTIONS", "OPTS")
-# Control characters but tabs and ends of lines.
-_NO_VALUE = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
-
-# What a backslash makes of what is behind it at a position: the signs, and the position behind them.
-Escape = Callable[[str, int], Tuple[str, int]]
-
-
-def plain_escape(text: str, position: int) -> tuple[str, int]:
-    """A backslash keeps the sign behind it, whatever that is."""
-    return text[position : position + 1], position + 1
-
-
-def split_words(text: str) -> list[str]:
-    """The words of a variable, as systemd splits it."""
-    return list(words_of(text, plain_escape, strict=False))
-
-
-def words_of(text: str, escape: Escape, strict: bool) -> Iterator[str]:
-    """The words of a text as systemd splits it: quotes hold words together, also within one, and are taken away.
-
-    Raises ValueError for a quote without its end, if `strict`. Source: extract_first_word() of systemd.
-    """
-    word: str | None = None
-    quote = ""
-    position = 0
-    while position < len(text):
-        sign = text[position]
-        position += 1
-        if sign == "\\":
-            kept, position = escape(text, position)
-            word = (word or "") + kept
-        elif sign == quote:
-            quote = ""
-        elif quote:
-            word = (word or "") + sign
-        elif sign in "\"'":
-            quote, word = sign, word or ""
-        elif sign not in _SPACE:
-            word = (word or "") + sign
-        elif word is not None:
-            yield word
-            word = None
-    if quote and strict:
-        raise ValueError("a quote has no end")
-    if word is not None:
-        yield word
-
-
-def read_environment(text: str) -> dict[str, str]:
-    """The variables of an environment file, as systemd reads it.
-
-    What is no name of a variable, as of a line that begins with export, gives none. Source: systemd.exec(5) and
-    parse_env_file_internal() of systemd; since version 254 a comment ends at its line, whatever its last sign.
-    """
-    variables: dict[str, str] = {}
-    if "\0" in text:
-        return variables  # systemd does not read such a file
-    position = 0
-    while position < len(text):
-        if text[position] in _SPACE:
-            position += 1
-        elif text[position] in "#;":
-            position = _end_of_line(text, position)
-        else:
-            end = _end_of_line(text, position)
-            # Whatever is first belongs to the name.
-            equals = text.find("=", position + 1, end)
-            if equals < 0:
-                position = end
-                continue
-            name = text[position:equals].rstrip(_SPACE)
-            value, position = _environment_value(text, equals + 1)
-            if _NAME.fullmatch(name) and not _NO_VALUE.search(value):
-                variables[name] = value
-    return variables
-
-
-def _end_of_line(text: str, position: int) -> int:
-    return next((at for at in range(position, len(text)) if text[at] in _NEWLINE), len(text))
-
-
-def _environment_value(text: str, position: int) -> tuple[str, int]:
-    """The value that begins at a position, and the position behind it.
-
-    Quotes count at the beginning, and behind the end of another quote. Space around it does not count.
-    """
-    value = ""
-    # How much of the value space at its end cannot be taken from.
-    kept = 0
-    is_begun = False
-    while position < len(text):
-        sign = text[position]
-        position += 1
-        if sign in _NEWLINE:
-            break
-        if sign == "\\":
-            is_begun = True
-            value += "" if text[position : position + 1] in _NEWLINE else text[position]
-            kept = len(value)
-            position += 1
-        elif is_begun or sign not in _SPACE + "\"'":
-            is_begun = True
-            value += sign
-            kept = kept if sign in _SPACE else len(value)
-        elif sign in "\"'":
-            quoted, position = _quoted(text, position, sign)
-            value += quoted
-            kept = len(value)
-    return value[:kept] if is_begun else value, position
-
-
-def _quoted(text: str, position: int, quote: str) -> tuple[str, int]:
-    value = ""
-    while position < len(text):
-        sign = text[position]
-        position += 1
-        if sign == quote:
-            break
-        if sign == "\\" and quote == '"':
-            following = text[position : position + 1]
-            position += 1
-            sign = following if following in _KEPT else "" if following == "\n" else sign + following
-        value += sign
-    return value, position
 
 
 def environment_words(text: str) -> list[str]:
@@ -194,20 +68,39 @@ def with_lines(text: str, fields: Iterable[str], arguments: Sequence[str]) -> st
     return "".join([*kept[:place], *(argument + "\n" for argument in arguments), *kept[place:]])
 
 
+class ReplacedList(NamedTuple):
+    """The list in one of k3s' or RKE2's files, by number, whose place that in a later file takes."""
+
+    number: int
+    by: int
+    words: Sequence[str]
+
+
 def kubelet_args(texts: Iterable[str]) -> list[list[str]]:
     """The kubelet's arguments in each of k3s' or RKE2's files, which are read in this order.
 
     A file's list takes the place of those before it, unless its key has a plus. Raises ValueError.
     """
+    return _read_lists(texts)[0]
+
+
+def replaced_lists(texts: Iterable[str]) -> list[ReplacedList]:
+    """Which of them do not count. Raises ValueError."""
+    return _read_lists(texts)[1]
+
+
+def _read_lists(texts: Iterable[str]) -> tuple[list[list[str]], list[ReplacedList]]:
     lists: list[list[str]] = []
-    for text in texts:
+    replaced: list[ReplacedList] = []
+    for number, text in enumerate(texts):
         mine: list[str] = []
         for key, value in _kubelet_arg_members(text):
             mine += ["--" + str(word).lstrip("-") for word in (value if isinstance(value, list) else [value]) if word]
             if key == _KEY:
+                replaced += [ReplacedList(earlier, number, words) for earlier, words in enumerate(lists) if words]
                 lists = [[] for _file in lists]
         lists.append(mine)
-    return lists
+    return lists, replaced
 
 
 def _kubelet_arg_members(text: str) -> Iterator[tuple[str, object]]:

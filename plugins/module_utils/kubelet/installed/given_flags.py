@@ -7,14 +7,15 @@
 from __future__ import annotations
 
 import posixpath
-from typing import Container, Sequence
+from typing import Callable, Container, Sequence
 
-from ...errors import ConfigurationError
+from ...errors import ConfigurationError, Note
+from ...host.environment import split_words
+from ...host.service import command_words, read_service, settings_of, unit_command
 from ...tree import LARGEST_OF_KUBELET, Tree
 from .distributions import ENVIRONMENT, FLAGS, KUBELET_ARG, LINES, Distribution, service_of
-from .flag_file import environment_words, kubelet_args, line_words
+from .flag_file import environment_words, kubelet_args, line_words, replaced_lists
 from .flags import END_OF_FLAGS, Given, read_flags
-from .unit import unit_command
 
 
 def find_flags(tree: Tree, distribution: Distribution, arguments: Sequence[str], pid: int | None) -> list[Given]:
@@ -36,7 +37,8 @@ def find_flags(tree: Tree, distribution: Distribution, arguments: Sequence[str],
     if distribution.has_kubelet_args:
         # k3s and RKE2 give their kubelet what their files say, and then what they were given themselves. Of k3s that
         # cannot be seen, and RKE2's kubelet is another process.
-        given = from_files + read_flags(_kubelet_args_of(unit_command(tree, service) or arguments), _unit(service))
+        words = _kubelet_args_of(unit_command(tree, service) or arguments)
+        given = from_files + _by_file(read_flags(words, _unit(service)), _in_unit(tree, service, _kubelet_args_of))
         names = {flag.name for flag in given}
         # What else a running kubelet has it will be given again.
         others = read_flags(arguments, told) if pid is not None and _is_kubelet(arguments) else []
@@ -46,10 +48,46 @@ def find_flags(tree: Tree, distribution: Distribution, arguments: Sequence[str],
         if not _is_kubelet(arguments):
             return from_files
     # The files show where a flag comes from.
-    sources = {(flag.name, flag.value): flag.source for flag in from_files}
+    return _by_file(read_flags(arguments, told), [*_in_unit(tree, service, list), *from_files])
+
+
+def _by_file(flags: Sequence[Given], in_files: Sequence[Given]) -> list[Given]:
+    """The flags, each with the last file that gives it so."""
+    sources = {(flag.name, flag.value): flag.source for flag in in_files}
+    return [flag._replace(source=sources.get((flag.name, flag.value), flag.source)) for flag in flags]
+
+
+def _in_unit(tree: Tree, service: str, read: Callable[[Sequence[str]], list[str]]) -> list[Given]:
+    """The flags in the drop-in and environment files of a unit. read: what of their words the kubelet is given."""
+    texts = [(path, value) for path, name, value in settings_of(tree, service) if name == "ExecStart"]
+    words = [(path, command_words(value) or []) for path, value in texts]
+    words += [(given.path, split_words(given.value)) for given in read_service(tree, service).variables.values()]
     return [
-        flag._replace(source=sources.get((flag.name, flag.value), flag.source)) for flag in read_flags(arguments, told)
+        flag
+        for path, some in words
+        if not path.endswith("/%s.service" % service)
+        for flag in read_flags(read(some), tree.path(path))
     ]
+
+
+def replaced_notes(tree: Tree, distribution: Distribution) -> list[str]:
+    """What of k3s' or RKE2's files does not count, as a later file has the same key. Raises ConfigurationError."""
+    if not distribution.has_kubelet_args:
+        return []
+    paths, texts = _kubelet_arg_texts(tree, distribution.flag_files[0].path)
+    given = {word.partition("=")[0] for words in kubelet_args(texts) for word in words}
+    notes: list[str] = []
+    for replaced in replaced_lists(texts):
+        names = [flag.name for flag in read_flags(replaced.words, "") if flag.name not in given]
+        if names:
+            text = (
+                "%s: its kubelet-arg takes the place of that of %s, so that %s there %s not count; write it as"
+                " kubelet-arg+, which adds to it"
+            )
+            is_one = len(names) == 1
+            said = text % (paths[replaced.by], paths[replaced.number], ", ".join(names), "does" if is_one else "do")
+            notes.append(Note("field-ignored", said))
+    return notes
 
 
 def find_words(tree: Tree, distribution: Distribution, arguments: Sequence[str]) -> list[str]:
@@ -130,12 +168,16 @@ def kubelet_arg_paths(tree: Tree, path: str) -> list[str]:
 
 def _kubelet_arg_words(tree: Tree, path: str) -> list[tuple[str, list[str]]]:
     """The kubelet's arguments in each of these files. Raises ConfigurationError."""
-    paths = kubelet_arg_paths(tree, path)
+    paths, texts = _kubelet_arg_texts(tree, path)
     try:
-        return list(
-            zip(map(tree.path, paths), kubelet_args(tree.read_text(file, LARGEST_OF_KUBELET) for file in paths))
-        )
+        return list(zip(paths, kubelet_args(texts)))
     except ValueError as error:
         raise ConfigurationError(
             "kubelet-arg cannot be read: %s" % error, tree.path(path), "write it as a list"
         ) from error
+
+
+def _kubelet_arg_texts(tree: Tree, path: str) -> tuple[list[str], list[str]]:
+    """The paths here of these files, and their texts."""
+    paths = kubelet_arg_paths(tree, path)
+    return list(map(tree.path, paths)), [tree.read_text(file, LARGEST_OF_KUBELET) for file in paths]

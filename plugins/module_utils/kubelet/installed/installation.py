@@ -81,9 +81,10 @@ def find_installation(
     if arguments or may_give_flags(tree, distribution):
         # Imported here: a node that neither runs a kubelet nor gives it flags is read faster without.
         from .flags import CONFIG, CONFIG_DIR, ROOT_DIR, path_of
-        from .given_flags import find_flags
+        from .given_flags import find_flags, replaced_notes
 
         flags = find_flags(tree, distribution, arguments, pid)
+        notes = (*notes, *replaced_notes(tree, distribution))
         named_path, config_dir, root = (path_of(flags, name) for name in (CONFIG, CONFIG_DIR, ROOT_DIR))
     # What k3s and RKE2 are given as --config and --config-dir they put into their own directory, where they have one.
     if (

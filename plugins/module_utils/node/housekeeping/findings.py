@@ -167,7 +167,9 @@ def irqbalance_findings(irqbalance: Irqbalance | None, isolated: CPUSet, reserve
             IRQBALANCE,
             "it puts no interrupt on CPUs %s" % wanted,
             "it runs, and may put interrupts on CPUs %s" % (wanted - banned),
-            "%s, which writes %s into %s" % (_ROLE, irqbalance.key, irqbalance.file),
+            "%s, which writes %s into %s" % (_ROLE, irqbalance.key, irqbalance.file)
+            if irqbalance.file
+            else irqbalance.by_hand(wanted),
         )
     ]
 

@@ -88,7 +88,7 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
     notes += _unreadable([*interrupts, *others])
     irqbalance = read_irqbalance(tree)
     if irqbalance is not None and irqbalance.problem:
-        notes.append(Note(UNMEASURED, "%s: %s" % (tree.path(irqbalance.file), irqbalance.problem)))
+        notes.append(Note(UNMEASURED, "%s: %s" % (tree.path(irqbalance.source), irqbalance.problem)))
     configured = {
         setting.name: allowed_cpus(tree, setting.name)
         for setting in (*slices, *later)
@@ -361,7 +361,7 @@ def _configured(found: Configured | None) -> dict[str, Any] | None:
 
 def _irqbalance(irqbalance: Irqbalance, reserved: Reserved | None) -> dict[str, Any]:
     return {
-        "file": irqbalance.file,
+        "file": irqbalance.source,
         "variable": irqbalance.key,
         "banned": None if irqbalance.banned is None else str(irqbalance.banned),
         "wanted": None if reserved is None else str(reserved.online - reserved.kept),

@@ -161,11 +161,14 @@ def _irqbalance(
     if irqbalance is None or not irqbalance.is_installed:
         return []
     if irqbalance.problem:
-        notes.append(Note(_UNREAD, "%s: %s" % (irqbalance.file, irqbalance.problem)))
+        notes.append(Note(_UNREAD, "%s: %s" % (irqbalance.source, irqbalance.problem)))
     others = found.online - wish.reserved
     banned = irqbalance.banned
     is_so = banned is not None and others <= banned and bool((found.online & wish.reserved) - banned)
     if is_so and irqbalance.file not in kept:
+        return []
+    if not irqbalance.file:
+        notes.append(Note(_UNREAD, irqbalance.by_hand(others)))
         return []
     content = tree.content(irqbalance.file) or b""
     wanted = banned_text(content, possible_cpus(tree, found.online) - wish.reserved, irqbalance.key)

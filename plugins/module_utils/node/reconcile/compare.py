@@ -2,27 +2,34 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the kernel enforces, against what the checkpoint gives. Pure: it reads and writes nothing.
+"""What the kernel enforces, against what the checkpoint gives.
 
-It decides as the reconcile pass does, with decide(): each difference here without a remedy is one that a pass writes.
+It decides and plans as the reconcile pass does: each difference here without a remedy is one that a pass writes.
 """
 
 from __future__ import annotations
 
-from typing import Any, Iterator, NamedTuple, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
+from ...cgroup.hierarchy import lineage, parent_of
 from ...cpuset import CPUSet
-from ...errors import Note
+from ...errors import CPUManagerError, Note
 from ...state.assignments import State
 from ...state.config import STATIC
 from ..observation import Observed
 from .decide import KEPT, SKIPPED, WRITE, Row, Running, cuts, decide
+from .plan import ways_out
 
 _RESTART = "restart the kubelet, which then writes the cpusets of all its containers once"
 _MOVE = "move a pod with exclusive CPUs to another node: %s"
 _FENCES = {
     1: "keep services off them with CPUAffinity= in systemd's system.conf",
     2: "keep them off with AllowedCPUs= of these units",
+}
+# What the kernel does where a cgroup lacks what the kubelet gives to containers in it.
+_LACKING = {
+    1: "a container that is given them does not start, as the kernel refuses what the runtime writes (EACCES)",
+    2: "what the kubelet gives to containers in it is cut by them",
 }
 
 
@@ -42,21 +49,24 @@ def compare(observed: Observed, policy_name: str | None, state: State | None) ->
         return Enforcement((), (), False, _summary(observed, ()))
     rows = decide(observed.running, policy_name, state, observed.online, observed.all_named)
     differing = [row for row in rows if row.result == WRITE]
+    refused = observed.rehearse(rows) if differing else {}
+    writable = [row for row in differing if row.cgroup not in refused]
     exclusive = state.exclusive_cpus() & observed.online
     drift = [
-        *_cutting(observed, differing),
-        *(_different(observed, row) for row in differing),
+        *_cutting(observed, writable),
+        *_refusing(observed, differing, refused),
+        *(_different(observed, row, refused.get(row.cgroup)) for row in differing),
         *_trespassing(observed, rows, state),
         *_fences(observed, exclusive),
     ]
     notes = [
         *_unfenced(observed, exclusive),
-        *_narrow(observed, exclusive | state.default_cpu_set),
+        *_narrow(observed, exclusive, state.default_cpu_set),
         *_idle(observed, state),
         *_bound(observed),
         *(_left_over(observed) if policy_name != STATIC else ()),
     ]
-    return Enforcement(drift, notes, bool(differing), _summary(observed, rows))
+    return Enforcement(drift, notes, bool(writable), _summary(observed, rows))
 
 
 def _summary(observed: Observed, rows: Sequence[Row]) -> dict[str, object]:
@@ -91,12 +101,38 @@ def _by_pod(state: State) -> dict[str, CPUSet]:
 # --- differences --------------------------------------------------------------------------------------
 
 
-def _different(observed: Observed, row: Row) -> dict[str, str]:
+def _different(observed: Observed, row: Row, refused: CPUManagerError | None) -> dict[str, str]:
     """A container that has other CPUs than it is to have."""
     found, held = str(row.effective), observed.held(row.cgroup)
     if held != row.effective:
         found += " (cpuset.cpus: %s)" % (held or "empty")
-    return {"subject": "container " + _name(row, row.container), "wanted": str(row.wanted), "found": found}
+    subject = "container " + _name(row, row.container)
+    return {"subject": subject, "wanted": str(row.wanted), "found": found, **_remedy(refused)}
+
+
+def _remedy(refused: CPUManagerError | None) -> dict[str, str]:
+    return {} if refused is None else {"remedy": str(refused)}
+
+
+def _refusing(
+    observed: Observed, differing: Sequence[Row], refused: Mapping[str, CPUManagerError]
+) -> Iterator[dict[str, str]]:
+    """The cgroups above containers that no pass can widen for them."""
+    needs: dict[str, CPUSet] = {}
+    errors = {}
+    for row in differing:
+        error = refused.get(row.cgroup)
+        if error is not None and error.where in observed.above(row.cgroup):
+            needs[error.where] = needs.get(error.where, CPUSet()) | row.wanted
+            errors[error.where] = error
+    for path, wanted in sorted(needs.items()):
+        held = observed.held(path)
+        yield {
+            "subject": "cgroup " + path,
+            "wanted": str(held | wanted),
+            "found": str(held),
+            **_remedy(errors[path]),
+        }
 
 
 def _cutting(observed: Observed, differing: Sequence[Row]) -> Iterator[dict[str, str]]:
@@ -157,12 +193,21 @@ def _unfenced(observed: Observed, exclusive: CPUSet) -> Iterator[str]:
         )
 
 
-def _narrow(observed: Observed, given: CPUSet) -> Iterator[str]:
+def _narrow(observed: Observed, exclusive: CPUSet, shared: CPUSet) -> Iterator[str]:
+    lacking: dict[str, CPUSet] = {}
     for path in observed.kubelets:
+        # Only Guaranteed pods have exclusive CPUs, and they are in no class's cgroup.
+        given = shared if parent_of(path) in observed.kubelets else exclusive | shared
         missing = (given & observed.online) - (observed.effective[path] or CPUSet())
         if missing:
-            text = "%s has no CPUs %s: what the kubelet gives to containers in it is cut by them" % (path, missing)
-            yield Note("kubepods-narrow", text)
+            above = reversed(list(lineage(path)))
+            who = next((cgroup for cgroup in above if cuts(observed.version, observed.held(cgroup), missing)), path)
+            lacking[who] = lacking.get(who, CPUSet()) | missing
+    for path, missing in lacking.items():
+        text = "%s has no CPUs %s: %s" % (path, missing, _LACKING[observed.version])
+        if path not in observed.kubelets:
+            text += "; it is above the kubelet's cgroups (cgroupRoot): " + ways_out(missing, ["it"])
+        yield Note("kubepods-narrow", text)
 
 
 def _idle(observed: Observed, state: State) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
-from ...cgroup.hierarchy import Cgroup, parent_of
+from ...cgroup.hierarchy import Cgroup, lineage, parent_of
 from ...cgroup.mounts import CPUS
 from ...cgroup.plan import Plan, Wanted, Write, plan_writes
 from ...cpuset import CPUSet
@@ -25,12 +25,21 @@ from .decide import Running, cuts, widened
 # --- one container's writes ---------------------------------------------------------------------------
 
 
+def written_for(version: int, container: Running) -> list[str]:
+    """The paths of the cgroups that may have to be written so that a container has its CPUs, and on v1 of all above.
+
+    Those beside any of them may have CPUs to themselves.
+    """
+    own = lineage(container.process_cgroup) if version == 1 else (container.process_cgroup, *_between(container))
+    return list(dict.fromkeys((container.cgroup, *own)))
+
+
 def plan_container(
     version: int, cgroups: Mapping[str, Cgroup], container: Running, wanted: CPUSet, online: CPUSet, mems: CPUSet
 ) -> Plan:
     """The writes that make a set effective in a container's cgroup: those above it are widened where they cut it.
 
-    cgroups: all around it, as they are when it is written.
+    cgroups: all around those of written_for(), as they are when it is written.
     Raises RefusedError with the reason when there are no such writes.
     """
     above = _between(container)
@@ -42,12 +51,11 @@ def plan_container(
         outside = cgroups[parent_of(above[-1] if above else container.cgroup)]
     missing = wanted - outside.effective_cpus
     if missing:
-        owners = ", ".join(_partitions(cgroups, missing))
-        raise RefusedError(
-            "has no CPUs %s, and is not the kubelet's to widen" % missing,
-            where=outside.path or "/",
-            remedy=owners and "partitions have them: " + owners,
-        )
+        raise _lacking(version, cgroups, outside.path, missing)
+    holders = _holders(cgroups, wanted, container.cgroup) if version != 1 else []
+    if holders:
+        where, owners = container.cgroup, ", ".join(holders)
+        raise RefusedError("cannot have all of %s" % wanted, where, "partitions have them: " + owners)
     asked = []
     # A cgroup of v2 remembers CPUs that are offline.
     allowed = online
@@ -85,12 +93,35 @@ def after_writes(version: int, cgroups: Mapping[str, Cgroup], writes: Iterable[W
     return found
 
 
-def _partitions(cgroups: Mapping[str, Cgroup], cpus: CPUSet) -> list[str]:
-    """The partitions of v2 that have some of these CPUs to themselves."""
+def ways_out(missing: CPUSet, narrow: Sequence[str] = ()) -> str:
+    """What can be done where containers are given CPUs that a cgroup above the kubelet's own does not have."""
+    reserve = "reserve CPUs %s, too, with strict-cpu-reservation (from 1.32 on), so that no container is given them"
+    return ("widen %s, or " % " and ".join(narrow) if narrow else "") + reserve % missing
+
+
+def _lacking(version: int, cgroups: Mapping[str, Cgroup], outside: str, missing: CPUSet) -> RefusedError:
+    """What to say of the cgroup that the kubelet's are in, or a container that has no kubelet."""
+    above = [cgroups[path] for path in reversed(list(lineage(outside)))]
+    narrow = [cgroup.path for cgroup in above if cuts(version, cgroup.cpus or CPUSet(), missing)]
+    holders = ", ".join(_holders(cgroups, missing, outside))
+    owners = ("exclusive cgroups" if version == 1 else "partitions") + " have them: %s; " % holders if holders else ""
+    return RefusedError(
+        "has no CPUs %s, and is not the kubelet's to widen" % missing,
+        where=(narrow or [outside or "/"])[0],
+        remedy=owners + ways_out(missing, narrow if len(narrow) > 1 else ["it"] * len(narrow)),
+    )
+
+
+def _holders(cgroups: Mapping[str, Cgroup], cpus: CPUSet, path: str) -> list[str]:
+    """The cgroups, none of them above this one, that have some of these CPUs to themselves."""
+    above = set(lineage(path))
     return [
-        "%s (%s)" % (path, cgroup.effective_cpus & cpus)
-        for path, cgroup in sorted(cgroups.items())
-        if cgroup.is_partition() and not cpus.isdisjoint(cgroup.effective_cpus)
+        "%s (%s)" % (holder, cgroup.effective_cpus & cpus)
+        for holder, cgroup in sorted(cgroups.items())
+        if holder
+        and holder not in above
+        and (cgroup.is_valid_partition() or cgroup.cpu_exclusive)
+        and not cpus.isdisjoint(cgroup.effective_cpus)
     ]
 
 

@@ -6,16 +6,16 @@
 
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from typing import Callable, Mapping, Sequence
 
 from ...cgroup.hierarchy import Cgroup, Hierarchy, lineage
 from ...cgroup.plan import Plan, Write, shown
 from ...cgroup.writer import carry_out, systemd_of
 from ...cpuset import CPUSet
-from ...errors import NodeError, RefusedError
+from ...errors import CPUManagerError, NodeError, RefusedError
 from ...workload.crictl import Crictl
 from .decide import ENDED, FAILED, KEPT, SKIPPED, WRITE, WRITTEN, Row, Running
-from .plan import after_writes, plan_container
+from .plan import after_writes, plan_container, written_for
 
 
 class Settling:
@@ -34,6 +34,8 @@ class Settling:
         self.is_current = is_current
         self.act = act
         self.widened: list[Write] = []
+        # {a container's cgroup: why it cannot be written}
+        self.failures: dict[str, CPUManagerError] = {}
         # Until the next boot: the kubelet and the runtime make them anew.
         self.systemd = systemd_of(hierarchy, runtime=True)
         self.cgroups: dict[str, Cgroup] = {}
@@ -77,9 +79,8 @@ class Settling:
         """The cgroups of these containers and all around them, of those that are still there."""
         while True:
             try:
-                return self.hierarchy.around(
-                    path for container in running for path in (container.cgroup, container.process_cgroup)
-                )
+                version = self.hierarchy.version
+                return self.hierarchy.around(path for container in running for path in written_for(version, container))
             except NodeError:
                 left = [self._present(container) for container in running if not self._has_ended(container)]
                 if left == running:
@@ -110,6 +111,7 @@ class Settling:
                 return row._replace(result=SKIPPED, why=ENDED)
             if self.act:
                 self._read_again(container)
+            self.failures[row.cgroup] = error
             return row._replace(result=FAILED, why=str(error))
         if not self.act:
             self.widened += _above(container, plan)
@@ -146,6 +148,15 @@ class Settling:
                 self.cgroups[path] = self.hierarchy.read(path)
             except NodeError:
                 self.cgroups.pop(path, None)
+
+
+def rehearse(
+    hierarchy: Hierarchy, online: CPUSet, running: Sequence[Running], rows: Sequence[Row]
+) -> Mapping[str, CPUManagerError]:
+    """Which containers a pass could not write, and why: {a container's cgroup: the error}. Nothing is written."""
+    pass_ = Settling(hierarchy, online, None, lambda: True, act=False)
+    pass_.settle(running, rows)
+    return pass_.failures
 
 
 def _above(container: Running, plan: Plan) -> list[Write]:

@@ -65,18 +65,9 @@ def swap_findings(values: Mapping[str, object], has_swap_gate: bool, host: Host)
 def cgroup_root_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | Unknown]:
     """Whether there is the cgroup below which those of pods are to be."""
     root = values.get("cgroupRoot") or "/"
-    if not values.get("cgroupsPerQOS", True):
-        return
-    fault, unseen = _cgroup_fault(_cgroupfs_name(root), values, host)
-    if unseen:
-        yield _not_seen(root, "cgroupRoot")
-    elif fault:
-        yield refused(
-            fault if fault.startswith(_PANIC) else "invalid configuration: " + fault,
-            "there is no cgroup %s" % root,
-            "make the cgroup before the kubelet starts, or remove cgroupRoot",
-            "cgroupRoot",
-        )
+    if values.get("cgroupsPerQOS", True):
+        place = _Place(root, _cgroupfs_name(root), values, "cgroupRoot")
+        yield from _cgroup_findings(place, host, "invalid configuration: ", "remove cgroupRoot")
 
 
 def node_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | Unknown]:
@@ -119,16 +110,8 @@ def _enforcement_findings(
             where,
         )
         return
-    fault, unseen = _cgroup_fault(name, values, host)
-    if unseen:
-        yield _not_seen(given, where)
-    elif fault:
-        yield refused(
-            fault if fault.startswith(_PANIC) else prefix + fault,
-            "there is no cgroup %s" % given,
-            "make the cgroup before the kubelet starts, or remove it from enforceNodeAllocatable",
-            where,
-        )
+    place = _Place(given, name, values, where)
+    yield from _cgroup_findings(place, host, prefix, "remove it from enforceNodeAllocatable")
 
 
 def _kernel_findings(host: Host) -> Iterator[Finding | Unknown]:
@@ -151,17 +134,54 @@ def _kernel_findings(host: Host) -> Iterator[Finding | Unknown]:
 # --- cgroups ---------------------------------------------------------------------------------------------
 
 
-def _cgroup_fault(name: Sequence[str], values: Mapping[str, object], host: Host) -> tuple[str, bool]:
-    """(what the kubelet says of a cgroup that is not there, whether that cannot be seen)."""
-    path = _systemd_path(name) if values.get("cgroupDriver") == SYSTEMD else _cgroupfs_path(name)
-    if path is None:
-        what = "[%s]" % " ".join(name)
-        slice_name = "-".join(_escaped(name)) + _SLICE
-        return "%s[%s] to systemd format: invalid slice name: %s" % (_PANIC, what, slice_name), False
-    if path == "/":
-        return "", False
-    lacks = host.lacks_cgroup(path[1:])
-    return _missing(name, path, host.cgroup_v1) if lacks else "", lacks is None
+class _Place:
+    """A cgroup as the configuration names it, and where the kubelet looks for it."""
+
+    def __init__(self, given: str, name: Sequence[str], values: Mapping[str, object], where: str) -> None:
+        self.given = given
+        self.name = name
+        self.where = where
+        is_slice = values.get("cgroupDriver") == SYSTEMD
+        # None where systemd can have none of this name.
+        self.path = _systemd_path(name) if is_slice else _cgroupfs_path(name)
+
+    @property
+    def is_as_given(self) -> bool:
+        """Whether the kubelet looks for it by the name that it was given."""
+        return self.path == _cgroupfs_path(_cgroupfs_name(self.given))
+
+
+def _cgroup_findings(place: _Place, host: Host, prefix: str, removal: str) -> Iterator[Finding | Unknown]:
+    """What the kubelet says of a cgroup that is not there. removal: what to do without it."""
+    if place.path is None:
+        slice_name = "-".join(_escaped(place.name)) + _SLICE
+        yield refused(
+            "%s[[%s]] to systemd format: invalid slice name: %s" % (_PANIC, " ".join(place.name), slice_name),
+            "with the systemd driver %s is to be a slice, and systemd has none of this name" % place.given,
+            "give a name without doubled dashes, or " + removal,
+            place.where,
+        )
+        return
+    if place.path == "/":
+        return
+    lacks = host.lacks_cgroup(place.path[1:])
+    if lacks is None:
+        yield Unknown(
+            "whether there is a cgroup %s cannot be seen: the node's files have no /sys/fs/cgroup" % place.path,
+            place.where,
+        )
+    elif lacks:
+        cause, remedy = "there is no cgroup %s" % place.path, "make the cgroup before the kubelet starts"
+        if not place.is_as_given:
+            cause += ", which the kubelet makes of %s with the systemd driver" % place.given
+            # Each part of a root becomes a slice, also one that ends in .slice.
+            remedy = remedy if place.where == "cgroupRoot" else "name a slice that is there, as /kube.slice"
+        yield refused(
+            prefix + _missing(place.name, place.path, host.cgroup_v1),
+            cause,
+            "%s, or %s" % (remedy, removal),
+            place.where,
+        )
 
 
 def _cgroupfs_name(path: str) -> list[str]:
@@ -207,10 +227,4 @@ def _missing(name: Sequence[str], path: str, cgroup_v1: bool) -> str:
     return "could not read controllers for cgroup %s: open %s/cgroup.controllers: no such file or directory" % (
         _shown(name),
         normpath(_CGROUP + path),
-    )
-
-
-def _not_seen(cgroup: str, where: str) -> Unknown:
-    return Unknown(
-        "whether there is a cgroup %s cannot be seen: the node's files have no /sys/fs/cgroup" % cgroup, where
     )

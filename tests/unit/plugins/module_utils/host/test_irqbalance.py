@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.environment import value_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.environment import read_environment
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.irqbalance import (
     BANNED_LIST,
     BANNED_MASK,
+    Irqbalance,
     banned_text,
     read_irqbalance,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.collector import Collector
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.saved_layers import save_layers
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
 
@@ -118,6 +121,87 @@ def test_the_files_of_its_unit(tmp_path: Path) -> None:
     assert (found.file, found.banned) == ("/etc/irqbalance.env", CPUSet([4]))
 
 
+PLACE, DROP_IN = "/etc/systemd/system", "/etc/systemd/system/irqbalance.service.d/override.conf"
+UNIT = "/usr/lib/systemd/system/irqbalance.service"
+RUN = "ExecStart=/usr/sbin/irqbalance --foreground $IRQBALANCE_ARGS"
+READS = "EnvironmentFile=-%s\n%s" % (DEBIAN, RUN)
+COMMAND = "ExecStart= of irqbalance.service"
+LIST, MASK = "IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"
+# A drop-in file, and the file of the package.
+OURS, FIVE = "Environment=%s=2-7" % LIST, LIST + "=5\n"
+ENV = "ExecStart=\nExecStart=/usr/bin/env %s=2-7 /usr/sbin/irqbalance --foreground" % LIST
+SHELL = "Environment=OURS=6\nExecStart=\nExecStart=/bin/sh -c '%s=2,${OURS} exec irqbalance -f'" % LIST
+
+
+def told(files: dict[str, str | bytes], root: Path) -> Irqbalance:
+    """What is read of a node with these files, and of its copy, too."""
+    for path, text in {PROGRAM: NEW, **files}.items():
+        write(root / "node", path, text)
+    found = read_irqbalance(Tree(str(root / "node")))
+    assert found is not None
+    collector = Collector(Tree(str(root / "node")))
+    save_layers(collector)
+    for path, member in collector.members.items():
+        if member.content is not None:
+            write(root / "copy", path, member.content)
+    assert read_irqbalance(Tree(str(root / "copy"))) == found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("drop_in", "text", "banned", "source", "file"),
+    [
+        ('Environment="%s=2-7"' % LIST, "", "2-7", DROP_IN, DEBIAN),
+        ("Environment=A=1 %s=fc" % MASK, "", "2-7", DROP_IN, DEBIAN),
+        # A file comes after all units, and what is empty takes back what came before.
+        (OURS, FIVE, "5", DEBIAN, DEBIAN),
+        (OURS, LIST + "=\n", None, DEBIAN, DEBIAN),
+        ("EnvironmentFile=\nEnvironmentFile=/etc/i.env", FIVE, None, "/etc/i.env", "/etc/i.env"),
+        (OURS + "\nEnvironment=", "", None, DEBIAN, DEBIAN),
+        ("UnsetEnvironment=A " + LIST, FIVE, None, DEBIAN, DEBIAN),
+        # The mask wins, wherever the list is.
+        ("Environment=%s=4" % MASK, FIVE, "2", DROP_IN, DEBIAN),
+        # Its command line sets them, and then no file does.
+        (ENV, FIVE, "2-7", COMMAND, ""),
+        (SHELL, FIVE, "2,6", COMMAND, ""),
+        ("ExecStart=\nExecStart=/usr/sbin/irqbalance %s=2" % LIST, "", None, DEBIAN, DEBIAN),
+        # A unit that reads no file.
+        ("EnvironmentFile=", FIVE, None, "", ""),
+    ],
+)
+def test_what_systemd_gives_it(
+    tmp_path: Path, drop_in: str, text: str, banned: str | None, source: str, file: str
+) -> None:
+    found = told({UNIT: "[Service]\n" + READS, DEBIAN: text, DROP_IN: "[Service]\n" + drop_in}, tmp_path)
+    assert (None if found.banned is None else str(found.banned)) == banned
+    assert (found.source, found.file) == (source, file)
+
+
+@pytest.mark.parametrize("place", [PLACE + "/service.d/", PLACE + ".control/irqbalance.service.d/"])
+def test_other_places_of_drop_in_files(tmp_path: Path, place: str) -> None:
+    found = told({UNIT: "[Service]\n" + READS, place + "50.conf": "[Service]\n" + OURS}, tmp_path)
+    assert (str(found.banned), found.source) == ("2-7", place + "50.conf")
+
+
+def test_what_no_file_overrides_is_set_by_hand(tmp_path: Path) -> None:
+    found = told({UNIT: "[Service]\n" + READS, DROP_IN: "[Service]\n" + ENV}, tmp_path)
+    assert found.by_hand(CPUSet((2, 3))) == (
+        "set IRQBALANCE_BANNED_CPULIST=2-3 in ExecStart= of irqbalance.service, which no file of variables overrides"
+    )
+
+
+def test_a_command_line_without_its_secrets(tmp_path: Path) -> None:
+    command = "ExecStart=/usr/bin/env TOKEN=hunter2 IRQBALANCE_BANNED_CPULIST=2 /usr/sbin/irqbalance --x=hunter2\n"
+    write(tmp_path, UNIT, "[Service]\nEnvironment=A=hunter2\nUnsetEnvironment=B=hunter2\n" + command)
+    write(tmp_path, PROGRAM, NEW)
+    collector = Collector(Tree(str(tmp_path)))
+    save_layers(collector)
+    saved = collector.members[UNIT].content
+    assert saved is not None
+    assert b"hunter2" not in saved
+    assert b"IRQBALANCE_BANNED_CPULIST=2" in saved
+
+
 @pytest.mark.parametrize(
     ("content", "key", "changed"),
     [
@@ -148,5 +232,5 @@ def test_any_file_can_be_changed_once(content: bytes, mask: int, key: str) -> No
     except RefusedError:
         return
     assert banned_text(changed, banned, key) == changed
-    value = value_of(changed.decode("latin-1"), key) or ""
+    value = read_environment(changed.decode("latin-1")).get(key, "")
     assert (CPUSet.parse_mask(value) if key == BANNED_MASK else CPUSet.parse(value)) == banned

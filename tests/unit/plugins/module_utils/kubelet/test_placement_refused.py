@@ -74,7 +74,29 @@ UNIT_DROP_IN = "/etc/systemd/system/kubelet.service.d/20-cpus.conf"
         (
             "kubeadm",
             {"/usr/lib/systemd/system/kubelet.service": UNIT, UNIT_DROP_IN: '[Service]\nEnvironment="A=%s"\n' % FLAG},
+            "--cpu-manager-policy=none in {root}%s" % UNIT_DROP_IN,
+        ),
+        (
+            "kubeadm",
+            {"/usr/lib/systemd/system/kubelet.service": UNIT.replace("$A", FLAG)},
             "--cpu-manager-policy=none in the unit kubelet.service",
+        ),
+        (
+            "kubeadm",
+            {
+                "/usr/lib/systemd/system/kubelet.service": UNIT,
+                UNIT_DROP_IN: "[Service]\nEnvironmentFile=-/etc/more\n",
+                "/etc/more": "A='%s'\n" % FLAG,
+            },
+            "--cpu-manager-policy=none in {root}/etc/more",
+        ),
+        (
+            "kubeadm",
+            {
+                "/usr/lib/systemd/system/kubelet.service": UNIT,
+                UNIT_DROP_IN: UNIT.replace("[Service]\n", "[Service]\nExecStart=\n").replace("$A", FLAG),
+            },
+            "--cpu-manager-policy=none in {root}%s" % UNIT_DROP_IN,
         ),
         (
             "kubeadm-drop-ins",
@@ -119,10 +141,28 @@ def test_a_flag_that_no_kubelet_takes(text: str, tmp_path: Path) -> None:
 
 def test_k3s_replaced_by_a_later_file(tmp_path: Path) -> None:
     kubelet = KUBELETS["k3s-flags"]
-    files = {**kubelet.files, "/etc/rancher/k3s/config.yaml.d/99.yaml": "kubelet-arg: [max-pods=9]\n"}
-    root = write_node(tmp_path / "node", kubelet._replace(files=files))
+    later = "/etc/rancher/k3s/config.yaml.d/98.yaml"
+    more = {later: "kubelet-arg: [max-pods=9]\n", "/etc/rancher/k3s/config.yaml.d/99.yaml": "kubelet-arg+: [v=4]\n"}
+    root = write_node(tmp_path / "node", kubelet._replace(files={**kubelet.files, **more}))
     message = refusal(root, kubelet.version, {"cpu_manager_policy": "static"})
-    assert message.startswith("%s%s: a later file beside it has the key kubelet-arg" % (root, kubelet.written[0]))
+    assert message == (
+        "%s%s: its kubelet-arg takes the place of those of all files before it, also of %s%s; write it there as"
+        " kubelet-arg+, and run again" % (root, later, root, kubelet.written[0])
+    )
+
+
+def test_a_flag_in_the_place_of_a_map(tmp_path: Path) -> None:
+    """The refusal names all that the flag decides on, not the one member that it does not give."""
+    kubelet = KUBELETS["kubeadm"]
+    files = {
+        "/usr/lib/systemd/system/kubelet.service": UNIT,
+        UNIT_DROP_IN: "[Service]\nEnvironment=A=--kube-reserved=memory=1Gi\n",
+    }
+    root = write_node(tmp_path / "node", kubelet._replace(files={**kubelet.files, **files}))
+    assert refusal(root, kubelet.version, {"kube_reserved_cpu": "80m"}) == (
+        "kubeReserved.cpu: --kube-reserved=memory=1Gi in %s%s takes the place of the whole kubeReserved of the"
+        " configuration file; remove it there, restart the kubelet, run again" % (root, UNIT_DROP_IN)
+    )
 
 
 @pytest.mark.parametrize("version", ["1.31", "1.32"])

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.environment import read_environment
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.flag_file import (
     environment_words,
-    read_environment,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.flags import table
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.redacted_files import (

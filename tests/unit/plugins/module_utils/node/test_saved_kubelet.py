@@ -13,7 +13,7 @@ from typing import ClassVar, Sequence
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.unit import unit_command
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.service import unit_command
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import saved_files
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.collector import Collector
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
@@ -48,6 +48,22 @@ def test_a_damaged_journal_is_left_out(tmp_path: Path, journal: bytes) -> None:
     collector, found = saved(tmp_path, {path: journal})
     assert path not in found
     assert list(collector.left_out) == [path]
+
+
+def test_of_what_the_kubelet_restores_only_what_it_says_is_saved(tmp_path: Path) -> None:
+    """Devices can have been given secrets, and what pods were resized to names containers."""
+    directory = "/var/lib/kubelet/"
+    files = {
+        directory + "allocated_pods_state": b'{"data":"{\\"entries\\":{}}","checksum":1}"hunter2":"',
+        directory
+        + "device-plugins/kubelet_internal_checkpoint": b'{"Data":{"RegisteredDevices":{"hunter2":[]}},"Checksum":1}',
+        directory + "actuated_pods_state": b'{"data":["hunter2"]}',
+    }
+    collector, found = saved(tmp_path, files)
+    assert b"hunter2" not in b"".join(found.values())
+    assert found[directory + "allocated_pods_state"] == b'{}"'
+    assert found[directory + "device-plugins/kubelet_internal_checkpoint"] == b'{"checksum":7}'
+    assert list(collector.left_out) == [directory + "actuated_pods_state"]
 
 
 def test_what_a_journal_remembers_is_kept_without_secrets(tmp_path: Path) -> None:

@@ -260,3 +260,20 @@ def test_the_program_leaves_what_is_unfinished(node: Node, monkeypatch: pytest.M
     assert journal is not None
     assert not journal.is_done
     assert len(journal.pending) == 2
+
+
+def test_variables_of_irqbalance_that_no_file_overrides(tmp_path: Path) -> None:
+    """What systemd gives it in a unit is as good; what stands on its command line is told, and no file written."""
+    node = Node(tmp_path / "node")
+    unit = "usr/lib/systemd/system/irqbalance.service"
+    reads = "[Service]\nEnvironmentFile=-/%s\n" % housekept.IRQBALANCE
+    node.put(unit, reads + "Environment=IRQBALANCE_BANNED_CPULIST=2-7\nExecStart=/usr/sbin/irqbalance\n")
+    assert "/" + housekept.IRQBALANCE not in paths(node.bring(act=False))
+    node.put(unit, reads + "ExecStart=/usr/bin/env IRQBALANCE_BANNED_CPULIST=7 /usr/sbin/irqbalance\n")
+    answer = node.bring(act=False)
+    assert "/" + housekept.IRQBALANCE not in paths(answer)
+    assert [note for note in answer.notes if note.startswith("set IRQBALANCE_BANNED_CPULIST=2-7 in ExecStart= of ")]
+    node.put(unit, reads + "Environment=IRQBALANCE_BANNED_CPULIST=7\nExecStart=/usr/sbin/irqbalance\n")
+    node.bring()
+    assert node.held(housekept.IRQBALANCE).endswith("IRQBALANCE_BANNED_CPULIST=2-15")
+    assert node.held(unit).endswith("Environment=IRQBALANCE_BANNED_CPULIST=7\nExecStart=/usr/sbin/irqbalance")

@@ -129,7 +129,7 @@ def test_the_affinity_of_systemd_that_is_wished(
 
 
 def balance(banned: str | None, is_running: bool = True, problem: str = "") -> Irqbalance:
-    return Irqbalance("/f", BANNED_LIST, None if banned is None else cpus(banned), True, is_running, problem)
+    return Irqbalance("/f", "/f", BANNED_LIST, None if banned is None else cpus(banned), True, is_running, problem)
 
 
 @pytest.mark.parametrize(

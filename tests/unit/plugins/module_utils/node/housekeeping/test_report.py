@@ -266,6 +266,18 @@ def test_irqbalance(root: Path) -> None:
         "installed": True,
         "running": True,
     }
+    # systemd gives it more.
+    unit = "/lib/systemd/system/irqbalance.service"
+    write(root, unit, "[Service]\nEnvironmentFile=-/etc/default/irqbalance\nExecStart=/usr/sbin/irqbalance\n")
+    write(root, "/etc/default/irqbalance", "#\n")
+    write(root, unit + ".d/own.conf", '[Service]\nEnvironment="IRQBALANCE_BANNED_CPULIST=1-3,5-7"\n')
+    found = answer(root)
+    assert (findings(found), found["irqbalance"]["file"]) == ([], unit + ".d/own.conf")
+    write(root, unit + ".d/own.conf", "[Service]\nExecStart=\nExecStart=env IRQBALANCE_BANNED_CPULIST=1 irqbalance\n")
+    found = answer(root)
+    assert findings(found) == [("host-on-exclusive-cpus", "irqbalance")]
+    assert found["findings"][0]["remedy"].startswith("set IRQBALANCE_BANNED_CPULIST=1-3,5-7 in ExecStart= of ")
+    (root / (unit + ".d/own.conf")[1:]).unlink()
     write(root, "/etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=none\n")
     found = answer(root)
     assert (findings(found), found["note_checks"]) == ([], ["housekeeping-unmeasured"])

@@ -58,6 +58,7 @@ def observed(
         {path: cpus(text) for path, text in sets.items()},
         effective,
         {container: cpus(text) for container, text in (affinities or {}).items()},
+        lambda _rows: {},
     )
 
 

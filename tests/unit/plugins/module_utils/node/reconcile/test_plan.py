@@ -111,7 +111,7 @@ def test_pods_in_a_partition_have_its_cpus() -> None:
     found[""] = found[""]._replace(effective_cpus=cpus("4-7"))
     plan = plan_container(2, found, running(), cpus("1-2"), ONLINE, MEMS)
     assert ["%s %s" % (write.path, write.new) for write in plan.writes] == ["k/p 0-2", "k/p/c 1-2"]
-    with pytest.raises(RefusedError, match=r"^k: has no CPUs 4, and is not the kubelet's to widen$"):
+    with pytest.raises(RefusedError, match=r"^k: has no CPUs 4, and is not the kubelet's to widen; widen it"):
         plan_container(2, found, running(), cpus("1-4"), ONLINE, MEMS)
     # One that the kernel refused is none.
     found["k"] = found["k"]._replace(partition="root invalid (Cpu list in cpuset.cpus not exclusive)")
@@ -126,11 +126,21 @@ def test_partitions_are_named_that_have_what_is_missing() -> None:
         found[path] = found[path]._replace(partition=partition)
     found["ended"] = found["ended"]._replace(effective_cpus=cpus("0-4"))
     found[""] = found[""]._replace(effective_cpus=cpus("0-4"))
-    message = (
-        r"^/: has no CPUs 5-7, and is not the kubelet's to widen; partitions have them: latency \(5,7\), other \(6\)$"
-    )
+    message = r"^/: has no CPUs 5-7, and is not the kubelet's.*; partitions have them: latency \(5,7\), other \(6\);"
     with pytest.raises(RefusedError, match=message):
         plan_container(2, found, running(), cpus("4-7"), ONLINE, MEMS)
+
+
+def test_a_partition_beside_any_cgroup_above_is_a_reason() -> None:
+    """No cgroup outside of it can have its CPUs, whatever it holds itself."""
+    for path in ("k/lat", "k/p/lat"):
+        found = cgroups(2, {**TREE, "k": "0-5", "k/p": "0-5", path: "4-5"})
+        found[path] = found[path]._replace(partition="isolated")
+        with pytest.raises(
+            RefusedError, match=r"^k/p/c: cannot have all of 1-4; partitions have them: %s \(4\)$" % path
+        ):
+            plan_container(2, found, running(), cpus("1-4"), ONLINE, MEMS)
+        assert plan_container(2, found, running(), cpus("1-3"), ONLINE, MEMS).writes
 
 
 def test_a_child_that_has_more_is_a_reason() -> None:

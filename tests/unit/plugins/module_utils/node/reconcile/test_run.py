@@ -21,6 +21,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierar
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.observation import observe
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.compare import compare
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.plan import ways_out
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.run import Answer, reconcile_pods
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import readable
@@ -196,7 +197,8 @@ def test_the_kubelets_own_root_of_cgroups(tmp_path: Path) -> None:
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupRoot: /fence\n"
     )
     answer = reconcile_pods(node(tmp_path), None, act=True)
-    assert whys(answer) == {"server": "fence: has no CPUs 4-5, and is not the kubelet's to widen"}
+    why = "fence: has no CPUs 4-5, and is not the kubelet's to widen; " + ways_out(CPUSet((4, 5)), ["it"])
+    assert whys(answer) == {"server": why}
     assert results(answer) == {"server": "failed"}
     assert not answer.changed
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.checks.surroundings import (
+    cgroup_root_findings,
     node_findings,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding, Host, Unknown
 from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.kubelet.start.checks.machines import (
     BAR,
     CPU,
@@ -198,3 +199,64 @@ def test_cgroups_that_cannot_be_seen() -> None:
     values = enforced("kube-reserved", kubeReservedCgroup="/foo", kubeReserved=CPU)
     reason = "whether there is a cgroup /foo cannot be seen: the node's files have no /sys/fs/cgroup"
     assert told(node_findings(values, V2)) == [(FOO, reason)]
+
+
+SERVICE = "/system.slice/kubelet.service"
+
+
+@pytest.mark.parametrize(
+    ("values", "cause", "remedy"),
+    [
+        # It is there, and not what the kubelet looks for.
+        (
+            enforced("kube-reserved", kubeReservedCgroup=SERVICE, kubeReserved=CPU, **SYSTEMD),
+            "there is no cgroup /kubelet.service.slice, which the kubelet makes of %s with the systemd driver"
+            % SERVICE,
+            "name a slice that is there, as /kube.slice, or remove it from enforceNodeAllocatable",
+        ),
+        (
+            enforced("system-reserved", systemReservedCgroup="/system", systemReserved=CPU, **SYSTEMD),
+            "there is no cgroup /system.slice, which the kubelet makes of /system with the systemd driver",
+            "name a slice that is there, as /kube.slice, or remove it from enforceNodeAllocatable",
+        ),
+        (
+            enforced("kube-reserved", kubeReservedCgroup="/a-b.slice", kubeReserved=CPU, **SYSTEMD),
+            "there is no cgroup /a.slice/a-b.slice, which the kubelet makes of /a-b.slice with the systemd driver",
+            "name a slice that is there, as /kube.slice, or remove it from enforceNodeAllocatable",
+        ),
+        (
+            enforced("kube-reserved", kubeReservedCgroup="/kube.slice", kubeReserved=CPU, **SYSTEMD),
+            "there is no cgroup /kube.slice",
+            "make the cgroup before the kubelet starts, or remove it from enforceNodeAllocatable",
+        ),
+        (
+            enforced("kube-reserved", kubeReservedCgroup="/system.slice/gone.service", kubeReserved=CPU),
+            "there is no cgroup /system.slice/gone.service",
+            "make the cgroup before the kubelet starts, or remove it from enforceNodeAllocatable",
+        ),
+    ],
+)
+@pytest.mark.parametrize("machine", [cgroups("system.slice/kubelet.service", machine=V1), cgroups()])
+def test_the_cgroup_that_is_named_is_that_for_which_the_kubelet_looks(
+    values: dict[str, Any], cause: str, remedy: str, machine: Host
+) -> None:
+    (finding,) = node_findings(values, machine)
+    assert isinstance(finding, Finding)
+    assert (finding.cause, finding.remedy) == (cause, remedy)
+    # Where nothing can be seen, it is named, too.
+    (doubt,) = node_findings(values, Host(machine.topology))
+    assert isinstance(doubt, Unknown)
+    assert doubt.reason.startswith(
+        "whether there %s cannot be seen" % cause.partition(",")[0].replace("there is no", "is a")
+    )
+
+
+def test_a_root_becomes_a_slice_part_by_part() -> None:
+    values = {"cgroupRoot": "/a/b.slice", **SYSTEMD}
+    (finding,) = cgroup_root_findings(values, cgroups())
+    assert isinstance(finding, Finding)
+    assert (
+        finding.cause
+        == "there is no cgroup /a.slice/a-b.slice.slice, which the kubelet makes of /a/b.slice with the systemd driver"
+    )
+    assert finding.remedy == "make the cgroup before the kubelet starts, or remove cgroupRoot"

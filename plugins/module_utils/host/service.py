@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""With which command line systemd starts a service: what its unit, its drop-in files and environment files say.
+"""What systemd gives a service: its command line and its variables, as unit, drop-in and environment files say.
 
 Source: systemd.unit(5), systemd.service(5) and systemd.exec(5).
 """
@@ -10,21 +10,21 @@ Source: systemd.unit(5), systemd.service(5) and systemd.exec(5).
 from __future__ import annotations
 
 import re
-from typing import Iterator, Mapping
+from typing import Iterator, Mapping, NamedTuple
 
-from ...errors import NodeError, RefusedError
-from ...host.units import settings_in
-from ...tree import LARGEST_OF_KUBELET, Tree
-from .distributions import UNIT_DIRECTORIES
-from .flag_file import read_environment, split_words, words_of
+from ..errors import NodeError, RefusedError
+from ..tree import LARGEST_OF_KUBELET, Tree
+from .environment import NAME, read_environment, split_words, words_of
+from .units import section_of, settings_in, unit_paths
 
 # What may stand before the path of a program, and before that of an environment file.
 _PROGRAM_SIGNS, _MAY_BE_MISSING = "@-:+!|", "-"
 # One that does not end goes on to the end of the word.
 _VARIABLE = re.compile(r"\$(?:(\$)|\{([^}]*)(\}?))")
-_ASSIGNMENT = re.compile("([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+_ASSIGNMENT = re.compile("(%s)=(.*)" % NAME.pattern, re.DOTALL)
+_END = ".service"
 # What is read of a unit.
-SECTION = "[Service]"
+SECTION = section_of(_END)
 
 # A backslash and one of these, which may be followed by digits of this base.
 _SIGNS = dict(zip("abfnrtvs\\\"'", "\a\b\f\n\r\t\v \\\"'"))
@@ -46,21 +46,63 @@ _SPECIFIERS = {
 }
 
 
-def unit_command(tree: Tree, service: str) -> list[str]:
-    """The words of a service's command line, with its variables in place; none where no unit gives it."""
+class Variable(NamedTuple):
+    """A variable's value, and the file that gives it."""
+
+    value: str
+    path: str
+
+
+class Service(NamedTuple):
+    """What systemd gives a service.
+
+    command: the words of its command line, with its variables in place; none where no unit gives it.
+    variables: those of its units and of its environment files, which need not be there.
+    files: the paths of these environment files, of which the last one counts.
+    """
+
+    command: list[str]
+    variables: Mapping[str, Variable]
+    files: list[str]
+
+
+def read_service(tree: Tree, service: str) -> Service:
+    """What systemd gives a service, whose name is without its ending."""
     command: list[str] = []
-    variables: dict[str, str] = {}
+    variables: dict[str, Variable] = {}
     files: list[str] = []
-    for name, value in settings_of(tree, service):
+    unset: list[str] = []
+    for path, name, value in settings_of(tree, service):
         # An empty value takes back what came before.
         if name == "ExecStart":
             command = [resolved(word, service) for word in command_words(value) or ()]
         elif name == "Environment":
-            variables = {**variables, **assignments_of(value, service)} if value else {}
+            given = assignments_of(value, service)
+            variables = {**variables, **{key: Variable(text, path) for key, text in given.items()}} if value else {}
         elif name == "EnvironmentFile":
             files = [*files, resolved(value.lstrip(_MAY_BE_MISSING), service)] if value else []
+        elif name == "UnsetEnvironment":
+            unset = [*unset, *split_words(value)] if value else []
     for path in files:
-        variables.update(read_environment(_text(tree, path)))
+        variables.update(variables_in(tree, path))
+    for word in unset:
+        name, equals, value = word.partition("=")
+        if name in variables and (not equals or variables[name].value == value):
+            del variables[name]
+    return Service(_in_place(command, variables), variables, files)
+
+
+def variables_in(tree: Tree, path: str) -> dict[str, Variable]:
+    """What an environment file gives; nothing where it is not there."""
+    return {name: Variable(value, path) for name, value in read_environment(_text(tree, path)).items()}
+
+
+def unit_command(tree: Tree, service: str) -> list[str]:
+    """The words of a service's command line, with its variables in place; none where no unit gives it."""
+    return read_service(tree, service).command
+
+
+def _in_place(command: list[str], variables: Mapping[str, Variable]) -> list[str]:
     if not command:
         return []
     program = command[0].lstrip(_PROGRAM_SIGNS)
@@ -121,44 +163,37 @@ def resolved(word: str, service: str) -> str:
     return word.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
 
 
-def settings_of(tree: Tree, service: str) -> Iterator[tuple[str, str]]:
-    """What the section of the service says, in order."""
-    for text in _texts(tree, service + ".service"):
-        yield from settings_in(text, SECTION)
-
-
-def _texts(tree: Tree, unit: str) -> Iterator[str]:
-    """The unit and its drop-in files, in the order in which they count."""
-    for directory in UNIT_DIRECTORIES:
-        text = _text(tree, "%s/%s" % (directory, unit))
-        if text:
-            yield text
-            break
-    else:
-        return
-    drop_ins = {}
-    for directory in reversed(UNIT_DIRECTORIES):
-        beside = "%s/%s.d" % (directory, unit)
-        drop_ins.update({name: beside for name in tree.names(beside) if name.endswith(".conf")})
-    for name in sorted(drop_ins):
-        yield _text(tree, "%s/%s" % (drop_ins[name], name))
+def settings_of(tree: Tree, service: str) -> Iterator[tuple[str, str, str]]:
+    """What the section of the service says, in order: the file, the setting and its value."""
+    unit = service + _END
+    paths = unit_paths(tree, unit)
+    for path in paths:
+        text = _text(tree, path)
+        # Without a unit, what is beside it says nothing. Nor where it is empty, as one that is masked.
+        if path is paths[0] and not (text and path.endswith("/" + unit)):
+            return
+        for name, value in settings_in(text, SECTION):
+            yield path, name, value
 
 
 def _text(tree: Tree, path: str) -> str:
-    """The text of a file that need not be there. One that is masked is a link to a device, and says nothing."""
+    """The text of a file that need not be there. A byte that is no text has a place of its own."""
     try:
-        return tree.read_text(path, LARGEST_OF_KUBELET)
+        return (tree.content(path, LARGEST_OF_KUBELET) or b"").decode("utf-8", "surrogateescape")
     except (NodeError, RefusedError):
         return ""
 
 
-def _expanded(word: str, variables: Mapping[str, str]) -> list[str]:
+def _expanded(word: str, variables: Mapping[str, Variable]) -> list[str]:
+    def value_of(name: str) -> str:
+        return variables[name].value if name in variables else ""
+
     # A word of its own becomes as many words as the variable has.
     if word.startswith("$") and word[1:2] not in ("{", "$"):
-        return split_words(variables.get(word[1:], ""))
+        return split_words(value_of(word[1:]))
 
     def content(found: re.Match[str]) -> str:
         dollar, name, end = found.groups()
-        return dollar or (variables.get(name, "") if end else found.group())
+        return dollar or (value_of(name) if end else found.group())
 
     return [_VARIABLE.sub(content, word)]

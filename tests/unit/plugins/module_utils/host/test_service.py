@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/kubelet/installed/unit.py."""
+"""Tests of plugins/module_utils/host/service.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.unit import unit_command
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.service import unit_command
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 UNIT = "/usr/lib/systemd/system/kubelet.service"

@@ -1,0 +1,194 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Nodes on whose starts people have reported, and what is right to say of them; each with its siblings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import start_report
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, Files, write_cgroups
+from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
+from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
+from ansible_collections.kubenode.cpu_manager.tests.machines.started import CONFIG, drift_of, node
+
+
+def told(root: Path, minor: int = 33) -> tuple[bool | None, list[dict[str, Any]]]:
+    """Whether the kubelet starts, and what is found."""
+    answer = start_report(node(root, minor), {})
+    return answer["starts"], answer["findings"]
+
+
+# --- a service in the place of a slice --------------------------------------------------------------------
+
+RESERVED = HEADER + (
+    "cgroupDriver: systemd\nfailCgroupV1: false\nenforceNodeAllocatable: [pods, kube-reserved]\n"
+    "kubeReserved: {cpu: 1500m, memory: 1Gi}\nkubeReservedCgroup: %s\nsystemReserved: {cpu: 2000m, memory: 2Gi}\n"
+)
+
+
+def hierarchies(root: Path, *cgroups: str) -> None:
+    for hierarchy in ("cpuset", "memory", "cpu,cpuacct", "pids"):
+        for cgroup in cgroups:
+            (root / "sys/fs/cgroup" / hierarchy / cgroup).mkdir(parents=True, exist_ok=True)
+
+
+def test_the_service_of_the_kubelet_is_no_slice(root: Path) -> None:
+    write(root, CONFIG, RESERVED % "/system.slice/kubelet.service")
+    write_cgroups(root, V1, {"system.slice/kubelet.service": Files("0-7", "0", (500,))}, "0-7", "0")
+    hierarchies(root, "system.slice/kubelet.service")
+    starts, (finding,) = told(root)
+    assert starts is False
+    assert finding["text"] == (
+        'Failed to enforce Kube Reserved Cgroup Limits on "/system.slice/kubelet.service": cgroup ["kubelet.service"]'
+        " has some missing paths: /sys/fs/cgroup"
+    )
+    assert finding["cause"] == (
+        "there is no cgroup /kubelet.service.slice, which the kubelet makes of /system.slice/kubelet.service with the"
+        " systemd driver"
+    )
+    assert "/kube.slice" in finding["remedy"]
+    hierarchies(root, "kubelet.service.slice", "kube.slice")
+    assert told(root) == (True, [])
+    write(root, CONFIG, RESERVED % "/kube.slice")
+    assert told(root) == (True, [])
+
+
+# --- a flag in the place of a map ---------------------------------------------------------------------------
+
+EKS_CONFIG = "/etc/kubernetes/kubelet/kubelet-config.json"
+EKS_DROP_IN = "/etc/systemd/system/kubelet.service.d/30-kubelet-extra-args.conf"
+EKS_VALUES = {
+    "kind": "KubeletConfiguration",
+    "apiVersion": "kubelet.config.k8s.io/v1beta1",
+    "cgroupDriver": "systemd",
+    "cpuManagerPolicy": "static",
+    "kubeReserved": {"cpu": "80m", "ephemeral-storage": "1Gi", "memory": "1843Mi"},
+}
+
+
+def write_eks(root: Path, extra: str, **values: Any) -> None:
+    (root / CONFIG).unlink()
+    write(root, EKS_CONFIG[1:], json.dumps({**EKS_VALUES, **values}))
+    unit = "[Service]\nExecStart=/usr/bin/kubelet --config %s $KUBELET_EXTRA_ARGS\n" % EKS_CONFIG
+    write(root, "etc/systemd/system/kubelet.service", unit)
+    write(root, EKS_DROP_IN[1:], "[Service]\nEnvironment='KUBELET_EXTRA_ARGS=%s'\n" % extra)
+
+
+@pytest.mark.parametrize("flag", ['--kube-reserved="memory=1355Mi"', "--kube-reserved=memory=1355Mi"])
+def test_a_flag_takes_away_the_cpus_that_are_reserved(root: Path, flag: str) -> None:
+    write_eks(root, flag)
+    starts, (refusal, harm) = told(root)
+    place = str(root) + EKS_DROP_IN
+    assert (starts, refusal["fatal"], harm["fatal"]) == (False, True, False)
+    assert refusal["text"] == "[cpumanager] unable to determine reserved CPU resources for static policy"
+    lost = "--kube-reserved in %s takes the place of the whole kubeReserved of %s%s" % (place, root, EKS_CONFIG)
+    assert lost in refusal["cause"]
+    assert "cpu: 80m" in refusal["cause"]
+    assert refusal["remedy"] == "add cpu=80m to --kube-reserved in %s, or remove that flag" % place
+    assert (harm["where"], harm["cause"].startswith(lost)) == ("--kube-reserved", True)
+    plan = drift_of(root, {"cpu_manager_policy": "static", "kube_reserved_cpu": "80m"})
+    assert lost in "".join(note for note in plan["notes"] if getattr(note, "check", "") == "field-ignored")
+    assert lost in plan["found_refusal"]
+    # The remedy can be followed.
+    write(root, EKS_DROP_IN[1:], "[Service]\nEnvironment=KUBELET_EXTRA_ARGS=--kube-reserved=memory=1355Mi,cpu=80m\n")
+    starts, findings = told(root)
+    assert starts is True
+    assert [finding["where"] for finding in findings if "whole" in finding["cause"]] == ["--kube-reserved"]
+
+
+@pytest.mark.parametrize(
+    ("extra", "values", "lost"),
+    [
+        (
+            "--cpu-manager-policy-options=full-pcpus-only=true",
+            {"cpuManagerPolicyOptions": {"strict-cpu-reservation": "true"}},
+            "cpuManagerPolicyOptions of %s, in which strict-cpu-reservation: true no longer counts",
+        ),
+        (
+            "--eviction-hard=nodefs.available<5%",
+            {"evictionHard": {"memory.available": "1Gi", "nodefs.available": "10%"}},
+            "evictionHard of %s, in which memory.available: 1Gi no longer counts",
+        ),
+        (
+            "--system-reserved=memory=1Gi",
+            {"systemReserved": {"cpu": "200m"}},
+            "systemReserved of %s, in which cpu: 200m no longer counts",
+        ),
+        # Gates are merged, and what gives the same takes nothing away.
+        ("--feature-gates=CPUManagerPolicyAlphaOptions=true", {"featureGates": {"SeparateDiskForX": False}}, ""),
+        ("--kube-reserved=cpu=80m,ephemeral-storage=1Gi,memory=1843Mi", {}, ""),
+    ],
+)
+def test_flags_of_other_maps(root: Path, extra: str, values: dict[str, Any], lost: str) -> None:
+    write_eks(root, extra.replace("%", "%%"), **values)
+    found = [finding["cause"] for finding in told(root)[1] if "takes the place of the whole" in finding["cause"]]
+    expected = [lost % (str(root) + EKS_CONFIG)] if lost else []
+    assert [cause.partition("the whole ")[2] for cause in found] == expected
+
+
+# --- a list in the place of a list ----------------------------------------------------------------------------
+
+RKE2 = "/etc/rancher/rke2/config.yaml.d/"
+WANTED = {"cpu_manager_policy": "static", "kube_reserved_cpu": "200m", "system_reserved_cpu": "200m"}
+SERVER = """\
+kubelet-arg:
+- "cpu-manager-policy=static"
+- "system-reserved=cpu=200m,memory=100Mi"
+- "kube-reserved=cpu=200m"
+"""
+
+
+def write_rke2(root: Path, **later: str) -> None:
+    (root / CONFIG).unlink()
+    (root / "var/lib/rancher/rke2/agent").mkdir(parents=True)
+    write(root, RKE2[1:] + "90-harvester-agent.yaml", 'kubelet-arg:\n- "max-pods=110"\n')
+    write(root, RKE2[1:] + "90-harvester-server.yaml", SERVER)
+    for name, text in later.items():
+        write(root, "%s%s.yaml" % (RKE2[1:], name), text)
+
+
+def test_a_later_file_whose_list_takes_the_place_of_others(root: Path) -> None:
+    write_rke2(root, **{"99-max-pods": 'kubelet-arg:\n- "max-pods=200"\n'})
+    later = "%s%s99-max-pods.yaml" % (root, RKE2)
+    (note,) = (note for note in node(root, 28).own_notes() if "kubelet-arg" in note)
+    assert note == (
+        "%s: its kubelet-arg takes the place of that of %s%s90-harvester-server.yaml, so that --cpu-manager-policy,"
+        " --system-reserved, --kube-reserved there do not count; write it as kubelet-arg+, which adds to it"
+        % (later, root, RKE2)
+    )
+    plan = rollout_report(node(root, 28), WANTED, Terms())
+    assert [row["found"] for row in plan["drift"]] == ["none", "0", "0"]
+    assert note in plan["notes"]
+    (refusal,) = plan["refusals"]
+    assert (refusal["where"], refusal["remedy"]) == (later, "write it there as kubelet-arg+, and run again")
+    assert refusal["text"] == (
+        "its kubelet-arg takes the place of those of all files before it, also of %s%s90-kubenode-cpu-manager.yaml"
+        % (root, RKE2)
+    )
+    # The remedy can be followed: then all of it counts.
+    write(root, RKE2[1:] + "99-max-pods.yaml", 'kubelet-arg+:\n- "max-pods=200"\n')
+    assert not [note for note in node(root, 28).own_notes() if "kubelet-arg" in note]
+    assert rollout_report(node(root, 28), WANTED, Terms())["drift"] == []
+
+
+def test_what_adds_takes_nothing_away(root: Path) -> None:
+    reserved = 'kubelet-arg+:\n- "system-reserved=cpu=200m,memory=100Mi"\n- "kube-reserved=cpu=200m"\n'
+    write_rke2(
+        root,
+        **{
+            "99-max-pods": 'kubelet-arg:\n- "max-pods=200"\n',
+            "99-z00": reserved,
+            "99-z01": 'kubelet-arg+:\n- "cpu-manager-policy=static"\n',
+        },
+    )
+    # What is given again behind it counts.
+    assert not [note for note in node(root, 28).own_notes() if "kubelet-arg" in note]
+    assert rollout_report(node(root, 28), WANTED, Terms())["drift"] == []
