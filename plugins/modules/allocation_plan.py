@@ -437,6 +437,12 @@ def bursts_of(rows: Sequence[Mapping[str, object]]) -> Sequence[Any]:
     return read_bursts(rows)
 
 
+def running_on(node: Node) -> Sequence[Any]:
+    """What runs on the node, where all names are known."""
+    observed, _notes = node.observed(node.configuration())
+    return observed.running if observed is not None and observed.all_named else ()
+
+
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = asked_node(tree, parameters)
     is_this_node = parameters["machine"] is None and parameters["topology"] is None
@@ -451,6 +457,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         bursts_of(parameters["bursts"]),
         parameters["policy"],
         parameters["shared_minimum"],
+        running_on(node) if from_checkpoint else (),
     )
     plan = plan_allocations(question)
     diff = difference("allocations", plan.pop("before"), plan.pop("after"))

@@ -84,13 +84,34 @@ checkpoint:
       description: The CPUs of whole pods by pod UID, which only the formats C(v3) and C(v4) have.
       type: dict
       sample: {}
+    lost:
+      description:
+        - Exclusive CPUs of containers that do not run, and that no container of their pod has that runs. An init
+          container that has ended keeps them until its pod ends. Empty if it is not known which containers run.
+      type: list
+      elements: dict
+      contains:
+        pod:
+          description: The namespace and name of the pod; its UID if these are unknown.
+          type: str
+          sample: shop/database-0
+        container:
+          description: The container.
+          type: str
+          sample: load
+        cpus:
+          description: The CPUs.
+          type: str
+          sample: "6"
+      sample: []
 kubelet_says:
   description: The complete message with which the kubelet refuses the file; empty if it accepts the file.
   returned: success
   type: str
   sample: ""
 notes:
-  description: As RV(kubenode.cpu_manager.start_check#module:notes).
+  description:
+    - As RV(kubenode.cpu_manager.start_check#module:notes), and how to get the CPUs in RV(checkpoint.lost) back.
   returned: success
   type: list
   elements: str
@@ -101,6 +122,7 @@ from typing import Mapping
 
 from ..module_utils.ansible_module import Outcome, run
 from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, planned_config
+from ..module_utils.node.lost import lost_in, lost_notes
 from ..module_utils.state.checkpoint import restore_error
 from ..module_utils.state.verdict import judge
 from ..module_utils.tree import Tree
@@ -108,14 +130,17 @@ from ..module_utils.tree import Tree
 
 def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
+    observed, _notes = node.observed(node.configuration())
+    # Not before the containers: the kubelet writes a container's CPUs down before it starts the container.
     judgement = judge(node.checkpoint(), planned_config(node, parameters))
     says = restore_error(judgement.reason, node.checkpoint_path) if judgement.unread else judgement.reason
+    found = lost_in(observed, judgement.state)
     return Outcome(
         {
             "file": tree.path(node.checkpoint_path),
-            "checkpoint": judgement.to_dict(),
+            "checkpoint": {**judgement.to_dict(), "lost": [lost.to_dict() for lost in found]},
             "kubelet_says": says,
-            "notes": node.version_notes(),
+            "notes": [*lost_notes(found), *node.version_notes()],
         }
     )
 

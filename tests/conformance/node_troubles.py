@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.journal import (
     CHANGING,
     DRAINING,
@@ -16,6 +17,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.j
     SavedFile,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST, OPEN, SERVICES
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.conformance.trouble_case import POLICY, RESERVED, Trouble
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import Files
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
@@ -76,6 +79,14 @@ MANY_EXCLUSIVE = SOUND.having({CHECKPOINT: state(shared="0,4", db="1-3,5-7")})._
 ANOTHER_POD = SOUND.having({CHECKPOINT: state(shared="0,3-4,7", db="1,5", gone="2,6")})._replace(
     cgroups=cgroups(shared="0,3-4,7")
 )
+# Its pod has one more container, which does not run.
+INIT_ENDED = SOUND.having(
+    {
+        CHECKPOINT: write_checkpoint(
+            "static", State(CPUSet((0, 3, 4, 6, 7)), {"uid-db": {"server": CPUSet((1, 5)), "load": CPUSet((2,))}})
+        )
+    }
+)._replace(cgroups=cgroups(shared="0,3-4,6-7"))
 NO_POD_RUNS = SOUND.having({CHECKPOINT: state(shared="0-7")})
 LAST_CHANGE = '{"format": 1, "phase": "changing", "facts": {}, "run": "", "files": {}}'
 # Before 1.36 the feature gate of another quota period is off.
@@ -204,6 +215,7 @@ NODE_TROUBLES: dict[str, Trouble] = {
         {"cpu_manager_policy": "none"},
     ),
     "exclusive CPUs of a pod that is gone": Trouble(["exclusive-cpus-idle"], ANOTHER_POD),
+    "CPU of an init container that has ended": Trouble(["init-cpus-lost"], INIT_ENDED),
     "process bound to a CPU": Trouble(
         ["process-bound"],
         SOUND.having({STATUS: "Cpus_allowed_list:\t1\n"}),

@@ -29,11 +29,13 @@ from ..state.assignments import State
 from ..state.config import STATIC
 from ..state.formats import CheckpointError
 from ..topology.model import Group, Topology
-from ..workload.pods import APP, Container, Pod
+from ..workload.pods import APP, INIT, Container, Pod
+from .lost import lost_cpus, lost_notes, lost_of, running_names
 from .room import Room, allocatable
 
 if TYPE_CHECKING:
     from ..isolation.remedies import Burst
+    from .reconcile.decide import Running
 
 ENDLESS = "EndlessDistribution"
 
@@ -50,7 +52,7 @@ KUBELET = "kubelet"
 class Question(NamedTuple):
     """The node that the prediction is for. policy: that of the KUBELET, or one of ours, dynamic or isolated.
 
-    shared_minimum: of the policy dynamic.
+    shared_minimum: of the policy dynamic. running: what runs on the node, as far as its names are known.
     """
 
     topology: Topology
@@ -62,6 +64,7 @@ class Question(NamedTuple):
     bursts: Sequence[Burst] = ()
     policy: str = KUBELET
     shared_minimum: int = 0
+    running: Sequence[Running] = ()
 
 
 def default_configuration() -> Configuration:
@@ -79,13 +82,13 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     manager = _start(question, settings, notes)
     policy = manager.policy
     room = Room(allocatable(question.configuration.values, question.machine), question.machine.minor)
-    for pod in _keep_running(manager, question.pods):
+    for pod in _keep_running(manager, question):
         room.take(pod)
     before = manager.state.snapshot()
     refused = _add_all(manager, question.pods, notes, room)
     manager.remove_stale()
     after = manager.state.snapshot()
-    notes += _notes(manager, after)
+    notes += [*_notes(manager, after), *_lost(question, after)]
     return {
         "settings": settings,
         "containers": [row for pod in question.pods for row in _rows(manager, question.topology, pod)],
@@ -168,20 +171,37 @@ def _isolated(question: Question, policy: Policy, settings: Mapping[str, Any]) -
     return {**found.to_dict(), "harmless": found.is_harmless()}
 
 
-def _keep_running(manager: CPUManager, pods: Iterable[Pod]) -> list[Pod]:
+def _keep_running(manager: CPUManager, question: Question) -> list[Pod]:
     """Keep what the checkpoint gives to pods that are not listed: they run, only their manifests are not here.
 
-    These pods. Each asks for as many CPUs as it has.
+    These pods. Each asks for what its containers have that run, or for what the others have where that is more: an init
+    container has ended when these run, or these are still to come.
     """
-    told = {pod.uid for pod in pods}
+    told = {pod.uid for pod in question.pods}
+    here = running_names(question.running)
     unlisted = []
     for uid, containers in manager.state.assignments.items():
         if uid not in told:
             unknown = tuple(Container(name, APP, {}, {}) for name in containers)
-            count = len(CPUSet.from_mask(reduce(or_, containers.values(), 0)))
+            run = here.get(uid, set()).intersection(containers) or containers
+            parts = [[mask for name, mask in containers.items() if (name in run) is runs] for runs in (True, False)]
+            count = max(len(CPUSet.from_mask(reduce(or_, masks, 0))) for masks in parts)
             unlisted.append(Pod(uid, uid, unknown, overhead={"cpu": 1000 * count}))
     manager.active.update((pod.uid, pod) for pod in unlisted)
     return unlisted
+
+
+def _lost(question: Question, state: State) -> list[str]:
+    """What no container can get: of the pods that are listed by their init containers, of others by what runs."""
+    listed = {
+        pod.uid: [container.name for container in pod.containers if container.kind == INIT] for pod in question.pods
+    }
+    names = {pod.uid: pod.name for pod in question.pods}
+    others = State(state.default_cpu_set, {uid: own for uid, own in state.assignments.items() if uid not in listed})
+    found = lost_cpus(question.running, others)
+    for uid, ended in listed.items():
+        found += lost_of(names[uid], state.assignments.get(uid, {}), ended)
+    return lost_notes(found)
 
 
 def _add_all(

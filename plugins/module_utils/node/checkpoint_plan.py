@@ -23,7 +23,7 @@ from ..versions import version_notes
 
 # What of a checkpoint can be given, and what an answer says beside it.
 _GIVEN = {"policy", "default_cpu_set", "assignments", "pod_assignments"}
-_SAID = set(Judgement("").to_dict())
+_SAID = {*Judgement("").to_dict(), "lost"}
 
 
 class Plan(NamedTuple):

@@ -99,7 +99,7 @@ def report(
             "drift": [] if problem is None else [_problem_row(CONFIGURATION, "readable", problem.problem, problem)],
             "found_refusal": "" if problem is None else problem.problem,
             "actions": [],
-            "checkpoint": said.to_dict(),
+            "checkpoint": {**said.to_dict(), "lost": []},
             "cpus": _pools(topology, CPUSet(), said.state),
             "owners": _owners(topology, CPUSet(), said.state, {} if observed is None else observed.pod_names()),
             "enforcement": None,
@@ -156,13 +156,15 @@ def report(
 
         drift += isolation_drift(topology, reserved_wanted, owned or CPUSet())
         notes += isolation_notes(topology, CPUSet.parse(cpus["shared"]), CPUSet.parse(cpus["exclusive"]))
-    enforcement = None
+    enforcement: dict[str, Any] | None = None
+    lost: list[dict[str, str]] = []
     if observed is not None:
         from .reconcile.compare import compare
 
         # What a kubelet would not take is reset or repaired first, and then gives the CPUs out anew.
         compared = compare(observed, judgement.policy_name, judgement.state if judgement.verdict == ACCEPTED else None)
         enforcement = compared.summary
+        lost = [part.to_dict() for part in compared.lost]
         drift += compared.drift
         notes += compared.notes
         actions += [RECONCILE] if compared.to_reconcile else []
@@ -173,7 +175,7 @@ def report(
         "drift": drift,
         "found_refusal": found_refusal,
         "actions": actions,
-        "checkpoint": judgement.to_dict(),
+        "checkpoint": {**judgement.to_dict(), "lost": lost},
         "cpus": {**cpus, "reserved_wanted": str(reserved_wanted)},
         "owners": _owners(topology, reserved, judgement.state, {} if observed is None else observed.pod_names()),
         "enforcement": enforcement,

@@ -321,6 +321,15 @@ _ALL = (
         "A running kubelet removes a pod that is gone within minutes. If it does not, restart it.",
     ),
     Check(
+        "init-cpus-lost",
+        NOTE,
+        "Containers that do not run have exclusive CPUs that no container of their pods has",
+        "An init container that has ended keeps its CPUs until its pod ends. Nobody can get those that no later"
+        " container of the pod has reused, while the scheduler counts them as free: a pod that comes for them is"
+        " refused. A container that has only stopped uses its CPUs when it starts again.",
+        "Delete the pod, which is then made again, or give its init containers no more CPUs than its other containers.",
+    ),
+    Check(
         "process-bound",
         NOTE,
         "The first process of a container is bound to fewer CPUs than its cgroup has",

@@ -16,6 +16,7 @@ from ...cpuset import CPUSet
 from ...errors import CPUManagerError, Note
 from ...state.assignments import State
 from ...state.config import STATIC
+from ..lost import Lost, lost_in, lost_notes
 from ..observation import Observed
 from .decide import KEPT, SKIPPED, WRITE, Row, Running, cuts, decide
 from .plan import ways_out
@@ -41,6 +42,7 @@ class Enforcement(NamedTuple):
     # Whether a reconcile pass would write anything.
     to_reconcile: bool
     summary: dict[str, Any]
+    lost: Sequence[Lost] = ()
 
 
 def compare(observed: Observed, policy_name: str | None, state: State | None) -> Enforcement:
@@ -59,14 +61,16 @@ def compare(observed: Observed, policy_name: str | None, state: State | None) ->
         *_trespassing(observed, rows, state),
         *_fences(observed, exclusive),
     ]
+    lost = lost_in(observed, state)
     notes = [
         *_unfenced(observed, exclusive),
         *_narrow(observed, exclusive, state.default_cpu_set),
         *_idle(observed, state),
+        *lost_notes(lost),
         *_bound(observed),
         *(_left_over(observed) if policy_name != STATIC else ()),
     ]
-    return Enforcement(drift, notes, bool(writable), _summary(observed, rows))
+    return Enforcement(drift, notes, bool(writable), _summary(observed, rows), lost)
 
 
 def _summary(observed: Observed, rows: Sequence[Row]) -> dict[str, object]:

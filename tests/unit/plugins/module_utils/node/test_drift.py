@@ -43,7 +43,7 @@ def test_no_kubelet_is_an_answer() -> None:
         "drift": [],
         "found_refusal": "",
         "actions": [],
-        "checkpoint": Judgement("absent").to_dict(),
+        "checkpoint": {**Judgement("absent").to_dict(), "lost": []},
         "cpus": {"online": "0-7", "offline": "", "reserved": "", "exclusive": "", "shared": "0-7", "isolated": ""},
         "owners": [{"use": "shared", "owner": "", "cpus": "0-7"}],
         "enforcement": None,
@@ -61,7 +61,7 @@ def test_clean() -> None:
         "drift": [],
         "found_refusal": "",
         "actions": [],
-        "checkpoint": judge(state("0,2-4,6-7", a="1,5"), CONFIG).to_dict(),
+        "checkpoint": {**judge(state("0,2-4,6-7", a="1,5"), CONFIG).to_dict(), "lost": []},
         "cpus": {
             "online": "0-7",
             "offline": "",
