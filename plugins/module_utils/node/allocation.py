@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Sequence
 from ..cpuset import CPUSet
 from ..errors import InputError, option
 from ..kubelet.file.configuration import API_VERSION, KIND, Configuration
-from ..kubelet.settings import needed_config, plan_settings
+from ..kubelet.settings import STATIC_MEMORY, needed_config, plan_settings
 from ..kubelet.start.engine import predict_values
 from ..kubelet.start.finding import Host
-from ..policy.hints import TopologyManager
+from ..policy.hints import NONE, TopologyManager
 from ..policy.manager import CPUManager
 from ..policy.none import NonePolicy
 from ..policy.options import StaticOptions
@@ -30,6 +30,7 @@ from ..state.config import STATIC
 from ..state.formats import CheckpointError
 from ..topology.model import Group, Topology
 from ..workload.pods import APP, Container, Pod
+from .plan_limits import limit_notes
 from .room import Room, allocatable
 
 if TYPE_CHECKING:
@@ -82,10 +83,11 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     for pod in _keep_running(manager, question.pods):
         room.take(pod)
     before = manager.state.snapshot()
+    limits = _limits(question, settings, manager)
     refused = _add_all(manager, question.pods, notes, room)
     manager.remove_stale()
     after = manager.state.snapshot()
-    notes += _notes(manager, after)
+    notes += [*_notes(manager, after), *limits]
     return {
         "settings": settings,
         "containers": [row for pod in question.pods for row in _rows(manager, question.topology, pod)],
@@ -96,6 +98,7 @@ def plan_allocations(question: Question) -> dict[str, Any]:
         **_headroom(question.topology, policy, after),
         "throttling": _throttling(manager, question, settings),
         "isolated": _isolated(question, policy, settings),
+        "exact": not limits,
         "notes": notes,
         "before": before.to_text(),
         "after": after.to_text(),
@@ -166,6 +169,16 @@ def _isolated(question: Question, policy: Policy, settings: Mapping[str, Any]) -
     reserved = policy.summary.reserved or _reserved(settings)
     found = static_with_isolated(question.machine.topology, reserved, question.topology.isolated, strict)
     return {**found.to_dict(), "harmless": found.is_harmless()}
+
+
+def _limits(question: Question, settings: Mapping[str, Any], manager: CPUManager) -> list[str]:
+    """Why the plan is not exact: pods ask for more than is looked at. Those that have their CPUs keep them."""
+    nodes, policy = question.topology.numa_nodes, settings["topology_manager_policy"]
+    is_moved = question.policy == KUBELET and manager.policy.name == STATIC and policy != NONE and len(nodes) > 1
+    coming = [pod for pod in question.pods if pod.uid not in manager.state.assignments]
+    return limit_notes(
+        coming, question.machine.minor, policy, is_moved, settings["memory_manager_policy"] == STATIC_MEMORY
+    )
 
 
 def _keep_running(manager: CPUManager, pods: Iterable[Pod]) -> list[Pod]:
