@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Kubernetes quantities and Go durations, exactly and in whole numbers.
+"""Kubernetes quantities and Go durations, exactly and in whole numbers; and counts as people read them.
 
 Source: k8s.io/apimachinery/pkg/api/resource and time.ParseDuration.
 """
@@ -43,6 +43,11 @@ class DurationError(InputError):
     def __init__(self, what: str, unit: str | None = None) -> None:
         super().__init__(what, remedy="write it as 10s, 1m30s or 500ms")
         self.unit = unit
+
+
+def counted(number: int, noun: str) -> str:
+    """`2 nodes`; `1 node`."""
+    return "%d %s%s" % (number, noun, "" if number == 1 else "s")
 
 
 def millis(quantity: object) -> int:

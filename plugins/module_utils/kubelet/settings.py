@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Container, Mapping, NamedTuple,
 
 from ..cpuset import CPUSet
 from ..errors import ConfigurationError, InputError, Note, RefusedError, option
+from ..policy.kubelet_reservation import split_cores
 from ..quantity import millis, nanoseconds
 from ..state.config import NONE, STATIC, CPUManagerConfig
 from ..versions import NEWEST_MINOR
@@ -320,17 +321,26 @@ def ignored_key_notes(ignored: Sequence[Finding], configuration: Configuration) 
     return list(dict.fromkeys(notes))
 
 
-def wanted_reservation_notes(topology: Topology, wanted: CPUSet, found: CPUSet) -> list[str]:
-    """Whether the reservation that is wanted, in place of what is found, leaves pods the other threads of its cores."""
-    whole = wanted
-    for core in topology.cores:
-        whole |= core.cpus if core.cpus & wanted else CPUSet()
-    if wanted in (found, whole):
-        return []
-    return [
-        Note(
-            "wanted-reservation-splits-cores",
-            "the wanted reservation %s would split cores: pods would get their other threads, CPUs %s; reserve whole"
-            " cores, as in %s" % (wanted, whole - wanted, whole),
-        )
-    ]
+class Reserved(NamedTuple):
+    """What is kept from pods, and whether full-pcpus-only keeps from them the other threads of its cores, too."""
+
+    cpus: CPUSet
+    whole_cores_only: bool
+
+
+def reservation_notes(topology: Topology, wanted: Reserved, found: Reserved) -> list[str]:
+    """What becomes of the other threads of cores of which a part is reserved: now, and with what is wanted instead."""
+    notes: list[str] = []
+    others = _other_threads(topology, found.cpus)
+    if others:
+        notes.append(Note("reservation-splits-cores", "the " + split_cores(found.cpus, others, found.whole_cores_only)))
+    others = _other_threads(topology, wanted.cpus)
+    if others and wanted != found:
+        text = "the wanted " + split_cores(wanted.cpus, others, wanted.whole_cores_only, is_wanted=True)
+        remedy = "reserve whole cores, as in %s" % (wanted.cpus | others)
+        notes.append(Note("wanted-reservation-splits-cores", "%s; %s" % (text, remedy)))
+    return notes
+
+
+def _other_threads(topology: Topology, cpus: CPUSet) -> CPUSet:
+    return CPUSet(cpu for core in topology.cores if core.cpus & cpus for cpu in core.cpus) - cpus

@@ -17,6 +17,7 @@ from ..kubelet.settings import STATIC_MEMORY, needed_config, plan_settings
 from ..kubelet.start.engine import predict_values
 from ..kubelet.start.finding import Host
 from ..policy.hints import NONE, TopologyManager
+from ..policy.kubelet_reservation import split_cores
 from ..policy.manager import CPUManager
 from ..policy.none import NonePolicy
 from ..policy.options import StaticOptions
@@ -245,11 +246,15 @@ def _harm(manager: CPUManager, pod: Pod) -> list[str]:
 
 
 def _notes(manager: CPUManager, state: State) -> list[str]:
+    notes, reserved = [], manager.policy.summary.reserved
     if state.assignments and not state.default_cpu_set:
-        return [EMPTY_POOL]
-    if manager.policy.name == STATIC and not state.default_cpu_set - manager.policy.summary.reserved:
-        return ["only reserved CPUs are left in the shared pool"]
-    return []
+        notes.append(EMPTY_POOL)
+    elif manager.policy.name == STATIC and not state.default_cpu_set - reserved:
+        notes.append("only reserved CPUs are left in the shared pool")
+    if isinstance(manager.policy, StaticPolicy) and manager.policy.options.full_pcpus_only:
+        others = manager.policy.summary.reserved_physical - reserved
+        notes += ["the " + split_cores(reserved, others, True)] if others else []
+    return notes
 
 
 def _shared_pool(manager: CPUManager, topology: Topology) -> CPUSet:

@@ -15,11 +15,12 @@ from ..kubelet.file.values import value_at
 from ..kubelet.settings import (
     SETTINGS,
     Plan,
+    Reserved,
     differences,
     ignored_key_notes,
     needed_config,
     plan_settings,
-    wanted_reservation_notes,
+    reservation_notes,
 )
 from ..state.assignments import State
 from ..state.config import CPUManagerConfig
@@ -140,8 +141,7 @@ def report(
         if found_refusal:
             notes.append(Note("checkpoint-refused", "%s: %s" % (NO_RESTART, found_refusal)))
     notes += [
-        *_reservation_notes(topology, reserved),
-        *wanted_reservation_notes(topology, reserved_wanted, reserved),
+        *reservation_notes(topology, _reserved(reserved_wanted, starts.planned), _reserved(reserved, starts.found)),
         *ignored_key_notes(starts.found.ignored, configuration),
         *version_notes(machine.minor, machine.is_assumed),
         *(
@@ -258,6 +258,10 @@ def _found_reservation(found: Mapping[str, Any], prediction: Prediction) -> CPUS
         return CPUSet()
 
 
+def _reserved(cpus: CPUSet, prediction: Prediction) -> Reserved:
+    return Reserved(cpus, prediction.checked is not None and prediction.checked.options.full_pcpus_only)
+
+
 def _pools(topology: Topology, reserved: CPUSet, state: State | None) -> dict[str, str]:
     """Who uses which CPUs. A reserved CPU also serves the shared pool, unless the reservation is strict."""
     exclusive = CPUSet() if state is None else state.exclusive_cpus() & topology.online
@@ -319,14 +323,3 @@ def _checkpoint_refusal(prediction: Prediction, checkpoint: bytes | None) -> str
     """Why the kubelet would refuse its checkpoint with its configuration as it was found; empty where it would not."""
     config = None if prediction.checked is None else prediction.checked.cpu_manager
     return readable(checkpoint).reason if config is None else judge(checkpoint, config).reason
-
-
-def _reservation_notes(topology: Topology, reserved: CPUSet) -> list[str]:
-    siblings = CPUSet()
-    for core in topology.cores:
-        if core.cpus & reserved:
-            siblings |= core.cpus - reserved
-    if not siblings:
-        return []
-    text = "the reservation %s splits cores: pods get their other threads, CPUs %s" % (reserved, siblings)
-    return [Note("reservation-splits-cores", text)]

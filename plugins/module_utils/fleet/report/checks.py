@@ -222,14 +222,17 @@ _ALL = (
         "reservation-splits-cores",
         NOTE,
         "The reservation splits cores",
-        "Containers get the other threads of the cores on which the system runs, and are disturbed by it.",
+        "Containers get the other threads of the cores on which the system runs, and are disturbed by it. With"
+        " full-pcpus-only none can have them for itself, though the scheduler counts them and sends pods to the node,"
+        " which the kubelet then refuses (SMTAlignmentError).",
         "Reserve whole cores with kubelet_reserved_system_cpus or kubelet_reservation.",
     ),
     Check(
         "wanted-reservation-splits-cores",
         NOTE,
         "The wanted reservation would split cores",
-        "After the rollout containers would get the other threads of the cores on which the system runs.",
+        "After the rollout containers would get the other threads of the cores on which the system runs, or with"
+        " full-pcpus-only, none could have them for itself.",
         "Reserve whole cores with kubelet_reserved_system_cpus or kubelet_reservation.",
     ),
     Check(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping
 
 from ....cpuset import CPUSet, count_bits
 from ....errors import KubeletError
-from ....policy.kubelet_reservation import kubelet_reservation
+from ....policy.kubelet_reservation import kubelet_reservation, split_cores
 from ....policy.options import StaticOptions, check_machine, parse_static_options
 from ....state.config import NONE, STATIC, CPUManagerConfig
 from ...gates.enabled import (
@@ -301,8 +301,7 @@ class _Check:
             self.findings.append(harmful(cause, _SET_CPUS, where))
         split = self.topology.physical_cpus(reserved) - reserved
         if split:
-            who = "no pod can have" if self.options.full_pcpus_only else "pods get"
-            cause = "the reservation %s splits cores: %s their other threads, CPUs %s" % (reserved, who, split)
+            cause = "the " + split_cores(reserved, split, self.options.full_pcpus_only)
             self.findings.append(harmful(cause, "name whole cores in reservedSystemCPUs", where))
         if not self.reservations.cpus and self.options != StaticOptions():
             plain = kubelet_reservation(self.topology, len(reserved) * 1000, StaticOptions())

@@ -91,6 +91,14 @@ def test_a_thread_whose_sibling_is_taken_is_stranded_with_whole_cores_only() -> 
     plan = ask(reserved_system_cpus="0-1", cpu_manager_policy_options={"full-pcpus-only": "true"})
     assert plan["stranded"] == "24-25"
     assert plan["allocatable"]["cpus"] == plan["allocatable"]["whole_cores"] == 44
+    assert plan["notes"] == [
+        (
+            "the reservation 0-1 splits cores: no pod can have their other threads, CPUs 24-25, for itself with"
+            " full-pcpus-only: 2 CPUs that the scheduler counts"
+        )
+    ]
+    assert ask(reserved_system_cpus="0-1")["notes"] == []
+    assert ask(cpu_manager_policy_options={"full-pcpus-only": "true"})["notes"] == []
 
 
 def test_policy_none_gives_nothing() -> None:

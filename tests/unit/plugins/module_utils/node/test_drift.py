@@ -269,6 +269,36 @@ def test_note_on_a_reservation_that_splits_cores() -> None:
     assert told({}, text)["notes"] == ["the reservation 0-1,5 splits cores: pods get their other threads, CPUs 4"]
 
 
+WHOLE_CORES = 'cpuManagerPolicyOptions: {full-pcpus-only: "true"}\n'
+
+
+def test_note_on_threads_that_no_pod_can_have() -> None:
+    """A report of 16 CPUs on 8 cores, of which 0-4 are reserved: the scheduler counted 11, and six could be had."""
+    text = "cpuManagerPolicy: static\n" + WHOLE_CORES
+    assert told({}, text + "reservedSystemCPUs: 0-4\n", machine="1s8c2t")["notes"] == [
+        (
+            "the reservation 0-4 splits cores: no pod can have their other threads, CPUs 8-12, for itself with"
+            " full-pcpus-only: 5 CPUs that the scheduler counts"
+        )
+    ]
+    # The same of a reservation by its amount, and of one thread.
+    (note,) = told({}, text + "kubeReserved: {cpu: 500m}\n")["notes"]
+    assert note.endswith("CPUs 4, for itself with full-pcpus-only: 1 CPU that the scheduler counts")
+    assert told({}, text + "reservedSystemCPUs: 0-1\n", machine="1s8c")["notes"] == []
+
+
+def test_note_on_an_option_that_takes_threads_from_pods() -> None:
+    """The reservation stays, and what comes of its other threads does not."""
+    text = "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\n"
+    found, wanted = told({"cpu_manager_policy_options": {"full-pcpus-only": "true"}}, text)["notes"]
+    assert found == "the reservation 0-1 splits cores: pods get their other threads, CPUs 4-5"
+    assert wanted == (
+        "the wanted reservation 0-1 would split cores: no pod could have their other threads, CPUs 4-5, for itself with"
+        " full-pcpus-only: 2 CPUs that the scheduler counts; reserve whole cores, as in 0-1,4-5"
+    )
+    assert len(told({"cpu_manager_policy_options": {"full-pcpus-only": "true"}}, text + WHOLE_CORES)["notes"]) == 1
+
+
 def test_notes_on_the_machine() -> None:
     notes = told({}, STATIC, None, "1s4c2t+offline7")["notes"]
     assert notes == [

@@ -57,7 +57,10 @@ HARMFUL: list[tuple[dict[str, Any], str, list[tuple[str, str]]]] = [
         [
             (
                 "reservedSystemCPUs",
-                "the reservation 0 splits cores: no pod can have their other threads, CPUs 4",
+                (
+                    "the reservation 0 splits cores: no pod can have their other threads, CPUs 4, for itself with"
+                    " full-pcpus-only: 1 CPU that the scheduler counts"
+                ),
             )
         ],
     ),
