@@ -88,7 +88,7 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     refused = _add_all(manager, question.pods, notes, room)
     manager.remove_stale()
     after = manager.state.snapshot()
-    notes += [*_notes(manager, after), *limits]
+    notes += [*_notes(manager, after), *_option_notes(question, settings, manager, after), *limits]
     return {
         "settings": settings,
         "containers": [row for pod in question.pods for row in _rows(manager, question.topology, pod)],
@@ -255,6 +255,20 @@ def _notes(manager: CPUManager, state: State) -> list[str]:
         others = manager.policy.summary.reserved_physical - reserved
         notes += ["the " + split_cores(reserved, others, True)] if others else []
     return notes
+
+
+def _option_notes(question: Question, settings: Mapping[str, Any], manager: CPUManager, state: State) -> list[str]:
+    """Which of the kubelet's options do not do what they are for."""
+    policy = manager.policy
+    options = policy.options if question.policy == KUBELET and isinstance(policy, StaticPolicy) else StaticOptions()
+    if options == StaticOptions():
+        return []
+    # Imported here: most plans are made without options.
+    from .option_notes import Chosen, option_notes
+
+    chosen = Chosen(options, settings)
+    names = {pod.uid: pod.name for pod in question.pods}
+    return option_notes(chosen, chosen, question.machine, question.topology, state, names)
 
 
 def _shared_pool(manager: CPUManager, topology: Topology) -> CPUSet:

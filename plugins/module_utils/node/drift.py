@@ -22,6 +22,7 @@ from ..kubelet.settings import (
     plan_settings,
     reservation_notes,
 )
+from ..policy.options import StaticOptions
 from ..state.assignments import State
 from ..state.config import CPUManagerConfig
 from ..state.verdict import ABSENT, ACCEPTED, REFUSED, Judgement, judge, readable
@@ -149,6 +150,7 @@ def report(
             for doubt in starts.planned.unknown
         ),
     ]
+    notes += _option_notes(plan, starts, topology, machine, judgement.state, observed)
     if topology.isolated or topology.nohz_full:
         from .boot_isolation import isolation_drift, isolation_notes
 
@@ -259,7 +261,26 @@ def _found_reservation(found: Mapping[str, Any], prediction: Prediction) -> CPUS
 
 
 def _reserved(cpus: CPUSet, prediction: Prediction) -> Reserved:
-    return Reserved(cpus, prediction.checked is not None and prediction.checked.options.full_pcpus_only)
+    return Reserved(cpus, _options(prediction).full_pcpus_only)
+
+
+def _options(prediction: Prediction) -> StaticOptions:
+    """The static policy's options; none where the kubelet does not get so far as to read them."""
+    return StaticOptions() if prediction.checked is None else prediction.checked.options
+
+
+def _option_notes(
+    plan: Plan, starts: Starts, topology: Topology, machine: Host, state: State | None, observed: Observed | None
+) -> list[str]:
+    chosen = [(_options(starts.found), plan.found), (_options(starts.planned), plan.settings)]
+    if not any(options != StaticOptions() or given["topology_manager_policy_options"] for options, given in chosen):
+        return []
+    # Imported here: most nodes have no such options.
+    from .option_notes import Chosen, option_notes
+
+    found, wanted = (Chosen(*each) for each in chosen)
+    names = {} if observed is None else observed.pod_names()
+    return option_notes(found, wanted, machine, topology, state, names)
 
 
 def _pools(topology: Topology, reserved: CPUSet, state: State | None) -> dict[str, str]:

@@ -264,6 +264,14 @@ _ALL = (
         "Rename or remove the field.",
     ),
     Check(
+        "option-ineffective",
+        NOTE,
+        "An option does not do what it is for",
+        "The kubelet starts with it, and other settings or the machine leave it without effect; or containers have CPUs"
+        " of more sockets or L3 caches than it is to give them.",
+        "Do what the finding says. The CPUs of running containers stay as they are until their pods end.",
+    ),
+    Check(
         "start-uncertain",
         NOTE,
         "Whether the kubelet would start cannot be determined",

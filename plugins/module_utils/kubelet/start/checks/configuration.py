@@ -138,6 +138,7 @@ class _Check:
             self.findings += topology_manager_findings(self.values, self.gates, host)
         if self.gates.enabled(CPU_MANAGER):
             config = self._check_cpu_manager(policy)
+        self.findings += self._option_findings(config)
         self.findings += [] if memory is None else memory.findings()
         if not _MADE_LATER.isdisjoint(self.values):
             from .creation import creation_findings
@@ -274,6 +275,19 @@ class _Check:
                 found.append(refused_by(error, cause, where + ".align-by-socket", "new static policy error: "))
         self.findings += dict.fromkeys(found)
         return not found
+
+    def _option_findings(self, config: CPUManagerConfig | None) -> Iterator[Finding]:
+        """What of the options, as far as they are not refused, does not do what it is for."""
+        manager_options = self.values.get("topologyManagerPolicyOptions") or {}
+        options = StaticOptions() if config is None else self.options
+        if options == StaticOptions() and not manager_options:
+            return
+        # Imported here: most nodes have no such options.
+        from ....policy.option_harms import option_harms
+
+        manager = self._text("topologyManagerPolicy", NONE)
+        for harm in option_harms(options, self.topology, manager, manager_options, self.minor):
+            yield harmful(harm.cause, harm.remedy, harm.where)
 
     def _static_reservation(self) -> CPUSet | None:
         """What the static policy reserves; None where that is refused."""

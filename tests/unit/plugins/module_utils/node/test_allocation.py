@@ -26,7 +26,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.allocati
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import pods_from_manifests
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
@@ -350,3 +350,47 @@ def test_the_shared_minimum_of_the_policy_dynamic() -> None:
     with pytest.raises(InputError, match=message):
         ask(*pods, **none)
     assert len(ask(*pods, shared_minimum=2, **none)["refused"]) == 0
+
+
+# A report of two sockets, each with the NUMA nodes of every second number: 15 CPUs were to be of one socket.
+ALTERNATING = Topology(
+    CPUSet(range(56)),
+    [CPUSet((cpu, cpu + 28)) for cpu in range(28)],
+    sockets=[Group(socket, CPUSet(range(socket, 56, 2))) for socket in range(2)],
+    numa_nodes=[Group(node, CPUSet(range(node, 56, 4))) for node in range(4)],
+    caches=[Group(node, CPUSet(range(node, 56, 4))) for node in range(4)],
+    numa_distances={a: {b: 10 if a == b else 12 if a % 2 == b % 2 else 21 for b in range(4)} for a in range(4)},
+)
+ALIGNED = {"align-by-socket": "true"}
+WITH_ALPHA = {"topology": ALTERNATING, "gates": {"CPUManagerPolicyAlphaOptions": True}, "reserved_system_cpus": "0"}
+
+
+def test_sockets_that_a_distribution_does_not_look_at() -> None:
+    options = {**ALIGNED, "distribute-cpus-across-numa": "true"}
+    plan = ask(manifest("p", "15"), cpu_manager_policy_options=options, **WITH_ALPHA)
+    assert cpus(plan) == {"p": "1-2,5-6,9-10,13-14,29-30,33-34,37-38,42"}
+    assert [note.partition(": ")[0] for note in plan["notes"][:2]] == ["cpuManagerPolicyOptions.align-by-socket"] * 2
+    assert plan["notes"][2:] == [
+        (
+            "in spite of align-by-socket pod p, container app has CPUs 1-2,5-6,9-10,13-14,29-30,33-34,37-38,42 of 2"
+            " sockets, and 1 would hold them"
+        )
+    ]
+    assert plan["exact"]
+    # With hints of which both nodes are in one socket nothing is scattered, and one option is still not safe.
+    plan = ask(
+        manifest("p", "15"), cpu_manager_policy_options=ALIGNED, topology_manager_policy="best-effort", **WITH_ALPHA
+    )
+    assert [note for note in plan["notes"] if "in spite" in note] == []
+
+
+def test_l3_caches_in_spite_of_an_option() -> None:
+    """Two caches of eight CPUs, of which two and four are left."""
+    caches = parse_name("1s1n2l4c2t").topology()
+    options = {"prefer-align-cpus-by-uncorecache": "true"}
+    pods = [manifest("a", "5"), manifest("b", "4"), manifest("c", "5")]
+    plan = ask(*pods, topology=caches, reserved_system_cpus="0", cpu_manager_policy_options=options)
+    assert [note.partition(" has ")[0] for note in plan["notes"] if "in spite" in note] == [
+        "in spite of prefer-align-cpus-by-uncorecache pod c, container app"
+    ]
+    assert [note for note in ask(*pods, topology=caches, reserved_system_cpus="0")["notes"] if "in spite" in note] == []

@@ -299,6 +299,29 @@ def test_note_on_an_option_that_takes_threads_from_pods() -> None:
     assert len(told({"cpu_manager_policy_options": {"full-pcpus-only": "true"}}, text + WHOLE_CORES)["notes"]) == 1
 
 
+def test_notes_on_options_that_do_not_do_what_they_are_for() -> None:
+    """Two sockets of two NUMA nodes; the kubelet does not see its four L3 caches."""
+    text = "cpuManagerPolicy: static\nreservedSystemCPUs: 0,16\n"
+    align = {"cpu_manager_policy_options": {"align-by-socket": "true"}}
+    gate = "featureGates: {CPUManagerPolicyAlphaOptions: true}\n"
+    effect = (
+        "cpuManagerPolicyOptions.align-by-socket: align-by-socket acts on hints of the topology manager only, and with"
+        " its policy none there are none: it has no effect, and a container can get CPUs of several sockets; set"
+        " topologyManagerPolicy: best-effort or restricted, or drop align-by-socket"
+    )
+    found = text + gate + 'cpuManagerPolicyOptions: {align-by-socket: "true"}\n'
+    assert told({}, found, machine="2s2n4c2t")["notes"] == [effect]
+    assert told(align, found, machine="2s2n4c2t")["notes"] == [effect]
+    assert told(align, text, machine="2s2n4c2t")["notes"] == ["with the wanted settings: " + effect]
+    assert told({**align, "topology_manager_policy": "restricted"}, text, machine="2s2n4c2t")["notes"] == []
+    # What containers have.
+    notes = told({}, found, state("0-6,9-31", a="7-8"), "2s2n4c2t")["notes"]
+    assert notes[1:] == [
+        "in spite of align-by-socket pod uid-a, container a has CPUs 7-8 of 2 sockets, and 1 would hold them"
+    ]
+    assert {getattr(note, "check", "") for note in notes} == {"option-ineffective"}
+
+
 def test_notes_on_the_machine() -> None:
     notes = told({}, STATIC, None, "1s4c2t+offline7")["notes"]
     assert notes == [

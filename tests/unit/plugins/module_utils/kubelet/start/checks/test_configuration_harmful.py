@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.kubelet.start.checks.check_cases import (
+    ALPHA,
     NO_QUOTA,
     STATIC,
     check,
@@ -97,6 +98,38 @@ HARMFUL: list[tuple[dict[str, Any], str, list[tuple[str, str]]]] = [
         ],
     ),
 ]
+
+
+LARGE = "2s2n4c2t"
+
+
+@pytest.mark.parametrize(
+    ("values", "minor", "found"),
+    [
+        ({"cpuManagerPolicyOptions": {"align-by-socket": "true"}}, 36, ["cpuManagerPolicyOptions.align-by-socket"]),
+        (
+            {
+                "cpuManagerPolicyOptions": {"align-by-socket": "true", "distribute-cpus-across-numa": "true"},
+                "topologyManagerPolicy": "restricted",
+            },
+            33,
+            ["cpuManagerPolicyOptions.align-by-socket"],
+        ),
+        ({"topologyManagerPolicyOptions": {"prefer-closest-numa-nodes": "true"}}, 36, ["topologyManagerPolicyOptions"]),
+        # Switched off.
+        ({"cpuManagerPolicyOptions": {"align-by-socket": "false"}}, 36, []),
+    ],
+)
+def test_options_that_do_not_do_what_they_are_for(values: dict[str, Any], minor: int, found: list[str]) -> None:
+    findings = check({**STATIC, **ALPHA, "reservedSystemCPUs": "0,16", **values}, LARGE, minor).findings
+    assert (refusals(findings), [where for where, _cause in harms(findings)]) == ([], found)
+
+
+def test_of_options_that_are_refused_no_more_is_said() -> None:
+    options = {"align-by-socket": "true", "no-such-option": "true"}
+    findings = check({**STATIC, **ALPHA, "cpuManagerPolicyOptions": options}, LARGE).findings
+    assert len(refusals(findings)) == 1
+    assert not [where for where, _cause in harms(findings) if "Options" in where]
 
 
 @pytest.mark.parametrize(("values", "machine", "found"), HARMFUL)
