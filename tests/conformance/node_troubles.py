@@ -45,6 +45,10 @@ MEMORY_WANTED = {
 NO_STATIC = SOUND.configured("").having({CHECKPOINT: state("none", "")})._replace(cgroups=cgroups("", ""))
 DRA_DRIVER = {"/var/lib/kubelet/plugins_registry/dra.cpu-reg.sock": ""}
 NRI_POLICY = {"/var/lib/nri-resource-policy/cache": '{"PolicyName": "topology-aware"}'}
+MANY_NODES = EMPTY._replace(machine="1s17n1c", files={}).configured(
+    "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\ntopologyManagerPolicy: restricted\n"
+    "topologyManagerPolicyOptions: {max-allowable-numa-nodes: '17'}\n"
+)
 # Two sockets of four cores, with two NUMA nodes each.
 SOCKETS = EMPTY._replace(machine="2s2n2c2t").having({CHECKPOINT: state("static", "0-15")})
 ALIGNED = (
@@ -255,6 +259,9 @@ NODE_TROUBLES: dict[str, Trouble] = {
         EMPTY.configured("cpuManagerPolicy: static\nreservedSystemCPUs: 0,2\n"),
         {"reserved_system_cpus": "0,2"},
         ["reservation-splits-cores"],
+    ),
+    "more NUMA nodes than sets of them can be gone through": Trouble(
+        ["numa-nodes-many"], MANY_NODES, MANY_NODES._replace(machine="1s16n1c")
     ),
     "an option that acts on hints, and none are asked for": Trouble(
         ["option-ineffective"],

@@ -11,12 +11,12 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet
-from ..errors import InputError, option
+from ..errors import InputError, RefusedError, option
 from ..kubelet.file.configuration import API_VERSION, KIND, Configuration
 from ..kubelet.settings import STATIC_MEMORY, needed_config, plan_settings
 from ..kubelet.start.engine import predict_values
 from ..kubelet.start.finding import Host
-from ..policy.hints import NONE, TopologyManager
+from ..policy.hints import MOST_NUMA_NODES, NONE, TopologyManager
 from ..policy.kubelet_reservation import split_cores
 from ..policy.manager import CPUManager
 from ..policy.none import NonePolicy
@@ -146,6 +146,8 @@ def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) ->
         policy = our_policy(question.policy, question.topology, question.machine, *given)
     elif config.policy_name == STATIC and prediction.checked is not None:
         policy = StaticPolicy(question.machine.topology, options, config.reserved, question.machine.minor)
+    if isinstance(policy, StaticPolicy):
+        _check_nodes(settings["topology_manager_policy"], question.machine.topology.num_numa_nodes)
     topology_manager = TopologyManager(
         settings["topology_manager_policy"],
         settings["topology_manager_scope"],
@@ -154,6 +156,18 @@ def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) ->
         question.topology.numa_distances,
     )
     return CPUManager(policy, topology_manager, state)
+
+
+def _check_nodes(manager: str, nodes: int) -> None:
+    """Raise RefusedError where there are more sets of NUMA nodes than can be gone through for each pod."""
+    if manager == NONE or nodes <= MOST_NUMA_NODES:
+        return
+    # Imported here: there is hardly any such machine.
+    from ..policy.option_harms import admission_harm
+
+    harm = admission_harm(manager, nodes, nodes)
+    if harm is not None:
+        raise RefusedError(harm.cause, option("topology_manager_policy"), harm.remedy)
 
 
 def _reserved(settings: Mapping[str, Any]) -> CPUSet:
@@ -261,7 +275,7 @@ def _option_notes(question: Question, settings: Mapping[str, Any], manager: CPUM
     """Which of the kubelet's options do not do what they are for."""
     policy = manager.policy
     options = policy.options if question.policy == KUBELET and isinstance(policy, StaticPolicy) else StaticOptions()
-    if options == StaticOptions():
+    if options == StaticOptions() and not settings["topology_manager_policy_options"]:
         return []
     # Imported here: most plans are made without options.
     from .option_notes import Chosen, option_notes

@@ -26,7 +26,7 @@ class Chosen(NamedTuple):
     def harms(self, host: Host) -> list[Harm]:
         """What is wrong with them on this machine."""
         manager, options = (self.settings["topology_manager_policy" + end] for end in ("", "_options"))
-        return list(option_harms(self.options, host.topology, manager, options, host.minor))
+        return list(option_harms(self.options, host.topology, manager, options, host.minor, len(host.nodes())))
 
 
 def option_notes(
@@ -34,10 +34,14 @@ def option_notes(
 ) -> list[str]:
     """Notes on what is found, on what is wanted in its place, and on who has scattered CPUs."""
     harms = found.harms(host)
-    texts = ["%s: %s; %s" % harm for harm in harms]
-    texts += ["with the wanted settings: %s: %s; %s" % harm for harm in wanted.harms(host) if harm not in harms]
+    notes: list[str] = [_note(harm) for harm in harms]
+    notes += [_note(harm, "with the wanted settings: ") for harm in wanted.harms(host) if harm not in harms]
     owners = () if state is None else named_owners(state, pod_names)
-    return [Note("option-ineffective", text) for text in (*texts, *scattered(found.options, topology, owners))]
+    return [*notes, *(Note("option-ineffective", text) for text in scattered(found.options, topology, owners))]
+
+
+def _note(harm: Harm, begin: str = "") -> Note:
+    return Note(harm.check, "%s%s: %s; %s" % (begin, harm.where, harm.cause, harm.remedy))
 
 
 def named_owners(state: State, pod_names: Mapping[str, str]) -> Iterator[tuple[str, CPUSet]]:

@@ -14,7 +14,7 @@ from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 from ..cpuset import CPUSet
 from ..topology.kubelet_view import CPUTopology
 from ..topology.model import Group, Topology
-from .hints import NONE, SINGLE_NUMA_NODE
+from .hints import MOST_NUMA_NODES, NONE, SINGLE_NUMA_NODE
 from .options import ALIGN_BY_SOCKET, DISTRIBUTE_ACROSS_NUMA, PREFER_UNCORE, StaticOptions
 
 # The first version whose distribution over NUMA nodes keeps to a socket with align-by-socket.
@@ -24,17 +24,29 @@ _NAMED = 3
 
 
 class Harm(NamedTuple):
-    """An option, by its field, that does not do what it is for."""
+    """A field that does harm, or an option that does not do what it is for; and the check that it belongs to."""
 
     where: str
     cause: str
     remedy: str
+    check: str = "option-ineffective"
 
 
 def option_harms(
-    options: StaticOptions, topology: CPUTopology, manager: str, manager_options: Mapping[str, str], minor: int
+    options: StaticOptions,
+    topology: CPUTopology,
+    manager: str,
+    manager_options: Mapping[str, str],
+    minor: int,
+    all_nodes: int,
 ) -> Iterator[Harm]:
-    """What is wrong with options of the static policy and of the topology manager, whose policy is `manager`."""
+    """What is wrong with options of the static policy and of the topology manager, whose policy is `manager`.
+
+    all_nodes: how many NUMA nodes there are, with those that have no CPUs.
+    """
+    slow = admission_harm(manager, all_nodes, topology.num_numa_nodes)
+    if slow is not None:
+        yield slow
     place = "cpuManagerPolicyOptions.%s"
     sockets, nodes = topology.num_sockets, topology.num_numa_nodes
     is_distributed = options.distribute_cpus_across_numa
@@ -74,6 +86,22 @@ def option_harms(
             % ", ".join(sorted(manager_options)),
             "set topologyManagerPolicy: best-effort or restricted, or drop the options",
         )
+
+
+def admission_harm(manager: str, nodes: int, nodes_with_cpus: int) -> Harm | None:
+    """What comes of so many NUMA nodes with the topology manager's policy `manager`."""
+    if manager == NONE or nodes <= MOST_NUMA_NODES:
+        return None
+    # Devices and memory can be of nodes without CPUs.
+    cpus = "exclusive CPUs, " if nodes_with_cpus > MOST_NUMA_NODES else ""
+    return Harm(
+        "topologyManagerPolicy",
+        "to admit a pod that asks for %sdevices or memory (memory manager Static), the kubelet goes through all sets of"
+        " the %d NUMA nodes, 2^%d: with more than %d nodes this takes long or never ends, and no other pod is admitted"
+        " meanwhile" % (cpus, nodes, nodes, MOST_NUMA_NODES),
+        "set topologyManagerPolicy: none",
+        "numa-nodes-many",
+    )
 
 
 def scattered(options: StaticOptions, topology: Topology, sets: Iterable[tuple[str, CPUSet]]) -> Iterator[str]:

@@ -216,6 +216,14 @@ _ALL = (
         "Find out who has written there and why. Give it to root alone (chown root:root, chmod go-w), and run the role"
         " that has written it again.",
     ),
+    Check(
+        "numa-nodes-many",
+        WARNING,
+        "The topology manager has too many sets of NUMA nodes to go through",
+        "For each pod with devices, memory or CPUs of its own it looks at all sets of NUMA nodes, twice as many with"
+        " each further node. The option max-allowable-numa-nodes lets the kubelet start, but this is no faster.",
+        "Set kubelet_topology_manager_policy: none, or boot the machine with fewer NUMA nodes.",
+    ),
     *WARNINGS,
     # --- notes ----------------------------------------------------------------------------------------
     Check(

@@ -286,7 +286,8 @@ class _Check:
         from ....policy.option_harms import option_harms
 
         manager = self._text("topologyManagerPolicy", NONE)
-        for harm in option_harms(options, self.topology, manager, manager_options, self.minor):
+        nodes = len(self.host.nodes())
+        for harm in option_harms(options, self.topology, manager, manager_options, self.minor, nodes):
             yield harmful(harm.cause, harm.remedy, harm.where)
 
     def _static_reservation(self) -> CPUSet | None:

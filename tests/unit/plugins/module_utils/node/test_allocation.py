@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.remedies import Burst
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import Configuration
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
@@ -56,7 +56,7 @@ def ask(
     return plan_allocations(
         Question(
             topology,
-            Host(kubelet_view(topology), memory=memory),
+            Host(kubelet_view(topology), numa_nodes=tuple(node.id for node in topology.numa_nodes), memory=memory),
             configuration,
             {**STATIC, **wanted},
             checkpoint,
@@ -350,6 +350,23 @@ def test_the_shared_minimum_of_the_policy_dynamic() -> None:
     with pytest.raises(InputError, match=message):
         ask(*pods, **none)
     assert len(ask(*pods, shared_minimum=2, **none)["refused"]) == 0
+
+
+MANY_NODES = {"topology_manager_policy_options": {"max-allowable-numa-nodes": "64"}, "reserved_system_cpus": "0"}
+
+
+def test_more_numa_nodes_than_sets_of_them_can_be_gone_through() -> None:
+    """The plan would take as long as the kubelet."""
+    many = parse_name("1s17n2c").topology()
+    with pytest.raises(RefusedError, match=r"^topology_manager_policy: to admit a pod .* exclusive CPUs, .* 2\^17: "):
+        ask(manifest("a", 1), topology=many, topology_manager_policy="restricted", **MANY_NODES)
+    assert cpus(ask(manifest("a", 1), topology=many, reserved_system_cpus="0"))
+    # Nodes without CPUs are no matter of CPUs.
+    memory = parse_name("2s1n4c+memory32").topology()
+    plan = ask(manifest("a", 1), topology=memory, topology_manager_policy="restricted", **MANY_NODES)
+    assert cpus(plan) == {"a": "1"}
+    (note,) = plan["notes"]
+    assert note.startswith("topologyManagerPolicy: to admit a pod that asks for devices or memory ")
 
 
 # A report of two sockets, each with the NUMA nodes of every second number: 15 CPUs were to be of one socket.

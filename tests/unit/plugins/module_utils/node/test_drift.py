@@ -322,6 +322,17 @@ def test_notes_on_options_that_do_not_do_what_they_are_for() -> None:
     assert {getattr(note, "check", "") for note in notes} == {"option-ineffective"}
 
 
+def test_note_on_more_numa_nodes_than_sets_of_them_can_be_gone_through() -> None:
+    text = STATIC.replace("0,4", "0") + "topologyManagerPolicy: restricted\n"
+    text += 'topologyManagerPolicyOptions: {max-allowable-numa-nodes: "64"}\n'
+    (note,) = told({}, text, machine="1s17n1c")["notes"]
+    assert note.check == "numa-nodes-many"
+    assert note.startswith("topologyManagerPolicy: to admit a pod that asks for exclusive CPUs, devices or memory ")
+    assert note.endswith("; set topologyManagerPolicy: none")
+    assert told({}, text, machine="1s16n1c")["notes"] == []
+    assert told({"topology_manager_policy": "none"}, text, machine="1s17n1c")["notes"][0].check == "numa-nodes-many"
+
+
 def test_notes_on_the_machine() -> None:
     notes = told({}, STATIC, None, "1s4c2t+offline7")["notes"]
     assert notes == [

@@ -125,6 +125,28 @@ def test_options_that_do_not_do_what_they_are_for(values: dict[str, Any], minor:
     assert (refusals(findings), [where for where, _cause in harms(findings)]) == ([], found)
 
 
+@pytest.mark.parametrize(
+    ("policy", "machine", "values", "is_harmful"),
+    [
+        ("restricted", "1s17n1c", {}, True),
+        ("best-effort", "2s1n4c+memory32", {}, True),
+        # Devices ask for hints with any policy of the CPU manager.
+        ("best-effort", "1s17n1c", {"cpuManagerPolicy": "none", "reservedSystemCPUs": None}, True),
+        ("restricted", "2s8n1c", {}, False),
+        ("none", "1s17n1c", {}, False),
+    ],
+)
+def test_more_numa_nodes_than_sets_of_them_can_be_gone_through(
+    policy: str, machine: str, values: dict[str, Any], is_harmful: bool
+) -> None:
+    options = {} if policy == "none" else {"topologyManagerPolicyOptions": {"max-allowable-numa-nodes": "64"}}
+    findings = check({**STATIC, "topologyManagerPolicy": policy, **options, **values}, machine).findings
+    assert refusals(findings) == []
+    assert [where for where, _cause in harms(findings)] == ["topologyManagerPolicy"] * is_harmful
+    if is_harmful:
+        assert findings[0].remedy == "set topologyManagerPolicy: none"
+
+
 def test_of_options_that_are_refused_no_more_is_said() -> None:
     options = {"align-by-socket": "true", "no-such-option": "true"}
     findings = check({**STATIC, **ALPHA, "cpuManagerPolicyOptions": options}, LARGE).findings
