@@ -45,9 +45,20 @@ class DurationError(InputError):
         self.unit = unit
 
 
-def counted(number: int, noun: str) -> str:
-    """`2 nodes`; `1 node`."""
-    return "%d %s%s" % (number, noun, "" if number == 1 else "s")
+def counted(number: object, noun: str) -> str:
+    """`2 nodes`, `1 node`, `0.5 CPUs`, `2 processes`. number: as it is written."""
+    end = "" if str(number) == "1" else "es" if noun.endswith("s") else "s"
+    return "%s %s%s" % (number, noun, end)
+
+
+def counted_are(number: int, noun: str) -> str:
+    """`2 nodes are`, `1 node is`."""
+    return "%s %s" % (counted(number, noun), "is" if number == 1 else "are")
+
+
+def counted_cpus(milli: int) -> str:
+    """The same of thousandths of a CPU."""
+    return counted(("%.3f" % (milli / 1000)).rstrip("0").rstrip("."), "CPU")
 
 
 def millis(quantity: object) -> int:

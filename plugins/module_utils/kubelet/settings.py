@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, Container, Mapping, NamedTuple,
 from ..cpuset import CPUSet
 from ..errors import ConfigurationError, InputError, Note, RefusedError, option
 from ..policy.kubelet_reservation import split_cores
-from ..quantity import millis, nanoseconds
+from ..quantity import counted, millis, nanoseconds
 from ..state.config import NONE, STATIC, CPUManagerConfig
 from ..versions import NEWEST_MINOR
 from .file.configuration import Configuration, changed_values
@@ -179,7 +179,7 @@ def _check_reserved(value: object) -> None:
         return
     what, remedy = "%r is not a text" % (value,), 'write the CPUs as one text, as in "0-1,24-25"'
     if isinstance(value, int) and not isinstance(value, bool):
-        what = "the number %d can mean CPU %d or %d CPUs" % (value, value, value)
+        what = "the number %d can mean CPU %d or %s" % (value, value, counted(value, "CPU"))
         remedy = 'write "%d" in quotes for the CPU, or %s: {count: %d} for so many CPUs' % (
             value,
             option("reservation"),

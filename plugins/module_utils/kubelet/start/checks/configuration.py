@@ -19,6 +19,7 @@ from ....cpuset import CPUSet, count_bits
 from ....errors import KubeletError
 from ....policy.kubelet_reservation import kubelet_reservation, split_cores
 from ....policy.options import StaticOptions, check_machine, parse_static_options
+from ....quantity import counted
 from ....state.config import NONE, STATIC, CPUManagerConfig
 from ...gates.enabled import (
     CPU_ALPHA_OPTIONS,
@@ -301,7 +302,10 @@ class _Check:
             # Without any reservation the policy is not even tried.
             prefix = "" if amount.value <= 0 else "new static policy error: "
             finding = refused_by(
-                error, "the static policy is to reserve %s CPUs" % amount.of_cpus(), "reservedSystemCPUs", prefix
+                error,
+                "the static policy is to reserve %s" % counted(amount.of_cpus(), "CPU"),
+                "reservedSystemCPUs",
+                prefix,
             )
             self.findings.append(finding)
             return None
