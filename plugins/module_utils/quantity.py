@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Kubernetes quantities and Go durations, exactly and in whole numbers.
+"""Kubernetes quantities and Go durations, exactly and in whole numbers; and counts as people read them.
 
 Source: k8s.io/apimachinery/pkg/api/resource and time.ParseDuration.
 """
@@ -43,6 +43,22 @@ class DurationError(InputError):
     def __init__(self, what: str, unit: str | None = None) -> None:
         super().__init__(what, remedy="write it as 10s, 1m30s or 500ms")
         self.unit = unit
+
+
+def counted(number: object, noun: str) -> str:
+    """`2 nodes`, `1 node`, `0.5 CPUs`, `2 processes`. number: as it is written."""
+    end = "" if str(number) == "1" else "es" if noun.endswith("s") else "s"
+    return "%s %s%s" % (number, noun, end)
+
+
+def counted_are(number: int, noun: str) -> str:
+    """`2 nodes are`, `1 node is`."""
+    return "%s %s" % (counted(number, noun), "is" if number == 1 else "are")
+
+
+def counted_cpus(milli: int) -> str:
+    """The same of thousandths of a CPU."""
+    return counted(("%.3f" % (milli / 1000)).rstrip("0").rstrip("."), "CPU")
 
 
 def millis(quantity: object) -> int:

@@ -15,8 +15,12 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Predicts on which CPUs the kubelet of a node would put pods, one after the other, and which pods it would refuse,
-    with the kubelet's message. The predictions are exact for Kubernetes 1.33 to 1.36, harmful decisions included, for
-    which there is a note.
+    with the kubelet's message. For Kubernetes 1.33 to 1.36, what comes of CPUs and memory is exact, harmful decisions
+    included, for which there is a note.
+  - Other managers of the kubelet have a say, too, and are not looked at. Devices and the memory manager's policy Static
+    can move a pod to other NUMA nodes. Devices, huge pages and local storage can run short. From the first pod on that
+    asks for such things the plan is not exact, and a note says so; see RV(exact). How many pods a node takes, their
+    ports, and what selects or keeps off nodes do not count.
   - What pods ask for is summed up as the kubelet does it, against what it leaves to pods, with the policies none and
     static alike. Memory counts where that of the machine is known, which is not so of a description.
   - Predicts for the node, a saved node, or a machine that exists only as a description. Changes nothing. A node without
@@ -355,9 +359,20 @@ throttling:
           description: The same as that of the row, with the remedy. So are all other figures.
           type: float
           sample: 0.0
+exact:
+  description:
+    - Whether nothing but CPUs and memory decides on the pods. Otherwise a note says from which pod on the plan is not
+      exact, and why.
+    - The rules are tested against kubelets of 1.33 to 1.36; another or an unknown version is a note of its own.
+  returned: success
+  type: bool
+  sample: true
 notes:
   description:
     - Decisions of the kubelet that do harm, such as a CPU that is assigned twice.
+    - Options of the kubelet that do not do what they are for, and containers with CPUs of more sockets or L3 caches
+      than such an option is to give them.
+    - From which pod on the plan is not exact.
     - Whether the version of the kubelet is unknown, or the rules are not tested against it.
   returned: success
   type: list

@@ -22,7 +22,7 @@ description:
   - If the kubelet would refuse something before its configuration is complete, such as an unknown flag, a feature gate
     that was removed, or a file that cannot be decoded, this is the only finding, because nothing after it can be
     checked. All later errors are reported at once, while the kubelet stops at the first one. Errors that do harm but do
-    not keep the kubelet from starting, such as a misspelled key, are reported, too.
+    not keep the kubelet from starting, such as a misspelled key or an option without effect, are reported, too.
   - If the start depends on something that the node's files do not show, such as a cgroup of a saved node without
     C(/sys/fs/cgroup), RV(starts) is none, and RV(unknown) lists it.
   - The module does not fail if the kubelet would not start; use M(ansible.builtin.assert) for that. It fails if there

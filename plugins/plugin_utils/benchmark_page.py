@@ -24,12 +24,12 @@ from ..module_utils.benchmark.table import (
     METRICS,
     PLACEMENTS,
     confidence_note,
-    counted,
     measure,
     place_name,
     placement,
     workload,
 )
+from ..module_utils.quantity import counted
 
 # What is drawn: p50 is in the table only.
 _DRAWN = ("seconds", "p99")
@@ -113,7 +113,7 @@ def _node(host: str, result: Mapping[str, Any]) -> dict[str, Any]:
                 "kernel " + machine["kernel"],
                 "load before %s" % machine["load"] if machine["load"] else "",
                 "reserved CPUs %s" % result["settings"]["reserved"],
-                "%d runs of each in random order, seed %d" % (result["settings"]["runs"], result["seed"]),
+                "%s of each in random order, seed %d" % (counted(result["settings"]["runs"], "run"), result["seed"]),
             )
             if fact
         ],

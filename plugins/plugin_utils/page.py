@@ -23,7 +23,8 @@ from jinja2 import Environment, StrictUndefined
 
 from ..module_utils.fleet.report.baseline import hosts_by_gone
 from ..module_utils.fleet.report.shapes import Finding, Group, MeasuredNode, Report
-from ..module_utils.fleet.report.terminal import host_names, plural
+from ..module_utils.fleet.report.terminal import host_names
+from ..module_utils.quantity import counted
 
 # The parts of the page, by the files of the role that each is joined of.
 _PARTS = {
@@ -176,17 +177,17 @@ def _checks(report: Report) -> list[dict[str, object]]:
     """The rows of the table of checks."""
     rows = []
     texts: Mapping[str, Mapping[str, object]] = report["checks"]
-    for counted in report["summary"]["checks"]:
-        name = counted["check"]
+    for row in report["summary"]["checks"]:
+        name = row["check"]
         about = texts.get(name, {})
         links = {"link": _link(check=name), "link_new": _link(check=name, findings="new")}
         rows.append(
             {
-                **counted,
+                **row,
                 **{key: about.get(key, "") for key in ("title", "why", "remedy", "page")},
                 **links,
                 "link_waived": _link(check=name, findings="waived"),
-                "kind": _severity(counted["severity"]),
+                "kind": _severity(row["severity"]),
             }
         )
     return rows
@@ -311,7 +312,7 @@ def _calm_row(node: MeasuredNode) -> dict[str, object]:
     """That of a node with which nothing is wrong: its name, and how many notes there are, as the names form columns."""
     waived = sum(bool(finding["waived"]) for finding in node["findings"])
     notes = len(node["findings"]) - waived
-    short = [plural(notes, "note")] if notes else []
+    short = [counted(notes, "note")] if notes else []
     return {**_row(node), "checks": [], "short": ", ".join([*short, *(["%d waived" % waived] if waived else [])])}
 
 

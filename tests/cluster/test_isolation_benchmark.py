@@ -224,7 +224,7 @@ def test_pods_are_measured_and_none_is_left(
     )
     run = ansible_playbook(tmp_path, PLAYBOOK, {NAME: variables})
     assert run.status == 2, run.output
-    assert "bench-node: 1 pods run on this node" in run.last(NAME)["msg"]
+    assert "bench-node: 1 pod runs on this node" in run.last(NAME)["msg"]
 
 
 def test_pods_end_when_the_time_is_over(

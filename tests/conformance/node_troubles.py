@@ -48,6 +48,16 @@ MEMORY_WANTED = {
 NO_STATIC = SOUND.configured("").having({CHECKPOINT: state("none", "")})._replace(cgroups=cgroups("", ""))
 DRA_DRIVER = {"/var/lib/kubelet/plugins_registry/dra.cpu-reg.sock": ""}
 NRI_POLICY = {"/var/lib/nri-resource-policy/cache": '{"PolicyName": "topology-aware"}'}
+MANY_NODES = EMPTY._replace(machine="1s17n1c", files={}).configured(
+    "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\ntopologyManagerPolicy: restricted\n"
+    "topologyManagerPolicyOptions: {max-allowable-numa-nodes: '17'}\n"
+)
+# Two sockets of four cores, with two NUMA nodes each.
+SOCKETS = EMPTY._replace(machine="2s2n2c2t").having({CHECKPOINT: state("static", "0-15")})
+ALIGNED = (
+    "cpuManagerPolicy: static\nreservedSystemCPUs: 0,8\nfeatureGates: {CPUManagerPolicyAlphaOptions: true}\n"
+    "cpuManagerPolicyOptions: {align-by-socket: 'true'}\n"
+)
 FLAG = {"/etc/default/kubelet": "KUBELET_EXTRA_ARGS=--cpu-manager-reconcile-period=1s\n"}
 KUBESPRAY = EMPTY._replace(files={}).having(
     {
@@ -161,7 +171,8 @@ NODE_TROUBLES: dict[str, Trouble] = {
     ),
     "no topology manager's options": _setting(
         "topology-manager-differs",
-        "topologyManagerPolicyOptions: {prefer-closest-numa-nodes: 'true'}\n",
+        "topologyManagerPolicy: best-effort\ntopologyManagerPolicyOptions: {prefer-closest-numa-nodes: 'true'}\n",
+        topology_manager_policy="best-effort",
         topology_manager_policy_options={"prefer-closest-numa-nodes": "true"},
     ),
     "memory manager's policy None": _setting("memory-manager-differs", MEMORY_STATIC, **MEMORY_WANTED),
@@ -260,6 +271,23 @@ NODE_TROUBLES: dict[str, Trouble] = {
         EMPTY.configured("cpuManagerPolicy: static\nreservedSystemCPUs: 0,2\n"),
         {"reserved_system_cpus": "0,2"},
         ["reservation-splits-cores"],
+    ),
+    "more NUMA nodes than sets of them can be gone through": Trouble(
+        ["numa-nodes-many"], MANY_NODES, MANY_NODES._replace(machine="1s16n1c")
+    ),
+    "an option that acts on hints, and none are asked for": Trouble(
+        ["option-ineffective"],
+        SOCKETS.configured(ALIGNED),
+        SOCKETS.configured(ALIGNED + "topologyManagerPolicy: best-effort\n"),
+    ),
+    "CPUs of two sockets in spite of an option": Trouble(
+        ["option-ineffective"],
+        SOCKETS.configured(ALIGNED + "topologyManagerPolicy: best-effort\n").having(
+            {CHECKPOINT: state("static", "0-2,5-10,13-15", db="3-4,11-12")}
+        ),
+        SOCKETS.configured(ALIGNED + "topologyManagerPolicy: best-effort\n").having(
+            {CHECKPOINT: state("static", "0-1,4-9,12-15", db="2-3,10-11")}
+        ),
     ),
     "one thread of a core switched off": Trouble(
         ["cores-uneven"], EMPTY._replace(machine="1s4c2t+offline7"), EMPTY._replace(machine="1s4c2t+offline3,7")

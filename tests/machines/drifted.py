@@ -39,9 +39,9 @@ def state(default: str, **containers: str) -> bytes:
 
 
 def told(
-    wanted: Mapping[str, Any], text: str | None = STATIC, checkpoint: bytes | None = None, name: str = "1s4c2t"
+    wanted: Mapping[str, Any], text: str | None = STATIC, checkpoint: bytes | None = None, machine: str = "1s4c2t"
 ) -> dict[str, Any]:
     """The report of a node; `text` is None for one without a kubelet."""
-    topology = parse_name(name).topology()
+    topology = parse_name(machine).topology()
     configuration = None if text is None else file(text)
     return report(topology, Host(kubelet_view(topology)), configuration, checkpoint, wanted)

@@ -213,7 +213,7 @@ REFUSED = {
         variables={"kubelet_target_version": "1.33.2"},
     ),
     "number": Refused(
-        "kubelet_dra_reserved_cpus: the driver is to reserve 1 CPUs (0), and the kubelet reserves 2000m",
+        "kubelet_dra_reserved_cpus: the driver is to reserve 1 CPU (0), and the kubelet reserves 2 CPUs",
         variables={"kubelet_dra_reserved_cpus": "0"},
     ),
     "others": Refused(
@@ -221,7 +221,7 @@ REFUSED = {
         variables={"kubelet_dra_reserved_cpus": "1,5"},
     ),
     "counted": Refused(
-        "kubelet_reserved_system_cpus: the kubelet reserves 1500m CPUs without naming them",
+        "kubelet_reserved_system_cpus: the kubelet reserves 1.5 CPUs without naming them",
         {KUBELET: STATIC.replace('reservedSystemCPUs: "0,4"', 'kubeReserved:\n  cpu: "1500m"')},
         {"kubelet_reserved_system_cpus": ""},
     ),

@@ -81,7 +81,10 @@ def test_start_check(copy_of: CopyOf, tmp_path: Path) -> None:
     ]
     assert run["epyc"]["starts"]
     assert [finding["cause"] for finding in run["epyc"]["findings"]] == [
-        "the reservation 0-3 splits cores: no pod can have their other threads, CPUs 64-67"
+        (
+            "the reservation 0-3 splits cores: no pod can have their other threads, CPUs 64-67, for itself with"
+            " full-pcpus-only: 4 CPUs that the scheduler counts"
+        )
     ]
     assert fatal(run["edge"])
     assert not run["edge"]["starts"]

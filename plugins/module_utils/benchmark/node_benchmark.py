@@ -17,6 +17,7 @@ from ..cgroup.kubepods import Kubepods
 from ..cpuset import CPUSet
 from ..errors import PERMISSION, InputError, NodeError, RefusedError, noted, option
 from ..node.node import Node, cgroup_root_of
+from ..quantity import counted
 from .cgroups import BenchmarkCgroups
 from .machine import available_memory, machine_of, walked_memory
 from .node_room import room_of
@@ -121,17 +122,18 @@ def _checked_node(
     pods = Kubepods(Hierarchy(node.tree), cgroup_root_of(node.configuration())).pods()
     if pods and not allow_pods:
         raise RefusedError(
-            "%d pods run on this node: a benchmark takes CPU time from them, and they disturb it" % len(pods),
+            "%s on this node: a benchmark takes CPU time from them, and they disturb it"
+            % ("1 pod runs" if len(pods) == 1 else "%d pods run" % len(pods)),
             remedy="drain the node first, and set %s for what is left, such as the pods of DaemonSets"
             % option("allow_pods"),
         )
     if pods:
-        notes.append("%d pods ran on this node, and may have used the CPUs that were measured" % len(pods))
+        notes.append("%s ran on this node, and may have used the CPUs that were measured" % counted(len(pods), "pod"))
     load = float((node.tree.read_value("/proc/loadavg") or "0").partition(" ")[0])
     if load > len(node.topology.online) * _BUSY:
         notes.append(
-            "the node was busy before: a load of %.2f on %d CPUs; what else ran has disturbed what was measured"
-            % (load, len(node.topology.online))
+            "the node was busy before: a load of %.2f on %s; what else ran has disturbed what was measured"
+            % (load, counted(len(node.topology.online), "CPU"))
         )
     roles = {part.role for case in cases for part in case.parts}
     for role in sorted(roles):

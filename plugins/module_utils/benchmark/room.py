@@ -13,6 +13,7 @@ from ..errors import InputError, option
 from ..policy.assignment import take
 from ..policy.options import StaticOptions
 from ..policy.packed import SAFE, TakeError
+from ..quantity import counted_are
 from ..topology.kubelet_view import kubelet_view
 from ..topology.model import Topology
 
@@ -61,9 +62,9 @@ class Room(NamedTuple):
                 given.append(take(view, available - taken, count, options, SAFE))
             except TakeError as error:
                 raise InputError(
-                    "%d CPUs are wanted for containers of their own, and there are %s (online %s, reserved %s)"
+                    "%s wanted for containers of their own, and there are %s (online %s, reserved %s)"
                     % (
-                        sum(counts),
+                        counted_are(sum(counts), "CPU"),
                         "CPUs %s" % available if available else "none",
                         self.topology.online,
                         self.reserved,

@@ -9,6 +9,8 @@ from __future__ import annotations
 import unicodedata
 from typing import Any, Iterator, Mapping, Sequence
 
+from ..quantity import counted
+
 _HEADS = ("workload", "beside", "CPUs", "run time", "p50", "p99")
 METRICS = {"seconds": "run time", "p50": "p50 latency", "p99": "p99 latency"}
 PLACEMENTS = {"shared": "shared", "exclusive": "exclusive", "exclusive-cores": "whole cores"}
@@ -53,14 +55,9 @@ def placement(row: Mapping[str, object]) -> str:
     return "%s: %s" % (place_name(row), row["cpus"])
 
 
-def counted(number: int, name: str) -> str:
-    """`2 nodes`; `1 node`."""
-    return "%d %s%s" % (number, name, "" if number == 1 else "s")
-
-
 def benchmark_table(host: str, result: Mapping[str, Any]) -> str:
     """The results of one node as text. A control character of a node's answer is left out."""
-    lines = ["%s: %d runs of each, seed %d" % (host, result["settings"]["runs"], result["seed"])]
+    lines = ["%s: %s of each, seed %d" % (host, counted(result["settings"]["runs"], "run"), result["seed"])]
     for name, title in EXPERIMENTS.items():
         rows = [
             (workload(row), " ".join(row["beside"]) or "-", placement(row), *(measure(row[key]) for key in METRICS))

@@ -14,6 +14,7 @@ from typing import Iterator, NamedTuple
 
 from ..cpuset import count_bits, lowest_bits
 from ..errors import RefusedError
+from ..quantity import counted
 from .resctrl import Cache, is_one_run, runs
 
 
@@ -49,8 +50,8 @@ def divide(cache: Cache, base: int, exclusive: int, shared: int) -> Ways:
     candidates = list(_candidates(cache, base, counts))
     if not candidates:
         raise RefusedError(
-            "%d ways (%x) cannot be divided into %s and a rest of at least %d"
-            % (count_bits(base), base, " and ".join(map(str, counts)), cache.least)
+            "%s (%x) cannot be divided into %s and a rest of at least %d"
+            % (counted(count_bits(base), "way"), base, " and ".join(map(str, counts)), cache.least)
         )
     # Of several equals, the first.
     return min(candidates, key=lambda ways: count_bits(ways.io))

@@ -14,6 +14,7 @@ from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet, count_bits
 from ..errors import InputError, Note, RefusedError, option
+from ..quantity import counted, counted_are
 from .layout import Ways, base_of, divide
 from .resctrl import (
     EXCLUSIVE,
@@ -171,8 +172,8 @@ def check_tasks(found: Found) -> None:
         group = found.groups.get(name)
         if group is not None and group.tasks:
             raise RefusedError(
-                "a different program has put %s%d processes into it, the first %d, but this group is for CPUs alone"
-                % ("more than " if group.has_more else "", len(group.tasks), group.tasks[0]),
+                "a different program has put %s%s into it, the first %d, but this group is for CPUs alone"
+                % ("more than " if group.has_more else "", counted(len(group.tasks), "process"), group.tasks[0]),
                 where="%s/%s" % (found.mount, name),
                 remedy="write their numbers into %s/tasks, and take the class away from what starts them" % found.mount,
             )
@@ -218,7 +219,7 @@ def _divided(cache: Cache, number: int, base: int, wish: Wish, part: Part) -> Wa
     share = share_of(wish.exclusive, number)
     room = total - cache.least - least_shared
     if room < cache.least:
-        raise RefusedError("has %d ways (%x) for all, too few to divide them" % (total, base), where=where)
+        raise RefusedError("has %s (%x) for all, too few to divide them" % (counted(total, "way"), base), where=where)
     exclusive = _checked(share.of(total, cache.least, room, part), cache, room, share, EXCLUSIVE_SHARE, where)
     shared = 0
     if wish.shared is not None:
@@ -239,7 +240,7 @@ def _divided(cache: Cache, number: int, base: int, wish: Wish, part: Part) -> Wa
 def _checked(count: int, cache: Cache, room: int, share: Share, name: str, where: str) -> int:
     if not cache.least <= count <= room:
         raise InputError(
-            "%d ways are not possible" % share.ways,
+            "%s not possible" % counted_are(share.ways, "way"),
             "%s, %s" % (where, option(name)),
             "give %d to %d, as %d have to be left for the rest" % (cache.least, room, cache.least),
         )

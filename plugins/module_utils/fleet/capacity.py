@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from ..errors import InputError
-from ..quantity import millis
+from ..quantity import counted_cpus, millis
 from ..workload.pods import INIT, pod_from_manifest
 from .pods import ENDED, Manifest, controller_of, name_of, stays
 
@@ -33,8 +33,7 @@ class Claim(NamedTuple):
 
     def to_text(self) -> str:
         """For people, such as "shop/db: 4 CPUs, 4 of them exclusive"."""
-        count = ("%.3f" % (self.cpu / 1000)).rstrip("0").rstrip(".")
-        text = "%s: %s CPU%s" % (self.pod, count, "" if count == "1" else "s")
+        text = "%s: %s" % (self.pod, counted_cpus(self.cpu))
         return "%s, %d of them exclusive" % (text, self.exclusive) if self.exclusive else text
 
 

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Callable, Iterable, Mapping, NamedTuple
 
 from ..errors import InputError, option
-from ..quantity import nanoseconds
+from ..quantity import counted, nanoseconds
 from .model import Bandwidth, predict_burst, predict_steady, used_cpus
 
 # Source: MilliCPUToQuota in pkg/kubelet/cm/helpers_linux.go.
@@ -132,8 +132,8 @@ def _remedies(container: Limited, effect: Mapping[str, object]) -> list[dict[str
     whole = -(-container.milli // _MILLI)
     add(
         WHOLE_CPUS,
-        "%d CPU%s as request and limit of a Guaranteed pod, with the static policy: exclusive CPUs need no quota"
-        % (whole, "s" if whole > 1 else ""),
+        "%s as request and limit of a Guaranteed pod, with the static policy: exclusive CPUs need no quota"
+        % counted(whole, "CPU"),
         Bandwidth(None),
         threads,
         whole,

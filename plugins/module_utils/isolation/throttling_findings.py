@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet
+from ..quantity import counted
 from .bandwidth import Level, Statistics
 from .throttling import CONTAINER, POD, Sample, Watched, throttled_percent
 from .weights import NEW, SHARES_PER_CPU, formulas_of
@@ -61,11 +62,12 @@ def _finding(check: str, subject: str, wanted: str, found: str, remedy: str) -> 
 
 
 def _quota(level: Level) -> str:
-    return "%s us in %s us (%.4g CPUs) at %s" % (level.quota_us, level.period_us, level.cpus or 0, level.path or "/")
-
-
-def _number(cpus: CPUSet) -> str:
-    return "1 CPU" if len(cpus) == 1 else "%d CPUs" % len(cpus)
+    return "%s us in %s us (%s) at %s" % (
+        level.quota_us,
+        level.period_us,
+        counted("%.4g" % (level.cpus or 0), "CPU"),
+        level.path or "/",
+    )
 
 
 def _effect(path: str, sample: Sample) -> str:
@@ -124,7 +126,7 @@ class _Quotas:
                 yield _finding(WITH_QUOTA, container.label, wanted, found, remedy)
             else:
                 cpus = self._needs[small]
-                wanted = "no quota, or at least one of %s, as CPUs %s are exclusive" % (_number(cpus), cpus)
+                wanted = "no quota, or at least one of %s, as CPUs %s are exclusive" % (counted(len(cpus), "CPU"), cpus)
                 remedy = _NOT_LIFTED if small in self._grown else _FIND_WRITER
                 yield _finding(BELOW_REQUEST, container.label, wanted, found, remedy)
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Callable, Container, Mapping, NamedTuple,
 
 from ..cpuset import CPUSet
 from ..errors import ConfigurationError, InputError, Note, RefusedError, option
-from ..quantity import millis, nanoseconds
+from ..policy.kubelet_reservation import split_cores
+from ..quantity import counted, millis, nanoseconds
 from ..state.config import NONE, STATIC, CPUManagerConfig
 from ..versions import NEWEST_MINOR
 from .file.configuration import Configuration, changed_values
@@ -32,7 +33,8 @@ WOULD_NOT_START = "would_not_start"
 CPU_MANAGER_POLICIES = (NONE, STATIC)
 TOPOLOGY_MANAGER_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 TOPOLOGY_MANAGER_SCOPES = ("container", "pod")
-MEMORY_MANAGER_POLICIES = ("None", "Static")
+STATIC_MEMORY = "Static"
+MEMORY_MANAGER_POLICIES = ("None", STATIC_MEMORY)
 
 _NANOSECONDS_PER_SECOND = 10**9
 _SHORTEST_QUOTA_PERIOD, _LONGEST_QUOTA_PERIOD = 10**6, _NANOSECONDS_PER_SECOND
@@ -177,7 +179,7 @@ def _check_reserved(value: object) -> None:
         return
     what, remedy = "%r is not a text" % (value,), 'write the CPUs as one text, as in "0-1,24-25"'
     if isinstance(value, int) and not isinstance(value, bool):
-        what = "the number %d can mean CPU %d or %d CPUs" % (value, value, value)
+        what = "the number %d can mean CPU %d or %s" % (value, value, counted(value, "CPU"))
         remedy = 'write "%d" in quotes for the CPU, or %s: {count: %d} for so many CPUs' % (
             value,
             option("reservation"),
@@ -325,17 +327,26 @@ def replaced_map_notes(configuration: Configuration) -> list[str]:
     return [Note("field-ignored", "%s; %s" % (replaced.to_cause(), replaced.to_remedy())) for replaced in maps]
 
 
-def wanted_reservation_notes(topology: Topology, wanted: CPUSet, found: CPUSet) -> list[str]:
-    """Whether the reservation that is wanted, in place of what is found, leaves pods the other threads of its cores."""
-    whole = wanted
-    for core in topology.cores:
-        whole |= core.cpus if core.cpus & wanted else CPUSet()
-    if wanted in (found, whole):
-        return []
-    return [
-        Note(
-            "wanted-reservation-splits-cores",
-            "the wanted reservation %s would split cores: pods would get their other threads, CPUs %s; reserve whole"
-            " cores, as in %s" % (wanted, whole - wanted, whole),
-        )
-    ]
+class Reserved(NamedTuple):
+    """What is kept from pods, and whether full-pcpus-only keeps from them the other threads of its cores, too."""
+
+    cpus: CPUSet
+    whole_cores_only: bool
+
+
+def reservation_notes(topology: Topology, wanted: Reserved, found: Reserved) -> list[str]:
+    """What becomes of the other threads of cores of which a part is reserved: now, and with what is wanted instead."""
+    notes: list[str] = []
+    others = _other_threads(topology, found.cpus)
+    if others:
+        notes.append(Note("reservation-splits-cores", "the " + split_cores(found.cpus, others, found.whole_cores_only)))
+    others = _other_threads(topology, wanted.cpus)
+    if others and wanted != found:
+        text = "the wanted " + split_cores(wanted.cpus, others, wanted.whole_cores_only, is_wanted=True)
+        remedy = "reserve whole cores, as in %s" % (wanted.cpus | others)
+        notes.append(Note("wanted-reservation-splits-cores", "%s; %s" % (text, remedy)))
+    return notes
+
+
+def _other_threads(topology: Topology, cpus: CPUSet) -> CPUSet:
+    return CPUSet(cpu for core in topology.cores if core.cpus & cpus for cpu in core.cpus) - cpus

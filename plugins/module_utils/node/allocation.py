@@ -11,12 +11,13 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..cpuset import CPUSet
-from ..errors import InputError, option
+from ..errors import InputError, RefusedError, option
 from ..kubelet.file.configuration import API_VERSION, KIND, Configuration
-from ..kubelet.settings import needed_config, plan_settings
+from ..kubelet.settings import STATIC_MEMORY, needed_config, plan_settings
 from ..kubelet.start.engine import predict_values
 from ..kubelet.start.finding import Host
-from ..policy.hints import TopologyManager
+from ..policy.hints import MOST_NUMA_NODES, NONE, TopologyManager
+from ..policy.kubelet_reservation import split_cores
 from ..policy.manager import CPUManager
 from ..policy.none import NonePolicy
 from ..policy.options import StaticOptions
@@ -31,6 +32,7 @@ from ..state.formats import CheckpointError
 from ..topology.model import Group, Topology
 from ..workload.pods import APP, INIT, Container, Pod
 from .lost import lost_cpus, lost_notes, lost_of, running_names
+from .plan_limits import limit_notes
 from .room import Room, allocatable
 
 if TYPE_CHECKING:
@@ -85,10 +87,16 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     for pod in _keep_running(manager, question):
         room.take(pod)
     before = manager.state.snapshot()
+    limits = _limits(question, settings, manager)
     refused = _add_all(manager, question.pods, notes, room)
     manager.remove_stale()
     after = manager.state.snapshot()
-    notes += [*_notes(manager, after), *_lost(question, after)]
+    notes += [
+        *_notes(manager, after),
+        *_option_notes(question, settings, manager, after),
+        *_lost(question, after),
+        *limits,
+    ]
     return {
         "settings": settings,
         "containers": [row for pod in question.pods for row in _rows(manager, question.topology, pod)],
@@ -99,6 +107,7 @@ def plan_allocations(question: Question) -> dict[str, Any]:
         **_headroom(question.topology, policy, after),
         "throttling": _throttling(manager, question, settings),
         "isolated": _isolated(question, policy, settings),
+        "exact": not limits,
         "notes": notes,
         "before": before.to_text(),
         "after": after.to_text(),
@@ -145,6 +154,8 @@ def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) ->
         policy = our_policy(question.policy, question.topology, question.machine, *given)
     elif config.policy_name == STATIC and prediction.checked is not None:
         policy = StaticPolicy(question.machine.topology, options, config.reserved, question.machine.minor)
+    if isinstance(policy, StaticPolicy):
+        _check_nodes(settings["topology_manager_policy"], question.machine.topology.num_numa_nodes)
     topology_manager = TopologyManager(
         settings["topology_manager_policy"],
         settings["topology_manager_scope"],
@@ -153,6 +164,18 @@ def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) ->
         question.topology.numa_distances,
     )
     return CPUManager(policy, topology_manager, state)
+
+
+def _check_nodes(manager: str, nodes: int) -> None:
+    """Raise RefusedError where there are more sets of NUMA nodes than can be gone through for each pod."""
+    if manager == NONE or nodes <= MOST_NUMA_NODES:
+        return
+    # Imported here: there is hardly any such machine.
+    from ..policy.option_harms import admission_harm
+
+    harm = admission_harm(manager, nodes, nodes)
+    if harm is not None:
+        raise RefusedError(harm.cause, option("topology_manager_policy"), harm.remedy)
 
 
 def _reserved(settings: Mapping[str, Any]) -> CPUSet:
@@ -169,6 +192,16 @@ def _isolated(question: Question, policy: Policy, settings: Mapping[str, Any]) -
     reserved = policy.summary.reserved or _reserved(settings)
     found = static_with_isolated(question.machine.topology, reserved, question.topology.isolated, strict)
     return {**found.to_dict(), "harmless": found.is_harmless()}
+
+
+def _limits(question: Question, settings: Mapping[str, Any], manager: CPUManager) -> list[str]:
+    """Why the plan is not exact: pods ask for more than is looked at. Those that have their CPUs keep them."""
+    nodes, policy = question.topology.numa_nodes, settings["topology_manager_policy"]
+    is_moved = question.policy == KUBELET and manager.policy.name == STATIC and policy != NONE and len(nodes) > 1
+    coming = [pod for pod in question.pods if pod.uid not in manager.state.assignments]
+    return limit_notes(
+        coming, question.machine.minor, policy, is_moved, settings["memory_manager_policy"] == STATIC_MEMORY
+    )
 
 
 def _keep_running(manager: CPUManager, question: Question) -> list[Pod]:
@@ -252,11 +285,29 @@ def _harm(manager: CPUManager, pod: Pod) -> list[str]:
 
 
 def _notes(manager: CPUManager, state: State) -> list[str]:
+    notes, reserved = [], manager.policy.summary.reserved
     if state.assignments and not state.default_cpu_set:
-        return [EMPTY_POOL]
-    if manager.policy.name == STATIC and not state.default_cpu_set - manager.policy.summary.reserved:
-        return ["only reserved CPUs are left in the shared pool"]
-    return []
+        notes.append(EMPTY_POOL)
+    elif manager.policy.name == STATIC and not state.default_cpu_set - reserved:
+        notes.append("only reserved CPUs are left in the shared pool")
+    if isinstance(manager.policy, StaticPolicy) and manager.policy.options.full_pcpus_only:
+        others = manager.policy.summary.reserved_physical - reserved
+        notes += ["the " + split_cores(reserved, others, True)] if others else []
+    return notes
+
+
+def _option_notes(question: Question, settings: Mapping[str, Any], manager: CPUManager, state: State) -> list[str]:
+    """Which of the kubelet's options do not do what they are for."""
+    policy = manager.policy
+    options = policy.options if question.policy == KUBELET and isinstance(policy, StaticPolicy) else StaticOptions()
+    if options == StaticOptions() and not settings["topology_manager_policy_options"]:
+        return []
+    # Imported here: most plans are made without options.
+    from .option_notes import Chosen, option_notes
+
+    chosen = Chosen(options, settings)
+    names = {pod.uid: pod.name for pod in question.pods}
+    return option_notes(chosen, chosen, question.machine, question.topology, state, names)
 
 
 def _shared_pool(manager: CPUManager, topology: Topology) -> CPUSet:

@@ -21,7 +21,7 @@ from ..host.runtime.state import read_state
 from ..kubelet.file.configuration import Configuration
 from ..kubelet.gates.enabled import Gates
 from ..kubelet.settings import plan_settings
-from ..quantity import millis
+from ..quantity import counted, counted_cpus, millis
 from ..state.config import NONE
 from ..state.verdict import readable
 from .node import Node
@@ -136,10 +136,12 @@ def _reservation(settings: Mapping[str, Any], given: CPUSet | None) -> tuple[CPU
         return reserved, [Finding("reserved-cpus", where, what, "name the same CPUs")]
     where = option("reserved_system_cpus")
     if given is None:
-        text = "the kubelet reserves %dm CPUs without naming them, and the driver has to reserve the same" % amount
+        text = "the kubelet reserves %s without naming them, and the driver has to reserve the same"
+        text %= counted_cpus(amount)
         return reserved, [Finding("reserved-cpus", where, text, "name them there")]
     where = option("driver_reserved_cpus")
-    text = "the driver is to reserve %d CPUs (%s), and the kubelet reserves %dm" % (len(given), given, amount)
+    count = counted(len(given), "CPU")
+    text = "the driver is to reserve %s (%s), and the kubelet reserves %s" % (count, given, counted_cpus(amount))
     return reserved, [Finding("reserved-cpus", where, text, "name the same CPUs to both")]
 
 

@@ -15,13 +15,15 @@ from ..kubelet.file.values import value_at
 from ..kubelet.settings import (
     SETTINGS,
     Plan,
+    Reserved,
     differences,
     ignored_key_notes,
     needed_config,
     plan_settings,
     replaced_map_notes,
-    wanted_reservation_notes,
+    reservation_notes,
 )
+from ..policy.options import StaticOptions
 from ..state.assignments import State
 from ..state.config import CPUManagerConfig
 from ..state.verdict import ABSENT, ACCEPTED, REFUSED, Judgement, judge, readable
@@ -141,8 +143,7 @@ def report(
         if found_refusal:
             notes.append(Note("checkpoint-refused", "%s: %s" % (NO_RESTART, found_refusal)))
     notes += [
-        *_reservation_notes(topology, reserved),
-        *wanted_reservation_notes(topology, reserved_wanted, reserved),
+        *reservation_notes(topology, _reserved(reserved_wanted, starts.planned), _reserved(reserved, starts.found)),
         *ignored_key_notes(starts.found.ignored, configuration),
         *replaced_map_notes(configuration),
         *version_notes(machine.minor, machine.is_assumed),
@@ -150,6 +151,7 @@ def report(
             Note("start-uncertain", "whether the kubelet starts cannot be determined: %s" % doubt.reason)
             for doubt in starts.planned.unknown
         ),
+        *_option_notes(plan, starts, topology, machine, judgement.state, observed),
     ]
     if topology.isolated or topology.nohz_full:
         from .boot_isolation import isolation_drift, isolation_notes
@@ -262,6 +264,29 @@ def _found_reservation(found: Mapping[str, Any], prediction: Prediction) -> CPUS
         return CPUSet()
 
 
+def _reserved(cpus: CPUSet, prediction: Prediction) -> Reserved:
+    return Reserved(cpus, _options(prediction).full_pcpus_only)
+
+
+def _options(prediction: Prediction) -> StaticOptions:
+    """The static policy's options; none where the kubelet does not get so far as to read them."""
+    return StaticOptions() if prediction.checked is None else prediction.checked.options
+
+
+def _option_notes(
+    plan: Plan, starts: Starts, topology: Topology, machine: Host, state: State | None, observed: Observed | None
+) -> list[str]:
+    chosen = [(_options(starts.found), plan.found), (_options(starts.planned), plan.settings)]
+    if not any(options != StaticOptions() or given["topology_manager_policy_options"] for options, given in chosen):
+        return []
+    # Imported here: most nodes have no such options.
+    from .option_notes import Chosen, option_notes
+
+    found, wanted = (Chosen(*each) for each in chosen)
+    names = {} if observed is None else observed.pod_names()
+    return option_notes(found, wanted, machine, topology, state, names)
+
+
 def _pools(topology: Topology, reserved: CPUSet, state: State | None) -> dict[str, str]:
     """Who uses which CPUs. A reserved CPU also serves the shared pool, unless the reservation is strict."""
     exclusive = CPUSet() if state is None else state.exclusive_cpus() & topology.online
@@ -323,14 +348,3 @@ def _checkpoint_refusal(prediction: Prediction, checkpoint: bytes | None) -> str
     """Why the kubelet would refuse its checkpoint with its configuration as it was found; empty where it would not."""
     config = None if prediction.checked is None else prediction.checked.cpu_manager
     return readable(checkpoint).reason if config is None else judge(checkpoint, config).reason
-
-
-def _reservation_notes(topology: Topology, reserved: CPUSet) -> list[str]:
-    siblings = CPUSet()
-    for core in topology.cores:
-        if core.cpus & reserved:
-            siblings |= core.cpus - reserved
-    if not siblings:
-        return []
-    text = "the reservation %s splits cores: pods get their other threads, CPUs %s" % (reserved, siblings)
-    return [Note("reservation-splits-cores", text)]

@@ -18,6 +18,7 @@ from ..host.names import shown
 from ..isolation.accounts import CGROUP, CONTAINER, OBSERVER, Account, Owner, accounts
 from ..isolation.sample import Sample, take
 from ..isolation.verdict import Exclusive, percent, rows
+from ..quantity import counted
 from .container_changes import cgroups_above, changed, pods_of, read_pods
 from .exclusive import read_exclusive
 from .node import cgroup_root_of
@@ -246,10 +247,11 @@ def _strain(sample: Sample) -> list[str]:
     observer, share = sample.observer, sample.observer.cpu_seconds / sample.elapsed
     if share <= _MOST_COST:
         return []
-    text = (
-        "the measurement took %s %% of a CPU, not %s %% at most: there are %d tasks and %d cgroups; give more seconds"
-    )
-    return [text % (percent(share), percent(_MOST_COST), observer.tasks, observer.cgroups)]
+    text = "the measurement took %s %% of a CPU, not %s %% at most: there are %s and %s; give more seconds"
+    return [
+        text
+        % (percent(share), percent(_MOST_COST), counted(observer.tasks, "task"), counted(observer.cgroups, "cgroup"))
+    ]
 
 
 def _split(node: Node, observed: Observed | None, sample: Sample) -> list[str]:

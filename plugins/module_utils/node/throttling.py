@@ -27,6 +27,7 @@ from ..isolation.throttling import (
 from ..isolation.throttling_findings import Enforcer, findings_of
 from ..kubelet.file.configuration import Configuration
 from ..kubelet.gates.enabled import GATES, NO_EXCLUSIVE_QUOTA, Gates
+from ..quantity import counted
 from ..state.assignments import State
 from ..state.formats import NAMELESS
 from ..workload.logs import LoggedContainer
@@ -177,8 +178,8 @@ def _read(
     notes: list[str] = []
     sample = since_boot(levels)
     if seconds and not hierarchy.tree.live:
-        text = "a saved node cannot be sampled for %d seconds; give %s=0 for what was counted before it was saved"
-        notes.append(_note(text % (seconds, option("seconds"))))
+        text = "a saved node cannot be sampled for %s; give %s=0 for what was counted before it was saved"
+        notes.append(_note(text % (counted(seconds, "second"), option("seconds"))))
         sample = Sample({}, 0.0)
     elif seconds:
         # It does not jump when the clock is set.

@@ -23,6 +23,7 @@ from __future__ import annotations
 from typing import AbstractSet, Iterable, NamedTuple, Sequence
 
 from ..cpuset import count_bits
+from ..quantity import counted
 from .dynamic_pass import Pass
 from .dynamic_rules import Rules, Use, Wanted
 from .dynamic_state import DynamicState, Key
@@ -92,7 +93,8 @@ class DynamicPolicy(StaticPolicy):
         mask = super()._take(state, count, affinity, reusable)
         if count_bits((state.default | self._reserved) & ~mask) < self.rules.floor:
             raise AllocationError(
-                "not enough cpus available to satisfy request: the shared pool keeps %d CPUs" % self.rules.floor
+                "not enough cpus available to satisfy request: the shared pool keeps %s"
+                % counted(self.rules.floor, "CPU")
             )
         return mask
 

@@ -9,6 +9,7 @@ from typing import Mapping, NamedTuple
 
 from ..cpuset import CPUSet
 from ..errors import InputError, option
+from ..quantity import counted
 from ..topology.kubelet_view import CPUTopology
 from .dynamic_state import Key
 from .options import StaticOptions
@@ -44,7 +45,9 @@ class Rules(NamedTuple):
             )
         if self.floor > topology.num_cpus:
             raise InputError(
-                "%d CPUs cannot be kept of %d" % (self.floor, topology.num_cpus), option("shared_minimum"), "give fewer"
+                "%s cannot be kept of %d" % (counted(self.floor, "CPU"), topology.num_cpus),
+                option("shared_minimum"),
+                "give fewer",
             )
         if not 0 <= self.delay <= MOST_DELAY:
             raise InputError("%s is not from 0 to %d seconds" % (self.delay, MOST_DELAY), "delay")

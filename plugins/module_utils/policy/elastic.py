@@ -11,6 +11,7 @@ from typing import Mapping, NamedTuple
 
 from ..cpuset import MAX_CPUS
 from ..errors import InputError
+from ..quantity import counted
 from ..workload.pods import Pod
 
 ANNOTATION = "cpu-manager.kubenode/elastic"
@@ -65,7 +66,7 @@ def elastic_containers(pod: Pod, annotations: Mapping[str, object], minor: int) 
         names = [name for name, count in pod.exclusive_counts(minor).items() if count == least]
         if not names:
             raise InputError(
-                "no container of the pod requests %d exclusive CPUs" % least,
+                "no container of the pod requests %s" % counted(least, "exclusive CPU"),
                 "annotation %s" % ANNOTATION,
                 "begin the range with the CPUs that a container of a Guaranteed pod requests",
             )

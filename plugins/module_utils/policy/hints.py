@@ -27,6 +27,8 @@ POD = "pod"
 SCOPES = (CONTAINER, POD)
 
 DEFAULT_MAX_NUMA_NODES = 8
+# With more, all sets of them are too many to be gone through for each container.
+MOST_NUMA_NODES = 16
 
 
 class Hint(NamedTuple):

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The CPUs that the kubelet reserves by itself, predicted. Pure."""
+"""The CPUs that the kubelet reserves by itself, predicted, and what it leaves of their cores to pods. Pure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from math import ceil
 
 from ..cpuset import CPUSet
 from ..errors import KubeletError
+from ..quantity import counted
 from ..topology.kubelet_view import CPUTopology
 from .options import StaticOptions
 
@@ -53,3 +54,14 @@ def kubelet_reservation(
             "reserve fewer with reservedSystemCPUs, kubeReserved and systemReserved",
         )
     return reserved
+
+
+def split_cores(reserved: CPUSet, others: CPUSet, whole_cores_only: bool, is_wanted: bool = False) -> str:
+    """What is to be said of a reservation whose cores have `others`, too. whole_cores_only: with full-pcpus-only."""
+    split, get, can = ("would split", "would get", "could") if is_wanted else ("splits", "get", "can")
+    if not whole_cores_only:
+        return "reservation %s %s cores: pods %s their other threads, CPUs %s" % (reserved, split, get, others)
+    return (
+        "reservation %s %s cores: no pod %s have their other threads, CPUs %s, for itself with full-pcpus-only: %s that"
+        " the scheduler counts" % (reserved, split, can, others, counted(len(others), "CPU"))
+    )

@@ -135,7 +135,7 @@ def check_machine(options: StaticOptions, topology: CPUTopology, topology_manage
     if topology.num_sockets > topology.num_numa_nodes:
         raise KubeletError(
             "Align by socket is not compatible with hardware where number of sockets are more than number of NUMA",
-            "drop align-by-socket: the node has %d sockets and %d NUMA nodes"
+            "drop align-by-socket: the node has more sockets (%d) than NUMA nodes (%d)"
             % (topology.num_sockets, topology.num_numa_nodes),
         )
 

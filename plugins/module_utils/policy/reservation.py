@@ -15,6 +15,7 @@ from typing import Iterator, NamedTuple, Sequence
 
 from ..cpuset import CPUSet, iterate_bits
 from ..errors import InputError
+from ..quantity import counted
 from ..topology.model import Topology
 from .strategies import PACKED, SPREAD
 
@@ -79,10 +80,11 @@ def plan_reservation(
     planner = _Planner(topology, strategy, smt, near_numa_node)
     most = planner.total - 1
     if count < 1:
-        raise InputError("cannot reserve %d CPUs" % count, remedy="reserve at least one")
+        raise InputError("cannot reserve %s" % counted(count, "CPU"), remedy="reserve at least one")
     if count > most:
         raise InputError(
-            "cannot reserve %d of %d CPUs" % (count, planner.total), remedy="at least one must be left for the pods"
+            "cannot reserve %d of %s" % (count, counted(planner.total, "CPU")),
+            remedy="at least one must be left for the pods",
         )
     lower = next((size for size in range(count, 0, -1) if planner.can_give(size)), 0)
     higher = next((size for size in range(count, most + 1) if planner.can_give(size)), 0)
@@ -97,7 +99,8 @@ def plan_reservation(
         nearest = " and ".join(str(size) for size in (lower, higher) if size)
         way_out = "the nearest counts are %s; take one of them, or" % nearest if nearest else "the machine has one;"
         raise InputError(
-            "cannot reserve %d CPUs without splitting a core" % count, remedy="%s allow one split core" % way_out
+            "cannot reserve %s without splitting a core" % counted(count, "CPU"),
+            remedy="%s allow one split core" % way_out,
         )
     return Reservation(reserved, planner.usable - reserved, topology.online - planner.usable, split_core)
 
@@ -224,7 +227,7 @@ class _Node:
                     for core in self.by_size[size][:cores]:
                         chosen |= core
                 return chosen
-        raise InputError("%d CPUs cannot be had of %d cores" % (count, number))
+        raise InputError("%s cannot be had of %s" % (counted(count, "CPU"), counted(number, "core")))
 
     def _splits(self, number: int) -> Iterator[dict[int, int]]:
         """The ways to take `number` cores: {threads of a core: how many such cores}."""

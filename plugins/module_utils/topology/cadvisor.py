@@ -15,6 +15,7 @@ from typing import Any, Hashable
 
 from ..cpuset import MAX_CPUS, CPUSet
 from ..errors import InputError
+from ..quantity import counted
 from .model import Group, Topology, nearest_by_distance, numbered
 
 HINT = "give the whole answer of cAdvisor's /api/v1.3/machine"
@@ -52,7 +53,9 @@ class _MachineReader:
         count = _number(self.info, "num_cores", "")
         if count != len(threads) or not count:
             raise InputError(
-                "num_cores is %d, and the topology has %d threads" % (count, len(threads)), "MachineInfo", HINT
+                "num_cores is %d, and the topology has %s" % (count, counted(len(threads), "thread")),
+                "MachineInfo",
+                HINT,
             )
         distances = self._distances(nodes)
         return Topology(
@@ -134,7 +137,7 @@ class _MachineReader:
             for index, figure in enumerate(row):
                 _check_number(figure, "%s[%d]" % (where, index))
             if row and len(row) != len(order):
-                raise _error(where, "has %d numbers for %d nodes" % (len(row), len(order)))
+                raise _error(where, "has %s for %s" % (counted(len(row), "number"), counted(len(order), "node")))
             if row:
                 distances[node["node_id"]] = dict(zip(order, row))
         return distances

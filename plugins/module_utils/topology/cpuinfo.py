@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from ..cpuset import MAX_CPUS, CPUSet
 from ..errors import InputError
+from ..quantity import counted
 from ..tree import is_number
 from .model import Topology, numbered, sets_by
 
@@ -106,7 +107,7 @@ def _cores_of_socket(cpus: CPUSet, rows: dict[int, dict[str, int]]) -> list[CPUS
     row = rows[cpus.first()]
     cpu_count, core_count = row.get(CPUS_OF_SOCKET), row.get(CORES_OF_SOCKET)
     if cpu_count not in (None, len(cpus)):
-        raise _contradiction(cpus, "has %d CPUs, and %r says %d" % (len(cpus), CPUS_OF_SOCKET, cpu_count))
+        raise _contradiction(cpus, "has %s, and %r says %d" % (counted(len(cpus), "CPU"), CPUS_OF_SOCKET, cpu_count))
     if cpu_count is not None and cpu_count == core_count:
         return []  # as many cores as CPUs
     if cores and core_count not in (None, len(cores)):

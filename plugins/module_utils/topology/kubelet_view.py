@@ -24,6 +24,9 @@ class CPUTopology:
     cores of unequal size they are wrong, and the kubelet's decisions with them.
     """
 
+    # Whether the machine has more L3 caches than the kubelet sees.
+    has_hidden_caches = False
+
     def __init__(self, rows: Iterable[Sequence[int]]) -> None:
         """`rows` are (cpu, core, socket, NUMA node, uncore cache); a core's id is its lowest CPU."""
         self.cores: dict[int, int] = {}
@@ -135,7 +138,9 @@ def kubelet_view(topology: Topology) -> CPUTopology:
                     uncore = cache.id
                     break
             rows += [(cpu, cpus.first(), socket, node.id, uncore) for cpu in cpus]
-    return CPUTopology(rows)
+    view = CPUTopology(rows)
+    view.has_hidden_caches = len(topology.caches) > view.num_uncore_caches
+    return view
 
 
 def _cores(topology: Topology) -> list[CPUSet]:

@@ -65,6 +65,8 @@ class Pod(NamedTuple):
     phase: str = ""
     # What its sandbox takes beside its containers.
     overhead: Resources = _NOTHING
+    # Whether drivers of DRA give it something.
+    claims: bool = False
 
     def request(self, resource: str, minor: int) -> int:
         """What the scheduler and the admission of the kubelet 1.`minor` count for it, in thousandths.
@@ -243,6 +245,7 @@ def _pod(manifest: Mapping[str, object], name: str, uid: str, as_admitted: bool)
         _text(spec.get("nodeName"), "spec.nodeName"),
         _text(status.get("phase"), "status.phase"),
         _amounts(spec.get("overhead"), "spec.overhead"),
+        bool(_list(spec.get("resourceClaims"), "spec.resourceClaims")),
     )
 
 

@@ -276,7 +276,7 @@
     if (row.limit_cpus === null) return "none";
     const quota = row.quota_us === null || row.period_us === null ? ""
       : ": " + row.quota_us / 1000 + " ms in each " + row.period_us / 1000 + " ms";
-    return row.limit_cpus + " CPUs" + quota + (row.limit_of ? ", of the " + row.limit_of : "");
+    return row.limit_cpus + (row.limit_cpus === 1 ? " CPU" : " CPUs") + quota + (row.limit_of ? ", of the " + row.limit_of : "");
   }
 
   function ofLooks(looks) {

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple
 
 from ...kubelet.settings import TOPOLOGY_MANAGER_POLICIES
+from ...policy.hints import MOST_NUMA_NODES
 from ...policy.options import FULL_PCPUS_ONLY, MANAGER_SINCE, MAX_NUMA_NODES, PREFER_UNCORE, STRICT_RESERVATION
 from ...policy.reservation import Step, count_by_curve, plan_reservation
 from ...policy.strategies import PACKED, SPREAD
@@ -164,7 +165,12 @@ def _alignment(shape: Shape, minor: int, wish: Wish, one_core: bool) -> list[Lin
     elif alignment != NONE and one_core:
         alignment, why = NONE, "There is one core, and nothing to align."
     elif alignment != NONE and shape.numa_nodes > _MOST_NUMA_NODES:
-        if minor >= MANAGER_SINCE[MAX_NUMA_NODES][1]:
+        if shape.numa_nodes > MOST_NUMA_NODES:
+            alignment = NONE
+            why = "With more than %d NUMA nodes the topology manager has too many sets of them to go through." % (
+                MOST_NUMA_NODES
+            )
+        elif minor >= MANAGER_SINCE[MAX_NUMA_NODES][1]:
             value = {MAX_NUMA_NODES: str(shape.numa_nodes)}
             reason = "The kubelet takes %d NUMA nodes otherwise; each more makes admission slower." % _MOST_NUMA_NODES
             extra = [Line(PREFIX + "topology_manager_policy_options", value, reason)]

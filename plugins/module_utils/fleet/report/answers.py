@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ...cpuset import CPUSet
+from ...quantity import counted
 from .shapes import Row, View
-from .texts import WRONG, counted, items, line, mapping, plain, text
+from .texts import WRONG, items, line, mapping, plain, size, text
 
 FAILED, UNREACHABLE, NO_KUBELET = "failed", "unreachable", "no kubelet"
 CLEAN, NOTHING_WANTED, DRIFT = "clean", "nothing wanted", "drift"
@@ -86,7 +87,8 @@ def machine_of(topology: Mapping[str, Any]) -> str:
     except WRONG:
         return ""
     counts = (("sockets", "socket"), ("numa_nodes", "NUMA node"), ("l3_caches", "L3 cache"), ("cores", "core"))
-    return ", ".join(["%d CPUs online" % online, *(counted(topology.get(key), name) for key, name in counts)])
+    parts = [counted(size(topology.get(key)), name) for key, name in counts]
+    return ", ".join(["%s online" % counted(online, "CPU"), *parts])
 
 
 def _rows(node: Mapping[str, object]) -> list[Row]:

@@ -217,20 +217,31 @@ _ALL = (
         "Find out who has written there and why. Give it to root alone (chown root:root, chmod go-w), and run the role"
         " that has written it again.",
     ),
+    Check(
+        "numa-nodes-many",
+        WARNING,
+        "The topology manager has too many sets of NUMA nodes to go through",
+        "For each pod with devices, memory or CPUs of its own it looks at all sets of NUMA nodes, twice as many with"
+        " each further node. The option max-allowable-numa-nodes lets the kubelet start, but this is no faster.",
+        "Set kubelet_topology_manager_policy: none, or boot the machine with fewer NUMA nodes.",
+    ),
     *WARNINGS,
     # --- notes ----------------------------------------------------------------------------------------
     Check(
         "reservation-splits-cores",
         NOTE,
         "The reservation splits cores",
-        "Containers get the other threads of the cores on which the system runs, and are disturbed by it.",
+        "Containers get the other threads of the cores on which the system runs, and are disturbed by it. With"
+        " full-pcpus-only none can have them for itself, though the scheduler counts them and sends pods to the node,"
+        " which the kubelet then refuses (SMTAlignmentError).",
         "Reserve whole cores with kubelet_reserved_system_cpus or kubelet_reservation.",
     ),
     Check(
         "wanted-reservation-splits-cores",
         NOTE,
         "The wanted reservation would split cores",
-        "After the rollout containers would get the other threads of the cores on which the system runs.",
+        "After the rollout containers would get the other threads of the cores on which the system runs, or with"
+        " full-pcpus-only, none could have them for itself.",
         "Reserve whole cores with kubelet_reserved_system_cpus or kubelet_reservation.",
     ),
     Check(
@@ -261,6 +272,14 @@ _ALL = (
         "The name is misspelled or in the wrong place, or a flag or a later file takes the place of the field, so the"
         " setting has no effect.",
         "Rename or remove the field, or what takes its place.",
+    ),
+    Check(
+        "option-ineffective",
+        NOTE,
+        "An option does not do what it is for",
+        "The kubelet starts with it, and other settings or the machine leave it without effect; or containers have CPUs"
+        " of more sockets or L3 caches than it is to give them.",
+        "Do what the finding says. The CPUs of running containers stay as they are until their pods end.",
     ),
     Check(
         "start-uncertain",

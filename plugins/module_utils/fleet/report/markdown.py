@@ -15,10 +15,11 @@ from __future__ import annotations
 import re
 from typing import Iterable, Iterator, Sequence
 
+from ...quantity import counted
 from .answers import CLEAN, NO_KUBELET, NOTHING_WANTED
 from .baseline import hosts_by_gone
 from .shapes import Count, Report
-from .terminal import cell, counted_states, folded, host_names, plural, remedies, summary_line
+from .terminal import cell, counted_states, folded, host_names, remedies, summary_line
 
 # Of a comment, in characters: GitHub refuses a longer one.
 LONGEST = 65536
@@ -87,7 +88,7 @@ class _Sheet:
                 left += things
             start = ""
         if left:
-            self.lines.append("\nLeft out here for their length: %s.\n" % plural(left, "more " + name))
+            self.lines.append("\nLeft out here for their length: %s.\n" % counted(left, "more " + name))
 
 
 def _start(report: Report) -> str:

@@ -11,6 +11,7 @@ import unicodedata
 from itertools import groupby, zip_longest
 from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence, Tuple
 
+from ...quantity import counted
 from .answers import NO_KUBELET
 from .assemble import STATES
 from .baseline import hosts_by_gone
@@ -66,10 +67,10 @@ def summary_line(report: Report) -> str:
     states = ", ".join("%d %s" % (count, line(state)) for state, count in counted_states(report))
     failed = sum(bool(row["nodes"]) and row["severity"] != NOTE for row in summary["checks"])
     parts = [
-        plural(summary["nodes"], "node") + (": " + states if states else ""),
-        plural(failed, "check") + " failed",
-        *([plural(summary["gone"], "finding") + " gone"] if summary["gone"] is not None else []),
-        *([plural(len(report["problems"]), "result file") + " not used"] if report["problems"] else []),
+        counted(summary["nodes"], "node") + (": " + states if states else ""),
+        counted(failed, "check") + " failed",
+        *([counted(summary["gone"], "finding") + " gone"] if summary["gone"] is not None else []),
+        *([counted(len(report["problems"]), "result file") + " not used"] if report["problems"] else []),
         "outcome %s" % line(summary["outcome"]),
     ]
     return "; ".join(parts)
@@ -79,11 +80,6 @@ def counted_states(report: Report) -> list[tuple[str, int]]:
     """(state, nodes) of each state that a node has, the best first."""
     counts = report["summary"]["states"]
     return [(state, counts[state]) for state in dict.fromkeys([*reversed(STATES), *counts]) if state in counts]
-
-
-def plural(number: int, name: str) -> str:
-    """`2 nodes`; `1 node`."""
-    return "%d %s%s" % (number, name, "" if number == 1 else "s")
 
 
 # --- equal nodes as one -------------------------------------------------------------------------------
@@ -248,7 +244,7 @@ def _table(folds: Sequence[Fold]) -> Iterator[str]:
         count += len(lines)
         if count > _MOST_LINES and number > 1:
             hosts = sum(len(fold.hosts) for fold in folds[number - 1 :])
-            yield "%s more: see another form of this report, which has all" % plural(hosts, "node")
+            yield "%s more: see another form of this report, which has all" % counted(hosts, "node")
             return
         yield from lines
 
@@ -376,7 +372,7 @@ def _remarks(report: Report) -> Iterator[str]:
         parts = [cell(part, _LONGEST_REMARK) for part in (problem["file"], problem["text"], problem["remedy"])]
         yield "not used: %s: %s%s" % (parts[0], parts[1], "; " + parts[2] if parts[2] else "")
     if len(problems) > _MOST_REMARKS:
-        yield "not used: and %s" % plural(len(problems) - _MOST_REMARKS, "more file")
+        yield "not used: and %s" % counted(len(problems) - _MOST_REMARKS, "more file")
 
 
 def said_in_words(found: Finding) -> str:

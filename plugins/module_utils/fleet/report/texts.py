@@ -77,10 +77,9 @@ class _Shown(Dict[int, str]):
 _SHOWN = _Shown({ord("\n"): "\n", ord("\t"): " "})
 
 
-def counted(things: object, name: str) -> str:
-    """`2 nodes`; `1 node`."""
-    number = len(things) if isinstance(things, (Mapping, list)) else 0
-    return "%d %s%s" % (number, name, "" if number == 1 else "s")
+def size(things: object) -> int:
+    """How many items there are; none in what is no list."""
+    return len(things) if isinstance(things, (Mapping, list)) else 0
 
 
 def mapping(value: object) -> Mapping[str, Any]:

@@ -25,6 +25,7 @@ import random
 from typing import Callable, Mapping
 
 from ...errors import InputError
+from ...quantity import counted
 from ...workload.qos import BURSTABLE, GUARANTEED
 from .trace import Trace, TracePod
 
@@ -42,10 +43,10 @@ def make_trace(name: str, seed: int, cpus: int) -> Trace:
     if name not in TRACES:
         raise InputError("%r is no trace" % (name,), remedy="there are %s" % ", ".join(TRACES))
     if cpus < _FEWEST:
-        raise InputError("a trace takes %d CPUs, and there are %d" % (_FEWEST, cpus))
+        raise InputError("a trace takes %s, and there are %d" % (counted(_FEWEST, "CPU"), cpus))
     maker = _Maker(random.Random("%s %d %d" % (name, seed, cpus)), cpus)
     TRACES[name](maker)
-    description = "%s, seed %d, for %d CPUs" % (name, seed, cpus)
+    description = "%s, seed %d, for %s" % (name, seed, counted(cpus, "CPU"))
     return Trace(name, description, SECONDS, sorted(maker.pods, key=lambda pod: pod.arrives))
 
 

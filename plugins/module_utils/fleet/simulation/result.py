@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Sequence
 
+from ...quantity import counted
 from .replay import Replay, Served
 
 # What the order of a sum can make, and seconds of threads that nobody misses.
@@ -30,24 +31,25 @@ class Comparison(NamedTuple):
 
     def to_text(self) -> str:
         """For people."""
+        pods = counted(self.pods, "pod")
         worse = "no pod waits longer than under %s" % self.beside
         if self.worse:
             name, seconds = self.worse[0]
-            worse = "%d of %d pods wait longer than under %s, most of all %s, by %.1f thread-seconds" % (
+            worse = "%d of %s wait longer than under %s, most of all %s, by %.1f thread-seconds" % (
                 len(self.worse),
-                self.pods,
+                pods,
                 self.beside,
                 name,
                 seconds,
             )
-        text = "%s: %s; %d of %d pods wait shorter; in all the threads wait %.0f seconds less"
+        text = "%s: %s; %d of %s wait shorter; in all the threads wait %.0f seconds less"
         if self.saved <= 0:
             return "%s: %s; it is not better: in all the threads wait %.0f seconds more" % (
                 self.policy,
                 worse,
                 abs(self.saved),
             )
-        text %= (self.policy, worse, len(self.better), self.pods, self.saved)
+        text %= (self.policy, worse, len(self.better), pods, self.saved)
         return "%s (%.0f %%)" % (text, 100 * self.saved_part)
 
     def to_dict(self) -> dict[str, Any]:

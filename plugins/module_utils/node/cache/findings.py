@@ -10,6 +10,7 @@ from typing import Any
 
 from ...cache.resctrl import EXCLUSIVE_GROUP, UNMEASURED, Found, Group
 from ...errors import CPUManagerError, Note
+from ...quantity import counted_are
 from ..node import Node
 from ..places import CACHE
 from .given import pool_of
@@ -68,6 +69,6 @@ def _row(check: str, subject: str, wanted: str, found: str, remedy: str) -> dict
 
 
 def _by_runtime(group: Group) -> str:
-    text = "%s%d processes are in the group %s of a different program: its ways apply to them, whatever CPUs they have"
+    text = "%s%s in the group %s of a different program: its ways apply to them, whatever CPUs they have"
     more = "more than " if group.has_more else ""
-    return Note(BY_RUNTIME, text % (more, len(group.tasks), group.name))
+    return Note(BY_RUNTIME, text % (more, counted_are(len(group.tasks), "process"), group.name))

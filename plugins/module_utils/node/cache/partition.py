@@ -18,6 +18,7 @@ from ...cache.write import carry_out, check_mounted, locked
 from ...command import Run, run_command
 from ...errors import CPUManagerError, NodeError, Note, RefusedError, noted, option
 from ...host.boot import boot_id_of
+from ...quantity import counted
 from ...tree import Tree
 from ..node import Node
 from .given import pool_of
@@ -220,7 +221,7 @@ def _planned_back(tree: Tree, journal: Journal | None) -> tuple[Answer, Found]:
     others = [group.name for group in found.foreign]
     monitors = sum(group.monitors for group in found.groups.values())
     if monitors:
-        others.append("%d groups that only count" % monitors)
+        others.append(counted(monitors, "monitoring group"))
     if mounts and others:
         mounts = ""
         notes.append(Note(_STAYS, "resctrl stays mounted, as others use it: %s" % ", ".join(others)))

@@ -12,6 +12,7 @@ from typing import Any, Mapping, NamedTuple, Sequence, Union
 from ...cpuset import CPUSet
 from ...host.layers import LIST, MASK, Setting
 from ...host.partitions import Place
+from ...quantity import counted
 from ..change.journal import SavedFile
 from .journal import Journal, Wish
 
@@ -181,4 +182,4 @@ def change_of(step: Step) -> dict[str, Any] | None:
 
 
 def _kind(content: bytes | None) -> str:
-    return "" if content is None else "%d bytes" % len(content)
+    return "" if content is None else counted(len(content), "byte")

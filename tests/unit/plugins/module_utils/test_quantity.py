@@ -13,7 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.quantity import millis, nanoseconds
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.quantity import (
+    counted,
+    counted_are,
+    counted_cpus,
+    millis,
+    nanoseconds,
+)
 
 QUANTITIES = [
     # whole CPUs
@@ -256,3 +262,30 @@ def test_parts_of_a_duration_add_up(hours: int, minutes: int, seconds: int, thou
     ):
         assert nanoseconds(text) == total * 10**6
         assert nanoseconds("-" + text) == -total * 10**6
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [
+        (0, "CPU", "0 CPUs"),
+        (1, "CPU", "1 CPU"),
+        (2, "process", "2 processes"),
+        (1, "process", "1 process"),
+        ("1", "NUMA node", "1 NUMA node"),
+        ("0.5", "CPU", "0.5 CPUs"),
+        ("500m", "CPU", "500m CPUs"),
+    ],
+)
+def test_counted(number: object, noun: str, text: str) -> None:
+    assert counted(number, noun) == text
+
+
+def test_counted_with_its_verb() -> None:
+    assert (counted_are(1, "way"), counted_are(2, "process")) == ("1 way is", "2 processes are")
+
+
+@pytest.mark.parametrize(
+    ("milli", "text"), [(0, "0 CPUs"), (1000, "1 CPU"), (1500, "1.5 CPUs"), (40000, "40 CPUs"), (1, "0.001 CPUs")]
+)
+def test_counted_cpus(milli: int, text: str) -> None:
+    assert counted_cpus(milli) == text

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping
 
 from ....cpuset import CPUSet, count_bits
 from ....errors import KubeletError
-from ....policy.kubelet_reservation import kubelet_reservation
+from ....policy.kubelet_reservation import kubelet_reservation, split_cores
 from ....policy.options import StaticOptions, check_machine, parse_static_options
+from ....quantity import counted
 from ....state.config import NONE, STATIC, CPUManagerConfig
 from ...gates.enabled import (
     CPU_ALPHA_OPTIONS,
@@ -138,6 +139,7 @@ class _Check:
             self.findings += topology_manager_findings(self.values, self.gates, host)
         if self.gates.enabled(CPU_MANAGER):
             config = self._check_cpu_manager(policy)
+        self.findings += self._option_findings(config)
         self.findings += [] if memory is None else memory.findings()
         if not _MADE_LATER.isdisjoint(self.values):
             from .creation import creation_findings
@@ -275,6 +277,20 @@ class _Check:
         self.findings += dict.fromkeys(found)
         return not found
 
+    def _option_findings(self, config: CPUManagerConfig | None) -> Iterator[Finding]:
+        """What of the options, as far as they are not refused, does not do what it is for."""
+        manager_options = self.values.get("topologyManagerPolicyOptions") or {}
+        options = StaticOptions() if config is None else self.options
+        if options == StaticOptions() and not manager_options:
+            return
+        # Imported here: most nodes have no such options.
+        from ....policy.option_harms import option_harms
+
+        manager = self._text("topologyManagerPolicy", NONE)
+        nodes = len(self.host.nodes())
+        for harm in option_harms(options, self.topology, manager, manager_options, self.minor, nodes):
+            yield harmful(harm.cause, harm.remedy, harm.where)
+
     def _static_reservation(self) -> CPUSet | None:
         """What the static policy reserves; None where that is refused."""
         amount, named = self.reservations.amount("cpu"), self.reservations.cpus
@@ -286,7 +302,10 @@ class _Check:
             # Without any reservation the policy is not even tried.
             prefix = "" if amount.value <= 0 else "new static policy error: "
             finding = refused_by(
-                error, "the static policy is to reserve %s CPUs" % amount.of_cpus(), "reservedSystemCPUs", prefix
+                error,
+                "the static policy is to reserve %s" % counted(amount.of_cpus(), "CPU"),
+                "reservedSystemCPUs",
+                prefix,
             )
             self.findings.append(finding)
             return None
@@ -301,8 +320,7 @@ class _Check:
             self.findings.append(harmful(cause, _SET_CPUS, where))
         split = self.topology.physical_cpus(reserved) - reserved
         if split:
-            who = "no pod can have" if self.options.full_pcpus_only else "pods get"
-            cause = "the reservation %s splits cores: %s their other threads, CPUs %s" % (reserved, who, split)
+            cause = "the " + split_cores(reserved, split, self.options.full_pcpus_only)
             self.findings.append(harmful(cause, "name whole cores in reservedSystemCPUs", where))
         if not self.reservations.cpus and self.options != StaticOptions():
             plain = kubelet_reservation(self.topology, len(reserved) * 1000, StaticOptions())

@@ -13,7 +13,7 @@ from typing import Any, Mapping
 
 from ....errors import KubeletError
 from ....golang import quote
-from ....policy.hints import NONE, POLICIES, SCOPES, TooManyNodesError, TopologyManager
+from ....policy.hints import MOST_NUMA_NODES, NONE, POLICIES, SCOPES, TooManyNodesError, TopologyManager
 from ....policy.options import MANAGER_SINCE, MAX_NUMA_NODES, PREFER_CLOSEST, manager_option_gate
 from ...gates.enabled import TOPOLOGY_BETA_OPTIONS, TOPOLOGY_MANAGER, TOPOLOGY_OPTIONS, Gates
 from ..finding import Finding, Host, refused, refused_by
@@ -92,7 +92,8 @@ def _machine_findings(policy: str, options: Mapping[str, str], host: Host) -> li
         finding = refused_by(error, "the node has %d NUMA nodes" % len(host.nodes()), "topologyManagerPolicy")
         if isinstance(error, TooManyNodesError):
             remedy = "set topologyManagerPolicy: none"
-            if host.minor >= MANAGER_SINCE[MAX_NUMA_NODES][0]:
+            # With more it would start, and hang as it admits pods.
+            if host.minor >= MANAGER_SINCE[MAX_NUMA_NODES][0] and len(host.nodes()) <= MOST_NUMA_NODES:
                 remedy += ", or %s in %s" % (MAX_NUMA_NODES, _WHERE)
             return [finding._replace(remedy=remedy)]
         return [finding._replace(remedy="remove %s" % PREFER_CLOSEST)]

@@ -15,8 +15,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.effective import effective_configuration
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import Configuration
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import (
+    Reserved,
     ignored_key_notes,
-    wanted_reservation_notes,
+    reservation_notes,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict, predict_values
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import harmful
@@ -125,7 +126,7 @@ def test_a_wanted_reservation_that_splits_cores_is_a_note() -> None:
     topology = parse_name("2s1n2c2t").topology()  # a core is n, n+4
 
     def notes(wanted: str, found: str = "") -> list[str]:
-        return wanted_reservation_notes(topology, CPUSet.parse(wanted), CPUSet.parse(found))
+        return reservation_notes(topology, Reserved(CPUSet.parse(wanted), False), Reserved(CPUSet.parse(found), False))
 
     assert notes("0,4") == notes("") == notes("0-7") == []
     assert notes("0-1") == [
@@ -135,5 +136,5 @@ def test_a_wanted_reservation_that_splits_cores_is_a_note() -> None:
         )
     ]
     assert notes("0,4,2", found="0,4")
-    # Nothing changes: drift's own note tells what is so already.
-    assert notes("0-1", found="0-1") == []
+    # Nothing changes: one note tells what is so already.
+    assert notes("0-1", found="0-1") == ["the reservation 0-1 splits cores: pods get their other threads, CPUs 4-5"]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.remedies import Burst
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import Configuration
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
@@ -26,7 +26,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.allocati
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import pods_from_manifests
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
@@ -56,7 +56,7 @@ def ask(
     return plan_allocations(
         Question(
             topology,
-            Host(kubelet_view(topology), memory=memory),
+            Host(kubelet_view(topology), numa_nodes=tuple(node.id for node in topology.numa_nodes), memory=memory),
             configuration,
             {**STATIC, **wanted},
             checkpoint,
@@ -91,6 +91,14 @@ def test_a_thread_whose_sibling_is_taken_is_stranded_with_whole_cores_only() -> 
     plan = ask(reserved_system_cpus="0-1", cpu_manager_policy_options={"full-pcpus-only": "true"})
     assert plan["stranded"] == "24-25"
     assert plan["allocatable"]["cpus"] == plan["allocatable"]["whole_cores"] == 44
+    assert plan["notes"] == [
+        (
+            "the reservation 0-1 splits cores: no pod can have their other threads, CPUs 24-25, for itself with"
+            " full-pcpus-only: 2 CPUs that the scheduler counts"
+        )
+    ]
+    assert ask(reserved_system_cpus="0-1")["notes"] == []
+    assert ask(cpu_manager_policy_options={"full-pcpus-only": "true"})["notes"] == []
 
 
 def test_policy_none_gives_nothing() -> None:
@@ -342,3 +350,64 @@ def test_the_shared_minimum_of_the_policy_dynamic() -> None:
     with pytest.raises(InputError, match=message):
         ask(*pods, **none)
     assert len(ask(*pods, shared_minimum=2, **none)["refused"]) == 0
+
+
+MANY_NODES = {"topology_manager_policy_options": {"max-allowable-numa-nodes": "64"}, "reserved_system_cpus": "0"}
+
+
+def test_more_numa_nodes_than_sets_of_them_can_be_gone_through() -> None:
+    """The plan would take as long as the kubelet."""
+    many = parse_name("1s17n2c").topology()
+    with pytest.raises(RefusedError, match=r"^topology_manager_policy: to admit a pod .* exclusive CPUs, .* 2\^17: "):
+        ask(manifest("a", 1), topology=many, topology_manager_policy="restricted", **MANY_NODES)
+    assert cpus(ask(manifest("a", 1), topology=many, reserved_system_cpus="0"))
+    # Nodes without CPUs are no matter of CPUs.
+    memory = parse_name("2s1n4c+memory32").topology()
+    plan = ask(manifest("a", 1), topology=memory, topology_manager_policy="restricted", **MANY_NODES)
+    assert cpus(plan) == {"a": "1"}
+    (note,) = plan["notes"]
+    assert note.startswith("topologyManagerPolicy: to admit a pod that asks for devices or memory ")
+
+
+# A report of two sockets, each with the NUMA nodes of every second number: 15 CPUs were to be of one socket.
+ALTERNATING = Topology(
+    CPUSet(range(56)),
+    [CPUSet((cpu, cpu + 28)) for cpu in range(28)],
+    sockets=[Group(socket, CPUSet(range(socket, 56, 2))) for socket in range(2)],
+    numa_nodes=[Group(node, CPUSet(range(node, 56, 4))) for node in range(4)],
+    caches=[Group(node, CPUSet(range(node, 56, 4))) for node in range(4)],
+    numa_distances={a: {b: 10 if a == b else 12 if a % 2 == b % 2 else 21 for b in range(4)} for a in range(4)},
+)
+ALIGNED = {"align-by-socket": "true"}
+WITH_ALPHA = {"topology": ALTERNATING, "gates": {"CPUManagerPolicyAlphaOptions": True}, "reserved_system_cpus": "0"}
+
+
+def test_sockets_that_a_distribution_does_not_look_at() -> None:
+    options = {**ALIGNED, "distribute-cpus-across-numa": "true"}
+    plan = ask(manifest("p", "15"), cpu_manager_policy_options=options, **WITH_ALPHA)
+    assert cpus(plan) == {"p": "1-2,5-6,9-10,13-14,29-30,33-34,37-38,42"}
+    assert [note.partition(": ")[0] for note in plan["notes"][:2]] == ["cpuManagerPolicyOptions.align-by-socket"] * 2
+    assert plan["notes"][2:] == [
+        (
+            "in spite of align-by-socket pod p, container app has CPUs 1-2,5-6,9-10,13-14,29-30,33-34,37-38,42 of 2"
+            " sockets, and 1 would hold them"
+        )
+    ]
+    assert plan["exact"]
+    # With hints of which both nodes are in one socket nothing is scattered, and one option is still not safe.
+    plan = ask(
+        manifest("p", "15"), cpu_manager_policy_options=ALIGNED, topology_manager_policy="best-effort", **WITH_ALPHA
+    )
+    assert [note for note in plan["notes"] if "in spite" in note] == []
+
+
+def test_l3_caches_in_spite_of_an_option() -> None:
+    """Two caches of eight CPUs, of which two and four are left."""
+    caches = parse_name("1s1n2l4c2t").topology()
+    options = {"prefer-align-cpus-by-uncorecache": "true"}
+    pods = [manifest("a", "5"), manifest("b", "4"), manifest("c", "5")]
+    plan = ask(*pods, topology=caches, reserved_system_cpus="0", cpu_manager_policy_options=options)
+    assert [note.partition(" has ")[0] for note in plan["notes"] if "in spite" in note] == [
+        "in spite of prefer-align-cpus-by-uncorecache pod c, container app"
+    ]
+    assert [note for note in ask(*pods, topology=caches, reserved_system_cpus="0")["notes"] if "in spite" in note] == []

@@ -269,6 +269,70 @@ def test_note_on_a_reservation_that_splits_cores() -> None:
     assert told({}, text)["notes"] == ["the reservation 0-1,5 splits cores: pods get their other threads, CPUs 4"]
 
 
+WHOLE_CORES = 'cpuManagerPolicyOptions: {full-pcpus-only: "true"}\n'
+
+
+def test_note_on_threads_that_no_pod_can_have() -> None:
+    """A report of 16 CPUs on 8 cores, of which 0-4 are reserved: the scheduler counted 11, and six could be had."""
+    text = "cpuManagerPolicy: static\n" + WHOLE_CORES
+    assert told({}, text + "reservedSystemCPUs: 0-4\n", machine="1s8c2t")["notes"] == [
+        (
+            "the reservation 0-4 splits cores: no pod can have their other threads, CPUs 8-12, for itself with"
+            " full-pcpus-only: 5 CPUs that the scheduler counts"
+        )
+    ]
+    # The same of a reservation by its amount, and of one thread.
+    (note,) = told({}, text + "kubeReserved: {cpu: 500m}\n")["notes"]
+    assert note.endswith("CPUs 4, for itself with full-pcpus-only: 1 CPU that the scheduler counts")
+    assert told({}, text + "reservedSystemCPUs: 0-1\n", machine="1s8c")["notes"] == []
+
+
+def test_note_on_an_option_that_takes_threads_from_pods() -> None:
+    """The reservation stays, and what comes of its other threads does not."""
+    text = "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\n"
+    found, wanted = told({"cpu_manager_policy_options": {"full-pcpus-only": "true"}}, text)["notes"]
+    assert found == "the reservation 0-1 splits cores: pods get their other threads, CPUs 4-5"
+    assert wanted == (
+        "the wanted reservation 0-1 would split cores: no pod could have their other threads, CPUs 4-5, for itself with"
+        " full-pcpus-only: 2 CPUs that the scheduler counts; reserve whole cores, as in 0-1,4-5"
+    )
+    assert len(told({"cpu_manager_policy_options": {"full-pcpus-only": "true"}}, text + WHOLE_CORES)["notes"]) == 1
+
+
+def test_notes_on_options_that_do_not_do_what_they_are_for() -> None:
+    """Two sockets of two NUMA nodes; the kubelet does not see its four L3 caches."""
+    text = "cpuManagerPolicy: static\nreservedSystemCPUs: 0,16\n"
+    align = {"cpu_manager_policy_options": {"align-by-socket": "true"}}
+    gate = "featureGates: {CPUManagerPolicyAlphaOptions: true}\n"
+    effect = (
+        "cpuManagerPolicyOptions.align-by-socket: align-by-socket acts on hints of the topology manager only, and with"
+        " its policy none there are none: it has no effect, and a container can get CPUs of several sockets; set"
+        " topologyManagerPolicy: best-effort or restricted, or drop align-by-socket"
+    )
+    found = text + gate + 'cpuManagerPolicyOptions: {align-by-socket: "true"}\n'
+    assert told({}, found, machine="2s2n4c2t")["notes"] == [effect]
+    assert told(align, found, machine="2s2n4c2t")["notes"] == [effect]
+    assert told(align, text, machine="2s2n4c2t")["notes"] == ["with the wanted settings: " + effect]
+    assert told({**align, "topology_manager_policy": "restricted"}, text, machine="2s2n4c2t")["notes"] == []
+    # What containers have.
+    notes = told({}, found, state("0-6,9-31", a="7-8"), "2s2n4c2t")["notes"]
+    assert notes[1:] == [
+        "in spite of align-by-socket pod uid-a, container a has CPUs 7-8 of 2 sockets, and 1 would hold them"
+    ]
+    assert {getattr(note, "check", "") for note in notes} == {"option-ineffective"}
+
+
+def test_note_on_more_numa_nodes_than_sets_of_them_can_be_gone_through() -> None:
+    text = STATIC.replace("0,4", "0") + "topologyManagerPolicy: restricted\n"
+    text += 'topologyManagerPolicyOptions: {max-allowable-numa-nodes: "64"}\n'
+    (note,) = told({}, text, machine="1s17n1c")["notes"]
+    assert note.check == "numa-nodes-many"
+    assert note.startswith("topologyManagerPolicy: to admit a pod that asks for exclusive CPUs, devices or memory ")
+    assert note.endswith("; set topologyManagerPolicy: none")
+    assert told({}, text, machine="1s16n1c")["notes"] == []
+    assert told({"topology_manager_policy": "none"}, text, machine="1s17n1c")["notes"][0].check == "numa-nodes-many"
+
+
 def test_notes_on_the_machine() -> None:
     notes = told({}, STATIC, None, "1s4c2t+offline7")["notes"]
     assert notes == [

@@ -226,7 +226,7 @@ BAD_PLANS = [
     (SMT, -2, "cannot reserve -2 CPUs; reserve at least one"),
     (SMT, 8, "cannot reserve 8 of 8 CPUs; at least one must be left for the pods"),
     (SMT, 100, "cannot reserve 100 of 8 CPUs; at least one must be left for the pods"),
-    ("1s1c", 1, "cannot reserve 1 of 1 CPUs; at least one must be left for the pods"),
+    ("1s1c", 1, "cannot reserve 1 of 1 CPU; at least one must be left for the pods"),
     (
         SMT,
         3,
@@ -239,7 +239,7 @@ BAD_PLANS = [
         SMT,
         1,
         (
-            "cannot reserve 1 CPUs without splitting a core; the nearest counts are 2;"
+            "cannot reserve 1 CPU without splitting a core; the nearest counts are 2;"
             " take one of them, or allow one split core"
         ),
     ),
@@ -254,7 +254,7 @@ BAD_PLANS = [
     (
         "1s1c2t",
         1,
-        ("cannot reserve 1 CPUs without splitting a core; the machine has one; allow one split core"),
+        ("cannot reserve 1 CPU without splitting a core; the machine has one; allow one split core"),
     ),
 ]
 

@@ -18,6 +18,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.kubele
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.reservation import plan_reservation
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.strategies import PACKED, SPREAD
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.quantity import counted
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
@@ -94,7 +95,7 @@ def test_every_count_of_a_machine(
         if count not in feasible and not allow_split_core and not (at_least and higher):
             nearest = " and ".join(str(size) for size in (lower, higher) if size)
             why = "the nearest counts are %s;" % nearest if nearest else "the machine has one;"
-            assert "cannot reserve %d CPUs without splitting a core; %s" % (count, why) in failure
+            assert "cannot reserve %s without splitting a core; %s" % (counted(count, "CPU"), why) in failure
             continue
         assert not failure
         # Exactly as many as asked for, of online CPUs; the others are for the pods.

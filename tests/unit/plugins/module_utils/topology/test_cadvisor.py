@@ -178,7 +178,7 @@ BAD = [
     # counts
     ('{"num_cores": 2}', "MachineInfo: num_cores is 2, and the topology has 0 threads; " + HINT),
     ('{"num_cores": 0}', "MachineInfo: num_cores is 0, and the topology has 0 threads; " + HINT),
-    (info(node(core(0)), count=2), "MachineInfo: num_cores is 2, and the topology has 1 threads; " + HINT),
+    (info(node(core(0)), count=2), "MachineInfo: num_cores is 2, and the topology has 1 thread; " + HINT),
     # fields
     bad("topology[0]: is an object, not 3", 3),  # type: ignore[arg-type]
     bad("topology[0].node_id: is missing", {"cores": []}),
@@ -204,7 +204,7 @@ BAD = [
         'topology[0].distances[0]: is a number from 0 to 9223372036854775807, not "x"',
         node(core(0), distances=["x"]),
     ),
-    bad("topology[0].distances: has 2 numbers for 1 nodes", node(core(0), distances=[10, 21])),
+    bad("topology[0].distances: has 2 numbers for 1 node", node(core(0), distances=[10, 21])),
 ]
 
 

@@ -139,6 +139,12 @@ def test_what_the_oldest_kubelet_decides(minor: int, expected: set[str]) -> None
     assert set(settings("2s4n2l4c2t", minor)["cpu_manager_policy_options"]) == expected
 
 
+def test_more_numa_nodes_than_sets_of_them_can_be_gone_through() -> None:
+    found = settings("1s17n2c2t")
+    assert found["topology_manager_policy"] == "none"
+    assert "topology_manager_policy_options" not in found
+
+
 def test_many_numa_nodes_before_there_was_an_option() -> None:
     assert settings("4s4n2c2t", 30)["topology_manager_policy"] == "none"
     assert "topology_manager_policy_options" not in settings("4s4n2c2t", 30)

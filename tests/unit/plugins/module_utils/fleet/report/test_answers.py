@@ -171,7 +171,7 @@ def test_any_answer_has_a_view(answer: Any) -> None:
 
 def test_machine() -> None:
     assert machine_of(TOPOLOGY) == "8 CPUs online, 2 sockets, 2 NUMA nodes, 2 L3 caches, 4 cores"
-    assert machine_of({"online": "3"}) == "1 CPUs online, 0 sockets, 0 NUMA nodes, 0 L3 caches, 0 cores"
+    assert machine_of({"online": "3"}) == "1 CPU online, 0 sockets, 0 NUMA nodes, 0 L3 caches, 0 cores"
 
 
 @pytest.mark.parametrize("topology", [{}, {"cores": []}, {"online": "<x>"}, {"online": 7}, {"online": "0-99999999999"}])

@@ -289,7 +289,7 @@ def test_resctrl_stays_mounted_while_others_count(tmp_path: Path) -> None:
     (tmp_path / "sys/fs/resctrl/mon_groups/pqos").mkdir(parents=True)
     answer = take_back(tmp_path, act=False)
     assert answer.mounts == ""
-    assert "resctrl stays mounted, as others use it: 1 groups that only count" in answer.notes
+    assert "resctrl stays mounted, as others use it: 1 monitoring group" in answer.notes
 
 
 def test_a_pass_beside_an_owner_that_came_later(model: Mounted) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.kubelet.start.checks.check_cases import (
+    ALPHA,
     NO_QUOTA,
     STATIC,
     check,
@@ -57,7 +58,10 @@ HARMFUL: list[tuple[dict[str, Any], str, list[tuple[str, str]]]] = [
         [
             (
                 "reservedSystemCPUs",
-                "the reservation 0 splits cores: no pod can have their other threads, CPUs 4",
+                (
+                    "the reservation 0 splits cores: no pod can have their other threads, CPUs 4, for itself with"
+                    " full-pcpus-only: 1 CPU that the scheduler counts"
+                ),
             )
         ],
     ),
@@ -94,6 +98,60 @@ HARMFUL: list[tuple[dict[str, Any], str, list[tuple[str, str]]]] = [
         ],
     ),
 ]
+
+
+LARGE = "2s2n4c2t"
+
+
+@pytest.mark.parametrize(
+    ("values", "minor", "found"),
+    [
+        ({"cpuManagerPolicyOptions": {"align-by-socket": "true"}}, 36, ["cpuManagerPolicyOptions.align-by-socket"]),
+        (
+            {
+                "cpuManagerPolicyOptions": {"align-by-socket": "true", "distribute-cpus-across-numa": "true"},
+                "topologyManagerPolicy": "restricted",
+            },
+            33,
+            ["cpuManagerPolicyOptions.align-by-socket"],
+        ),
+        ({"topologyManagerPolicyOptions": {"prefer-closest-numa-nodes": "true"}}, 36, ["topologyManagerPolicyOptions"]),
+        # Switched off.
+        ({"cpuManagerPolicyOptions": {"align-by-socket": "false"}}, 36, []),
+    ],
+)
+def test_options_that_do_not_do_what_they_are_for(values: dict[str, Any], minor: int, found: list[str]) -> None:
+    findings = check({**STATIC, **ALPHA, "reservedSystemCPUs": "0,16", **values}, LARGE, minor).findings
+    assert (refusals(findings), [where for where, _cause in harms(findings)]) == ([], found)
+
+
+@pytest.mark.parametrize(
+    ("policy", "machine", "values", "is_harmful"),
+    [
+        ("restricted", "1s17n1c", {}, True),
+        ("best-effort", "2s1n4c+memory32", {}, True),
+        # Devices ask for hints with any policy of the CPU manager.
+        ("best-effort", "1s17n1c", {"cpuManagerPolicy": "none", "reservedSystemCPUs": None}, True),
+        ("restricted", "2s8n1c", {}, False),
+        ("none", "1s17n1c", {}, False),
+    ],
+)
+def test_more_numa_nodes_than_sets_of_them_can_be_gone_through(
+    policy: str, machine: str, values: dict[str, Any], is_harmful: bool
+) -> None:
+    options = {} if policy == "none" else {"topologyManagerPolicyOptions": {"max-allowable-numa-nodes": "64"}}
+    findings = check({**STATIC, "topologyManagerPolicy": policy, **options, **values}, machine).findings
+    assert refusals(findings) == []
+    assert [where for where, _cause in harms(findings)] == ["topologyManagerPolicy"] * is_harmful
+    if is_harmful:
+        assert findings[0].remedy == "set topologyManagerPolicy: none"
+
+
+def test_of_options_that_are_refused_no_more_is_said() -> None:
+    options = {"align-by-socket": "true", "no-such-option": "true"}
+    findings = check({**STATIC, **ALPHA, "cpuManagerPolicyOptions": options}, LARGE).findings
+    assert len(refusals(findings)) == 1
+    assert not [where for where, _cause in harms(findings) if "Options" in where]
 
 
 @pytest.mark.parametrize(("values", "machine", "found"), HARMFUL)

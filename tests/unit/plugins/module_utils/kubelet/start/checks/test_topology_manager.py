@@ -194,6 +194,10 @@ def test_where(values: dict[str, Any], where: list[str]) -> None:
     [
         ("2s5n1c", {}, 30, "set topologyManagerPolicy: none"),
         ("2s5n1c", {}, 31, "set topologyManagerPolicy: none, or max-allowable-numa-nodes in " + OPTIONS),
+        ("2s8n1c", {}, 31, "set topologyManagerPolicy: none, or max-allowable-numa-nodes in " + OPTIONS),
+        # With the option it would start, and hang as it admits pods.
+        ("1s17n1c", {}, 36, "set topologyManagerPolicy: none"),
+        ("1s17n1c", {OPTIONS: {"max-allowable-numa-nodes": "16"}}, 36, "set topologyManagerPolicy: none"),
         ("2s1n1c", {OPTIONS: {"max-allowable-numa-nodes": "9"}}, 30, "remove it, or upgrade to Kubernetes 1.31"),
         ("2s1n1c", {OPTIONS: {"prefer-closest-numa-nodes": "?"}}, 31, 'write "true" or "false"'),
         (
