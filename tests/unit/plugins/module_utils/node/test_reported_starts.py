@@ -265,3 +265,51 @@ def test_a_cloud_provider_that_is_gone(root: Path, minor: int, provider: str) ->
     starts, (text,) = of_flags(root, minor, "--cloud-provider=" + provider)
     assert starts is False
     assert text.startswith('cloud provider "%s" was specified, but built-in cloud providers are disabled' % provider)
+
+
+# --- an environment file that is not there ----------------------------------------------------------------------
+
+UNIT = "[Service]\nEnvironmentFile=%s\nExecStart=/usr/bin/kubelet --config=/" + CONFIG + " $ARGS\n"
+MORE = "etc/systemd/system/kubelet.service.d/10-more.conf"
+
+
+@pytest.mark.parametrize(
+    ("named", "more"),
+    [
+        ("-/etc/default/kubelet", ""),
+        ("/etc/there", ""),
+        ("/etc/kubelet.d/*.env", ""),
+        # Taken back by a drop-in file.
+        ("/etc/gone", "[Service]\nEnvironmentFile=\nEnvironmentFile=-/etc/gone\n"),
+    ],
+)
+def test_environment_files_that_need_not_be_there(root: Path, named: str, more: str) -> None:
+    write(root, "etc/there", "ARGS=\n")
+    write(root, "etc/systemd/system/kubelet.service", UNIT % named)
+    write(root, MORE, more)
+    assert told(root) == (True, [])
+
+
+def test_without_its_environment_file_systemd_does_not_start_the_kubelet(root: Path) -> None:
+    write(root, "etc/systemd/system/kubelet.service", UNIT % "-/etc/default/kubelet")
+    write(root, MORE, "[Service]\nEnvironmentFile=/etc/%p.env\n")
+    starts, (finding,) = told(root)
+    assert starts is False
+    assert finding == {
+        "text": "Failed to load environment files: No such file or directory",
+        "cause": (
+            "systemd does not start the service: /%s needs the EnvironmentFile /etc/kubelet.env, which is not there"
+            % MORE
+        ),
+        "remedy": "write the file, or put a - before its path if it need not be there",
+        "fatal": True,
+        "where": "/" + MORE,
+        "context": "kubelet.service: ",
+    }
+    plan = rollout_report(node(root, 33), {"cpu_manager_reconcile_period": "5s"}, Terms())
+    assert [refusal["where"] for refusal in plan["refusals"]] == ["/" + MORE]
+    # It comes before whatever the kubelet would refuse.
+    write(root, CONFIG, HEADER + "cpuManagerPolicy: 5\n")
+    assert [text["where"] for text in told(root)[1]] == ["/" + MORE, "cpuManagerPolicy"]
+    write(root, "etc/kubelet.env", "")
+    assert [text["where"] for text in told(root)[1]] == ["cpuManagerPolicy"]
