@@ -84,6 +84,7 @@ SECTIONS = (
         "kubelet/start/loading/.*.py",
     ),
     Section("Flags", "The command line.", "kubelet/start/flags/(command|refusals).py"),
+    Section("The unit", "What systemd says, which does not start the kubelet then.", "node/unit_start.py"),
     Section(
         "Single values",
         "What Go says of a value that it cannot read. It stands behind one of the texts above, which names the field,"

@@ -58,6 +58,7 @@ SOURCES = (
     "state/*.py",
     "node/restored_states.py",
     "node/start_report.py",
+    "node/unit_start.py",
     "golang.py",
 )
 

@@ -22,11 +22,12 @@ def minor_version(version: str, name: str = "kubelet_version") -> int:
     if len(parts) < 2 or parts[0] != "1" or not (parts[1].isascii() and parts[1].isdigit() and len(parts[1]) < 10):
         raise InputError("%r is not a version" % version, option(name), "write one such as 1.36 or v1.35.6")
     if int(parts[1]) < OLDEST_MINOR:
-        raise InputError(
-            "%r is older than 1.%d, the oldest that is known here" % (version, OLDEST_MINOR),
-            option(name),
-            'write a version in quotes, as in "1.30", which is 1.3 without',
-        )
+        what = "%r is older than 1.%d, the oldest that is known here" % (version, OLDEST_MINOR)
+        remedy = "leave the node out, or bring its kubelet to 1.%d or later first" % OLDEST_MINOR
+        # YAML reads 1.30 without quotes as the number 1.3.
+        if len(version) == len("1.3"):
+            remedy = 'write it in quotes, as in "%s0", if that is meant; else %s' % (version, remedy)
+        raise InputError(what, option(name), remedy)
     return int(parts[1])
 
 

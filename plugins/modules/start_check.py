@@ -86,7 +86,7 @@ findings:
   contains:
     text:
       description:
-        - The kubelet's message, without the text around it.
+        - The kubelet's message, without the text around it; or systemd's, where systemd does not start the kubelet.
         - Empty if something does harm without a message of the kubelet.
       type: str
       sample: "unrecognized feature gate: CPUManager"

@@ -19,6 +19,7 @@ from .units import section_of, settings_in, unit_paths
 
 # What may stand before the path of a program, and before that of an environment file.
 _PROGRAM_SIGNS, _MAY_BE_MISSING = "@-:+!|", "-"
+_PATTERN = frozenset("*?[")
 # One that does not end goes on to the end of the word.
 _VARIABLE = re.compile(r"\$(?:(\$)|\{([^}]*)(\}?))")
 _ASSIGNMENT = re.compile("(%s)=(.*)" % NAME.pattern, re.DOTALL)
@@ -47,7 +48,7 @@ _SPECIFIERS = {
 
 
 class Variable(NamedTuple):
-    """A variable's value, and the file that gives it."""
+    """The value of a variable, or of a setting, and the file that gives it."""
 
     value: str
     path: str
@@ -90,6 +91,17 @@ def read_service(tree: Tree, service: str) -> Service:
         if name in variables and (not equals or variables[name].value == value):
             del variables[name]
     return Service(_in_place(command, variables), variables, files)
+
+
+def missing_files(tree: Tree, service: str) -> list[Variable]:
+    """The environment files that are not there, and without which systemd does not start a service; who names each."""
+    files: list[Variable] = []
+    for path, name, value in settings_of(tree, service):
+        if name == "EnvironmentFile":
+            files = [*files, Variable(resolved(value, service), path)] if value else []
+    # Of a pattern, it is not looked for what it matches.
+    needed = [file for file in files if file.value.startswith("/") and _PATTERN.isdisjoint(file.value)]
+    return [file for file in needed if not tree.exists(file.value)]
 
 
 def variables_in(tree: Tree, path: str) -> dict[str, Variable]:

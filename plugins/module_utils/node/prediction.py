@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Mapping
 
 from ..errors import RefusedError
 from ..kubelet.file.configuration import Configuration, KubeletConfiguration
+from ..kubelet.installed.distributions import has_unit, service_of
 from ..kubelet.settings import check_wishes, needed_config, start_error
 from ..kubelet.start.engine import predict, predict_plain
 from ..kubelet.start.prediction import Prediction, Starts
@@ -33,13 +34,18 @@ def predict_configuration(node: Node, wanted: Mapping[str, object] | None = None
 
 def _of_node(node: Node, *predictions: Prediction, only_refusals: bool = False) -> list[Prediction]:
     """The predictions with what more the node's files tell than the kubelet is given."""
-    predictions = tuple(with_restored(node, *predictions, only_refusals=only_refusals))
-    if node.installation is None or not node.installation.flags:
-        return list(predictions)
-    # Imported here: most kubelets have no flags that count.
-    from .replaced_maps import with_replaced
+    answers = with_restored(node, *predictions, only_refusals=only_refusals)
+    installation = node.installation
+    if installation is not None and installation.flags:
+        # Imported here, as below: most kubelets have no flags that count.
+        from .replaced_maps import with_replaced
 
-    return with_replaced(node, predictions)
+        answers = with_replaced(node, answers)
+    if installation is not None and has_unit(node.tree, service_of(node.tree, installation.distribution)):
+        from .unit_start import with_unit
+
+        answers = with_unit(node.tree, service_of(node.tree, installation.distribution), answers)
+    return answers
 
 
 def predicted_starts(

@@ -19,8 +19,8 @@ from ...tree import is_number
 
 TEXT, NUMBER, SWITCH, LIST, MAP = "text", "number", "switch", "list", "map"
 THRESHOLDS, GATES, MEMORY = "thresholds", "gates", "memory"
-# One pair for each time that the flag is given: a comma belongs to the value.
-PAIR = "pair"
+# One pair for each time that the flag is given: of PAIR a comma belongs to the value, PAIRS may have several.
+PAIR, PAIRS = "pair", "pairs"
 
 
 class Flag(NamedTuple):
@@ -36,7 +36,7 @@ FLAGS: dict[str, Flag] = {
     "--cpu-manager-reconcile-period": Flag("cpuManagerReconcilePeriod"),
     "--topology-manager-policy": Flag("topologyManagerPolicy"),
     "--topology-manager-scope": Flag("topologyManagerScope"),
-    "--topology-manager-policy-options": Flag("topologyManagerPolicyOptions", PAIR),
+    "--topology-manager-policy-options": Flag("topologyManagerPolicyOptions", PAIRS),
     "--memory-manager-policy": Flag("memoryManagerPolicy"),
     "--reserved-memory": Flag("reservedMemory", MEMORY),
     "--kube-reserved": Flag("kubeReserved", MAP),
@@ -135,7 +135,7 @@ def arguments_for(field: str, value: Any) -> list[str]:
     """The flags that give a field this value; none for an empty map or list."""
     name = NAMES[field]
     form = FLAGS[name].form
-    if form == PAIR:
+    if form in (PAIR, PAIRS):
         return ["%s=%s=%s" % (name, key, text) for key, text in value.items()]
     if form == MEMORY:
         return ["%s=%d:%s" % (name, reservation["numaNode"], _pairs(reservation["limits"])) for reservation in value]
@@ -203,6 +203,7 @@ _READERS: dict[str, Any] = {
     LIST: _read_list,
     MAP: _read_map,
     PAIR: _read_pair,
+    PAIRS: _read_map,
     THRESHOLDS: lambda text: _read_map(text, "<"),
     GATES: lambda text: {name: _read_switch(value) for name, value in _read_map(text).items()},
     MEMORY: _read_memory,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import version_notes
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version, version_notes
 
 ASSUMED = "the version of the kubelet is not known: 1.36 is assumed, the newest whose answers were replayed;"
 
@@ -34,3 +35,23 @@ def test_a_version_whose_rules_are_not_known_for_sure_is_a_note(minor: int, note
 
 def test_an_assumed_version_is_a_note() -> None:
     assert version_notes(36, True) == [ASSUMED + " give kubelet_version"]
+
+
+OLD = "leave the node out, or bring its kubelet to 1.20 or later first"
+
+
+@pytest.mark.parametrize(
+    ("version", "remedy"),
+    [
+        ("1.3", 'write it in quotes, as in "1.30", if that is meant; else ' + OLD),
+        ("1.19", OLD),
+        ("v1.18.20", OLD),
+        ("v1.9.3", OLD),
+    ],
+)
+def test_the_remedy_for_a_version_that_is_too_old(version: str, remedy: str) -> None:
+    """Only what YAML can have cut short is to be put in quotes."""
+    with pytest.raises(InputError) as error:
+        minor_version(version)
+    assert error.value.remedy == remedy
+    assert "is older than 1.20" in str(error.value)

@@ -228,8 +228,9 @@ class _Check:
                 "cpuManagerPolicy",
             )
             return None
+        before_options = len(self.findings)
         options_are_right = self._read_options(options or {})
-        reserved = self._static_reservation()
+        reserved = self._static_reservation(before_options)
         if reserved is None or not options_are_right:
             return None
         return CPUManagerConfig(
@@ -291,23 +292,23 @@ class _Check:
         for harm in option_harms(options, self.topology, manager, manager_options, self.minor, nodes):
             yield harmful(harm.cause, harm.remedy, harm.where)
 
-    def _static_reservation(self) -> CPUSet | None:
-        """What the static policy reserves; None where that is refused."""
+    def _static_reservation(self, before_options: int) -> CPUSet | None:
+        """What the static policy reserves; None where that is refused.
+
+        before_options: how many findings there were before the options were read.
+        """
         amount, named = self.reservations.amount("cpu"), self.reservations.cpus
         if amount is None or named is None:
             return None
         try:
             reserved = kubelet_reservation(self.topology, amount.millis(), self.options, named)
         except KubeletError as error:
-            # Without any reservation the policy is not even tried.
-            prefix = "" if amount.value <= 0 else "new static policy error: "
-            finding = refused_by(
-                error,
-                "the static policy is to reserve %s" % counted(amount.of_cpus(), "CPU"),
-                "reservedSystemCPUs",
-                prefix,
-            )
-            self.findings.append(finding)
+            # Without any reservation the policy is not even tried, with its options.
+            is_tried = amount.value > 0
+            cause = "the static policy is to reserve %s" % counted(amount.of_cpus(), "CPU")
+            prefix = "new static policy error: " if is_tried else ""
+            finding = refused_by(error, cause, "reservedSystemCPUs", prefix)
+            self.findings.insert(len(self.findings) if is_tried else before_options, finding)
             return None
         self._warn(reserved)
         return reserved

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 _RUNNING = "failed to run Kubelet: "
 
-# From Kubernetes 1.34 on no cloud provider is initialized at the start.
-_NO_CLOUD_PROVIDERS = 34
+# From Kubernetes 1.31 on no cloud provider is initialized at the start.
+_NO_CLOUD_PROVIDERS = 31
 
 SET, MERGE, EXTEND = "set", "merge", "extend"
 _MODES = {table.GATES: MERGE, table.PATTERNS: EXTEND}

@@ -163,11 +163,9 @@ _FIELDS = {
         kube-reserved kubeReserved
         qos-reserved qosReserved
         system-reserved systemReserved
-    """,
-    PAIR: """
-        cpu-manager-policy-options cpuManagerPolicyOptions
         topology-manager-policy-options topologyManagerPolicyOptions
     """,
+    PAIR: "cpu-manager-policy-options cpuManagerPolicyOptions",
     THRESHOLDS: "eviction-hard evictionHard eviction-soft evictionSoft",
     GATES: "feature-gates featureGates",
     HEADERS: "manifest-url-header staticPodURLHeader",

@@ -82,6 +82,9 @@ _HEAD_TYPE = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind
 _NO_HEAD = "couldn't get version/kind; json parse error: "
 _PROTOBUF = b"k8s\0"
 
+# What YAML makes of a key such as true or yes, and since when it is no name of a gate. As kubelets were seen to do it.
+_SWITCHES, _SWITCHES_ARE_NO_GATES = frozenset(("true", "false")), 36
+
 _CRASH_LOOP, _PULL_POLICY = "crashLoopBackOff", "imagePullCredentialsVerificationPolicy"
 
 
@@ -152,6 +155,8 @@ class _Loading:
             ) from error
         self._note(tree, False, absolute, duplicates)
         gates = self.values.get("featureGates", {})
+        if self.minor >= _SWITCHES_ARE_NO_GATES and not _SWITCHES.isdisjoint(gates):
+            gates = self.values["featureGates"] = {name: on for name, on in gates.items() if name not in _SWITCHES}
         self._check_gates(gates)
         self._set_gated_defaults({**self.flag_gates, **gates})
         self._set_eviction_defaults()

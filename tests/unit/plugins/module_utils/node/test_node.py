@@ -232,7 +232,7 @@ def test_the_endpoint_of_a_distribution(root: Path, socket: str, endpoint: bool)
 def test_a_version_without_quotes() -> None:
     with pytest.raises(
         InputError,
-        match=r"^kubelet_version: '1\.3' is older than 1\.20, the oldest that is known here; write a version in quotes",
+        match=r"^kubelet_version: '1\.3' is older than 1\.20, the oldest that is known here; write it in quotes",
     ):
         minor_version("1.3")
 

@@ -192,3 +192,124 @@ def test_what_adds_takes_nothing_away(root: Path) -> None:
     # What is given again behind it counts.
     assert not [note for note in node(root, 28).own_notes() if "kubelet-arg" in note]
     assert rollout_report(node(root, 28), WANTED, Terms())["drift"] == []
+
+
+# --- what kubelets were seen to take ----------------------------------------------------------------------------
+
+
+def of_flags(root: Path, minor: int, flags: str, values: str = "") -> tuple[bool | None, list[str]]:
+    """Whether a kubelet with these flags starts, and what it refuses."""
+    write(root, CONFIG, HEADER + values)
+    unit = "[Service]\nExecStart=/usr/bin/kubelet --config=/%s %s\n" % (CONFIG, flags)
+    write(root, "etc/systemd/system/kubelet.service", unit)
+    starts, findings = told(root, minor)
+    return starts, [finding["text"] for finding in findings if finding["fatal"]]
+
+
+OF_NUMA = "--topology-manager-policy-options=max-allowable-numa-nodes=9,prefer-closest-numa-nodes=true"
+
+
+@pytest.mark.parametrize("minor", [33, 36])
+@pytest.mark.parametrize(
+    ("flags", "values"),
+    [
+        (OF_NUMA, ""),
+        ("--topology-manager-policy=restricted " + OF_NUMA, ""),
+        ("--topology-manager-policy-options=", "topologyManagerPolicyOptions: {max-allowable-numa-nodes: many}\n"),
+        ("--config-dir=/etc/kubernetes/kubelet.conf.d", "cpuManagerPolicy: none\n"),
+    ],
+)
+def test_what_is_taken(root: Path, minor: int, flags: str, values: str) -> None:
+    (root / "etc/kubernetes/kubelet.conf.d").mkdir(parents=True)
+    assert of_flags(root, minor, flags, values) == (True, [])
+    assert rollout_report(node(root, minor), {"cpu_manager_reconcile_period": "5s"}, Terms())["starts"] is True
+
+
+@pytest.mark.parametrize("minor", [33, 36])
+def test_an_option_that_gets_one_value_with_commas(root: Path, minor: int) -> None:
+    """Of the CPU manager's options, each flag gives one."""
+    flags = "--cpu-manager-policy=static --reserved-cpus=0 --cpu-manager-policy-options=full-pcpus-only=true,a=b"
+    text = 'new static policy error: bad value for option "full-pcpus-only": strconv.ParseBool: parsing "true,a=b":'
+    starts, (refusal,) = of_flags(root, minor, flags)
+    assert (starts, refusal.startswith(text)) == (False, True)
+    empty = "--cpu-manager-policy-options="
+    assert of_flags(root, minor, empty)[1] == [
+        'invalid argument "" for "--cpu-manager-policy-options" flag: malformed pair, expect string=string'
+    ]
+
+
+@pytest.mark.parametrize("key", ["true", "yes", "off"])
+def test_a_gate_whose_name_is_a_boolean(root: Path, key: str) -> None:
+    values = "featureGates: {%s: true}\n" % key
+    said = "false" if key == "off" else "true"
+    assert of_flags(root, 33, "", values) == (False, ["unrecognized feature gate: " + said])
+    assert of_flags(root, 36, "", values) == (True, [])
+
+
+@pytest.mark.parametrize("option", ["align-by-socket", "distribute-cpus-across-cores"])
+def test_without_a_reservation_the_options_are_not_read(root: Path, option: str) -> None:
+    values = "cpuManagerPolicy: static\ncpuManagerPolicyOptions: {%s: 'true'}\n" % option
+    without = "[cpumanager] unable to determine reserved CPU resources for static policy"
+    level = (
+        'new static policy error: CPU Manager Policy Alpha-level Options not enabled, but option "%s" provided' % option
+    )
+    assert of_flags(root, 33, "", values)[1] == [without, level]
+    assert of_flags(root, 33, "--reserved-cpus=0", values)[1] == [level]
+    # Too many CPUs are found by the policy itself, behind its options.
+    assert of_flags(root, 33, "--kube-reserved=cpu=9", values)[1][0] != without
+
+
+@pytest.mark.parametrize("minor", [33, 36])
+@pytest.mark.parametrize("provider", ["aws", "gce"])
+def test_a_cloud_provider_that_is_gone(root: Path, minor: int, provider: str) -> None:
+    starts, (text,) = of_flags(root, minor, "--cloud-provider=" + provider)
+    assert starts is False
+    assert text.startswith('cloud provider "%s" was specified, but built-in cloud providers are disabled' % provider)
+
+
+# --- an environment file that is not there ----------------------------------------------------------------------
+
+UNIT = "[Service]\nEnvironmentFile=%s\nExecStart=/usr/bin/kubelet --config=/" + CONFIG + " $ARGS\n"
+MORE = "etc/systemd/system/kubelet.service.d/10-more.conf"
+
+
+@pytest.mark.parametrize(
+    ("named", "more"),
+    [
+        ("-/etc/default/kubelet", ""),
+        ("/etc/there", ""),
+        ("/etc/kubelet.d/*.env", ""),
+        # Taken back by a drop-in file.
+        ("/etc/gone", "[Service]\nEnvironmentFile=\nEnvironmentFile=-/etc/gone\n"),
+    ],
+)
+def test_environment_files_that_need_not_be_there(root: Path, named: str, more: str) -> None:
+    write(root, "etc/there", "ARGS=\n")
+    write(root, "etc/systemd/system/kubelet.service", UNIT % named)
+    write(root, MORE, more)
+    assert told(root) == (True, [])
+
+
+def test_without_its_environment_file_systemd_does_not_start_the_kubelet(root: Path) -> None:
+    write(root, "etc/systemd/system/kubelet.service", UNIT % "-/etc/default/kubelet")
+    write(root, MORE, "[Service]\nEnvironmentFile=/etc/%p.env\n")
+    starts, (finding,) = told(root)
+    assert starts is False
+    assert finding == {
+        "text": "Failed to load environment files: No such file or directory",
+        "cause": (
+            "systemd does not start the service: /%s needs the EnvironmentFile /etc/kubelet.env, which is not there"
+            % MORE
+        ),
+        "remedy": "write the file, or put a - before its path if it need not be there",
+        "fatal": True,
+        "where": "/" + MORE,
+        "context": "kubelet.service: ",
+    }
+    plan = rollout_report(node(root, 33), {"cpu_manager_reconcile_period": "5s"}, Terms())
+    assert [refusal["where"] for refusal in plan["refusals"]] == ["/" + MORE]
+    # It comes before whatever the kubelet would refuse.
+    write(root, CONFIG, HEADER + "cpuManagerPolicy: 5\n")
+    assert [text["where"] for text in told(root)[1]] == ["/" + MORE, "cpuManagerPolicy"]
+    write(root, "etc/kubelet.env", "")
+    assert [text["where"] for text in told(root)[1]] == ["cpuManagerPolicy"]

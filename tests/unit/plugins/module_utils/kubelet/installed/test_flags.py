@@ -63,7 +63,9 @@ def values(line: str) -> dict[str, Any]:
             {"cpuManagerPolicyOptions": {"a": "true", "b": "false"}},
         ),
         ("--cpu-manager-policy-options=a=true,b=true", {"cpuManagerPolicyOptions": {"a": "true,b=true"}}),
-        ("--topology-manager-policy-options=a=1,b=2", {"topologyManagerPolicyOptions": {"a": "1,b=2"}}),
+        ("--cpu-manager-policy-options=a=1,b=2", {"cpuManagerPolicyOptions": {"a": "1,b=2"}}),
+        ("--topology-manager-policy-options=a=1,b=2", {"topologyManagerPolicyOptions": {"a": "1", "b": "2"}}),
+        ("--topology-manager-policy-options=", {"topologyManagerPolicyOptions": {}}),
         (
             "--topology-manager-policy-options=a=1 --topology-manager-policy-options=b=2",
             {"topologyManagerPolicyOptions": {"a": "1", "b": "2"}},
