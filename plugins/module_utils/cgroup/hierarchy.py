@@ -242,10 +242,11 @@ class Hierarchy:
             if child.count("/") < _DEEPEST:
                 waiting += self.children(child)[::-1]
 
-    def around(self, paths: Iterable[str]) -> dict[str, Cgroup]:
+    def around(self, paths: Iterable[str], above: Iterable[str] = ()) -> dict[str, Cgroup]:
         """These cgroups and all that a change of them meets: ancestors, siblings, what is below, and on v2 what is at
         the top, as partitions mostly are.
 
+        above: cgroups that may get more CPUs for their sake, with those beside them that may have these alone.
         Raises NodeError when one of `paths` does not exist; others may vanish meanwhile.
         """
         found = {path: self.read(path) for path in paths}
@@ -254,16 +255,19 @@ class Hierarchy:
             met.update(lineage(parent_of(path)))
             if path:
                 met.update(self.children(parent_of(path)))
-            if self.version == 1:
-                # What is further below is within the children whatever happens.
-                met.update(self.children(path))
-            elif found.keys().isdisjoint(lineage(parent_of(path))):
-                met.update(self.cgroups(path))
+            # On v1, what is further below is within the children whatever happens.
+            met.update(self.children(path) if self.version == 1 else self.cgroups(path))
+        for parent in {parent_of(path) for path in above}:
+            met.update(child for child in self.children(parent) if self.version == 1 or self._may_own(child))
         for path in sorted(met.difference(found)):
             cgroup = self._read(path)
             if cgroup is not None:
                 found[path] = cgroup
         return found
+
+    def _may_own(self, path: str) -> bool:
+        """Whether it is or was meant to be a partition of v2."""
+        return self.quick_value(path, _PARTITION) not in (None, "", "member")
 
     def online_cpus(self) -> CPUSet:
         """The CPUs that a cpuset can have."""

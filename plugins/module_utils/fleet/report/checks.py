@@ -345,7 +345,7 @@ _ALL = (
         "Containers that do not run have exclusive CPUs that no container of their pods has",
         "An init container that has ended keeps its CPUs until its pod ends. Nobody can get those that no later"
         " container of the pod has reused, while the scheduler counts them as free: a pod that comes for them is"
-        " refused. A container that has only stopped uses its CPUs when it starts again.",
+        " refused. A container that has only stopped, or is still to start, uses its CPUs then.",
         "Delete the pod, which is then made again, or give its init containers no more CPUs than its other containers.",
     ),
     Check(

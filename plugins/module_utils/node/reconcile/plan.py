@@ -25,13 +25,11 @@ from .decide import Running, cuts, widened
 # --- one container's writes ---------------------------------------------------------------------------
 
 
-def written_for(version: int, container: Running) -> list[str]:
-    """The paths of the cgroups that may have to be written so that a container has its CPUs, and on v1 of all above.
-
-    Those beside any of them may have CPUs to themselves.
+def above_of(version: int, container: Running) -> list[str]:
+    """The cgroups above a container beside which others may have its CPUs to themselves: those that may be widened, and
+    on v1 all.
     """
-    own = lineage(container.process_cgroup) if version == 1 else (container.process_cgroup, *_between(container))
-    return list(dict.fromkeys((container.cgroup, *own)))
+    return list(lineage(parent_of(container.cgroup))) if version == 1 else _between(container)
 
 
 def plan_container(
@@ -39,7 +37,7 @@ def plan_container(
 ) -> Plan:
     """The writes that make a set effective in a container's cgroup: those above it are widened where they cut it.
 
-    cgroups: all around those of written_for(), as they are when it is written.
+    cgroups: all around it and above_of() it, as they are when it is written.
     Raises RefusedError with the reason when there are no such writes.
     """
     above = _between(container)

@@ -15,7 +15,7 @@ from ...cpuset import CPUSet
 from ...errors import CPUManagerError, NodeError, RefusedError
 from ...workload.crictl import Crictl
 from .decide import ENDED, FAILED, KEPT, SKIPPED, WRITE, WRITTEN, Row, Running
-from .plan import after_writes, plan_container, written_for
+from .plan import above_of, after_writes, plan_container
 
 
 class Settling:
@@ -79,8 +79,10 @@ class Settling:
         """The cgroups of these containers and all around them, of those that are still there."""
         while True:
             try:
-                version = self.hierarchy.version
-                return self.hierarchy.around(path for container in running for path in written_for(version, container))
+                return self.hierarchy.around(
+                    (path for container in running for path in (container.cgroup, container.process_cgroup)),
+                    (path for container in running for path in above_of(self.hierarchy.version, container)),
+                )
             except NodeError:
                 left = [self._present(container) for container in running if not self._has_ended(container)]
                 if left == running:

@@ -127,6 +127,15 @@ def test_a_holder_beside_all_pods(tmp_path: Path, style: Style) -> None:
     assert wanted["cgroup kubepods.slice"] == "0-3,6-7"
 
 
+@pytest.mark.parametrize("beside", ["kubepods.slice", "kubepods.slice/kubepods-poduid_db.slice"])
+def test_a_partition_within_the_kubelets_own_cgroups(tmp_path: Path, beside: str) -> None:
+    make_node(tmp_path, {OWN: "0"}, V2)
+    report = look(tmp_path, {beside + "/latency": Files("5", "0", partition="root")}, V2)
+    (why,) = report.failed
+    assert why.endswith(".scope: cannot have all of 4-5; partitions have them: %s/latency (5)" % beside)
+    assert report.remedies() == {"container shop/db-0/server": why}
+
+
 @pytest.mark.parametrize(("lacks", "expected"), [("4-5", ""), ("3-5", "kubepods/burstable has no CPUs 3: ")])
 def test_what_is_exclusive_is_no_lack_of_other_classes(tmp_path: Path, lacks: str, expected: str) -> None:
     """On v1 their cgroup may have less than that of all pods."""

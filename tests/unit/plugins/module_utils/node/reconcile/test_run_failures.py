@@ -54,10 +54,10 @@ def test_a_container_that_vanishes_is_skipped(tmp_path: Path, monkeypatch: pytes
 
     around, carry_out = Hierarchy.around, writer.carry_out
 
-    def vanish_before(self: Hierarchy, paths: Any) -> Any:
+    def vanish_before(self: Hierarchy, *paths: Any) -> Any:
         monkeypatch.setattr(Hierarchy, "around", around)
         remove(OWN)
-        return around(self, paths)
+        return around(self, *paths)
 
     def vanish_at_the_write(hierarchy: Hierarchy, writes: Any, systemd: Any) -> None:
         monkeypatch.setattr(settle, "carry_out", carry_out)
@@ -141,9 +141,9 @@ def test_a_checkpoint_that_changes_meanwhile_ends_the_writing(tmp_path: Path, mo
     make_node(tmp_path, {OWN: "0", SHARED: "0"})
     around = Hierarchy.around
 
-    def change(self: Hierarchy, paths: Any) -> Any:
+    def change(self: Hierarchy, *paths: Any) -> Any:
         write(tmp_path, write_checkpoint("static", STATE._replace(assignments={})))
-        return around(self, paths)
+        return around(self, *paths)
 
     monkeypatch.setattr(Hierarchy, "around", change)
     answer = reconcile_pods(node(tmp_path), None, act=True)
