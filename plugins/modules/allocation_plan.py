@@ -208,6 +208,10 @@ refused:
       description: The kubelet's message.
       type: str
       sample: Resources cannot be allocated with Topology locality
+    why:
+      description: What of its CPUs did not fit, of a C(TopologyAffinityError), whose message does not say it.
+      type: str
+      sample: container postgres wants 12 CPUs of 1 NUMA node, and free are 10 of node 0, 10 of node 1
 reserved:
   description: The reserved CPUs.
   returned: success

@@ -179,7 +179,10 @@ memory_state:
       type: str
       sample: /var/lib/kubelet/memory_manager_state.20261121T101500Z~
 refused:
-  description: The pods that the kubelet itself would not have admitted. They get no CPUs.
+  description:
+    - The pods that the kubelet itself would not have admitted, in the form of
+      RV(kubenode.cpu_manager.allocation_plan#module:refused).
+    - They get no CPUs.
   returned: with O(state=present) and O(pods) or O(containers)
   type: list
   elements: dict

@@ -270,6 +270,8 @@ notes:
   description:
     - What is no drift but does harm, such as a reservation that splits cores; what decides whether the kubelet starts,
       if that cannot be determined; and whether the version of the kubelet is uncertain.
+    - Under the static policy, that other containers run on reserved CPUs, too, unless an option keeps them off. This is
+      no finding of a report.
   returned: success
   type: list
   elements: str
@@ -300,9 +302,12 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     starts = None
     if configuration is not None:
         # Imported here: a machine without a kubelet needs no prediction.
+        from ..module_utils.kubelet.settings import design_notes
         from ..module_utils.node.prediction import predicted_starts
 
         starts = predicted_starts(node, wanted, configuration, only_refusals=True)
+        # Not in reports: it is so on nearly every node.
+        notes = [*notes, *design_notes(None if starts.planned.checked is None else starts.planned.checked.cpu_manager)]
     result = report(
         node.topology,
         node.machine(),

@@ -150,6 +150,7 @@ def test_what_is_found_is_what_is_accepted(copy_of: CopyOf, tmp_path: Path) -> N
     found = ansible_playbook(tmp_path / "read", play(*tasks), hosts).last("good")
     assert found["status"] == "nothing wanted"
     assert set(found["found"]) == set(SETTINGS)
+    assert [note for note in found["notes"] if "run on the reserved CPUs 0-3, too, which is by design" in note]
 
     same = play(
         task("kubelet_config", root="{{ root }}", **found["found"]),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, Container, Mapping, NamedTuple,
 from ..cpuset import CPUSet
 from ..errors import ConfigurationError, InputError, Note, RefusedError, option
 from ..policy.kubelet_reservation import split_cores
+from ..policy.options import ALPHA_GATE, OPTION_SINCE, STRICT_RESERVATION
 from ..quantity import counted, millis, nanoseconds
 from ..state.config import NONE, STATIC, CPUManagerConfig
 from ..versions import NEWEST_MINOR
@@ -350,3 +351,15 @@ def reservation_notes(topology: Topology, wanted: Reserved, found: Reserved) -> 
 
 def _other_threads(topology: Topology, cpus: CPUSet) -> CPUSet:
     return CPUSet(cpu for core in topology.cores if core.cpus & cpus for cpu in core.cpus) - cpus
+
+
+def design_notes(config: CPUManagerConfig | None) -> list[str]:
+    """What is by design, and asked all the time: other pods run on reserved CPUs, too. config: None if not known."""
+    if config is None or config.policy_name != STATIC or config.strict_reservation:
+        return []
+    since, beta = OPTION_SINCE[STRICT_RESERVATION][:2]
+    return [
+        'containers without CPUs of their own run on the reserved CPUs %s, too, which is by design: %s: "true" in'
+        " cpuManagerPolicyOptions keeps them off (Kubernetes 1.%d; 1.%d with the gate %s)"
+        % (config.reserved, STRICT_RESERVATION, beta, since, ALPHA_GATE)
+    ]

@@ -18,7 +18,7 @@ from ..kubelet.start.engine import predict_values
 from ..kubelet.start.finding import Host
 from ..policy.hints import MOST_NUMA_NODES, NONE, TopologyManager
 from ..policy.kubelet_reservation import split_cores
-from ..policy.manager import CPUManager
+from ..policy.manager import TOPOLOGY_AFFINITY_ERROR, CPUManager
 from ..policy.none import NonePolicy
 from ..policy.options import StaticOptions
 from ..policy.packed import EndlessDistributionError
@@ -249,16 +249,21 @@ def _add_all(
             notes.append("pod %s: %s; no later pod would start" % (pod.name, error))
             for later in pods[number:]:
                 manager.delete(later.uid)
-                refused.append({"pod": later.name, "reason": ENDLESS, "message": str(error)})
+                refused.append({"pod": later.name, "reason": ENDLESS, "message": str(error), "why": ""})
             return refused
-        reason, message = admission.reason, admission.message
+        reason, message, why = admission.reason, admission.message, ""
+        if reason == TOPOLOGY_AFFINITY_ERROR:
+            # Imported here: most pods are admitted.
+            from .affinity import why_refused
+
+            why = why_refused(manager, pod, admission)
         # The kubelet counts once the pod has its CPUs, which are free again when the pod is found to be gone.
         lacking = room.refusal(pod) if room is not None and admission.admitted else None
         if lacking:
             manager.delete(pod.uid)
             reason, message = lacking
         if reason:
-            refused.append({"pod": pod.name, "reason": reason, "message": message})
+            refused.append({"pod": pod.name, "reason": reason, "message": message, "why": why})
         elif room is not None:
             room.take(pod)
         notes += _harm(manager, pod)

@@ -118,9 +118,9 @@ def scattered(options: StaticOptions, topology: Topology, sets: Iterable[tuple[s
         return
     owners = list(sets)
     for option, noun, groups in kinds:
-        found = []
+        found, sizes = [], [len(group.cpus) for group in groups]
         for owner, cpus in owners:
-            touched, needed = sum(1 for group in groups if group.cpus & cpus), _fewest(groups, len(cpus))
+            touched, needed = sum(1 for group in groups if group.cpus & cpus), fewest(sizes, len(cpus))
             if touched > needed:
                 found.append("%s has CPUs %s of %d %s, and %d would hold them" % (owner, cpus, touched, noun, needed))
         if found:
@@ -128,10 +128,12 @@ def scattered(options: StaticOptions, topology: Topology, sets: Iterable[tuple[s
             yield "in spite of %s %s%s" % (option, "; ".join(found[:_NAMED]), more)
 
 
-def _fewest(groups: Sequence[Group], count: int) -> int:
-    """How many of these groups can hold so many CPUs, were they empty."""
-    for number, size in enumerate(sorted((len(group.cpus) for group in groups), reverse=True), 1):
-        count -= size
+def fewest(sizes: Iterable[int], count: int) -> int:
+    """How many groups of these sizes can hold so many CPUs, were they empty; all where they cannot."""
+    number = 0
+    for size in sorted(sizes, reverse=True):
         if count <= 0:
-            return number
-    return len(groups)
+            break
+        count -= size
+        number += 1
+    return number

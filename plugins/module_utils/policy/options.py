@@ -34,7 +34,7 @@ MANAGER_BETA_GATE = "TopologyManagerPolicyBetaOptions"
 
 # The minor version of Kubernetes from which each option is alpha, beta, generally available.
 _NEVER = 1000
-_SINCE = {
+OPTION_SINCE = {
     FULL_PCPUS_ONLY: (22, 23, 33),
     DISTRIBUTE_ACROSS_NUMA: (23, 33, _NEVER),
     ALIGN_BY_SOCKET: (25, _NEVER, _NEVER),
@@ -92,9 +92,9 @@ def parse_static_options(
 
 
 def _check_available(name: str, minor: int, alpha_enabled: bool, beta_enabled: bool) -> None:
-    alpha, beta, general = _SINCE.get(name, (_NEVER, _NEVER, _NEVER))
+    alpha, beta, general = OPTION_SINCE.get(name, (_NEVER, _NEVER, _NEVER))
     if minor < alpha:
-        available = sorted(option for option, since in _SINCE.items() if minor >= since[0])
+        available = sorted(option for option, since in OPTION_SINCE.items() if minor >= since[0])
         raise KubeletError(
             'unknown CPU Manager Policy option: "%s"' % name, "the kubelet 1.%d has %s" % (minor, ", ".join(available))
         )
@@ -108,7 +108,7 @@ def _check_available(name: str, minor: int, alpha_enabled: bool, beta_enabled: b
 
 def option_gate(name: str, minor: int) -> str | None:
     """The feature gate that an option needs in Kubernetes 1.`minor`; None for none, or no such option."""
-    return _gate(_SINCE.get(name), minor, ALPHA_GATE, BETA_GATE)
+    return _gate(OPTION_SINCE.get(name), minor, ALPHA_GATE, BETA_GATE)
 
 
 def manager_option_gate(name: str, minor: int) -> str | None:

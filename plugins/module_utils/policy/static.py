@@ -158,7 +158,7 @@ class StaticPolicy(Policy):
 
     def pod_hints(self, state: RunningState, pod: Pod) -> list[Hint] | None:
         counts = self._exclusive_counts(pod)
-        count = _count_of_pod(pod, counts)
+        count = count_of_pod(pod, counts)
         if not count:
             return None
         assigned = 0
@@ -205,7 +205,7 @@ class StaticPolicy(Policy):
         return touched == -(-minimum // nodes_per_socket)
 
 
-def _count_of_pod(pod: Pod, counts: dict[str, int]) -> int:
+def count_of_pod(pod: Pod, counts: dict[str, int]) -> int:
     """How many CPUs a pod needs at once, by its init containers one after the other or by all that run together."""
     sidecars = most = 0
     apps = 0

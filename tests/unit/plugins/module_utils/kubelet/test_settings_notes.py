@@ -16,12 +16,14 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.effec
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import Configuration
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import (
     Reserved,
+    design_notes,
     ignored_key_notes,
     reservation_notes,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict, predict_values
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import harmful
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.prediction import Given
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import NONE, STATIC, CPUManagerConfig
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.kubelet.settings_cases import machine
 
@@ -138,3 +140,16 @@ def test_a_wanted_reservation_that_splits_cores_is_a_note() -> None:
     assert notes("0,4,2", found="0,4")
     # Nothing changes: one note tells what is so already.
     assert notes("0-1", found="0-1") == ["the reservation 0-1 splits cores: pods get their other threads, CPUs 4-5"]
+
+
+def test_that_other_pods_run_on_reserved_cpus_is_by_design() -> None:
+    static = CPUManagerConfig(STATIC, CPUSet(range(8)), CPUSet((0, 4)))
+    assert design_notes(static) == [
+        (
+            "containers without CPUs of their own run on the reserved CPUs 0,4, too, which is by design:"
+            ' strict-cpu-reservation: "true" in cpuManagerPolicyOptions keeps them off (Kubernetes 1.33; 1.32 with the'
+            " gate CPUManagerPolicyAlphaOptions)"
+        )
+    ]
+    assert design_notes(static._replace(strict_reservation=True)) == []
+    assert design_notes(CPUManagerConfig(NONE, CPUSet(range(8)))) == design_notes(None) == []

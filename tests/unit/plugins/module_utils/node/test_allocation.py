@@ -111,6 +111,58 @@ def test_policy_none_gives_nothing() -> None:
     assert row["usable_cpus"] == 48
 
 
+ONE_NODE = {"topology_manager_policy": "single-numa-node", "topology": parse_name("2s1n4c2t").topology()}
+
+
+def whys(plan: dict[str, Any]) -> dict[str, str]:
+    return {row["pod"]: row["why"] for row in plan["refused"]}
+
+
+def with_init(name: str, init: int, app: int) -> dict[str, Any]:
+    pod, resources = manifest(name, app), {"resources": {"limits": {"cpu": init, "memory": "1Gi"}}}
+    pod["spec"]["initContainers"] = [{**pod["spec"]["containers"][0], "name": "init", **resources}]
+    return pod
+
+
+def test_why_the_topology_manager_refuses_a_pod() -> None:
+    """Two NUMA nodes of eight CPUs. The second has room for b, whose init container has taken CPUs of the first."""
+    plan = ask(manifest("a", 4), with_init("b", 2, 6), manifest("c", 9), **ONE_NODE, reserved_system_cpus="0")
+    assert {name: reason for name, (reason, _message) in refused(plan).items()} == {
+        "b": "TopologyAffinityError",
+        "c": "TopologyAffinityError",
+    }
+    assert whys(plan) == {
+        "b": (
+            "container app wants 6 CPUs of 1 NUMA node, and free are 1 of node 0, 8 of node 1; the CPUs 3,11 of its"
+            " init containers, which it takes over, are of node 0"
+        ),
+        "c": "container app wants 9 CPUs of 1 NUMA node, and free are 3 of node 0, 8 of node 1",
+    }
+    # Without CPUs of its own it would have gone there.
+    assert whys(ask(manifest("a", 4), manifest("b", 6), **ONE_NODE, reserved_system_cpus="0")) == {}
+
+
+def test_why_a_pod_as_a_whole_is_refused() -> None:
+    pod = manifest("a", 5)
+    pod["spec"]["containers"].append({**pod["spec"]["containers"][0], "name": "beside"})
+    plan = ask(pod, **ONE_NODE, reserved_system_cpus="0", topology_manager_scope="pod")
+    assert whys(plan) == {"a": "the pod wants 10 CPUs of 1 NUMA node, and free are 7 of node 0, 8 of node 1"}
+    # Two nodes would do, and a third pod finds parts of both.
+    restricted = {**ONE_NODE, "topology_manager_policy": "restricted", "reserved_system_cpus": "0"}
+    plan = ask(manifest("a", 4), manifest("b", 4), manifest("c", 7), **restricted)
+    assert whys(plan) == {"c": "container app wants 7 CPUs of 1 NUMA node, and free are 3 of node 0, 4 of node 1"}
+
+
+def test_why_a_running_pod_is_refused_that_asks_for_other_cpus() -> None:
+    state = write_checkpoint("static", State(CPUSet.parse("0-3,5-15"), {"a": {"app": CPUSet.parse("4")}}))
+    plan = ask(manifest("a", 2), **ONE_NODE, reserved_system_cpus="0", checkpoint=state)
+    assert whys(plan) == {"a": "container app wants 2 CPUs, and has CPUs 4"}
+
+
+def test_other_refusals_say_it_themselves() -> None:
+    assert whys(ask(manifest("a", 100), reserved_system_cpus="0")) == {"a": ""}
+
+
 def lacking(resource: str, asked: int, used: int, capacity: int) -> tuple[str, str]:
     message = "Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d"
     return "OutOf" + resource, message % (resource, asked, used, capacity)
