@@ -305,7 +305,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         from ..module_utils.kubelet.settings import design_notes
         from ..module_utils.node.prediction import predicted_starts
 
-        starts = predicted_starts(node, wanted, configuration, only_refusals=True)
+        starts = predicted_starts(node, wanted, configuration)
         # Not in reports: it is so on nearly every node.
         notes = [*notes, *design_notes(None if starts.planned.checked is None else starts.planned.checked.cpu_manager)]
     result = report(

@@ -57,7 +57,7 @@ def drift_of(root: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """What drift_info says of a node with the kubelet 1.33."""
     this_node = node(root, 33)
     configuration = this_node.needed_configuration()
-    starts = predicted_starts(this_node, wanted, configuration, only_refusals=True)
+    starts = predicted_starts(this_node, wanted, configuration)
     checkpoint = this_node.checkpoint()
     return report(this_node.topology, this_node.machine(), configuration, checkpoint, wanted, starts=starts)
 

@@ -32,9 +32,9 @@ def predict_configuration(node: Node, wanted: Mapping[str, object] | None = None
     return prediction
 
 
-def _of_node(node: Node, *predictions: Prediction, only_refusals: bool = False) -> list[Prediction]:
+def _of_node(node: Node, *predictions: Prediction) -> list[Prediction]:
     """The predictions with what more the node's files tell than the kubelet is given."""
-    answers = with_restored(node, *predictions, only_refusals=only_refusals)
+    answers = with_restored(node, *predictions)
     installation = node.installation
     if installation is not None and installation.flags:
         # Imported here, as below: most kubelets have no flags that count.
@@ -48,9 +48,7 @@ def _of_node(node: Node, *predictions: Prediction, only_refusals: bool = False) 
     return answers
 
 
-def predicted_starts(
-    node: Node, wanted: Mapping[str, object], configuration: Configuration | None = None, only_refusals: bool = False
-) -> Starts:
+def predicted_starts(node: Node, wanted: Mapping[str, object], configuration: Configuration | None = None) -> Starts:
     """What is predicted of this node as it is, and with what is wanted.
 
     configuration: what the kubelet runs with, where it has been read already.
@@ -58,11 +56,11 @@ def predicted_starts(
     found, host = given_of(node), node.machine()
     prediction = None
     if found.is_alone and isinstance(configuration, KubeletConfiguration) and configuration.is_plain:
-        prediction = predict_plain(configuration.values, host, only_refusals)
+        prediction = predict_plain(configuration.values, host)
     if prediction is None:
-        prediction = predict(found, host, only_refusals)
-    planned = prediction if not wanted else _planned(node, wanted, configuration, found, prediction, only_refusals)
-    return Starts(*_of_node(node, prediction, planned, only_refusals=only_refusals))
+        prediction = predict(found, host)
+    planned = prediction if not wanted else _planned(node, wanted, configuration, found, prediction)
+    return Starts(*_of_node(node, prediction, planned))
 
 
 def _planned(
@@ -71,15 +69,14 @@ def _planned(
     configuration: Configuration | None,
     found: Given,
     prediction: Prediction,
-    only_refusals: bool,
 ) -> Prediction:
     """What is predicted with what is wanted; `prediction` is that of what is found."""
     values = planned_values(node, wanted, configuration) if found.is_alone else None
-    plain = None if values is None else predict_plain(values, node.machine(), only_refusals)
+    plain = None if values is None else predict_plain(values, node.machine())
     if plain is not None:
         return plain
     planned = given_with(node, wanted)
-    return prediction if planned == found else predict(planned, node.machine(), only_refusals)
+    return prediction if planned == found else predict(planned, node.machine())
 
 
 def config_after(starts: Starts) -> CPUManagerConfig:

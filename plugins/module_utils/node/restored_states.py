@@ -31,11 +31,8 @@ def restored_paths(node: Node) -> dict[str, Restored]:
     }
 
 
-def with_restored(node: Node, *predictions: Prediction, only_refusals: bool = False) -> list[Prediction]:
-    """The predictions, each with what its kubelet says of these files. Raises NodeError.
-
-    only_refusals: what it passes over need not be found.
-    """
+def with_restored(node: Node, *predictions: Prediction) -> list[Prediction]:
+    """The predictions, each with what its kubelet says of these files. Raises NodeError."""
     by_gates: dict[str, list[Finding | Unknown]] = {}
     answers = []
     for prediction in predictions:
@@ -45,7 +42,7 @@ def with_restored(node: Node, *predictions: Prediction, only_refusals: bool = Fa
             continue
         if repr(gates) not in by_gates:
             enabled = Gates.of(prediction.values, node.minor).enabled
-            by_gates[repr(gates)] = list(_found(node, enabled, only_refusals))
+            by_gates[repr(gates)] = list(_found(node, enabled))
         found = by_gates[repr(gates)]
         before = [*checked.before, *(finding for finding in found if isinstance(finding, Finding))]
         checked = checked._replace(before=before)
@@ -54,10 +51,10 @@ def with_restored(node: Node, *predictions: Prediction, only_refusals: bool = Fa
     return answers
 
 
-def _found(node: Node, enabled: Callable[[str], bool], only_refusals: bool) -> Iterator[Finding | Unknown]:
+def _found(node: Node, enabled: Callable[[str], bool]) -> Iterator[Finding | Unknown]:
     """In the kubelet's order."""
     for path, file in restored_paths(node).items():
-        is_read = enabled(file.gate) if file.gate else not only_refusals
+        is_read = not file.gate or enabled(file.gate)
         content = stored_state(node.tree, path) if is_read else None
         if content is None:
             continue

@@ -44,16 +44,7 @@ class _Reader:
         return self._node(self._skip(0), "")._replace(duplicates=tuple(self.duplicates))
 
     def _error(self, line: int, column: int, what: str) -> YAMLError:
-        text = self._fault()
-        what = "no JSON, which the leading '{' announces: %s; is the file whole?" % what
-        return YAMLError(line, column, what, bool(text), text)
-
-    def _fault(self) -> str:
-        """What the kubelet says."""
-        from .json_fault import json_fault
-
-        fault = json_fault(self.text)
-        return "couldn't get version/kind; json parse error: " + fault if fault else ""
+        return YAMLError(line, column, "no JSON, which the leading '{' announces: %s; is the file whole?" % what)
 
     def _node(self, start: int, path: str) -> Node:
         value, end = self.decoder.raw_decode(self.text, start)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Mapping
 
-from .accepted import plainly_accepted
 from .plain import plain_file, plain_values
 from .prediction import Given, Prediction
 
@@ -41,15 +40,12 @@ def predict_values(values: Mapping[str, object], host: Host, path: str = _USUAL)
     return predict_fully(Given((), dumps(values, sort_keys=True).encode("utf-8"), None, path), host)
 
 
-def predict(given: Given, host: Host, only_refusals: bool = False) -> Prediction:
-    """What the kubelet would do, its managers' states left out; these come between checked.before and checked.after.
-
-    only_refusals: what does harm, and does not keep the kubelet from starting, need not be found.
-    """
+def predict(given: Given, host: Host) -> Prediction:
+    """What the kubelet would do, its managers' states left out; these come between checked.before and checked.after."""
     prediction = None
     if isinstance(given.file, bytes) and given.is_alone:
         values = plain_file(given.file)
-        prediction = None if values is None else predict_plain(values, host, only_refusals)
+        prediction = None if values is None else predict_plain(values, host)
     if prediction is not None:
         return prediction
     from .whole import predict_fully
@@ -57,14 +53,12 @@ def predict(given: Given, host: Host, only_refusals: bool = False) -> Prediction
     return predict_fully(given, host)
 
 
-def predict_plain(values: Mapping[str, object], host: Host, only_refusals: bool = False) -> Prediction | None:
+def predict_plain(values: Mapping[str, object], host: Host) -> Prediction | None:
     """What the kubelet would do with a file of these values; None where it takes the whole way to decide."""
     decoded = plain_values(values, host.minor)
     if decoded is None or decoded.get("featureGates"):
         return None
-    checked = plainly_accepted(decoded, host) if only_refusals else None
-    if checked is None:
-        from .whole import check_plain
+    from .whole import check_plain
 
-        checked = check_plain(decoded, host)
+    checked = check_plain(decoded, host)
     return Prediction(checked.findings, checked.unknown, checked, decoded)

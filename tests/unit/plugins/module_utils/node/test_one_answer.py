@@ -133,7 +133,6 @@ def check_found(node: Node, case: Case) -> None:
     assert starts == Starts(prediction, prediction)
     configuration = node.needed_configuration()
     assert predicted_starts(node, {}, configuration) == starts
-    check_refusals(predicted_starts(node, {}, configuration, only_refusals=True).found, prediction)
     config, checkpoint = config_of(prediction), node.checkpoint()
     answer = drift_of(node, starts, {})
     with_checkpoint = with_states(node, prediction, checkpoint, None)
@@ -179,20 +178,6 @@ def check_values(node: Node, case: Case, prediction: Prediction) -> None:
         assert config_of(prediction) is None
 
 
-def check_refusals(found: Prediction, whole: Prediction) -> None:
-    """What is said where only refusals count."""
-    assert [finding for finding in found.findings if finding.fatal] == [
-        finding for finding in whole.findings if finding.fatal
-    ]
-    assert (found.unknown, found.starts, config_of(found)) == (whole.unknown, whole.starts, config_of(whole))
-    if whole.checked is not None:
-        assert found.checked is not None
-        harmless: list[Any] = []
-        assert found.checked._replace(before=harmless, after=harmless) == whole.checked._replace(
-            before=harmless, after=harmless
-        )
-
-
 def outcome(call: Any, *arguments: Any) -> Any:
     """What a call answers, or with what it is refused."""
     try:
@@ -212,7 +197,6 @@ def check_wanted(node: Node, wanted: Mapping[str, Any]) -> None:
     assert (starts.planned.starts, starts.planned.unknown) == (planned.starts, planned.unknown)
     assert starts.planned.findings == planned.findings
     assert predicted_starts(node, wanted, node.found()[0]) == starts
-    check_refusals(predicted_starts(node, wanted, only_refusals=True).planned, planned)
     found, config = config_of(starts.found), config_of(starts.planned)
     answer = outcome(drift_of, node, starts, wanted)
     plan = outcome(rollout_report, node, wanted, Terms())

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start import engine, prediction, whole
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.accepted import plainly_accepted
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.plain import (
     are_plain,
@@ -221,39 +220,3 @@ def test_the_same_prediction(values: dict[str, Any], machine: Host) -> None:
     assert plain.unknown == fully.unknown
     assert plain.checked == fully.checked
     assert engine.predict_values(configuration, machine).findings == fully.findings
-
-
-@given(VALUES, HOSTS)
-def test_what_is_plainly_accepted(values: dict[str, Any], machine: Host) -> None:
-    """It starts, with the same managers, and only what does harm is not found."""
-    configuration = {**KUBEADM, **values}
-    decoded = plain_values(configuration, machine.minor)
-    assert decoded is not None
-    accepted = plainly_accepted(decoded, machine)
-    fully = engine.predict_values(configuration, machine)
-    if accepted is not None:
-        assert fully.starts is True
-        assert fully.checked is not None
-        assert accepted == fully.checked._replace(before=[], after=[])
-    found = engine.predict_plain(configuration, machine, only_refusals=True)
-    assert found is not None
-    assert found.refusal == fully.refusal
-    assert found.unknown == fully.unknown
-
-
-def test_what_nearly_all_nodes_have_is_plainly_accepted() -> None:
-    for values in (
-        {},
-        {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0,4"},
-        {"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "500m", "memory": "1Gi"}},
-        {
-            "cpuManagerPolicy": "static",
-            "cpuManagerPolicyOptions": {"full-pcpus-only": "true"},
-            "reservedSystemCPUs": "0-1",
-            "kubeReserved": {"cpu": "500m"},
-        },
-        {"evictionHard": {"memory.available": "200Mi", "nodefs.available": "10%", "imagefs.inodesFree": "5%"}},
-    ):
-        decoded = plain_values({**KUBEADM, **values}, 36)
-        assert decoded is not None
-        assert plainly_accepted(decoded, host()) is not None
