@@ -111,7 +111,10 @@ def test_policy_none_gives_nothing() -> None:
     assert row["usable_cpus"] == 48
 
 
-ONE_NODE = {"topology_manager_policy": "single-numa-node", "topology": parse_name("2s1n4c2t").topology()}
+ONE_NODE: dict[str, Any] = {
+    "topology_manager_policy": "single-numa-node",
+    "topology": parse_name("2s1n4c2t").topology(),
+}
 
 
 def whys(plan: dict[str, Any]) -> dict[str, str]:
@@ -148,7 +151,7 @@ def test_why_a_pod_as_a_whole_is_refused() -> None:
     plan = ask(pod, **ONE_NODE, reserved_system_cpus="0", topology_manager_scope="pod")
     assert whys(plan) == {"a": "the pod wants 10 CPUs of 1 NUMA node, and free are 7 of node 0, 8 of node 1"}
     # Two nodes would do, and a third pod finds parts of both.
-    restricted = {**ONE_NODE, "topology_manager_policy": "restricted", "reserved_system_cpus": "0"}
+    restricted: dict[str, Any] = {**ONE_NODE, "topology_manager_policy": "restricted", "reserved_system_cpus": "0"}
     plan = ask(manifest("a", 4), manifest("b", 4), manifest("c", 7), **restricted)
     assert whys(plan) == {"c": "container app wants 7 CPUs of 1 NUMA node, and free are 3 of node 0, 4 of node 1"}
 
@@ -404,7 +407,10 @@ def test_the_shared_minimum_of_the_policy_dynamic() -> None:
     assert len(ask(*pods, shared_minimum=2, **none)["refused"]) == 0
 
 
-MANY_NODES = {"topology_manager_policy_options": {"max-allowable-numa-nodes": "64"}, "reserved_system_cpus": "0"}
+MANY_NODES: dict[str, Any] = {
+    "topology_manager_policy_options": {"max-allowable-numa-nodes": "64"},
+    "reserved_system_cpus": "0",
+}
 
 
 def test_more_numa_nodes_than_sets_of_them_can_be_gone_through() -> None:
@@ -431,7 +437,11 @@ ALTERNATING = Topology(
     numa_distances={a: {b: 10 if a == b else 12 if a % 2 == b % 2 else 21 for b in range(4)} for a in range(4)},
 )
 ALIGNED = {"align-by-socket": "true"}
-WITH_ALPHA = {"topology": ALTERNATING, "gates": {"CPUManagerPolicyAlphaOptions": True}, "reserved_system_cpus": "0"}
+WITH_ALPHA: dict[str, Any] = {
+    "topology": ALTERNATING,
+    "gates": {"CPUManagerPolicyAlphaOptions": True},
+    "reserved_system_cpus": "0",
+}
 
 
 def test_sockets_that_a_distribution_does_not_look_at() -> None:

@@ -27,13 +27,16 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 GPU = "nvidia.com/gpu"
 # A report of four NUMA nodes and eight GPUs: their hints made the kubelet take CPUs of all four.
 LARGE = "2s2n32c2t"
-SPREAD = {"cpu_manager_policy_options": {"distribute-cpus-across-numa": "true"}, "reserved_system_cpus": "0,128"}
-BEST_EFFORT = {
+SPREAD: dict[str, Any] = {
+    "cpu_manager_policy_options": {"distribute-cpus-across-numa": "true"},
+    "reserved_system_cpus": "0,128",
+}
+BEST_EFFORT: dict[str, Any] = {
     "topology_manager_policy": "best-effort",
     "topology_manager_policy_options": {"prefer-closest-numa-nodes": "true"},
 }
 # One with the Static memory manager, two NUMA nodes of 73 GiB and 81 GiB for pods, and huge pages.
-MEMORY = {
+MEMORY: dict[str, Any] = {
     "topology_manager_policy": "restricted",
     "memory_manager_policy": "Static",
     "reserved_system_cpus": "0-1,40-41",
@@ -42,13 +45,16 @@ MEMORY = {
 }
 
 
-def manifest(name: str, spec: Mapping[str, Any] = MappingProxyType({}), **limits: str) -> Any:
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def manifest(name: str, spec: Mapping[str, Any] = NOTHING, limits: Mapping[str, str] = NOTHING) -> Any:
     container = {"name": "c", "resources": {"limits": {"cpu": "2", "memory": "1Gi", **limits}}}
     return {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
 
 
 def asking(name: str, resource: str, amount: str = "1", **limits: str) -> Any:
-    return manifest(name, **{resource: amount}, **limits)
+    return manifest(name, limits={resource: amount, **limits})
 
 
 def ask(
@@ -138,7 +144,7 @@ def test_what_gives_hints(resource: str, is_hint: bool) -> None:
         ("2s1n4c2t", {"topology_manager_policy": "restricted", "cpu_manager_policy": "none"}),
     ],
 )
-def test_with_one_numa_node_or_no_static_policy_hints_move_no_cpus(machine: str, wanted: dict[str, str]) -> None:
+def test_with_one_numa_node_or_no_static_policy_hints_move_no_cpus(machine: str, wanted: dict[str, Any]) -> None:
     (note,) = limits(ask(asking("a", GPU), machine=machine, **wanted))
     assert "nvidia.com/gpu is not counted" in note
 
