@@ -34,7 +34,7 @@ class _Reader:
         except json.JSONDecodeError as error:
             raise self._error(error.lineno, error.colno, error.msg) from error
         except _ConstantError as error:
-            raise ReadError("%s is no JSON" % error, True, self._fault()) from error
+            raise ReadError("%s is no JSON" % error) from error
         except RecursionError as error:
             raise ReadError("too many collections in each other") from error
         except ReadError:

@@ -130,7 +130,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         ),
     ),
     (
-        {"cpu_manager_policy": "static", "cpu_manager_policy_options": {"full-pcpus": "true"}},
+        {
+            "cpu_manager_policy": "static",
+            "cpu_manager_policy_options": {"full-pcpus": "true"},
+            "reserved_system_cpus": "0",
+        },
         (
             "cpu_manager_policy_options.full-pcpus: the kubelet would not start: new static policy error:"
             ' unknown CPU Manager Policy option: "full-pcpus" (the option cannot be used); the kubelet 1.36 has'

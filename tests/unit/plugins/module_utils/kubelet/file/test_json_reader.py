@@ -50,13 +50,8 @@ def test_what_is_not_known_for_sure(text: str) -> None:
     assert (error.value.is_broken, error.value.text) == (False, "")
 
 
-def test_the_words_of_the_kubelet() -> None:
-    with pytest.raises(ReadError, match=r"line [12], column .: no JSON, .*; is the file whole\?") as error:
+def test_what_is_no_json() -> None:
+    with pytest.raises(ReadError, match=r"line [12], column .: no JSON, .*; is the file whole\?"):
         read_json('{"a": 1,\n}')
-    said = (
-        "couldn't get version/kind; json parse error: invalid character '}' looking for beginning of object key string"
-    )
-    assert (error.value.is_broken, error.value.text) == (True, said)
-    with pytest.raises(ReadError, match="NaN is no JSON") as error:
+    with pytest.raises(ReadError, match="NaN is no JSON"):
         read_json('{"a": NaN}')
-    assert error.value.text.endswith(": invalid character 'N' looking for beginning of value")
