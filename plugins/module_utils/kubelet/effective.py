@@ -80,11 +80,13 @@ class EffectiveConfiguration(Configuration):
             below = files.values.get(field)
             if not self.has_flag(field) or not isinstance(value, Mapping) or not isinstance(below, Mapping):
                 continue
-            lost = {key: below[key] for key in below if key not in value}
-            if lost:
-                flag = self.layers[-1].flag_of(field)
-                source = str(files.origin((field, next(iter(lost)))))
-                found.append(ReplacedMap(field, flag.name, flag.source, source, lost))
+            flag = self.layers[-1].flag_of(field)
+            lost: dict[str, dict[str, Any]] = {}
+            for key in below:
+                # Default thresholds are filled in for files, and are nobody's.
+                if key not in value and not (field == "evictionHard" and EVICTION_HARD.get(key) == below[key]):
+                    lost.setdefault(str(files.origin((field, key))), {})[key] = below[key]
+            found += [ReplacedMap(field, flag.name, flag.source, *members) for members in lost.items()]
         return found
 
     def origin(self, path: Sequence[str], has_value: bool = False) -> str | None:

@@ -134,6 +134,21 @@ def test_flags_of_other_maps(root: Path, extra: str, values: dict[str, Any], los
     assert [cause.partition("the whole ")[2] for cause in found] == expected
 
 
+def test_each_file_whose_members_are_lost_is_named(root: Path) -> None:
+    """The default thresholds, which come into the file where a drop-in has one, are nobody's."""
+    flags = "--config-dir=/etc/conf.d --eviction-hard=memory.available<1Gi --kube-reserved=memory=1Gi"
+    write_eks(root, flags, evictionHard={"imagefs.available": "20%"})
+    write(root, "etc/conf.d/10.conf", HEADER + "evictionHard: {nodefs.available: 6%}\nsystemReserved: {cpu: 200m}\n")
+    found = [finding["cause"].partition("the whole ")[2] for finding in told(root)[1] if not finding["fatal"]]
+    assert [cause for cause in found if "10.conf" in cause] == [
+        "evictionHard of %s/etc/conf.d/10.conf, in which nodefs.available: 6%% no longer counts" % root
+    ]
+    assert sorted(cause for cause in found if EKS_CONFIG in cause) == [
+        "evictionHard of %s%s, in which imagefs.available: 20%% no longer counts" % (root, EKS_CONFIG),
+        "kubeReserved of %s%s, in which cpu: 80m, ephemeral-storage: 1Gi no longer counts" % (root, EKS_CONFIG),
+    ]
+
+
 # --- a list in the place of a list ----------------------------------------------------------------------------
 
 RKE2 = "/etc/rancher/rke2/config.yaml.d/"
