@@ -70,7 +70,7 @@ def test_processes_in_a_group_of_ours_are_refused(model: Mounted) -> None:
     model.writes()
     works: list[Callable[[], Any]] = [lambda: divide(model.root, exclusive_share=5), lambda: take_back(model.root)]
     for work in works:
-        with pytest.raises(RefusedError, match="has put 1 processes into it"):
+        with pytest.raises(RefusedError, match="has put 1 process into it"):
             work()
     assert model.writes() == []
 

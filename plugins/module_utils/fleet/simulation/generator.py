@@ -85,8 +85,8 @@ class _Maker:
             left -= count
 
     def requested(self, at: float) -> int:
-        """How many exclusive CPUs are requested at a time."""
-        return sum(pod.exclusive for pod in self.pods if pod.arrives <= at < pod.leaves)
+        """How many exclusive CPUs are requested at a time, or are going to be by pods that come later."""
+        return sum(pod.exclusive for pod in self.pods if at < pod.leaves)
 
     def come_and_go(
         self, share: float, shortest: float, longest: float, add: Callable[[int, float, float], None]
