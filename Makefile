@@ -168,8 +168,8 @@ bad-days: $(TESTING) $(LINK) ## Kill commands at random tasks on damaged nodes; 
 hostile: $(TESTING) ## Read what strangers wrote: damaged files and flags, answers, archives and names; HOSTILE=100000 SEED=1 says how many and which
 	@HOSTILE=$(HOSTILE) SEED=$(SEED) pytest --timeout 0 -rP tests/conformance/test_hostile_starts.py \
 		tests/conformance/test_hostile_checkpoints.py tests/unit/test_patterns.py \
-		$(addprefix tests/unit/plugins/module_utils/,fleet/report/test_hostile_answers.py test_archive.py test_tree.py \
-		test_cpuset.py node/test_collector.py cgroup/test_hierarchy.py isolation/test_usage.py)
+		$(addprefix tests/unit/plugins/,plugin_utils/report/test_hostile_answers.py $(addprefix module_utils/,test_cpuset.py \
+		_base/test_archive.py _base/test_tree.py _saved/test_collector.py _cgroup/test_hierarchy.py _isolation/test_sample_usage.py))
 
 .PHONY: lives
 lives: $(TESTING) ## Hold the laws of the policy dynamic against random lives of nodes; LIVES=10000 says how many
@@ -186,7 +186,7 @@ cache: $(TESTING) ## Divide the caches of random platforms, and kill such runs; 
 
 .PHONY: answers
 answers: $(TESTING) ## Compare what all modules predict of random settings; ANSWERS=10000 says how many
-	@ANSWERS=$(ANSWERS) pytest --hypothesis-profile=search --timeout 0 -rP tests/unit/plugins/module_utils/node/test_one_answer.py
+	@ANSWERS=$(ANSWERS) pytest --hypothesis-profile=search --timeout 0 -rP tests/unit/plugins/module_utils/_node/test_one_answer.py
 
 .PHONY: vm-test
 vm-test: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the scenarios on virtual machines; SCENARIO=kubelet runs one

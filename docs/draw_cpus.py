@@ -63,7 +63,7 @@ def core(name: str) -> Any:
 
 def answers(panel: Panel) -> tuple[dict[int, str], list[str]]:
     """({CPU: whose it is}, a line for each pod), by the static policy."""
-    cpusets, pods_of, static = core("cpuset"), core("workload.pods"), core("policy.static")
+    cpusets, pods_of, static = core("cpuset"), core("_containers.pods"), core("policy.static")
     topology = core("topology.kubelet_view").kubelet_view(core("topology.description").describe_machine(MACHINE))
     options = core("policy.options").StaticOptions(**dict.fromkeys(panel.options, True))
     reserved = cpusets.CPUSet.parse(panel.reserved)

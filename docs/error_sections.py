@@ -28,24 +28,24 @@ SECTIONS = (
     Section(
         "CPU manager: policy and options",
         "What the CPU manager refuses of its policy, its options and the reservation that it needs.",
-        "kubelet/start/checks/configuration.py|policy/(options|kubelet_reservation|static|packed|distributed).py",
+        "_kubelet/start/checks.py|policy/(options|kubelet_reservation|static|packed|distributed).py",
     ),
     Section(
         "CPU manager: checkpoint",
         "The file cpu_manager_state does not go with the configuration or the node's CPUs, or is damaged. What removes"
         " it without need takes the exclusive CPUs from running pods: "
         ":ansplugin:`kubenode.cpu_manager.checkpoint#module` repairs it instead.",
-        "state/(acceptance|decoding|formats|pod_formats|checkpoint).py|node/start_report.py",
+        "state/(acceptance|decoding|formats|pod_formats|checkpoint).py|_node/start_check.py",
     ),
     Section(
         "Topology manager",
         "What the topology manager refuses of its policy, its options and the machine.",
-        "kubelet/start/checks/topology_manager.py|policy/hints.py",
+        "_kubelet/start/managers.py|policy/hints.py",
     ),
     Section(
         "Memory manager",
         "What the memory manager refuses of its policy and of reservedMemory.",
-        "kubelet/start/checks/memory_manager.py",
+        "_kubelet/start/managers.py",
     ),
     Section(
         "Memory manager: state",
@@ -56,7 +56,7 @@ SECTIONS = (
     Section(
         "Other checkpoints",
         "A file that the kubelet restores for in-place resizing of pods or for dynamic resource allocation is damaged.",
-        "node/restored_states.py|state/restored.*.py",
+        "_node/start_check.py|state/restored.*.py",
     ),
     Section(
         "Reserved CPUs and memory, eviction",
@@ -66,12 +66,12 @@ SECTIONS = (
     Section(
         "Cgroups, kernel and swap",
         "What the node has to have beside its configuration.",
-        "kubelet/start/checks/surroundings.py",
+        "_kubelet/start/surroundings.py",
     ),
     Section(
         "Feature gates",
         "Gates that a version of Kubernetes does not have, or does not let be switched.",
-        "kubelet/start/checks/gates.py",
+        "_kubelet/start/checks.py",
     ),
     Section(
         "Fields of the configuration",
@@ -84,7 +84,7 @@ SECTIONS = (
         "kubelet/start/loading/.*.py",
     ),
     Section("Flags", "The command line.", "kubelet/start/flags/(command|refusals).py"),
-    Section("The unit", "What systemd says, which does not start the kubelet then.", "node/unit_start.py"),
+    Section("The unit", "What systemd says, which does not start the kubelet then.", "_node/start_check.py"),
     Section(
         "Single values",
         "What Go says of a value that it cannot read. It stands behind one of the texts above, which names the field,"

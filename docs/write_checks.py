@@ -3,7 +3,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Writes the page of checks and one for each check of the drift report, from fleet/report/checks.py of the core.
+"""Writes the page of checks and one for each check of the drift report, from plugins/plugin_utils/report/checks.py
+of the core.
 
 What the report shows for a check is made of a node in tests/conformance on which it is found.
 """
@@ -23,7 +24,7 @@ import collection_path
 
 collection_path.register()
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.checks import CHECKS
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.checks import CHECKS
 from ansible_collections.kubenode.cpu_manager.tests.conformance.node_reports import samples
 
 PAGES = HERE / "docsite" / "rst"

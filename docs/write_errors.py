@@ -30,14 +30,16 @@ import collection_path
 
 collection_path.register()
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.checks import (
-    image_fields,
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start import (
     other_fields,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.checks.invalid import NO_END, Range
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import predict_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start import (
+    other_fields as image_fields,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.fields import NO_END, NumberRange
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Finding
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import predict_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.conformance.start_case import StartCase
@@ -195,7 +197,7 @@ def _ranges() -> Iterator[Refusal]:
     for module in (other_fields, image_fields):
         for value in vars(module).values():
             for limits in value if isinstance(value, tuple) else ():
-                if isinstance(limits, Range):
+                if isinstance(limits, NumberRange):
                     text = "invalid configuration: %s (--%s) \ue000number\ue001 %s"
                     text %= (limits.field, limits.flag, limits.text)
                     end = "or more" if limits.most == NO_END else "to %d" % limits.most

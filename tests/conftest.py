@@ -40,7 +40,7 @@ pytest.register_assert_rewrite("ansible_collections.kubenode.cpu_manager.tests")
 
 # Only now, as the collection is importable. Fixtures and hooks are used by their names.
 # pylint: disable=unused-import
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import call_options  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import call_options  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.tests.faults.counting import (  # noqa: E402
     count,  # noqa: F401
     pytest_terminal_summary,  # noqa: F401

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..module_utils.errors import InputError
+from ..module_utils._base.errors import InputError
 from ..plugin_utils.controller_action import ControllerAction, Given
 
 _ARGUMENTS: dict[str, dict[str, object]] = {

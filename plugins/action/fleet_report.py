@@ -13,25 +13,19 @@ from typing import Any, Callable, Container, Iterable, Mapping, Sequence
 
 from ansible.utils.display import Display
 
-from ..module_utils.errors import InputError, option
-from ..module_utils.fleet.report.assemble import GATES, Terms, assemble, failing_hosts, fails
-from ..module_utils.fleet.report.baseline import read_baseline
-from ..module_utils.fleet.report.check import LOOKS
-from ..module_utils.fleet.report.checks import CHECKS
-from ..module_utils.fleet.report.json_form import json_form
-from ..module_utils.fleet.report.junit import junit
-from ..module_utils.fleet.report.looks import check_seconds
-from ..module_utils.fleet.report.markdown import markdown
-from ..module_utils.fleet.report.metrics import fleet_metrics
-from ..module_utils.fleet.report.output import put_file, sweep
-from ..module_utils.fleet.report.progress import Progress, run_of
-from ..module_utils.fleet.report.results import Problem, Result, find_files, read_results
-from ..module_utils.fleet.report.shapes import Report
-from ..module_utils.fleet.report.terminal import fleet_table, host_names, summary_line
-from ..module_utils.fleet.report.texts import line
-from ..module_utils.fleet.report.times import duration_of, seconds_of, time_of
+from ..module_utils._base.errors import InputError, option
 from ..plugin_utils.controller_action import ControllerAction, Given
-from ..plugin_utils.page import page, read_parts
+from ..plugin_utils.report.answers import duration_of, line, seconds_of, time_of
+from ..plugin_utils.report.assemble import GATES, ReportTerms, assemble, failing_hosts, fails, read_baseline
+from ..plugin_utils.report.checks import CHECKS, LOOKS
+from ..plugin_utils.report.junit import junit
+from ..plugin_utils.report.looks import check_seconds
+from ..plugin_utils.report.markdown import json_form, markdown
+from ..plugin_utils.report.metrics import fleet_metrics
+from ..plugin_utils.report.page import page, read_parts
+from ..plugin_utils.report.results import Problem, Progress, Result, find_files, put_file, read_results, run_of, sweep
+from ..plugin_utils.report.shapes import Report
+from ..plugin_utils.report.terminal import fleet_table, host_names, summary_line
 
 _ROLE = Path(__file__).parent.parent.parent / "roles" / "drift_report"
 
@@ -153,10 +147,10 @@ def _files(given: Given) -> list[str]:
     return list(dict.fromkeys(find_files(given["sources"] or [given["directory"]])))
 
 
-def _terms(given: Given) -> Terms:
+def _terms(given: Given) -> ReportTerms:
     try:
         max_age = duration_of(given["max_age"]) if given["max_age"] else None
     except InputError as error:
         raise InputError(error.what, option("max_age"), error.remedy) from error
     baseline = read_baseline(given["baseline"]) if given["baseline"] else None
-    return Terms(given["title"], time.time(), given["fleet"], given["hosts"], max_age, baseline)
+    return ReportTerms(given["title"], time.time(), given["fleet"], given["hosts"], max_age, baseline)

@@ -14,14 +14,14 @@ from typing import Any, Mapping
 
 from ansible.utils.display import Display
 
-from ..module_utils.benchmark.node_benchmark import SCHEMA_VERSION
-from ..module_utils.benchmark.table import benchmark_table
-from ..module_utils.errors import InputError, option
-from ..module_utils.fleet.report.output import put_bytes, put_file, stem_of
-from ..module_utils.fleet.report.times import time_of
-from ..plugin_utils.benchmark_page import has_png, page, png, svg
-from ..plugin_utils.benchmark_result import checked_result
+from ..module_utils._base.errors import InputError, option
+from ..module_utils._benchmark.node_benchmark import SCHEMA_VERSION
+from ..plugin_utils.benchmark.page import has_png, page, png, svg
+from ..plugin_utils.benchmark.result import checked_result
+from ..plugin_utils.benchmark.table import benchmark_table
 from ..plugin_utils.controller_action import ControllerAction, Given
+from ..plugin_utils.report.answers import time_of
+from ..plugin_utils.report.results import put_bytes, put_file, stem_of
 
 _ROLES = Path(__file__).parent.parent.parent / "roles"
 _TEMPLATES = _ROLES / "isolation_benchmark" / "templates"

@@ -14,8 +14,8 @@ from typing import Any, Mapping
 import yaml
 from ansible.errors import AnsibleActionFail
 
-from ..module_utils.errors import CPUManagerError
-from ..plugin_utils.arguments import validated
+from ..module_utils._base.errors import CPUManagerError
+from ..plugin_utils.controller_action import validated
 from ..plugin_utils.guarded_action import GuardedAction, failure_of
 
 # The collection is what the first package ansible with a supported ansible-core brings, and the library what that

@@ -15,20 +15,16 @@ from typing import Any, Mapping
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
-from ..module_utils.errors import CPUManagerError, InputError
-from ..module_utils.fleet.report.answers import FAILED, NO_KUBELET, UNREACHABLE, collected
-from ..module_utils.fleet.report.assemble import Terms, assemble
-from ..module_utils.fleet.report.check import LOOKS
-from ..module_utils.fleet.report.configz import read_configz
-from ..module_utils.fleet.report.metrics import node_metrics
-from ..module_utils.fleet.report.progress import Progress, run_of
-from ..module_utils.fleet.report.results import Result, write_result
-from ..module_utils.fleet.report.texts import text
-from ..module_utils.fleet.report.times import time_of
-from ..module_utils.fleet.report.waivers import checked_waivers
-from ..module_utils.kubelet.settings import SETTINGS
-from ..plugin_utils.arguments import validated
+from ..module_utils._base.errors import CPUManagerError, InputError
+from ..module_utils._kubelet.settings import SETTINGS
+from ..plugin_utils.controller_action import validated
 from ..plugin_utils.guarded_action import GuardedAction, failure_of
+from ..plugin_utils.report.answers import FAILED, NO_KUBELET, UNREACHABLE, collected, text, time_of
+from ..plugin_utils.report.assemble import ReportTerms, assemble
+from ..plugin_utils.report.checks import LOOKS
+from ..plugin_utils.report.configz import read_configz
+from ..plugin_utils.report.metrics import node_metrics
+from ..plugin_utils.report.results import Progress, Result, checked_waivers, run_of, write_result
 from ..plugin_utils.variables import check_names, options_of_variables
 
 _MODULE = "kubenode.cpu_manager.rollout_info"
@@ -89,7 +85,7 @@ class ActionModule(GuardedAction):
         is_read = _is_read(node)
         told = {"changed": False, "status": node["status"], "file": path}
         if own["textfile"] and node["status"] != UNREACHABLE:
-            (shown,) = assemble([result], Terms("", now))["nodes"]
+            (shown,) = assemble([result], ReportTerms("", now))["nodes"]
             metrics = node_metrics({**shown, "answer": node}, result.looked_at)
             told.update(self._write(metrics, own["textfile"], task_vars))
         # Last: that the text file was written makes no node a node that was read.
@@ -113,7 +109,7 @@ class ActionModule(GuardedAction):
         names = dict(for_node.get("option_names") or {})
         waivers = checked_waivers(own["waivers"], names.get("waivers", "waivers"))
         if own["look_at"]:
-            from ..module_utils.fleet.report.looks import check_seconds  # noqa: PLC0415 # most reports have no looks
+            from ..plugin_utils.report.looks import check_seconds  # noqa: PLC0415 # most reports have no looks
 
             check_seconds(own["look_at"], own["look_seconds"], names.get("look_seconds", "look_seconds"))
         for_node["hide_names"] = own["hide_names"]
@@ -142,7 +138,7 @@ class ActionModule(GuardedAction):
         self, own: Mapping[str, Any], for_node: Mapping[str, Any], task_vars: Mapping[str, Any]
     ) -> dict[str, dict[str, Any]]:
         """What else the node is looked at for, by the name of the look. One that fails is an answer, too."""
-        from ..module_utils.fleet.report.looks import arguments_of, kept, module_of  # noqa: PLC0415 # as above
+        from ..plugin_utils.report.looks import arguments_of, kept, module_of  # noqa: PLC0415 # as above
 
         arguments = {name: for_node[name] for name in _PLACES if name in for_node}
         names = dict(for_node.get("option_names") or {})

@@ -11,26 +11,26 @@ from typing import Any, Mapping, Sequence
 
 from ansible.utils.display import Display
 
+from ..module_utils._base.errors import MALFORMED, InputError, option
+from ..module_utils._base.versions import NEWEST_MINOR
 from ..module_utils.cpuset import CPUSet
-from ..module_utils.errors import MALFORMED, InputError, option
-from ..module_utils.fleet.report.output import put_file, stem_of
-from ..module_utils.fleet.simulation.generator import TRACES, make_trace
-from ..module_utils.fleet.simulation.nodes import POLICIES
-from ..module_utils.fleet.simulation.picture import draw
-from ..module_utils.fleet.simulation.replay import Replay, replay
-from ..module_utils.fleet.simulation.result import compare, summary, table
-from ..module_utils.fleet.simulation.trace import Trace, read_trace
 from ..module_utils.policy.dynamic import DYNAMIC
-from ..module_utils.policy.dynamic_rules import Rules
+from ..module_utils.policy.dynamic_state import DynamicRules
 from ..module_utils.policy.isolated import static_with_isolated
 from ..module_utils.policy.options import parse_static_options, texts_of_options
 from ..module_utils.policy.reservation import plan_reservation
-from ..module_utils.state.config import STATIC
+from ..module_utils.state.acceptance import STATIC
 from ..module_utils.topology.description import describe_machine
 from ..module_utils.topology.kubelet_view import kubelet_view
 from ..module_utils.topology.model import Topology
-from ..module_utils.versions import NEWEST_MINOR
 from ..plugin_utils.controller_action import ControllerAction, Given
+from ..plugin_utils.report.results import put_file, stem_of
+from ..plugin_utils.simulation.generator import TRACES, make_trace
+from ..plugin_utils.simulation.nodes import POLICIES
+from ..plugin_utils.simulation.picture import draw
+from ..plugin_utils.simulation.replay import Replay, replay
+from ..plugin_utils.simulation.result import compare, summary, table
+from ..plugin_utils.simulation.trace import Trace, read_trace
 
 _ARGUMENTS: dict[str, dict[str, object]] = {
     "directory": {"type": "path", "required": True},
@@ -96,13 +96,13 @@ def _topology(given: Given) -> Topology:
         ) from error
 
 
-def _rules(given: Given, topology: Topology) -> Rules:
+def _rules(given: Given, topology: Topology) -> DynamicRules:
     # All gates: this is about what would be.
     options = parse_static_options(texts_of_options(given["policy_options"]), NEWEST_MINOR, True, True)
     reserved = CPUSet.parse(given["reserved_system_cpus"] or "")
     if not reserved:
         reserved = plan_reservation(topology, 1, at_least=True).reserved
-    return Rules(
+    return DynamicRules(
         kubelet_view(topology),
         reserved,
         options,
@@ -113,7 +113,7 @@ def _rules(given: Given, topology: Topology) -> Rules:
     ).checked()
 
 
-def _trace(wanted: object, seed: int, rules: Rules) -> Trace:
+def _trace(wanted: object, seed: int, rules: DynamicRules) -> Trace:
     try:
         if isinstance(wanted, str):
             return make_trace(wanted, seed, rules.topology.num_cpus)
@@ -138,7 +138,7 @@ def _result(trace: Trace, replays: Sequence[Replay]) -> dict[str, object]:
 
 
 def _written(
-    given: Given, trace: Trace, replays: Sequence[Replay], rules: Rules, result: Mapping[str, Any]
+    given: Given, trace: Trace, replays: Sequence[Replay], rules: DynamicRules, result: Mapping[str, Any]
 ) -> list[str]:
     stem = os.path.join(given["directory"], "simulation-" + stem_of(given["host"], trace.name))
     title = "%s: %s" % (given["host"], trace.description)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..module_utils.errors import InputError
+from ..module_utils._base.errors import InputError
 from ..plugin_utils.guarded_action import GuardedAction
 
 _MODULE, _LOOK = "kubenode.cpu_manager.rollout_journal", "kubenode.cpu_manager.rollout_info"

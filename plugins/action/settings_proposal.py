@@ -11,15 +11,14 @@ from typing import Any, Mapping
 
 from ansible.utils.display import Display
 
-from ..module_utils.errors import InputError, NodeError, RefusedError
-from ..module_utils.fleet.proposal.files import is_edited, proposal_files, table_rows
-from ..module_utils.fleet.proposal.groups import NodeGroup, conflicts, group_nodes, judge, read_nodes
-from ..module_utils.fleet.proposal.node_objects import FORMS, objects
-from ..module_utils.fleet.proposal.settings import ALIGNMENTS, WORKLOADS, Wish, arguments
-from ..module_utils.fleet.report.output import put_file
-from ..module_utils.reservation_module import PLANNER
-from ..plugin_utils.arguments import validated
-from ..plugin_utils.controller_action import ControllerAction, Given
+from ..module_utils._base.errors import InputError, NodeError, RefusedError
+from ..module_utils._node.module import PLANNER
+from ..plugin_utils.controller_action import ControllerAction, Given, validated
+from ..plugin_utils.proposal.files import is_edited, proposal_files, table_rows
+from ..plugin_utils.proposal.groups import NodeGroup, conflicts, group_nodes, judge, read_nodes
+from ..plugin_utils.proposal.node_objects import FORMS, objects
+from ..plugin_utils.proposal.settings import ALIGNMENTS, WORKLOADS, SettingsWish, arguments
+from ..plugin_utils.report.results import put_file
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "plans": {"type": "dict", "required": True},
@@ -110,7 +109,7 @@ class ActionModule(ControllerAction):
         return {"changed": bool(changed), "files": [*changed], "diff": diffs}
 
 
-def _wishes(given: Given) -> dict[str, Wish]:
+def _wishes(given: Given) -> dict[str, SettingsWish]:
     """What is wanted of each host. Raises InputError that names all hosts of which it is wrong."""
     wishes = {}
     wrong: dict[str, list[str]] = {}
@@ -124,7 +123,7 @@ def _wishes(given: Given) -> dict[str, Wish]:
             wrong.setdefault(str(error), []).append(str(host))
             continue
         reservation = {key: value for key, value in (values.pop("reservation") or {}).items() if value is not None}
-        wishes[str(host)] = Wish(reservation=_without_nothing(reservation), **values)
+        wishes[str(host)] = SettingsWish(reservation=_without_nothing(reservation), **values)
     if wrong:
         raise InputError("\n".join("%s: %s" % (", ".join(hosts), message) for message, hosts in wrong.items()))
     return wishes

@@ -11,18 +11,18 @@ from typing import Any, Callable, Mapping, Sequence
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils.benchmark import worker
-from ..module_utils.benchmark.node_benchmark import SCHEMA_VERSION
-from ..module_utils.benchmark.pods import Wanted, answer_of, calibrations, placed, pod_runs, rows_of
-from ..module_utils.errors import MALFORMED, CPUManagerError
+from ..module_utils._base.errors import MALFORMED, CPUManagerError
+from ..module_utils._benchmark import worker
+from ..module_utils._benchmark.node_benchmark import SCHEMA_VERSION
+from ..plugin_utils.benchmark.pods import WantedPods, answer_of, calibrations, placed, pod_runs, rows_of
 
 
-def _wanted(given: Mapping[str, Any]) -> Wanted:
+def _wanted(given: Mapping[str, Any]) -> WantedPods:
     """What is to be run, on a node as the API describes it."""
     count = int(given["node"]["status"]["capacity"]["cpu"])
     text = Path(str(worker.__file__)).read_text("utf-8")
     options = {name: value for name, value in given.items() if name != "node"}
-    return Wanted(given["node"]["metadata"]["name"], count, text=text, **options)
+    return WantedPods(given["node"]["metadata"]["name"], count, text=text, **options)
 
 
 def _calibration_pods(given: Mapping[str, object]) -> list[dict[str, object]]:

@@ -12,10 +12,10 @@ from typing import Any, Callable
 
 from ansible.errors import AnsibleFilterError
 
+from ..module_utils._base.errors import MALFORMED, NodeError
 from ..module_utils.cpuset import CPUSet
-from ..module_utils.errors import MALFORMED, NodeError
-from ..module_utils.topology.layout import layout
 from ..module_utils.topology.model import Topology
+from ..plugin_utils.report.assemble import layout
 
 
 def _cpus(value: Any) -> CPUSet:

@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils.fleet.report.output import stem_of
+from ..plugin_utils.report.results import stem_of
 
 
 def _host_file_name(host: object) -> str:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, Collection, Mapping
 
-from ..module_utils.fleet.plan import plan_text
-from ..module_utils.fleet.report.answers import collect
-from ..module_utils.fleet.rollback import choose_rollout
-from ..module_utils.fleet.summary import change_summary
+from ..plugin_utils.report.answers import collect
+from ..plugin_utils.rollout.rollback import choose_rollout
+from ..plugin_utils.rollout.texts import change_summary, plan_text
 
 
 def _plan_text(plans: Mapping[str, object], skip_no_kubelet: bool = False) -> str:

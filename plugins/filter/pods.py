@@ -10,9 +10,9 @@ from typing import Any, Callable, Mapping, Sequence
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils.errors import MALFORMED
-from ..module_utils.fleet.capacity import shortage, static_hosts
-from ..module_utils.fleet.pods import identities, judge_drain
+from ..module_utils._base.errors import MALFORMED
+from ..plugin_utils.rollout.capacity import shortage, static_hosts
+from ..plugin_utils.rollout.pods import identities, judge_drain
 
 
 def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:

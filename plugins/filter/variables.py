@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils.fleet.variables import misspelled
+from ..plugin_utils.variables import misspelled
 
 
 def _misspelled(names: object) -> list[dict[str, str]]:

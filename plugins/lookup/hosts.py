@@ -62,7 +62,7 @@ from ansible import context
 from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
-from ..module_utils.errors import InputError
+from ..module_utils._base.errors import InputError
 from ..plugin_utils.scope import batches, changing_hosts, check_batches, one_pattern, scope_of
 
 

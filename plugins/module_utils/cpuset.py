@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterable, Iterator
 
-from .errors import InputError
+from ._base.errors import InputError
 
 # Above every kernel's CONFIG_NR_CPUS (8192), so a typing error cannot ask for gigabytes of bits.
 MAX_CPUS = 1 << 16

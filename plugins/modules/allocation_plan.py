@@ -408,16 +408,16 @@ differences:
 
 from typing import Any, Mapping, Sequence
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
-from ..module_utils.errors import MALFORMED, InputError, option
-from ..module_utils.kubelet.file.configuration import Configuration
-from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
-from ..module_utils.node.allocation import Question, compare_plans, default_configuration, plan_allocations
-from ..module_utils.node.node import Node
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils._base.errors import MALFORMED, InputError, option
+from ..module_utils._base.tree import Tree
+from ..module_utils._containers.pods import pods_from_manifests
+from ..module_utils._kubelet.configuration import Configuration
+from ..module_utils._node.allocation import Question, compare_plans, default_configuration, plan_allocations
+from ..module_utils._node.module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
+from ..module_utils._node.node import Node
 from ..module_utils.topology.description import describe_machine
 from ..module_utils.topology.model import Topology
-from ..module_utils.tree import Tree
-from ..module_utils.workload.pods import pods_from_manifests
 
 
 def asked_node(tree: Tree, parameters: Parameters) -> Node:
@@ -451,7 +451,7 @@ def bursts_of(rows: Sequence[Mapping[str, object]]) -> Sequence[Any]:
     if not rows:
         return ()
     # Imported here: most plans are about CPUs only.
-    from ..module_utils.isolation.remedies import read_bursts
+    from ..module_utils._cgroup.limits import read_bursts
 
     return read_bursts(rows)
 

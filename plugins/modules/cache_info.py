@@ -310,10 +310,10 @@ note_checks:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
-from ..module_utils.node.cache.report import cache_answer
-from ..module_utils.node_arguments import HIDE_NAMES, KUBELET, node_of
-from ..module_utils.tree import Tree
+from ..module_utils._base.ansible_module import Arguments, Outcome, run
+from ..module_utils._base.tree import Tree
+from ..module_utils._caches.cache_info import cache_answer
+from ..module_utils._node.module import HIDE_NAMES, KUBELET, node_of
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:

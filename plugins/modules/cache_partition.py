@@ -162,16 +162,15 @@ note_checks:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
-from ..module_utils.cache.mount import MOUNT
-from ..module_utils.cache.resctrl import EXCLUSIVE, SHAREABLE
-from ..module_utils.host.owner.conflicts import refuse
-from ..module_utils.host.owner.owners import CACHE
-from ..module_utils.node.cache.journal import terms_of, wish_of
-from ..module_utils.node.cache.partition import absent, present
-from ..module_utils.node.owners import owners_of
-from ..module_utils.node_arguments import KUBELET, node_of
-from ..module_utils.tree import Tree
+from ..module_utils._base.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils._base.tree import Tree
+from ..module_utils._caches.cache_journal import terms_of, wish_of
+from ..module_utils._caches.cache_partition import absent, present
+from ..module_utils._caches.resctrl import EXCLUSIVE, SHAREABLE
+from ..module_utils._node.module import KUBELET, node_of
+from ..module_utils._node.owners_found import owners_of
+from ..module_utils._owners.conflicts import refuse
+from ..module_utils._owners.owners import CACHE, MOUNT
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:

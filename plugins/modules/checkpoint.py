@@ -207,16 +207,17 @@ backup_file:
 
 from typing import Any, Mapping, Sequence
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
-from ..module_utils.errors import InputError, RefusedError, option
-from ..module_utils.file_changes import FileChange, check_changes, make_changes
-from ..module_utils.kubelet.installed.process import find_kubelet
-from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, planned_config, wanted_settings
-from ..module_utils.node.allocation import Question, seed_state
-from ..module_utils.node.change.runs import RUN, begin_writing
-from ..module_utils.node.change.saving import with_what_is_aside
-from ..module_utils.node.checkpoint_plan import (
-    Plan,
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils._base.errors import InputError, RefusedError, option
+from ..module_utils._base.files import FileChange, check_changes, make_changes
+from ..module_utils._base.tree import LARGEST_OF_KUBELET, SAID, Tree
+from ..module_utils._base.versions import version_notes
+from ..module_utils._containers.inspect import RuntimeContainer, container_ids, pods_of, read_containers
+from ..module_utils._containers.pods import Pod, pods_from_manifests, running_pods
+from ..module_utils._kubelet.installation import find_kubelet
+from ..module_utils._node.allocation import Question, seed_state
+from ..module_utils._node.checkpoint_plan import (
+    CheckpointPlan,
     given_content,
     loss_error,
     plan_absent,
@@ -225,14 +226,18 @@ from ..module_utils.node.checkpoint_plan import (
     plan_valid,
     with_assumed_version,
 )
-from ..module_utils.node.memory_state import MemoryPlan, memory_loss_error
-from ..module_utils.node.node import Node
-from ..module_utils.state.config import CPUManagerConfig
+from ..module_utils._node.memory_state import MemoryPlan, memory_loss_error
+from ..module_utils._node.module import (
+    KUBELET,
+    SETTINGS_ARGUMENTS,
+    node_of,
+    planned_config,
+    wanted_settings,
+)
+from ..module_utils._node.node import Node
+from ..module_utils._rollout.rollout_journal import RUN, begin_writing, with_what_is_aside
+from ..module_utils.state.acceptance import CPUManagerConfig
 from ..module_utils.state.writing import MODE, format_for, write_checkpoint
-from ..module_utils.tree import LARGEST_OF_KUBELET, SAID, Tree
-from ..module_utils.versions import version_notes
-from ..module_utils.workload.pods import Pod, pods_from_manifests, running_pods
-from ..module_utils.workload.runtime import RuntimeContainer, container_ids, pods_of, read_containers
 
 GIVEN = ("checkpoint", "source", "pods", "containers")
 
@@ -278,13 +283,12 @@ def plan_memory(node: Node, parameters: Mapping[str, object]) -> MemoryPlan:
     if node.memory_state() is None:
         return MemoryPlan(None, "")
     # Imported here: it checks a whole configuration.
-    from ..module_utils.node.prediction import predict_configuration
-    from ..module_utils.node.start_report import memory_plan
+    from ..module_utils._node.start_check import memory_plan, predict_configuration
 
     return memory_plan(node, predict_configuration(node, wanted_settings(node, parameters)))
 
 
-def plan_change(node: Node, parameters: Parameters) -> tuple[Plan, dict[str, object], list[str]]:
+def plan_change(node: Node, parameters: Parameters) -> tuple[CheckpointPlan, dict[str, object], list[str]]:
     """What to do, the pods that the kubelet would refuse where their CPUs are planned, and notes on its version."""
     state = parameters["state"]
     old = node.checkpoint()
@@ -323,7 +327,7 @@ def live_pods(parameters: Parameters, containers: Sequence[RuntimeContainer]) ->
 
 def seeded(
     node: Node, parameters: Mapping[str, object], config: CPUManagerConfig, pods: Sequence[Pod]
-) -> tuple[Plan, dict[str, object]]:
+) -> tuple[CheckpointPlan, dict[str, object]]:
     """The file that the kubelet itself would have written for these pods."""
     question = Question(
         node.topology, node.machine(), node.needed_configuration(), wanted_settings(node, parameters), None, pods
@@ -333,7 +337,7 @@ def seeded(
     return plan_present(node.checkpoint(), content, config), {"refused": refused}
 
 
-def check_losses(path: str, plan: Plan, memory_path: str, memory: MemoryPlan) -> None:
+def check_losses(path: str, plan: CheckpointPlan, memory_path: str, memory: MemoryPlan) -> None:
     """Refuse to take CPUs or memory from containers that run."""
     for error in (loss_error(path, plan), memory_loss_error(memory_path, memory)):
         if error is not None:

@@ -120,12 +120,12 @@ notes:
 
 from typing import Mapping
 
-from ..module_utils.ansible_module import Outcome, run
-from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, planned_config
-from ..module_utils.node.lost import lost_in, lost_notes
+from ..module_utils._base.ansible_module import Outcome, run
+from ..module_utils._base.tree import Tree
+from ..module_utils._node.lost import lost_in, lost_notes
+from ..module_utils._node.module import KUBELET, SETTINGS_ARGUMENTS, node_of, planned_config
+from ..module_utils.state.acceptance import judge
 from ..module_utils.state.checkpoint import restore_error
-from ..module_utils.state.verdict import judge
-from ..module_utils.tree import Tree
 
 
 def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:

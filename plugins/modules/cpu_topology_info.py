@@ -168,12 +168,12 @@ kubelet_view:
 
 from typing import Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
-from ..module_utils.errors import InputError
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.errors import InputError
+from ..module_utils._base.tree import Tree
 from ..module_utils.topology.kubelet_view import kubelet_view
 from ..module_utils.topology.model import Topology
 from ..module_utils.topology.sysfs import read_sysfs
-from ..module_utils.tree import Tree
 
 
 def read(tree: Tree, parameters: Parameters) -> Topology:

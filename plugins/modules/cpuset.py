@@ -128,13 +128,13 @@ notes:
 """
 
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
-from ..module_utils.cgroup.hierarchy import Hierarchy
-from ..module_utils.cgroup.plan import Wanted, plan_writes
-from ..module_utils.cgroup.writer import carry_out, systemd_of
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils._base.errors import InputError
+from ..module_utils._base.tree import Tree
+from ..module_utils._cgroup.hierarchy import Hierarchy
+from ..module_utils._cgroup.writer import carry_out, systemd_of
+from ..module_utils._cgroup.writes import WantedCpuset, plan_writes
 from ..module_utils.cpuset import CPUSet
-from ..module_utils.errors import InputError
-from ..module_utils.tree import Tree
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
@@ -154,12 +154,12 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     return Outcome(result, bool(plan.writes), [difference(hierarchy.place(""), plan.before(), plan.after())])
 
 
-def wanted_cgroup(hierarchy: Hierarchy, given: Parameters) -> Wanted:
+def wanted_cgroup(hierarchy: Hierarchy, given: Parameters) -> WantedCpuset:
     """What is to become of one cgroup. Raises InputError."""
     path = hierarchy.relative(given["path"])
     if given["cpus"] is None and given["mems"] is None:
         raise InputError("nothing is wanted", where=path, remedy="give cpus or mems")
-    return Wanted(path, parsed(path, "cpus", given["cpus"]), parsed(path, "mems", given["mems"]))
+    return WantedCpuset(path, parsed(path, "cpus", given["cpus"]), parsed(path, "mems", given["mems"]))
 
 
 def parsed(path: str, option: str, text: str | None) -> CPUSet | None:

@@ -138,12 +138,12 @@ notes:
       and the kubelets of Kubernetes 1.35
 """
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.errors import InputError, option
+from ..module_utils._base.tree import Tree
+from ..module_utils._dra.dra_info import DriverWish, driver_report
+from ..module_utils._node.module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
 from ..module_utils.cpuset import CPUSet
-from ..module_utils.errors import InputError, option
-from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
-from ..module_utils.node.dra import DriverWish, driver_report
-from ..module_utils.tree import Tree
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:

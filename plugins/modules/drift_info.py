@@ -286,11 +286,11 @@ note_checks:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Outcome, run
-from ..module_utils.errors import noted
-from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
-from ..module_utils.node.drift import report
-from ..module_utils.tree import Tree
+from ..module_utils._base.ansible_module import Outcome, run
+from ..module_utils._base.errors import noted
+from ..module_utils._base.tree import Tree
+from ..module_utils._node.drift import report
+from ..module_utils._node.module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
@@ -302,8 +302,8 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     starts = None
     if configuration is not None:
         # Imported here: a machine without a kubelet needs no prediction.
-        from ..module_utils.kubelet.settings import design_notes
-        from ..module_utils.node.prediction import predicted_starts
+        from ..module_utils._kubelet.settings import design_notes
+        from ..module_utils._node.start_check import predicted_starts
 
         starts = predicted_starts(node, wanted, configuration)
         # Not in reports: it is so on nearly every node.

@@ -287,46 +287,47 @@ note_checks:
 import sys
 from typing import Any, Mapping, Sequence
 
-from ..module_utils.ansible_module import Arguments, Outcome, difference, run
-from ..module_utils.cpuset import CPUSet
-from ..module_utils.errors import InputError, option
-from ..module_utils.host.hidden import check_visible
-from ..module_utils.host.kernel_line import FEATURES
-from ..module_utils.host.layers import INTERRUPTS, IRQBALANCE, MANAGER, RPS, SLICES, WATCHDOG, WORKQUEUES
-from ..module_utils.host.only_root import check_only_root, owner_of_programs
-from ..module_utils.host.owner.conflicts import refuse
-from ..module_utils.host.owner.owners import HOUSEKEEPING, TUNED, Owner, undisturbed
-from ..module_utils.host.partitions import KINDS
-from ..module_utils.kubelet.file.configuration import Configuration
-from ..module_utils.kubelet_module import KUBELET, RESERVED_ARGUMENTS, node_of, wanted_reservation
+from ..module_utils._base.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils._base.errors import InputError, option
+from ..module_utils._base.tree import Tree
+from ..module_utils._base.zipapp import build
+from ..module_utils._host.kernel_line import FEATURES
+from ..module_utils._host.layers import INTERRUPTS, IRQBALANCE, MANAGER, RPS, SLICES, WATCHDOG, WORKQUEUES
+from ..module_utils._host.only_root import check_only_root, owner_of_programs
+from ..module_utils._host.partitions import KINDS
+from ..module_utils._host.systemd import check_visible
 
 # Imported, so that Ansible brings it.
-from ..module_utils.node.housekeeping import program
-from ..module_utils.node.housekeeping.at_boot import PROGRAM_PATH, AtBoot
-from ..module_utils.node.housekeeping.bring import absent, present
-from ..module_utils.node.housekeeping.journal import OwnCPUs, Wish, read_journal
-from ..module_utils.node.housekeeping.run import Answer, online_cpus
-from ..module_utils.node.housekeeping.shown import differences, needs_of
-from ..module_utils.node.housekeeping.steps import KERNEL_LINE
-from ..module_utils.node.housekeeping.tuned import (
+from ..module_utils._housekeeping import housekeeping_program as program
+from ..module_utils._housekeeping.at_boot import PROGRAM_PATH, AtBoot
+from ..module_utils._housekeeping.carry_out import HousekeepingResult, online_cpus
+from ..module_utils._housekeeping.housekeeping import absent, differences, needs_of, present
+from ..module_utils._housekeeping.housekeeping_journal import HousekeepingWish, OwnCPUs, read_journal
+from ..module_utils._housekeeping.steps import KERNEL_LINE
+from ..module_utils._housekeeping.tuned_profile import (
     isolated_before,
     layers_beside,
     needed_tuned,
     tuned_waits_for_boot,
 )
-from ..module_utils.node.housekeeping.wanted import Extras, possible_cpus, runs_systemd
-from ..module_utils.node.housekeeping.wished import (
+from ..module_utils._housekeeping.wanted import (
+    Extras,
     kernel_line,
     own_cpus,
+    possible_cpus,
     reserved_cpus,
+    runs_systemd,
     still_booted,
     waits_for_boot,
 )
-from ..module_utils.node.node import Node, cgroup_root_of
-from ..module_utils.node.owners import owners_of
-from ..module_utils.node.service import HIDDEN, PYTHON_FLAGS
-from ..module_utils.tree import Tree
-from ..module_utils.zipapp import build
+from ..module_utils._kubelet.configuration import Configuration
+from ..module_utils._node.module import KUBELET, RESERVED_ARGUMENTS, node_of, wanted_reservation
+from ..module_utils._node.node import Node, cgroup_root_of
+from ..module_utils._node.owners_found import owners_of
+from ..module_utils._node.programs import HIDDEN, PYTHON_FLAGS
+from ..module_utils._owners.conflicts import refuse
+from ..module_utils._owners.owners import HOUSEKEEPING, TUNED, Owner, undisturbed
+from ..module_utils.cpuset import CPUSet
 
 PROGRAM = program.__name__.partition(".module_utils.")[2]
 DEFAULT_LAYERS = [INTERRUPTS, WORKQUEUES, RPS, SLICES, IRQBALANCE]
@@ -357,7 +358,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         parameters["kernel_arguments"],
     )
     layers = [*parameters["layers"], *([KERNEL_LINE] if parameters["kernel_arguments"] else [])]
-    wish = Wish(
+    wish = HousekeepingWish(
         reserved,
         layers_beside(dict.fromkeys(layers), tuned),
         tuple(parameters["exclude_slices"]),
@@ -416,7 +417,7 @@ def at_boot(tree: Tree, parameters: Mapping[str, Any]) -> AtBoot:
     return AtBoot(build(PROGRAM, interpreter), interpreter, owner=owner_of_programs())
 
 
-def outcome(answer: Answer, reserved: str, rows: Any, reboot: Any) -> Outcome:
+def outcome(answer: HousekeepingResult, reserved: str, rows: Any, reboot: Any) -> Outcome:
     result = {
         **answer.to_dict(),
         "reserved": reserved,

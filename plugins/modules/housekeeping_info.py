@@ -370,10 +370,10 @@ note_checks:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Outcome, run
-from ..module_utils.kubelet_module import KUBELET, RESERVED_ARGUMENTS, node_of, wanted_reservation
-from ..module_utils.node.housekeeping.report import housekeeping
-from ..module_utils.tree import Tree
+from ..module_utils._base.ansible_module import Outcome, run
+from ..module_utils._base.tree import Tree
+from ..module_utils._housekeeping.housekeeping_info import housekeeping
+from ..module_utils._node.module import KUBELET, RESERVED_ARGUMENTS, node_of, wanted_reservation
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:

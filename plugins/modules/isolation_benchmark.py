@@ -225,11 +225,11 @@ note_checks:
 
 from typing import Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
-from ..module_utils.benchmark.node_benchmark import node_benchmark
-from ..module_utils.benchmark.plan import EXPERIMENTS
-from ..module_utils.kubelet_module import KUBELET, node_of
-from ..module_utils.tree import Tree
+from ..module_utils._base.ansible_module import Arguments, Outcome, run
+from ..module_utils._base.tree import Tree
+from ..module_utils._benchmark.benchmark_plan import EXPERIMENTS
+from ..module_utils._benchmark.node_benchmark import node_benchmark
+from ..module_utils._node.module import KUBELET, node_of
 
 
 def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:

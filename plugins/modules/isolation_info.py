@@ -279,10 +279,10 @@ note_checks:
   sample: [isolation-unmeasured]
 """
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
-from ..module_utils.kubelet_module import HIDE_NAMES, KUBELET, node_of
-from ..module_utils.node.isolation import isolation_report
-from ..module_utils.tree import Tree
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.tree import Tree
+from ..module_utils._isolation.isolation_info import isolation_report
+from ..module_utils._node.module import HIDE_NAMES, KUBELET, node_of
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:

@@ -141,19 +141,18 @@ backup_files:
 
 from typing import Any
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
-from ..module_utils.file_changes import FileChange, check_changes, make_changes
-from ..module_utils.kubelet.placement import main_file, plan_files
-from ..module_utils.kubelet.settings import plan_settings
-from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
-from ..module_utils.node.change.runs import RUN, begin_writing
-from ..module_utils.node.drift import describe_drift
-from ..module_utils.node.prediction import config_after, predicted_starts
-from ..module_utils.node.saved_kubelet import shown_difference
-from ..module_utils.node.sources import read_sources
-from ..module_utils.node.start_report import memory_plan
-from ..module_utils.state.verdict import judge
-from ..module_utils.tree import Tree
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.files import FileChange, check_changes, make_changes
+from ..module_utils._base.tree import Tree
+from ..module_utils._kubelet.placement import main_file, plan_files
+from ..module_utils._kubelet.settings import plan_settings
+from ..module_utils._node.drift import describe_drift
+from ..module_utils._node.module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
+from ..module_utils._node.node import read_sources
+from ..module_utils._node.start_check import config_after, memory_plan, predicted_starts
+from ..module_utils._rollout.rollout_journal import RUN, begin_writing
+from ..module_utils._saved.files_of_kubelet import shown_difference
+from ..module_utils.state.acceptance import judge
 
 MODE = 0o644
 

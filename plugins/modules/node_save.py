@@ -150,12 +150,12 @@ redacted:
 import hashlib
 import os
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
-from ..module_utils.errors import InputError, option
-from ..module_utils.files import put_file
-from ..module_utils.kubelet_module import KUBELET, node_of
-from ..module_utils.node.saved_files import save_node
-from ..module_utils.tree import Tree, node_name
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.errors import InputError, option
+from ..module_utils._base.files import put_file
+from ..module_utils._base.tree import Tree, node_name
+from ..module_utils._node.module import KUBELET, node_of
+from ..module_utils._saved.files_of_machine import save_node
 
 MODE = 0o600
 ENDING = ".tar.gz"

@@ -59,9 +59,9 @@ file:
   sample: /var/lib/node_exporter/last_change.prom
 """
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
-from ..module_utils.tree import Tree
-from ..module_utils.untrusted import FIGURES_MODE, write_file
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.tree import Tree
+from ..module_utils._base.untrusted import FIGURES_MODE, write_file
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:

@@ -182,16 +182,16 @@ notes:
 
 from typing import Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils._base.errors import InputError, option
+from ..module_utils._base.tree import Tree
+from ..module_utils._containers.crictl import find_crictl
+from ..module_utils._node.container_writes import Listed
+from ..module_utils._node.module import KUBELET, node_of
+from ..module_utils._node.node import Node
+from ..module_utils._reconcile.reconcile import ReconcileResult, reconcile_listed, reconcile_pods
 from ..module_utils.cpuset import CPUSet
-from ..module_utils.errors import InputError, option
-from ..module_utils.kubelet_module import KUBELET, node_of
-from ..module_utils.node.node import Node
-from ..module_utils.node.reconcile.plan import Listed
-from ..module_utils.node.reconcile.run import Answer, reconcile_listed, reconcile_pods
 from ..module_utils.policy.options import StaticOptions, check_machine, parse_static_options, texts_of_options
-from ..module_utils.tree import Tree
-from ..module_utils.workload.crictl import find_crictl
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
@@ -208,7 +208,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     return Outcome(answer.to_dict(), answer.changed, [difference(place, answer.before(), answer.after())])
 
 
-def reconcile_given(node: Node, parameters: Parameters, act: bool) -> Answer:
+def reconcile_given(node: Node, parameters: Parameters, act: bool) -> ReconcileResult:
     """A pass over the containers that the option lists. Raises InputError."""
     listed = [
         Listed(container["pod"], container["name"], container["cgroup"], container["cpus"])

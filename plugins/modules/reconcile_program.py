@@ -131,21 +131,21 @@ import stat
 import sys
 from typing import Any, Mapping, Sequence
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
-from ..module_utils.files import make_directory, remove_file, replace_file
-from ..module_utils.host.hidden import check_visible
-from ..module_utils.host.only_root import check_only_root, owner_of_programs
-from ..module_utils.node.dynamic.checking import check_node
-from ..module_utils.node.dynamic.settings import read_settings
-from ..module_utils.node.node import Node
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils._base.files import make_directory, remove_file, replace_file
+from ..module_utils._base.tree import Tree
+from ..module_utils._base.zipapp import build
+from ..module_utils._dynamic.dynamic_settings import read_settings
+from ..module_utils._dynamic.program import check_node
+from ..module_utils._host.only_root import check_only_root, owner_of_programs
+from ..module_utils._host.systemd import check_visible
+from ..module_utils._node.node import Node
+from ..module_utils._node.programs import PYTHON_FLAGS, SANDBOX
 
 # Imported, so that Ansible brings it.
-from ..module_utils.node.reconcile import program
-from ..module_utils.node.reconcile.run import check_owners
-from ..module_utils.node.service import PYTHON_FLAGS, SANDBOX
-from ..module_utils.state.config import STATIC
-from ..module_utils.tree import Tree
-from ..module_utils.zipapp import build
+from ..module_utils._programs import reconcile_program as program
+from ..module_utils._reconcile.reconcile import check_owners
+from ..module_utils.state.acceptance import STATIC
 
 PROGRAM = program.__name__.partition(".module_utils.")[2]
 MODE = 0o755

@@ -142,21 +142,20 @@ settings:
 
 from typing import Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.errors import InputError
+from ..module_utils._base.quantity import millis
+from ..module_utils._base.tree import Tree
+from ..module_utils._base.versions import NEWEST_MINOR
+from ..module_utils._kubelet.settings import check_settings
+from ..module_utils._node.module import RESERVATION
+from ..module_utils._node.reserved_cpus import reserve
 from ..module_utils.cpuset import CPUSet
-from ..module_utils.errors import InputError
-from ..module_utils.kubelet.settings import check_settings
-from ..module_utils.node.reserve import reserve
-from ..module_utils.policy.kubelet_reservation import kubelet_reservation
 from ..module_utils.policy.options import parse_static_options, texts_of_options
-from ..module_utils.policy.reservation import Reservation
-from ..module_utils.quantity import millis
-from ..module_utils.reservation_module import RESERVATION
+from ..module_utils.policy.reservation import Reservation, kubelet_reservation
 from ..module_utils.topology.kubelet_view import kubelet_view
 from ..module_utils.topology.model import Topology
 from ..module_utils.topology.sysfs import read_sysfs
-from ..module_utils.tree import Tree
-from ..module_utils.versions import NEWEST_MINOR
 
 
 def predict(topology: Topology, parameters: Parameters) -> Reservation:

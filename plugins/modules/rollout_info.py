@@ -365,18 +365,24 @@ kubelet:
 
 from typing import Any, Mapping
 
-from ..module_utils.ansible_module import Arguments, Outcome, run
-from ..module_utils.kubelet_module import HIDE_NAMES, KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
-from ..module_utils.node.change.plan import ROLLBACK, ROLLOUT, Terms, rollout_report
-from ..module_utils.node.node import Node
-from ..module_utils.tree import Tree
-from ..module_utils.versions import minor_version
+from ..module_utils._base.ansible_module import Arguments, Outcome, run
+from ..module_utils._base.tree import Tree
+from ..module_utils._base.versions import minor_version
+from ..module_utils._node.module import (
+    HIDE_NAMES,
+    KUBELET,
+    SETTINGS_ARGUMENTS,
+    node_of,
+    wanted_settings,
+)
+from ..module_utils._node.node import Node
+from ..module_utils._rollout.rollout_plan import ROLLBACK, ROLLOUT, ChangeTerms, rollout_report
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     wanted = wanted_settings(node, parameters, needs_kubelet=True) if parameters["change"] == ROLLOUT else {}
-    terms = Terms(
+    terms = ChangeTerms(
         parameters["change"],
         parameters["rollback_of"],
         parameters["drain"],
@@ -387,13 +393,13 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     )
     report = with_runtime_of(node, rollout_report(node, wanted, terms), parameters)
     if parameters["check_services"] and parameters["manage_service"]:
-        from ..module_utils.node.change.services import Services, with_service_refusals
+        from ..module_utils._rollout.rollout_plan import Services, with_service_refusals
 
         services = Services(parameters["service"], parameters["runtime_service"])
         report = with_service_refusals(report, node, services)
     if parameters["upgrade_to"]:
         # Imported here: every import costs time on every node.
-        from ..module_utils.node.change.upgrade import upgrade_report
+        from ..module_utils._rollout.upgrade import upgrade_report
 
         minor = minor_version(parameters["upgrade_to"], "upgrade_to")
         report["upgrade"] = upgrade_report(node, minor) if node.installation is not None else None
@@ -403,14 +409,14 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
 def with_runtime_of(node: Node, report: dict[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The plan, with the container runtime's part in it. Imported here: hardly any plan has it."""
     if parameters["change"] == ROLLBACK and report["last"] is not None and "runtime" in report["last"]["facts"]:
-        from ..module_utils.node.change.runtime import with_last_runtime
+        from ..module_utils._rollout.rollout_plan import with_last_runtime
 
         return with_last_runtime(report, node, parameters["drain"])
     if parameters["change"] == ROLLOUT and parameters["runtime_config"]:
-        from ..module_utils.node.change.runtime import with_runtime
-        from ..module_utils.node.runtime import Wanted
+        from ..module_utils._node.runtime import WantedRuntime
+        from ..module_utils._rollout.rollout_plan import with_runtime
 
-        wanted = Wanted(parameters["runtime_config"], version=parameters["runtime_version"])
+        wanted = WantedRuntime(parameters["runtime_config"], version=parameters["runtime_version"])
         return with_runtime(report, node, wanted, parameters["drain"])
     return {**report, "runtime": None}
 

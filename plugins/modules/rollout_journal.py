@@ -165,24 +165,34 @@ notes:
 
 from typing import Any, Mapping, Sequence
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, difference, run
-from ..module_utils.errors import RefusedError
-from ..module_utils.node.change.journal import CHANGING, DRAINING, PHASES, STOPPING, Journal, read_journal
-from ..module_utils.node.change.runs import RUN, begin_writing, ended_error, refuse_another_run
-from ..module_utils.node.change.saving import (
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils._base.errors import RefusedError
+from ..module_utils._base.journal_file import LAST, OPEN
+from ..module_utils._base.tree import Tree
+from ..module_utils._rollout.rollout_journal import (
+    CHANGING,
+    DRAINING,
+    PHASES,
+    RUN,
+    STOPPING,
+    FileBack,
     Judged,
+    RolloutJournal,
+    begin_writing,
     changed_files,
+    ended_error,
+    files_back,
     files_to_write,
+    is_state,
     judged_journal,
     put_aside,
+    read_journal,
+    refuse_another_run,
     remove_journal,
     restore,
     save_files,
     write_journal,
 )
-from ..module_utils.node.change.taking_back import FileBack, files_back, is_state
-from ..module_utils.node.places import LAST, OPEN
-from ..module_utils.tree import Tree
 
 JOURNALS = {"open": OPEN, "last": LAST}
 ENDS = ("done", "undone", "taken_back", "absent")
@@ -199,7 +209,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         result, diff = restored(tree, before, parameters, check_mode)
         after = before
         if before is not None and before.phase == CHANGING and parameters["source"] == "open":
-            after = Journal(STOPPING, {}, before.facts, before.run, before.written and {})
+            after = RolloutJournal(STOPPING, {}, before.facts, before.run, before.written and {})
     elif state == "read":
         before = after = read_journal(tree, JOURNALS[parameters["source"]])
     elif state == "taken":
@@ -222,7 +232,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
 
 
 def restored(
-    tree: Tree, before: Journal | None, parameters: Parameters, check_mode: bool
+    tree: Tree, before: RolloutJournal | None, parameters: Parameters, check_mode: bool
 ) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """Take a change back; give what was done, and what that changes in the files.
 
@@ -240,7 +250,9 @@ def restored(
     return {"restored": paths, "backup_files": backups, "notes": notes}, diff
 
 
-def put_back(tree: Tree, source: Journal, backs: Mapping[str, FileBack], parameters: Parameters) -> dict[str, str]:
+def put_back(
+    tree: Tree, source: RolloutJournal, backs: Mapping[str, FileBack], parameters: Parameters
+) -> dict[str, str]:
     """Make the files what they are to become; give the backups, as modules return them."""
     runtime = source.facts.get("runtime")
     files = runtime.get("files") if isinstance(runtime, dict) else None
@@ -259,7 +271,7 @@ def restored_difference(tree: Tree, path: str, back: FileBack) -> dict[str, str]
     return difference(tree.path(path), before, after)
 
 
-def check_step(tree: Tree, journal: Journal | None, parameters: Parameters, check_mode: bool) -> None:
+def check_step(tree: Tree, journal: RolloutJournal | None, parameters: Parameters, check_mode: bool) -> None:
     """Raises RefusedError where another run is at a change of this node, or has ended the one of this run."""
     state, source, run = parameters["state"], parameters["source"], parameters["run"]
     if state == "taken" or (state, source) == ("read", "last"):
@@ -284,19 +296,19 @@ def end(tree: Tree, judged: Judged, parameters: Parameters) -> None:
         if not parameters["files"] or set(changed) & set(parameters["files"]):
             write_journal(tree, journal._replace(written=left_by(tree, journal)), LAST)
     if state == "taken_back" and journal is not None and "rollout" in journal.facts:
-        before = read_journal(tree, LAST) or Journal(CHANGING, {}, {}, written={})
+        before = read_journal(tree, LAST) or RolloutJournal(CHANGING, {}, {}, written={})
         write_journal(tree, before._replace(facts={**before.facts, "undone": journal.facts["rollout"]}), LAST)
     remove_journal(tree, OPEN, judged)
     if state == "undone":
         # After the open one: if that were left alone, nothing would lead back to what was before the last change.
         last = read_journal(tree, LAST)
         if last is not None and "rollout" in last.facts:
-            write_journal(tree, Journal(CHANGING, {}, {"undone": last.facts["rollout"]}, written={}), LAST)
+            write_journal(tree, RolloutJournal(CHANGING, {}, {"undone": last.facts["rollout"]}, written={}), LAST)
         else:
             remove_journal(tree, LAST)
 
 
-def left_by(tree: Tree, journal: Journal) -> dict[str, bytes | None]:
+def left_by(tree: Tree, journal: RolloutJournal) -> dict[str, bytes | None]:
     """What the change has written, as its steps have noted it; of what they have not, what is there at its end."""
     written = dict(journal.written or {})
     for path, saved in journal.files.items():
@@ -305,7 +317,7 @@ def left_by(tree: Tree, journal: Journal) -> dict[str, bytes | None]:
     return {path: content for path, content in written.items() if not is_state(path)}
 
 
-def next_journal(tree: Tree, before: Journal | None, parameters: Parameters) -> Journal:
+def next_journal(tree: Tree, before: RolloutJournal | None, parameters: Parameters) -> RolloutJournal:
     """The journal of the next phase. Raises RefusedError where another change is under way."""
     phase, facts = parameters["state"], parameters["facts"]
     if phase == DRAINING:
@@ -319,7 +331,7 @@ def next_journal(tree: Tree, before: Journal | None, parameters: Parameters) -> 
                 "run the role kubelet, which takes it back first",
                 "open_journal",
             )
-        return Journal(DRAINING, {}, facts, parameters["run"])
+        return RolloutJournal(DRAINING, {}, facts, parameters["run"])
     noted = before.facts if before is not None else {}
     if phase == CHANGING and before is not None and before.phase == CHANGING:
         # Saved already: what is there now may be half of the change.
@@ -327,10 +339,10 @@ def next_journal(tree: Tree, before: Journal | None, parameters: Parameters) -> 
     files = save_files(tree, parameters["files"] or ()) if phase == CHANGING else {}
     # Without a name nobody notes what it writes.
     written = dict.fromkeys(parameters["aside"]) if parameters["run"] else None
-    return Journal(phase, files, {**noted, **facts}, parameters["run"], written)
+    return RolloutJournal(phase, files, {**noted, **facts}, parameters["run"], written)
 
 
-def journal_to_restore(tree: Tree, before: Journal | None, parameters: Parameters) -> Journal | None:
+def journal_to_restore(tree: Tree, before: RolloutJournal | None, parameters: Parameters) -> RolloutJournal | None:
     """The journal whose files are to be put back. Raises RefusedError where the last one lacks some of them."""
     if parameters["source"] == "open":
         # Without names all of them: a change that is taken back leaves none out.
@@ -339,7 +351,7 @@ def journal_to_restore(tree: Tree, before: Journal | None, parameters: Parameter
     return _with_files(read_journal(tree, LAST), parameters["files"] or (), tree.path(LAST))
 
 
-def _with_files(journal: Journal | None, paths: Sequence[str], where: str) -> Journal | None:
+def _with_files(journal: RolloutJournal | None, paths: Sequence[str], where: str) -> RolloutJournal | None:
     """The journal with these of its files. Raises RefusedError where it lacks some."""
     if journal is None:
         return None
@@ -349,7 +361,7 @@ def _with_files(journal: Journal | None, paths: Sequence[str], where: str) -> Jo
     return journal._replace(files={path: journal.files[path] for path in paths})
 
 
-def text_of(journal: Journal | None) -> str:
+def text_of(journal: RolloutJournal | None) -> str:
     """The journal as lines, to compare one with another."""
     if journal is None:
         return ""

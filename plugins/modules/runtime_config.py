@@ -127,19 +127,19 @@ found:
 """
 
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
-from ..module_utils.file_changes import FileChange, check_changes, make_changes
-from ..module_utils.kubelet_module import KUBELET, node_of
-from ..module_utils.node.change.runs import RUN, begin_writing
-from ..module_utils.node.runtime import ABSENT, PRESENT, Wanted, plan_runtime
-from ..module_utils.node.saved_kubelet import shown_difference
-from ..module_utils.tree import Tree
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.files import FileChange, check_changes, make_changes
+from ..module_utils._base.tree import Tree
+from ..module_utils._node.module import KUBELET, node_of
+from ..module_utils._node.runtime import ABSENT, PRESENT, WantedRuntime, plan_runtime
+from ..module_utils._rollout.rollout_journal import RUN, begin_writing
+from ..module_utils._saved.files_of_kubelet import shown_difference
 
 MODE = 0o644
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
-    wanted = Wanted(parameters["state"], parameters["nri"], parameters["cdi"], parameters["runtime_version"])
+    wanted = WantedRuntime(parameters["state"], parameters["nri"], parameters["cdi"], parameters["runtime_version"])
     node = node_of(tree, parameters)
     plan = plan_runtime(node, wanted)
     changes = [FileChange(tree.path(path), tree.content(path), new, MODE) for path, new in plan.contents.items()]

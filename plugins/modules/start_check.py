@@ -136,10 +136,10 @@ notes:
 
 from typing import Mapping
 
-from ..module_utils.ansible_module import Outcome, run
-from ..module_utils.kubelet_module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
-from ..module_utils.node.start_report import start_report
-from ..module_utils.tree import Tree
+from ..module_utils._base.ansible_module import Outcome, run
+from ..module_utils._base.tree import Tree
+from ..module_utils._node.module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
+from ..module_utils._node.start_check import start_report
 
 
 def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:

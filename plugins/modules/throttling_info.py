@@ -269,11 +269,11 @@ note_checks:
   sample: [throttling-unmeasured]
 """
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
-from ..module_utils.errors import noted
-from ..module_utils.kubelet_module import HIDE_NAMES, KUBELET, node_of
-from ..module_utils.node.throttling import throttling
-from ..module_utils.tree import Tree
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.errors import noted
+from ..module_utils._base.tree import Tree
+from ..module_utils._isolation.throttling_info import throttling
+from ..module_utils._node.module import HIDE_NAMES, KUBELET, node_of
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:

@@ -95,22 +95,22 @@ waits_for:
 """
 
 
-from ..module_utils.ansible_module import Arguments, Outcome, Parameters, run
-from ..module_utils.errors import InputError, NodeError, option
-from ..module_utils.kubelet_module import KUBELET, node_of
-from ..module_utils.node.change.health import Answer, Watch, find_life, last_words
-from ..module_utils.tree import Tree
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.errors import InputError, NodeError, option
+from ..module_utils._base.tree import Tree
+from ..module_utils._node.module import KUBELET, node_of
+from ..module_utils._rollout.health import Health, HealthWatch, find_life, last_words
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     seconds, timeout = parameters["seconds"], parameters["timeout"]
     if not 0 <= seconds <= timeout:
         raise InputError("%g is not between 0 and the timeout, %g" % (seconds, timeout), where=option("seconds"))
-    watch = Watch(node_of(tree, parameters), seconds, timeout)
+    watch = HealthWatch(node_of(tree, parameters), seconds, timeout)
     conditions = watch.conditions()
     if check_mode:
         life = find_life(watch.node)
-        return Outcome({**Answer("", life, 0.0).to_dict(), "waits_for": conditions})
+        return Outcome({**Health("", life, 0.0).to_dict(), "waits_for": conditions})
     answer = watch.watch()
     if answer.complaint:
         log_file = parameters["log_file"]

@@ -6,10 +6,41 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Mapping
 
-from .arguments import OPTION_NAMES, validated
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
+
+from ..module_utils._base.arguments import NameOf, refusal
+from ..module_utils._base.errors import InputError, call_options, option
 from .guarded_action import GuardedAction
+
+# The arguments of action plugins, checked as those of modules are.
+
+
+# What every plugin takes, as every module does.
+OPTION_NAMES: dict[str, dict[str, Any]] = {"option_names": {"type": "dict", "default": {}}}
+
+
+def validated(
+    options: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any], names: Any = None, name_of: NameOf = option
+) -> tuple[dict[str, Any], InputError | None]:
+    """The values that Ansible makes of what was given, and what is wrong with that.
+
+    names: from now on, messages of this process use these for options, where it is a mapping.
+    """
+    call_options(names if isinstance(names, Mapping) else {})
+    values, messages = dict(given), ["the arguments are wrong"]
+    # Ansible's check does not expect anything but a mapping where an option has options of its own.
+    with suppress(TypeError):
+        result = ArgumentSpecValidator(options).validate(given)
+        values, messages = result.validated_parameters, result.error_messages
+    if not messages:
+        return values, None
+    error = refusal(options, {}, given, DEFAULT_TYPE_VALIDATORS, name_of)
+    return values, error or InputError("; ".join(messages))
+
 
 # What a task is given: Ansible has checked each value against the arguments.
 Given = Mapping[str, Any]

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from ..module_utils.errors import RefusedError
-from ..module_utils.fleet.variables import INTERNAL, KNOWN
+from ..module_utils._base.errors import RefusedError
+from .variables import INTERNAL, KNOWN
 
 # What a program decides by.
 KIND = "foreign_fact"

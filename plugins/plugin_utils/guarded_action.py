@@ -17,9 +17,9 @@ from typing import Any, Mapping, MutableMapping
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ..module_utils.errors import CPUManagerError
-from ..module_utils.fleet.report.texts import text
+from ..module_utils._base.errors import CPUManagerError
 from .facts import check_facts
+from .report.answers import text
 from .variables import check_names
 
 _COLLECTION = "kubenode.cpu_manager"

@@ -20,7 +20,7 @@ _SPEC = {
     "initContainers": _CONTAINERS,
     "containers": _CONTAINERS,
 }
-# What module_utils/workload/pods.py reads of a pod and of what makes pods; None: the value as it is.
+# What module_utils/_containers/pods.py reads of a pod and of what makes pods; None: the value as it is.
 _POD: dict[str, Any] = {
     "kind": None,
     "metadata": {
@@ -39,7 +39,7 @@ _POD: dict[str, Any] = {
     },
 }
 _POD["items"] = [_POD]
-# What module_utils/workload/runtime.py reads of a container as crictl inspects it.
+# What module_utils/_containers/inspect.py reads of a container as crictl inspects it.
 _LABELS = ("io.kubernetes.pod.uid", "io.kubernetes.pod.name", "io.kubernetes.pod.namespace")
 _CONTAINER = {
     "status": {

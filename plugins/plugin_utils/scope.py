@@ -16,7 +16,7 @@ from ansible.errors import AnsibleError
 from ansible.inventory.manager import InventoryManager, split_host_pattern
 from ansible.parsing.dataloader import DataLoader
 
-from ..module_utils.errors import InputError
+from ..module_utils._base.errors import InputError
 
 Groups = Mapping[str, Sequence[str]]
 

@@ -10,8 +10,8 @@ from typing import Any, Callable
 
 from ansible.errors import AnsibleFilterError
 
+from ..module_utils._base.errors import InputError
 from ..module_utils.cpuset import CPUSet
-from ..module_utils.errors import InputError
 
 
 def is_cpuset(value: Any) -> bool:

@@ -17,7 +17,7 @@ from statistics import mean
 from typing import Iterator
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed import TakeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import TakeError
 from ansible_collections.kubenode.cpu_manager.tests.conformance.traces import (
     ALLOCATORS,
     ERROR,

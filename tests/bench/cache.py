@@ -11,7 +11,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import Journal, text_of, wish_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_journal import (
+    CacheJournal,
+    text_of,
+    wish_of,
+)
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.kernel import Kernel
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import JOURNAL, give, write, write_node
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS, record
@@ -44,7 +48,7 @@ def divided(root: Path, name: str) -> Path:
     former = dict.fromkeys(ids, cache.full)
     boot = "11111111-2222-4333-8444-555555555555"
     ours = {number: (mask,) for number, mask in masks.items()}
-    write(root / JOURNAL, text_of(Journal(wish_of({"exclusive_share": 4}), boot, "L3", former, ours)))
+    write(root / JOURNAL, text_of(CacheJournal(wish_of({"exclusive_share": 4}), boot, "L3", former, ours)))
     return root
 
 

@@ -14,7 +14,11 @@ import time
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet, count_bits
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic import decide, first_state
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_rules import Rules, Use, Wanted
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import (
+    DynamicRules,
+    Use,
+    WantedContainer,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.description import describe_machine
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 
@@ -32,12 +36,12 @@ LIMIT = 0.020
 def life() -> list[float]:
     """The CPU time of each pass: first sets, growth until nothing is free, nothing to do, others that come."""
     machine = describe_machine(MACHINE)
-    rules = Rules(kubelet_view(machine), CPUSet.parse(RESERVED), distances=machine.numa_distances)
-    containers = [Wanted("elastic-%d" % number, "app", 1, 8) for number in range(ELASTIC)]
+    rules = DynamicRules(kubelet_view(machine), CPUSet.parse(RESERVED), distances=machine.numa_distances)
+    containers = [WantedContainer("elastic-%d" % number, "app", 1, 8) for number in range(ELASTIC)]
     state, times = first_state(rules), []
     for number in range(GROWING + WITH_LATER):
         if number == GROWING:
-            containers += [Wanted("later-%d" % later, "app", 12, 20) for later in range(LATER)]
+            containers += [WantedContainer("later-%d" % later, "app", 12, 20) for later in range(LATER)]
         use = Use({key: float(count_bits(held.cpus)) for key, held in state.containers.items()}, 2.0)
         start = time.process_time()
         state = decide(rules, containers, use, state, PERIOD * number).state

@@ -16,11 +16,14 @@ import time
 from pathlib import Path
 from typing import Any, Iterator
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.results import Result, write_result
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.times import time_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_plan import (
+    ChangeTerms,
+    rollout_report,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.answers import time_of
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.results import Result, write_result
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
 from .drift import CONFIGURATION, make_node
@@ -112,7 +115,7 @@ def _answer(root: Path, trouble: dict[str, Any]) -> dict[str, Any]:
     saved = {name: (kubelet / name).read_text("utf-8") for name in texts}
     for name, text in texts.items():
         (kubelet / name).write_text(saved[name] if text is None else text, "utf-8")
-    answer = rollout_report(Node(Tree(str(root)), minor=36), {**WANTED, **trouble.get("wanted", {})}, Terms())
+    answer = rollout_report(Node(Tree(str(root)), minor=36), {**WANTED, **trouble.get("wanted", {})}, ChangeTerms())
     for name, text in saved.items():
         (kubelet / name).write_text(text, "utf-8")
     return answer

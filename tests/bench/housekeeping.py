@@ -12,9 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.interrupts import read_interrupts
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.kernel_masks import read_workqueues
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.layers import read_interrupts, read_workqueues
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write_layers
 from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 

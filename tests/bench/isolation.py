@@ -15,15 +15,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Container, Iterator, Sequence
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import OverlaidTree, Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.isolation_info import isolation_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.sample import PerCpu, Sample, take
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.verdict import CGROUP, Runner, accounts
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.accounts import CGROUP, Owner, accounts
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.sample import Sample, take
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.usage import PerCpu
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.isolation import isolation_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
 from ansible_collections.kubenode.cpu_manager.tests.kernel.cgroups import Cgroups, why_not
 from ansible_collections.kubenode.cpu_manager.tests.kernel.intruders import (
     CPUACCT,
@@ -112,7 +111,7 @@ def sample(whole: Container[str] = ()) -> tuple[Sample, float, float]:
     exclusive = CPUSet((max(os.sched_getaffinity(0)),))
     begun, before = time.monotonic(), time.process_time()
     taken = take(Tree(), SECONDS, exclusive, (), whole)
-    accounts(taken, lambda path: Owner(CGROUP, path), {})
+    accounts(taken, lambda path: Runner(CGROUP, path), {})
     return taken, time.process_time() - before, time.monotonic() - begun - SECONDS
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import time
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.simulation.generator import make_trace
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.simulation.nodes import POLICIES
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.simulation.replay import replay
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.simulation.trace import Trace
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_rules import Rules
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import DynamicRules
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.description import describe_machine
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.generator import make_trace
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.nodes import POLICIES
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.replay import replay
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.trace import Trace
 
 MACHINE, TRACE = "2 sockets x 12 cores x 2 threads", "crowded"
 ROUNDS = 3
@@ -30,7 +30,7 @@ def first_half(trace: Trace) -> Trace:
     return trace._replace(duration=end, pods=pods)
 
 
-def seconds(trace: Trace, policy: str, rules: Rules) -> float:
+def seconds(trace: Trace, policy: str, rules: DynamicRules) -> float:
     """Of the processor."""
     start = time.process_time()
     replay(trace, policy, rules)
@@ -40,7 +40,7 @@ def seconds(trace: Trace, policy: str, rules: Rules) -> float:
 def measure() -> bool:
     """Print the times; True when each ratio is within its limit."""
     described = describe_machine(MACHINE)
-    rules = Rules(kubelet_view(described), CPUSet.parse("0,24"), distances=described.numa_distances)
+    rules = DynamicRules(kubelet_view(described), CPUSet.parse("0,24"), distances=described.numa_distances)
     whole = make_trace(TRACE, 1, 48)
     half = first_half(whole)
     print("The simulator, %d pods on %s, beside half the time, best of %d rounds:" % (len(whole.pods), MACHINE, ROUNDS))

@@ -19,9 +19,9 @@ from pathlib import Path
 from statistics import median
 from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.model import (
-    Bandwidth,
-    Prediction,
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.limits import (
+    BandwidthLimit,
+    BurstPrediction,
     predict_burst,
 )
 from ansible_collections.kubenode.cpu_manager.tests.kernel.bursts import Measured, Setting, controller, measure_steady
@@ -112,7 +112,7 @@ class Row(NamedTuple):
     """A setting, what was predicted and what was measured; milliseconds."""
 
     setting: Setting
-    predicted: Prediction
+    predicted: BurstPrediction
     measured: Measured
 
     def wrong(self, floor_ms: float = FLOOR_MS, floor_share: float = FLOOR_SHARE) -> list[str]:
@@ -159,9 +159,9 @@ HEAD = """\
    quota / period | work | threads, CPUs | measured min / median / max | predicted | share measured | predicted | right"""  # noqa: E501
 
 
-def predicted(setting: Setting, measured: Measured) -> Prediction:
+def predicted(setting: Setting, measured: Measured) -> BurstPrediction:
     """What the model says of a setting, with the CPU time that the kernel has counted as its work."""
-    bandwidth = Bandwidth(setting.quota * 1000, setting.period * 1000)
+    bandwidth = BandwidthLimit(setting.quota * 1000, setting.period * 1000)
     return predict_burst(bandwidth, setting.threads, setting.cpus, int(measured.work * 1000))
 
 

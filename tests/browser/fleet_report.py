@@ -16,13 +16,13 @@ from random import Random
 from typing import Any, Mapping
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.layout import layout
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.assemble import layout
 from ansible_collections.kubenode.cpu_manager.tests.machines.reports import LOOKS
 from ansible_collections.kubenode.cpu_manager.tests.machines.reports import node as empty_node
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
-# As fleet/report/shapes.py has it; tests change it at will.
+# As plugins/plugin_utils/report/shapes.py has it; tests change it at will.
 Report = Any
 
 # What each ends, or begins, where it is not escaped.

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.page import page, read_parts
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.page import page, read_parts
 
 from .chromium import CHROMIUM, driven, node_modules
 from .fleet_report import CLOSING, IMAGE, SCRIPT, Report, fleet_report, with_long_texts, with_markup

@@ -16,8 +16,10 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_formats import MemoryConfig
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
+    MemoryConfig,
+    first_memory_state,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import NODE_MEMORY
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run, ansible_playbook, play

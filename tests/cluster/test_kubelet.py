@@ -17,7 +17,7 @@ from typing import Any, Callable, Iterator, Sequence
 import pytest
 import yaml
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 
 from .certificates import Authority
 from .control_plane import ControlPlane

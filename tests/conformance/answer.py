@@ -30,16 +30,20 @@ import collection_path
 
 collection_path.register()
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reserve import reserve
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import (
-    take_distributed,
-    take_packed,
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import (
+    InputError,
+    NodeError,
+    RefusedError,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import minor_version
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.reserved_cpus import reserve
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import (
     EndlessDistributionError,
     TakeError,
+    take_distributed,
+    take_packed,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import restore_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import assignments_text
@@ -48,8 +52,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import CPUTopology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
 from ansible_collections.kubenode.cpu_manager.tests.conformance.policy_case import CHECKPOINT, PolicyCase
 from ansible_collections.kubenode.cpu_manager.tests.conformance.start_case import StartCase
 

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from typing import Mapping
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import CACHE, HOUSEKEEPING
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_journal import (
+    CacheJournal,
+    text_of,
+    wish_of,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
+    housekeeping_journal as house_journal,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import Journal as CacheJournal
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import text_of, wish_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import journal as house_journal
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import CACHE, HOUSEKEEPING
 from ansible_collections.kubenode.cpu_manager.tests.conformance.trouble_case import Trouble
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import CPUFiles
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import (
@@ -54,8 +59,17 @@ KEPT = SOUND.having({"/etc/systemd/system/system.slice.d/50-cpus.conf": "[Slice]
 IRQ = "/proc/irq/24/smp_affinity_list"
 INTERRUPT = {"/proc/irq/24/effective_affinity_list": "2\n", IRQ: "2-3\n"}
 HOUSE = {"housekeeping": None}
-BROUGHT = house_journal.Journal(
-    house_journal.Wish(CPUSet((0, 4)), ("interrupts",)), CPUSet((0, 4)), "", {}, {}, {}, (), (), {}, is_done=True
+BROUGHT = house_journal.HousekeepingJournal(
+    house_journal.HousekeepingWish(CPUSet((0, 4)), ("interrupts",)),
+    CPUSet((0, 4)),
+    "",
+    {},
+    {},
+    {},
+    (),
+    (),
+    {},
+    is_done=True,
 )
 OWN_KIND = "/sys/fs/cgroup/own.mount/cpuset.cpus.partition"
 # Four ways of the L3 cache are set apart for the exclusive CPUs.

@@ -14,19 +14,21 @@ from typing import Any, Iterator, Mapping
 
 import yaml
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import call_options, noted
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.assemble import Terms as ReportTerms
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.assemble import assemble
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.checks import CHECKS, NOTE
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.configz import settings_of_configz
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.results import Result
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.terminal import fleet_table
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.report import cache_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.report import housekeeping
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.isolation import isolation_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.throttling import throttling
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import call_options, noted
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_info import cache_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_info import housekeeping
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.isolation_info import isolation_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.throttling_info import throttling
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_plan import (
+    ChangeTerms,
+    rollout_report,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.assemble import ReportTerms, assemble
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.checks import CHECKS, NOTE
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.configz import settings_of_configz
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.results import Result
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.terminal import fleet_table
 from ansible_collections.kubenode.cpu_manager.tests.conformance.look_troubles import LOOK_TROUBLES
 from ansible_collections.kubenode.cpu_manager.tests.conformance.node_troubles import NODE_TROUBLES
 from ansible_collections.kubenode.cpu_manager.tests.conformance.trouble_case import Trouble
@@ -50,7 +52,7 @@ def report_of(
 ) -> Any:
     """The report of a node, whose answer is plain data; its files are where they are on the node."""
     tree = write_saved(saved, root)
-    answer = rollout_report(Node(tree, minor=saved.minor), wanted, Terms())
+    answer = rollout_report(Node(tree, minor=saved.minor), wanted, ChangeTerms())
     if added is not None:
         answer["note_checks"].append(added[0])
         answer["notes"].append(added[1])

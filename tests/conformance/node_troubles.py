@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.journal import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import LAST, OPEN, SERVICES
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_journal import (
     CHANGING,
     DRAINING,
     STOPPING,
-    Journal,
+    RolloutJournal,
     SavedFile,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST, OPEN, SERVICES
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.conformance.trouble_case import POLICY, RESERVED, Trouble
@@ -111,7 +111,7 @@ def _setting(check: str, fields: str, **wanted: Any) -> Trouble:
 
 
 NO_KUBELET = EMPTY._replace(files={})
-STOPPED = Journal(STOPPING, {}, {})
+STOPPED = RolloutJournal(STOPPING, {}, {})
 
 
 NODE_TROUBLES: dict[str, Trouble] = {
@@ -324,11 +324,11 @@ NODE_TROUBLES: dict[str, Trouble] = {
     "node of kubespray": Trouble(["settings-elsewhere"], KUBESPRAY, EMPTY),
     "node of kubespray without any wish": Trouble(["settings-elsewhere"], KUBESPRAY, EMPTY, {}),
     # --- a change of the node -------------------------------------------------------------------------
-    "drained for a change": Trouble(["change-interrupted"], SOUND._replace(journal=Journal(DRAINING, {}, {}))),
+    "drained for a change": Trouble(["change-interrupted"], SOUND._replace(journal=RolloutJournal(DRAINING, {}, {}))),
     "halfway through a change": Trouble(
         ["change-interrupted"],
         SOUND.configured("")._replace(
-            journal=Journal(
+            journal=RolloutJournal(
                 CHANGING, {CONFIG: SavedFile((HEADER + STATIC).encode(), 0o644)}, {}, "run", {CONFIG: HEADER.encode()}
             )
         ),
@@ -336,7 +336,7 @@ NODE_TROUBLES: dict[str, Trouble] = {
     "halfway through a change of which nobody knows what it wrote": Trouble(
         ["change-interrupted"],
         SOUND.configured("")._replace(
-            journal=Journal(CHANGING, {CONFIG: SavedFile((HEADER + STATIC).encode(), 0o644)}, {})
+            journal=RolloutJournal(CHANGING, {CONFIG: SavedFile((HEADER + STATIC).encode(), 0o644)}, {})
         ),
     ),
     "damaged journal": Trouble(["change-interrupted", "change-refused"], SOUND.having({OPEN: "{"})),

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import KubeletError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import minor_version
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import Pod, pod_from_manifest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet, iterate_bits
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import KubeletError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import Hint, TopologyManager
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.manager import CPUManager
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import (
@@ -26,8 +28,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignm
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import restore_error
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import CheckpointError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import CPUTopology
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import Pod, pod_from_manifest
 
 Answer = dict[str, Any]
 

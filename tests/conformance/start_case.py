@@ -13,10 +13,10 @@ import tempfile
 from functools import lru_cache
 from typing import Any, Mapping
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import predict_start, states_after
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import OverlaidTree, Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import minor_version
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import predict_start, states_after
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 ROOT = "/var/lib/kubelet"

@@ -14,15 +14,14 @@ from typing import Any, Iterable, Iterator, Mapping
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.checks import (
-    CHECKS,
-    NOTE,
-    check_of_subject,
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.settings import SETTINGS
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_plan import (
+    ChangeTerms,
+    rollout_report,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import SETTINGS
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.checks import CHECKS, NOTE, check_of_subject
 from ansible_collections.kubenode.cpu_manager.tests.conformance.node_reports import (
     HOST,
     TROUBLES,
@@ -126,7 +125,7 @@ def test_the_playbook_of_a_remedy_has_something_to_do(root: Path, name: str) -> 
     for playbook, wanted in ((ROLLOUT, trouble.wanted), (REPAIR, {})):
         if any(playbook in finding["remedy"] for finding in found):
             node = Node(Tree(str(root)), minor=trouble.node.minor)
-            assert rollout_report(node, wanted, Terms())["actions"], playbook
+            assert rollout_report(node, wanted, ChangeTerms())["actions"], playbook
 
 
 def test_a_refusal_names_its_place_once(root: Path) -> None:

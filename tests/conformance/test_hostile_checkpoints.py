@@ -19,18 +19,21 @@ from typing import Callable, Iterator
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import LARGEST_OF_KUBELET
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import CPUManagerConfig, judge
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
     decode_checkpoint,
     read_checkpoint,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import CheckpointError, Format2
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import FORMATS, Format3
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import (
+    FORMATS,
+    CheckpointError,
+    Format2,
+    Format3,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.repair import pins_of, repair
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import judge
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import LARGEST_OF_KUBELET
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 

@@ -17,10 +17,10 @@ from typing import Any, Sequence
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import CPUManagerError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import start_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import OverlaidTree, Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import CPUManagerError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import OverlaidTree, Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import start_report
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
 from .start_case import BASE_FLAGS, CONFIG, DROP_INS, STATES, machine_root

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.cpuinfo import read_cpuinfo
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.hwloc import read_hwloc
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.lscpu import read_lscpu
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.told import told_by_hwloc
 from ansible_collections.kubenode.cpu_manager.tests.machines.tools import run_lscpu, run_lstopo
 

@@ -15,13 +15,16 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.reservation import plan_reservation
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.strategies import PACKED, SPREAD
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.reservation import (
+    PACKED,
+    SPREAD,
+    plan_reservation,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 from .conftest import MACHINES, NAMES, Unpack
 

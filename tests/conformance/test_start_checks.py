@@ -10,11 +10,11 @@ from typing import Any, Mapping
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict_values
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import checkpoint_findings
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import minor_version
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Host
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.predict import predict_values
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import checkpoint_findings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import CPUTopology
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
 
 from .policy_case import ZERO_RESERVATION
 from .test_vectors import POLICY_FILES, TOPOLOGIES, rows

@@ -11,18 +11,19 @@ import time
 from pathlib import Path
 from typing import Any, Iterable, NamedTuple, Protocol
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import APP, Container, Pod
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import take_mask
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import TakeError, take_mask
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed import TakeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.policy import AllocationError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.running_state import RunningState
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import StaticPolicy
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import (
+    AllocationError,
+    RunningState,
+    StaticPolicy,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import (
     CPUTopology,
     kubelet_view,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import APP, Container, Pod
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
 TRACES = Path(__file__).parent / "vectors" / "bench"

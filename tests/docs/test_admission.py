@@ -13,7 +13,7 @@ from typing import Any, Callable
 import pytest
 import yaml
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.published.directory import PLACE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._published.publish import PLACE
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking
 
 from .pages import CHECKOUT, blocks

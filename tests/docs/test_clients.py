@@ -16,13 +16,17 @@ from typing import Iterable
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.acting import VOLUME, has_left
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._published.publish import (
+    OURS,
+    PLACE,
+    PublishedCPUs,
+    Publishing,
+    opened,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.answers import VOLUME, has_left
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.published.content import OURS, Entry
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.published.directory import PLACE, opened
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.published.publish import Publishing
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.description import describe_machine
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 from .pages import CHECKOUT, blocks
 
@@ -40,7 +44,7 @@ def client(language: str) -> str:
 
 
 def publish(root: Path, cpus: str, until: float | None = None) -> None:
-    entry = Entry("uid", "app", CPUSet.parse(cpus), True, OURS, CPUSet.parse("4-7"), CPUSet(), until)
+    entry = PublishedCPUs("uid", "app", CPUSet.parse(cpus), True, OURS, CPUSet.parse("4-7"), CPUSet(), until)
     with opened(Tree(str(root))) as directory:
         Publishing(directory, MACHINE.online, lambda: MACHINE, 1.0).put(entry)
 

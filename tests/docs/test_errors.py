@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import predict_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import predict_start
 from ansible_collections.kubenode.cpu_manager.tests.conformance.start_case import StartCase
 from ansible_collections.kubenode.cpu_manager.tests.conformance.test_vectors import rows
 

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.action.fleet_report import ActionModule
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.assemble import GATES
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.metrics import HELP
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.variables import KNOWN
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.assemble import GATES
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.metrics import HELP
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.variables import KNOWN
 
 from .pages import CHECKOUT, GUIDES
 from .values import modules

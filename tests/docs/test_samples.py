@@ -18,12 +18,12 @@ from typing import Any, Iterator
 import pytest
 import yaml
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark.table import benchmark_table
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark_page import svg
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark_result import checked_result
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark.page import svg
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark.result import checked_result
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark.table import benchmark_table
 from ansible_collections.kubenode.cpu_manager.tests.machines import throttled
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V2
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine

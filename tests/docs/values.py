@@ -24,7 +24,7 @@ from ansible.parsing.splitter import parse_kv
 from ansible.playbook.play import Play
 from ansible.playbook.task import Task
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.variables import KNOWN, misspelled
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.variables import KNOWN, misspelled
 
 from .pages import CHECKOUT, pages
 

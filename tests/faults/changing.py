@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import Any, Callable, Iterator, Mapping
 from unittest import mock
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.taking_back import is_state
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_journal import is_state
 from ansible_collections.kubenode.cpu_manager.plugins.modules import (
     checkpoint,
     kubelet_config,

@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterator, NamedTuple
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError, RefusedError
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.chance import Case, case
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted, mounted
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import (

@@ -18,19 +18,17 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup import writer
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts import CPUS
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import PROMISE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup import writer
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import CPUS, Hierarchy
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.agent import Agent, release
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.dynamic_settings import read_settings
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.exclusive import Promise, read_promise
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.agent import Agent
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.promise import Promise, read_promise
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.release import release
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.settings import read_settings
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic import DYNAMIC
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import DynamicState
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.isolated import ISOLATED
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, Style
 from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import PERIOD_US, ElasticNode, Pod
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many

@@ -15,16 +15,20 @@ from pathlib import Path
 from typing import Any, Callable, Iterator
 from unittest import mock
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import ConfigurationError, CPUManagerError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.file_changes import make_changes
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import (
-    KubeletConfiguration,
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import (
+    ConfigurationError,
+    CPUManagerError,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.values import value_at
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import SETTINGS
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.journal import Journal, read_journal
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST, OPEN
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.files import make_changes
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import LAST, OPEN
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import KubeletConfiguration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.settings import SETTINGS
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.yaml_nodes import value_at
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_journal import (
+    RolloutJournal,
+    read_journal,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.modules import kubelet_config, rollout_journal
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CONFIG, EMPTY, STATIC, write_saved
@@ -70,7 +74,7 @@ class Story:
         every = b"\n".join(self.contents())
         return {b"%d" % number for number in range(100_000, self.number) if b"%d" % number in every}
 
-    def journal(self, path: str = OPEN) -> Journal | None:
+    def journal(self, path: str = OPEN) -> RolloutJournal | None:
         return read_journal(Tree(self.root), path)
 
     # --- others ---------------------------------------------------------------------------------------------
@@ -118,7 +122,7 @@ class Story:
 
     def rollback(self, run: str) -> Iterator[Callable[[], Any]]:
         overwrite = self.choice.random() < 0.3
-        files = [CONFIG] if CONFIG in (self.journal(LAST) or Journal("", {}, {})).files else []
+        files = [CONFIG] if CONFIG in (self.journal(LAST) or RolloutJournal("", {}, {})).files else []
         yield lambda: self.step(run, "stopping")
         yield lambda: self.step(run, "changing", files=[CONFIG])
         yield lambda: self.checked(
@@ -133,7 +137,7 @@ class Story:
         self.checked(self.journal(), lambda: self.step(run, "restored", overwrite_edited=overwrite))
         self.step(run, "taken_back" if is_rollback else "absent")
 
-    def checked(self, source: Journal | None, act: Callable[[], None]) -> None:
+    def checked(self, source: RolloutJournal | None, act: Callable[[], None]) -> None:
         """Take a change back, and look whether its settings are what they were."""
         before = self.file.read_bytes() if self.file.exists() else None
         try:

@@ -16,15 +16,18 @@ from typing import Any, Callable, Sequence
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.kernel_line import wanted_arguments
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import housekeeping as bring
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.at_boot import AtBoot
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
+    PATH,
+    HousekeepingWish,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.tuned_profile import layers_beside
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.wanted import Extras
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._owners.owners import read_tuned
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.kernel_line import wanted_arguments
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.tuned import read_tuned
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import bring
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.at_boot import AtBoot
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import PATH, Wish
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.tuned import layers_beside
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.housekept import write_node
 from ansible_collections.kubenode.cpu_manager.tests.machines.owned import TUNED_FILES, write_owned
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import EACH
@@ -45,14 +48,14 @@ def bring_it(root: Path, reserved: str = RESERVED, layers: tuple[str, ...] = LAY
     cpus = CPUSet.parse(reserved)
     arguments = wanted_arguments(cpus, CPUSet.parse("0-15")) if "kernel_line" in layers else None
     extras = Extras(arguments, AtBoot(b"program of " + reserved.encode(), "/usr/bin/python3"))
-    return bring.present(Tree(str(root)), Wish(cpus, layers), extras, act=True)
+    return bring.present(Tree(str(root)), HousekeepingWish(cpus, layers), extras, act=True)
 
 
 def bring_beside_tuned(root: Path) -> Any:
     tree = Tree(str(root))
     tuned = read_tuned(tree)
     return bring.present(
-        tree, Wish(CPUSet.parse(RESERVED), layers_beside(LAYERS[:-1], tuned)), Extras(tuned=tuned), True
+        tree, HousekeepingWish(CPUSet.parse(RESERVED), layers_beside(LAYERS[:-1], tuned)), Extras(tuned=tuned), True
     )
 
 
@@ -223,7 +226,7 @@ def test_killed_beside_commands(untouched: Path, count: Count, monkeypatch: pyte
         root = machine / "root"
         cpus = CPUSet.parse(RESERVED)
         extras = Extras(wanted_arguments(cpus, CPUSet.parse("0-15")), AtBoot(b"program", "/usr/bin/python3"), True)
-        bring.present(Tree(str(root)), Wish(cpus, LAYERS), extras, True, taken_over(root))
+        bring.present(Tree(str(root)), HousekeepingWish(cpus, LAYERS), extras, True, taken_over(root))
 
     def take_back_and_run(machine: Path) -> None:
         root = machine / "root"

@@ -12,21 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import CPUManagerError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change import saving
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.journal import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import CPUManagerError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import OPEN
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout import rollout_journal as saving
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_journal import (
     DRAINING,
-    Journal,
-    read_journal,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.saving import (
     Judged,
+    RolloutJournal,
     judged_journal,
+    read_journal,
     remove_journal,
     write_journal,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import OPEN
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import EACH
 
 from . import tracer
@@ -35,7 +33,7 @@ from .tracer import Traced
 
 MANY = 10_000
 DONE = "done"
-BEGUN = Journal(DRAINING, {}, {}, "killed")
+BEGUN = RolloutJournal(DRAINING, {}, {}, "killed")
 
 
 def act(tree: Tree, judged: Judged, run: str | None) -> str:
@@ -44,7 +42,7 @@ def act(tree: Tree, judged: Judged, run: str | None) -> str:
         if run is None:
             remove_journal(tree, OPEN, judged)
         else:
-            write_journal(tree, Journal(DRAINING, {}, {}, run), OPEN, judged)
+            write_journal(tree, RolloutJournal(DRAINING, {}, {}, run), OPEN, judged)
     except CPUManagerError as error:
         return error.kind
     return DONE
@@ -53,7 +51,7 @@ def act(tree: Tree, judged: Judged, run: str | None) -> str:
 @pytest.mark.parametrize("is_end", [False, True], ids=["replaces", "removes"])
 @pytest.mark.parametrize("before", [None, BEGUN], ids=["first", "taken over"])
 def test_two_runs_at_one_journal(
-    tmp_path: Path, before: Journal | None, is_end: bool, monkeypatch: pytest.MonkeyPatch, count: Count
+    tmp_path: Path, before: RolloutJournal | None, is_end: bool, monkeypatch: pytest.MonkeyPatch, count: Count
 ) -> None:
     """The second does all of its work at each system call of the first. Who has not got it does not believe so."""
     if tracer.why_not():

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils import files
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base import files
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import EACH
 
 from . import tracer

@@ -14,10 +14,10 @@ from typing import Any, Iterator, NamedTuple
 import pytest
 import yaml
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import predict_start
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import readable
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import predict_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import readable
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import (
     CHECKPOINT,

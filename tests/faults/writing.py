@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.files import remove_file, replace_file
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.files import remove_file, replace_file
 
 NAME = "cpu_manager_state"
 OLD = b'{"policyName":"none","defaultCpuSet":"","checksum":1353318690}'

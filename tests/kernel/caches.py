@@ -10,17 +10,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.read import read_resctrl
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.resctrl import Found
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.read import read_resctrl
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.resctrl import Resctrl
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.chance import Case
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import divide, give, write_node
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS
 
 
-def read(model: Mounted) -> Found:
+def read(model: Mounted) -> Resctrl:
     found = read_resctrl(Tree(str(model.root)))
     assert found is not None
     return found

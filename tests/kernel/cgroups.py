@@ -14,11 +14,10 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Iterator, Mapping
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import MEMS, Hierarchy
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts import CPUS
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import CPUS, MEMS, Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 
 def why_not() -> str:

@@ -15,11 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Mapping, NamedTuple
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.isolation import isolation_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.isolation_info import isolation_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 from . import quiet
 from .cgroups import Cgroups, why_not

@@ -17,22 +17,26 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.plan import OF_DEVICES
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.resctrl import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import (
+    InputError,
+    NodeError,
+    RefusedError,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_info import cache_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.follow import follow
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.resctrl import (
     EXCLUSIVE_GROUP,
     OUR_GROUPS,
     ROOT,
     SHARED_GROUP,
-    Found,
+    Resctrl,
     is_one_run,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.write import locked
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.ways import OF_DEVICES
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.write import locked
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._programs import reconcile_program as program
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import count_bits
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.follow import follow
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.report import cache_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile import program
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.kernel.caches import begin, divided, read
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.chance import Case, case
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted
@@ -56,7 +60,9 @@ SEED = how_many("SEED", 1, 1)
 # --- laws --------------------------------------------------------------------------------------------------
 
 
-def check_laws(found: Found, shape: CacheShape, exclusive: set[int], wish: dict[str, object], before: Found) -> None:
+def check_laws(
+    found: Resctrl, shape: CacheShape, exclusive: set[int], wish: dict[str, object], before: Resctrl
+) -> None:
     ours = {name: found.groups[name] for name in OUR_GROUPS if name in found.groups}
     assert set(ours) == {EXCLUSIVE_GROUP} | (
         {SHARED_GROUP} if wish.keys() & {"shared_share", "shared_bandwidth"} else set()
@@ -88,7 +94,7 @@ def check_laws(found: Found, shape: CacheShape, exclusive: set[int], wish: dict[
             assert not classes or (pair <= set(ours[classes.pop()].cpus) and not classes), "siblings are of one class"
 
 
-def found_cpus(found: Found) -> set[int]:
+def found_cpus(found: Resctrl) -> set[int]:
     return {cpu for group in found.groups.values() for cpu in group.cpus}
 
 

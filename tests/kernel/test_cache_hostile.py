@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import CPUManagerError, NodeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.report import cache_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import CPUManagerError, NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_info import cache_report
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import (
     JOURNAL,
     divide,

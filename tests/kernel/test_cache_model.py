@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.read import read_resctrl
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import Terms, wish_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.partition import absent, present
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_journal import CacheTerms, wish_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_partition import absent, present
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.read import read_resctrl
 from ansible_collections.kubenode.cpu_manager.tests.kernel.caches import divided, write
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import node_at
@@ -94,8 +94,8 @@ def test_the_real_one_is_divided_and_put_back() -> None:
     if node.installation is not None:
         pytest.skip("this machine has a kubelet")
     try:
-        present(node, wish_of({"exclusive_share": "50%"}), Terms(), True)
-        assert not present(node, wish_of({"exclusive_share": "50%"}), Terms(), True).steps
+        present(node, wish_of({"exclusive_share": "50%"}), CacheTerms(), True)
+        assert not present(node, wish_of({"exclusive_share": "50%"}), CacheTerms(), True).steps
     finally:
         absent(node, True)
     assert [path.read_text() for path in names] == before

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_info import cache_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.report import cache_report
 from ansible_collections.kubenode.cpu_manager.tests.kernel.caches import divided
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import (

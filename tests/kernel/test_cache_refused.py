@@ -13,8 +13,12 @@ from typing import Any, Callable
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cache.resctrl import EXCLUSIVE_GROUP
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, NodeError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import (
+    InputError,
+    NodeError,
+    RefusedError,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.resctrl import EXCLUSIVE_GROUP
 from ansible_collections.kubenode.cpu_manager.tests.kernel.caches import divided, write
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import (

@@ -18,18 +18,17 @@ from typing import Any, Iterator
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts import CPU, CPUACCT
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.quota import Quota, read_quota, write_quota
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic import census, promise
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.agent import Agent
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.quotas import Quotas
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.release import release
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.settings import read_settings
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.published import directory
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.logs import LoggedContainer
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import CPU, CPUACCT, Hierarchy
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.writer import Quota, read_quota, write_quota
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import LoggedContainer
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic import census
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.acting import Quotas
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.agent import Agent, release
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.dynamic_settings import read_settings
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import exclusive as promise
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._published import publish as directory
 
 from .cgroups import alone
 

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import LoggedContainer
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import observation
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.observation import Enforcement, compare
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._reconcile.reconcile import reconcile_pods
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import observation
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.compare import Enforcement, compare
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.run import reconcile_pods
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.logs import LoggedContainer
 
 from .cgroups import Cgroups
 
@@ -127,8 +127,8 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import collection_path
 collection_path.register()
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.observation import observe
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.observation import observe
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 observed, _notes = observe(Tree(), sys.argv[2])
 sys.exit(0 if len(observed.running) == 3 else 1)
 """

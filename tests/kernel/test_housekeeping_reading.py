@@ -13,24 +13,23 @@ from typing import Any, Iterator
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.interrupts import DEFAULT, read_interrupts
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.kernel_masks import (
-    read_rps,
-    read_watchdog,
-    read_workqueues,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.layers import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.layers import (
+    DEFAULT,
     FIXED,
     INTERRUPTS,
     LIVE_LAYERS,
-    Setting,
+    KernelSetting,
+    read_interrupts,
+    read_rps,
+    read_watchdog,
+    read_workqueues,
     text_of,
     wanted_cpus,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.report import housekeeping
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_info import housekeeping
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone
 
 TREE = Tree("/")
@@ -38,7 +37,7 @@ ONLINE = CPUSet.parse(Path("/sys/devices/system/cpu/online").read_text("ascii"))
 FIRST = CPUSet([min(ONLINE)])
 
 
-def settings() -> list[Setting]:
+def settings() -> list[KernelSetting]:
     return [*read_interrupts(TREE), *read_workqueues(TREE), *read_rps(TREE), *read_watchdog(TREE)]
 
 
@@ -55,7 +54,7 @@ def changeable() -> Iterator[None]:
 
 
 @contextmanager
-def written(setting: Setting, text: str) -> Iterator[None]:
+def written(setting: KernelSetting, text: str) -> Iterator[None]:
     """While the kernel has another value."""
     path = Path(setting.path)
     path.write_text(text + "\n", "ascii")

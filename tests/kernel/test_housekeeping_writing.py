@@ -18,13 +18,24 @@ from typing import Any, Iterator, Mapping
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.zipapp import build
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.layers import (
+    FIXED,
+    KernelSetting,
+    read_interrupts,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
+    carry_out as run,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
+    housekeeping_journal as journal,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
+    PATH,
+    read_journal,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.interrupts import read_interrupts
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.layers import FIXED, Setting
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import journal, run
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import PATH, read_journal
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.zipapp import build
 from ansible_collections.kubenode.cpu_manager.plugins.modules import housekeeping as module
 from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone
 
@@ -33,7 +44,7 @@ LAYERS = ["interrupts", "workqueues", "rps", "watchdog"]
 LO = Path("/sys/class/net/lo/queues/rx-0/rps_cpus")
 
 
-def settings() -> list[Setting]:
+def settings() -> list[KernelSetting]:
     return run.read_settings(TREE, LAYERS)
 
 

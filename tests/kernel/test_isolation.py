@@ -14,9 +14,10 @@ from typing import Iterator
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.mounts import CPUACCT
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation import tasks, watch
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.usage import PerCpu
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import CPUACCT
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation import watch
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation import watch as tasks
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.sample import PerCpu
 from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone
 
 from .cgroups import Cgroups

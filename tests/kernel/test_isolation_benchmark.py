@@ -19,11 +19,14 @@ from typing import Any, Callable, Iterator, Mapping
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark.cgroups import TOP, BenchmarkCgroups
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark.keeper import LOCK, Keeper
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.benchmark_cgroups import (
+    TOP,
+    BenchmarkCgroups,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.run import LOCK, Keeper
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import need
 from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone, why_not
 

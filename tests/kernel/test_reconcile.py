@@ -19,24 +19,28 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy, lineage, parent_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import observation
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node, cgroup_root_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.compare import compare
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.plan import Listed
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.run import (
-    Answer,
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import (
+    Hierarchy,
+    lineage,
+    parent_of,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import LoggedContainer
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import observation
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_writes import Listed
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node, cgroup_root_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.observation import compare
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._reconcile.reconcile import (
+    ReconcileResult,
     reconcile_listed,
     reconcile_pods,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import readable
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import readable
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.logs import LoggedContainer
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 from .cgroups import alone
@@ -150,7 +154,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
 OWN_PATH, SHARED_PATH = "kubepods/poduid-db/" + OWN, "kubepods/burstable/poduid-web/" + SHARED
 
 
-def results(answer: Answer) -> list[str]:
+def results(answer: ReconcileResult) -> list[str]:
     return sorted(row.result for row in answer.rows)
 
 
@@ -316,7 +320,7 @@ def test_a_node_without_a_kubelet(place: Place, tmp_path: Path) -> None:
     ]
     reserved = CPUSet((0,))
 
-    def one_pass(containers: list[Listed], act: bool = True) -> Answer:
+    def one_pass(containers: list[Listed], act: bool = True) -> ReconcileResult:
         return reconcile_listed(node, containers, StaticOptions(), reserved, act)
 
     check = one_pass(listed, act=False)
@@ -340,9 +344,9 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import collection_path
 collection_path.register()
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.run import reconcile_pods
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._reconcile.reconcile import reconcile_pods
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 answer = reconcile_pods(Node(Tree(), sys.argv[2] + "/config.yaml", sys.argv[2]), None, act=True)
 sys.exit(0 if [row.result for row in answer.rows] == sys.argv[3:] else 1)
 """

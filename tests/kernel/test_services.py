@@ -16,14 +16,14 @@ from typing import Iterator
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.zipapp import build
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
     PATH,
-    Journal,
-    Wish,
+    HousekeepingJournal,
+    HousekeepingWish,
     text_of,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.zipapp import build
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.modules import housekeeping, reconcile_program
 from ansible_collections.kubenode.cpu_manager.tests.machines.services import (
     PYTHON,
@@ -142,9 +142,9 @@ def test_systemd_runs_the_services(tmp_path: Path) -> None:
         figures = "%s/%s.prom" % (SHARED, policy)
         settings = {"root": "/", "policy": policy, "period": "1s", "reserved_cpus": "0", "textfile": figures}
         (shared / (policy + ".json")).write_text(json.dumps(settings))
-    wish = Wish(CPUSet.parse("0"), ("rps", "workqueues"))
+    wish = HousekeepingWish(CPUSet.parse("0"), ("rps", "workqueues"))
     (shared / "journal.json").write_text(
-        text_of(Journal(wish, wish.reserved, "the boot before", {}, {}, {}, (), (), {}, is_done=True))
+        text_of(HousekeepingJournal(wish, wish.reserved, "the boot before", {}, {}, {}, (), (), {}, is_done=True))
     )
     with alone():
         written = [QUEUE, WORKQUEUES / "cpumask", *WORKQUEUES.glob("*/cpumask")]

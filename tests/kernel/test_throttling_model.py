@@ -12,7 +12,7 @@ from statistics import median
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.model import Bandwidth, predict_burst
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.limits import BandwidthLimit, predict_burst
 
 from .bursts import Setting, controller, measure
 
@@ -38,7 +38,7 @@ def test_bursts_take_as_long_as_predicted(setting: Setting) -> None:
     problems: list[str] = []
     for attempt in range(ATTEMPTS):
         measured = measure(setting, 10, random.Random(attempt), cpus)
-        bandwidth = Bandwidth(setting.quota * 1000, setting.period * 1000)
+        bandwidth = BandwidthLimit(setting.quota * 1000, setting.period * 1000)
         predicted = predict_burst(bandwidth, setting.threads, setting.cpus, int(measured.work * 1000))
         found, expected = median(measured.latencies), predicted.median_us / 1000
         assert min(measured.latencies) >= predicted.minimum_us / 1000 - FASTER_MS

@@ -14,11 +14,15 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.plan import Plan, Wanted, plan_writes
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.writer import carry_out
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.writer import carry_out
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.writes import (
+    WantedCpuset,
+    WritePlan,
+    plan_writes,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import NodeError, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.modules import cpuset as module
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
@@ -40,14 +44,14 @@ KUBEPODS = dict.fromkeys(
 OCCUPIED = [path for path in KUBEPODS if len(path) > 64]
 
 
-def plan(cgroups: Cgroups, wanted: Mapping[str, CPUSet]) -> Plan:
-    asked = [Wanted(cgroups.path(path), value) for path, value in wanted.items()]
+def plan(cgroups: Cgroups, wanted: Mapping[str, CPUSet]) -> WritePlan:
+    asked = [WantedCpuset(cgroups.path(path), value) for path, value in wanted.items()]
     hierarchy = cgroups.hierarchy
     around = hierarchy.around(cgroup.path for cgroup in asked)
     return plan_writes(1, around, asked, hierarchy.online_cpus(), hierarchy.memory_nodes())
 
 
-def plan_all(cgroups: Cgroups, wanted: Mapping[str, str]) -> Plan:
+def plan_all(cgroups: Cgroups, wanted: Mapping[str, str]) -> WritePlan:
     return plan(cgroups, {path: cgroups.real(text) for path, text in wanted.items()})
 
 
@@ -108,7 +112,7 @@ def test_cgroups_without_cpus_get_some(cgroups: Cgroups) -> None:
     carry_out(cgroups.hierarchy, plan_all(cgroups, {"a/b": "1", "a": "0-1"}).writes)
     assert cgroups.sets() == {"a": "0-1", "a/b": "1"}
     nodes = cgroups.hierarchy.memory_nodes().take(1)
-    mems = [Wanted(cgroups.path(path), None, nodes) for path in ("a", "a/b")]
+    mems = [WantedCpuset(cgroups.path(path), None, nodes) for path in ("a", "a/b")]
     around = cgroups.hierarchy.around(cgroup.path for cgroup in mems)
     carry_out(cgroups.hierarchy, plan_writes(1, around, mems, CPUSet(), nodes).writes)
     process = cgroups.start("a/b")
@@ -168,7 +172,7 @@ def test_an_exclusive_sibling(cgroups: Cgroups) -> None:
 def test_the_topmost_cgroup(cgroups: Cgroups) -> None:
     hierarchy = cgroups.hierarchy
     with pytest.raises(RefusedError, match="the kernel allows no write"):
-        plan_writes(1, hierarchy.around([""]), [Wanted("", CPUSet([0]))], hierarchy.online_cpus(), CPUSet())
+        plan_writes(1, hierarchy.around([""]), [WantedCpuset("", CPUSet([0]))], hierarchy.online_cpus(), CPUSet())
 
 
 # --- failing ----------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from typing import Any, Iterator
 import jsonschema
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.checks import CHECKS
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.results import Result
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.checks import CHECKS
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.results import Result
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
 # 2026-11-23T15:04:05Z

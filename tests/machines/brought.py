@@ -10,13 +10,20 @@ import os
 from pathlib import Path
 from typing import Any, Sequence
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.kernel_line import wanted_arguments
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
+    carry_out as run,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
+    housekeeping as bring,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.at_boot import AtBoot
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
+    HousekeepingWish,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.wanted import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.kernel_line import wanted_arguments
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import bring, run
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.at_boot import AtBoot
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import Wish
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 from . import housekept
 
@@ -34,7 +41,7 @@ class Brought:
         self.before = self.contents()
         self.commands: list[Sequence[str]] = []
 
-    def back(self, act: bool = True) -> run.Answer:
+    def back(self, act: bool = True) -> run.HousekeepingResult:
         return bring.absent(self.tree, act, run=self.run)
 
     def run(self, words: Sequence[str]) -> str:
@@ -61,16 +68,18 @@ class Node(Brought):
     def __init__(self, root: Path) -> None:
         super().__init__(housekept.write_node(root))
 
-    def bring(self, reserved: str = "0-1", layers: Sequence[str] = LAYERS, act: bool = True, **more: Any) -> run.Answer:
+    def bring(
+        self, reserved: str = "0-1", layers: Sequence[str] = LAYERS, act: bool = True, **more: Any
+    ) -> run.HousekeepingResult:
         cpus = CPUSet.parse(reserved)
         arguments = wanted_arguments(cpus, CPUSet.parse("0-15")) if "kernel_line" in layers else None
         at_boot = AtBoot(b"\x00program", "/usr/bin/python3") if more.pop("persistent", True) else None
         extras = Extras(arguments, at_boot, more.pop("runs", False))
-        return bring.present(self.tree, Wish(cpus, tuple(layers), **more), extras, act, self.run)
+        return bring.present(self.tree, HousekeepingWish(cpus, tuple(layers), **more), extras, act, self.run)
 
     def held(self, path: str) -> str:
         return (self.root / path).read_text().rstrip("\n")
 
 
-def paths(answer: run.Answer) -> list[str]:
+def paths(answer: run.HousekeepingResult) -> list[str]:
     return [change["path"] for change in answer.to_dict()["changes"]]

@@ -11,8 +11,8 @@ import os
 from pathlib import Path
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 
 USUAL = "/sys/fs/cgroup"
 

@@ -10,8 +10,8 @@ import argparse
 import os
 from pathlib import Path
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 
 from . import __doc__ as grammar
 from .cgroups import read_listed, write_containers

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import (
-    KubeletConfiguration,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import KubeletConfiguration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Host
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.drift import report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view

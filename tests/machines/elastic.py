@@ -12,26 +12,15 @@ import shutil
 from pathlib import Path
 from typing import Any, Mapping, NamedTuple, Protocol, Sequence
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import Hierarchy
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import Crictl
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.agent import Agent
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.dynamic_settings import read_settings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.agent import Agent
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.settings import read_settings
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.elastic import ANNOTATION
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.crictl import Crictl
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import ANNOTATION
 
-from .cgroups import (
-    SYSTEMD,
-    V1,
-    CPUFiles,
-    Files,
-    Style,
-    container_files,
-    cpu_mount,
-    pod_path,
-    write_cgroups,
-    write_cpu,
-)
+from .cgroups import SYSTEMD, V1, CPUFiles, Files, Style, container_files, cpu_mount, pod_path, write_cgroups, write_cpu
 from .tree import write_machine
 
 CONFIG = "var/lib/kubelet/config.yaml"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Callable, Mapping
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.file_changes import FileChange
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.loader.model import Loader
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.files import FileChange
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.loader_entries import Loader
 
 READS_DIRECTORY = 'for x in ${sysconfdir}/default/grub.d/*.cfg ; do\n  . "${x}"\ndone\n'
 DEBIAN = """\

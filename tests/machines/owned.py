@@ -10,22 +10,22 @@ import json
 from pathlib import Path
 from typing import Mapping, NamedTuple
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.owners import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._owners.owners import (
     BALLOONS,
     CRIO_INTERRUPTS,
     CRIO_SHARED,
     DRA_CPU,
-    GORESCTRL,
+    GORESCTRL_OWNER,
     HOUSEKEEPING,
-    IRQBALANCE,
+    IRQBALANCE_OWNER,
     KUBELET_STATIC,
     RECONCILE,
     TOPOLOGY_AWARE,
     TUNED,
     Facts,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.owners import CACHE as CACHE_PARTITION
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._owners.owners import CACHE as CACHE_PARTITION
 
 REGISTRY = "var/lib/kubelet/plugins_registry/"
 CACHE = "var/lib/nri-resource-policy/cache"
@@ -200,14 +200,14 @@ SIGNS = (
     ),
     Sign(
         "irqbalance",
-        IRQBALANCE,
+        IRQBALANCE_OWNER,
         {"etc/default/irqbalance": ""},
         ("/etc/default/irqbalance", "process 2"),
         facts=Facts(processes={"irqbalance": [2]}),
     ),
     Sign(
         "irqbalance, at boot",
-        IRQBALANCE,
+        IRQBALANCE_OWNER,
         {WANTS % ("multi-user", "irqbalance.service"): ""},
         ("/" + WANTS % ("multi-user", "irqbalance.service"),),
     ),
@@ -227,13 +227,13 @@ SIGNS = (
     Sign("housekeeping", HOUSEKEEPING, {JOURNAL: "{}"}, ("/" + JOURNAL,)),
     Sign(
         "goresctrl in containerd",
-        GORESCTRL,
+        GORESCTRL_OWNER,
         {"etc/containerd/config.toml": '[plugins."x"]\nrdt_config_file = "/etc/rdt.yaml"\n'},
         ("/etc/containerd/config.toml",),
     ),
     Sign(
         "groups of goresctrl",
-        GORESCTRL,
+        GORESCTRL_OWNER,
         {"sys/fs/resctrl/goresctrl.Guaranteed/schemata": "L3:0=f\n"},
         ("/sys/fs/resctrl/goresctrl.Guaranteed",),
     ),

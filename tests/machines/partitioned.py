@@ -9,12 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import housekeeping as bring
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.at_boot import AtBoot
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
+    HousekeepingWish,
+    OwnCPUs,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.wanted import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import bring
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.at_boot import AtBoot
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import OwnCPUs, Wish
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 from . import housekept
 from .layered import write
@@ -53,7 +56,7 @@ class Saved:
 
     def bring(self, own: str = "2-3", kind: str = "isolated", act: bool = True, **more: Any) -> Any:
         partition = OwnCPUs(cpus(own), kind, OWN) if own else None
-        wish = Wish(cpus("0-1"), ("slices",), partition=partition)
+        wish = HousekeepingWish(cpus("0-1"), ("slices",), partition=partition)
         extras = Extras(boot=AtBoot(b"\x00program", "/usr/bin/python3"), runs=more.pop("runs", True))
         return bring.present(self.tree, wish, extras, act, self.run)
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.journal import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import LAST
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_journal import (
     CHANGING,
-    Journal,
+    RolloutJournal,
     SavedFile,
+    write_journal,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.plan import Terms, rollout_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.saving import write_journal
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import LAST
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_plan import (
+    ChangeTerms,
+    rollout_report,
+)
 
 from .kubelets import HEADER
 from .troubles import CHECKPOINT, CONFIG
@@ -34,7 +37,7 @@ def configure(root: Path, text: str) -> None:
 
 
 def plan(tree: Tree, **wanted: Any) -> dict[str, Any]:
-    return rollout_report(Node(tree), wanted, Terms())
+    return rollout_report(Node(tree), wanted, ChangeTerms())
 
 
 def run_kubelet(tree: Tree) -> None:
@@ -43,13 +46,15 @@ def run_kubelet(tree: Tree) -> None:
     (process / "cmdline").write_bytes(b"/usr/bin/kubelet\0--config=/var/lib/kubelet/config.yaml\0")
 
 
-BACK = Terms("rollback")
+BACK = ChangeTerms("rollback")
 
 
 def had(tree: Tree, text: str | None, rollout: str = "one") -> None:
     """The last change began with this configuration."""
     saved = SavedFile(None if text is None else (HEADER + text).encode("utf-8"), 0o644)
-    write_journal(tree, Journal(CHANGING, {CONFIG: saved, CHECKPOINT: SavedFile(None)}, {"rollout": rollout}), LAST)
+    write_journal(
+        tree, RolloutJournal(CHANGING, {CONFIG: saved, CHECKPOINT: SavedFile(None)}, {"rollout": rollout}), LAST
+    )
 
 
 def memory_state(policy: str, reserved: int = 0) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import PROMISE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.exclusive import Promise
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.dynamic.promise import Promise
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.places import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import DynamicState, Held
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint

@@ -11,13 +11,13 @@ from typing import Any, Mapping
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import parent_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import parent_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._reconcile.reconcile import ReconcileResult
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.reconcile.run import Answer
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 from . import cgroups as saved
 
@@ -69,12 +69,12 @@ def node(root: Path) -> Node:
     return Node(Tree(str(root)))
 
 
-def results(answer: Answer) -> dict[str, str]:
+def results(answer: ReconcileResult) -> dict[str, str]:
     """{container: what became of it}"""
     return {row.container or row.id[:1]: row.result for row in answer.rows}
 
 
-def whys(answer: Answer) -> dict[str, str]:
+def whys(answer: ReconcileResult) -> dict[str, str]:
     return {row.container or row.id[:1]: row.why for row in answer.rows if row.why}
 
 
@@ -84,7 +84,7 @@ def held(root: Path, container: str, style: saved.Style = saved.V1) -> str:
     return next(found).read_text().strip()
 
 
-def told(answer: Answer) -> dict[str, Any]:
+def told(answer: ReconcileResult) -> dict[str, Any]:
     return {**answer.to_dict(), "changed": answer.changed, "before": answer.before(), "after": answer.after()}
 
 

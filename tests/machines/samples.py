@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.sample import (
+    Counts,
+    Observer,
+    Sample,
+    Ticks,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.verdict import CGROUP, CONTAINER, Runner
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.watch import TaskTime
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.accounts import CGROUP, CONTAINER, Owner
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.interrupts import Counts, Ticks
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.sample import Observer, Sample
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.tasks import TaskTime
 
 OWN = "ab" * 32
 OWN_PATH = "kubepods/pod1/" + OWN
@@ -20,9 +24,9 @@ OBSERVER = 999
 ELAPSED = 10.0
 
 
-def named(path: str) -> Owner:
+def named(path: str) -> Runner:
     name = path.rpartition("/")[2]
-    return Owner(CONTAINER, "shop/db/server", name) if len(name) == 64 else Owner(CGROUP, path)
+    return Runner(CONTAINER, "shop/db/server", name) if len(name) == 64 else Runner(CGROUP, path)
 
 
 def task(name: str, shares: Mapping[int, float], cgroup: str = "", **more: Any) -> TaskTime:

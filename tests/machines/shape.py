@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, NamedTuple
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology
 
 GROUP_LEVELS = "sdnl"

@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.file.configuration import Configuration
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import needed_config
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict_values
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Host
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import Configuration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.settings import needed_config
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Host
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.predict import predict_values
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import CPUManagerConfig
 
 
 def manager_config(configuration: Configuration, host: Host) -> CPUManagerConfig:

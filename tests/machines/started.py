@@ -9,20 +9,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.drift import report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.memory_state import memory_config
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.prediction import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Finding
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.drift import report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.memory_state import memory_config
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import (
     predict_configuration,
+    predict_start,
     predicted_starts,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import predict_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 from .kubelets import HEADER
 from .layered import write

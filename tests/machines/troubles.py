@@ -15,16 +15,25 @@ import os
 from pathlib import Path
 from typing import Any, Mapping, NamedTuple
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.verdict import (
+    Account,
+    Exclusive,
+    Runner,
+    RunnerShare,
+    rows,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_journal import (
+    RolloutJournal,
+    write_journal,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.accounts import Account, Owner, Part
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.isolation.verdict import Exclusive, rows
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.journal import Journal
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.change.saving import write_journal
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_formats import MemoryConfig
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
+    MemoryConfig,
+    first_memory_state,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 from .cgroups import SYSTEMD, V2, CPUFiles, Files, container_files, pod_path, write_cgroups, write_cpu
@@ -83,10 +92,10 @@ def container_path(pod: str, container: str) -> str:
 
 def isolation_answer(kernel_thread: float = 0.0) -> dict[str, Any]:
     """What isolation_info answers for SOUND while it runs. kernel_thread: the share of CPU 1 that one takes."""
-    own = Owner("container", "shop/db-0/server", OWN_ID)
-    parts = {own: Part(0.9, True)}
+    own = Runner("container", "shop/db-0/server", OWN_ID)
+    parts = {own: RunnerShare(0.9, True)}
     if kernel_thread:
-        parts[Owner("kernel thread", "kworker/1:1-events")] = Part(kernel_thread, True)
+        parts[Runner("kernel thread", "kworker/1:1-events")] = RunnerShare(kernel_thread, True)
     found = {1: Account(parts, 0.0, 0.1 - kernel_thread, 0.0, 0.0, 0.0)}
     exclusive = Exclusive("uid-db", "shop/db-0", "server", CPUSet((1, 5)), frozenset((OWN_ID,)))
     containers, findings = rows([exclusive], found, sample(), 0.01)
@@ -116,7 +125,7 @@ class Saved(NamedTuple):
     # None: it is not known.
     minor: int | None = 36
     # A change that is under way.
-    journal: Journal | None = None
+    journal: RolloutJournal | None = None
     # The files that changed after the kubelet had started.
     changed: tuple[str, ...] = ()
     # By the path of the cgroup. None: the node shows no cpu controller.

@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format3, Format4
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format3, Format4
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 
 cpus = CPUSet.parse

@@ -11,18 +11,22 @@ import shutil
 from pathlib import Path
 from typing import Callable
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import Journal, text_of, wish_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.at_boot import AtBoot
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.bring import present
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_journal import (
+    CacheJournal,
+    text_of,
+    wish_of,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.at_boot import AtBoot
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping import present
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
+    HousekeepingWish,
     OwnCPUs,
-    Wish,
     read_journal,
     write_journal,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.wanted import Extras
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 
 from . import housekept
 from .cgroups import STYLES, read_listed, write_containers
@@ -252,7 +256,7 @@ def make_divided(name: str) -> Callable[[Path], None]:
         record(root, shape, kernel, "tmpfs /run tmpfs rw,password=hunter2 0 0\n")
         place = "kubepods.slice/kubepods-pod1.slice/cri-containerd-%s.scope" % ("4f" * 32)
         write(root, "/proc/77/cgroup", "0::/%s\n" % place)
-        journal = Journal(wish_of({"exclusive_share": 2}), "", shape.caches[0].name, {0: 7}, {0: (4,)})
+        journal = CacheJournal(wish_of({"exclusive_share": 2}), "", shape.caches[0].name, {0: 7}, {0: (4,)})
         write(root, "/" + JOURNAL, text_of(journal))
 
     return make
@@ -269,7 +273,9 @@ def make_brought(root: Path) -> None:
     write(root, "/" + housekept.IRQBALANCE, "PASSWORD=hunter2\n")
     write(root, "/proc/1/status", "Cpus_allowed_list:\t0-1\n")
     own = OwnCPUs(CPUSet((2, 3)), "isolated", "isolated.slice")
-    wish = Wish(CPUSet((0, 1)), ("interrupts", "slices", "irqbalance", "watchdog", "manager"), partition=own)
+    wish = HousekeepingWish(
+        CPUSet((0, 1)), ("interrupts", "slices", "irqbalance", "watchdog", "manager"), partition=own
+    )
     tree = Tree(str(root))
     present(tree, wish, Extras(boot=AtBoot(b"hunter2", "/usr/bin/python3")), act=True)
     journal = read_journal(tree)

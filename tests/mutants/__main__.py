@@ -41,31 +41,34 @@ class Area(NamedTuple):
 
 
 _SETTINGS = ("settings", "settings_companions", "settings_found", "settings_notes", "settings_start")
-_CHECKS = ("amount", "configuration", "gates", "memory_manager", "topology_manager", "validation")
+_START = ("amount", "checks", "managers", "validation")
 
 AREAS = {
     "cpuset": Area(("cpuset.py",), (UNIT + "test_cpuset.py", "tests/unit/plugins/filter/test_cpuset.py")),
     "policy": Area(("policy/*.py",), (UNIT + "policy", "tests/conformance/test_vectors.py")),
     "state": Area(("state/*.py",), (UNIT + "state",)),
-    "cgroup": Area(("cgroup/*.py",), (UNIT + "cgroup",)),
+    "cgroup": Area(("_cgroup/*.py",), (UNIT + "_cgroup",)),
     "kubelet": Area(
-        ("kubelet/settings.py", *("kubelet/start/checks/%s.py" % name for name in _CHECKS)),
+        ("_kubelet/settings.py", *("_kubelet/start/%s.py" % name for name in _START)),
         (
-            *(UNIT + "kubelet/%s.py" % name for name in ("test_effective", "installed/test_flags")),
-            *(UNIT + "kubelet/test_%s.py" % name for name in _SETTINGS),
-            *(UNIT + "kubelet/%s.py" % name for name in ("gates/test_enabled", "start/test_finding")),
-            *(UNIT + "kubelet/start/checks/test_%s.py" % name for name in _CHECKS),
-            *(UNIT + "kubelet/start/checks/test_configuration_%s.py" % name for name in ("harmful", "refused")),
+            *(UNIT + "_kubelet/test_%s.py" % name for name in (*_SETTINGS, "effective", "effective_flags", "gates")),
+            *(
+                UNIT + "_kubelet/start/test_%s.py" % name
+                for name in (*_START, "findings", "checks_gates", "managers_memory_manager")
+            ),
+            *(UNIT + "_kubelet/start/test_checks_%s.py" % name for name in ("harmful", "refused")),
             "tests/conformance/test_start_checks.py",
         ),
     ),
-    "node": Area(("node/*.py", "node/*/*.py"), (UNIT + "node",)),
+    "node": Area(
+        ("_node/*.py", "_rollout/*.py", "_reconcile/*.py"), (UNIT + "_node", UNIT + "_rollout", UNIT + "_reconcile")
+    ),
     "files": Area(
-        ("files.py",),
+        ("_base/files.py",),
         (
-            UNIT + "test_files.py",
-            *(UNIT + "test_files_%s.py" % name for name in ("attributes", "backups", "failures", "killed_runs")),
-            UNIT + "node/change/test_journal.py",
+            UNIT + "_base/test_files.py",
+            *(UNIT + "_base/test_files_%s.py" % name for name in ("attributes", "backups", "failures", "killed_runs")),
+            UNIT + "_rollout/test_rollout_journal.py",
         ),
     ),
 }

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import LARGEST_OF_KUBELET
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import LARGEST_OF_KUBELET
 
 from .bad_nodes import (
     CHECKPOINT,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.distributions import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.distributions import (
     DISTRIBUTIONS,
     NOWHERE,
     Distribution,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.owner.owners import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._owners.owners import (
     BALLOONS,
     CRIO_INTERRUPTS,
     TOPOLOGY_AWARE,

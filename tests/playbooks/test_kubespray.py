@@ -12,7 +12,7 @@ from typing import Any, Mapping
 import pytest
 import yaml
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.variables import KNOWN, misspelled
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.variables import KNOWN, misspelled
 from ansible_collections.kubenode.cpu_manager.tests.machines import kubespray
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name

@@ -10,8 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.settings import SETTINGS
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import NEWEST_MINOR, version_notes
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import NEWEST_MINOR, version_notes
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.settings import SETTINGS
 from ansible_collections.kubenode.cpu_manager.tests.machines import texts
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 

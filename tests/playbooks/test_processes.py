@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.ansible_module import printable
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.ansible_module import printable
 
 from .conftest import CopyOf, ansible_playbook, play, task
 

@@ -11,10 +11,7 @@ import re
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed.distributions import (
-    DISTRIBUTIONS,
-    NOWHERE,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.distributions import DISTRIBUTIONS, NOWHERE
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree

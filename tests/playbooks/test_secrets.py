@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.cluster.syslog import SystemLog
 from ansible_collections.kubenode.cpu_manager.tests.machines.secretive import NODES, Secrets
-from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.node.test_secrets import members
+from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils._node.test_secrets import members
 
 from .conftest import ansible_playbook
 

@@ -42,7 +42,7 @@ def _none(_processes: int) -> int:
     return 0
 
 
-_CLUSTER = ("roles/kubelet/", "playbooks/", "plugins/modules/rollout", "plugins/module_utils/node/change/")
+_CLUSTER = ("roles/kubelet/", "playbooks/", "plugins/modules/rollout", "plugins/module_utils/_rollout/")
 _MACHINES = ("extensions/molecule/", "tests/vm/")
 _SCENARIOS = "tests/scenarios/test_scenarios.py"
 
@@ -87,7 +87,7 @@ SHARES = {
             "tests/cluster/test_ports.py",
             "tests/cluster/test_real_kubelet.py",
         ),
-        (*_CLUSTER, "plugins/module_utils/kubelet/start/"),
+        (*_CLUSTER, "plugins/module_utils/_kubelet/start/"),
         _one_more,
     ),
     5: Share(
@@ -115,7 +115,7 @@ CORE = ("tests/unit", "tests/conformance", "tests/faults", "tests/kernel")
 LATER = (
     "tests/conformance/test_hostile_checkpoints.py::test_the_largest_file",
     "tests/conformance/test_hostile_checkpoints.py::test_big_file",
-    "tests/unit/plugins/module_utils/node/test_saved_files.py::test_what_is_saved_is_what_is_read",
+    "tests/unit/plugins/module_utils/_saved/test_files_of_machine.py::test_what_is_saved_is_what_is_read",
     "tests/kernel/test_throttling_model.py",
     "tests/browser/test_page.py::test_a_page_of_10000_nodes_is_small_and_soon_there",
     "tests/browser/test_page.py::test_a_search_over_10000_nodes_is_quick",

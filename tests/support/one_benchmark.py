@@ -12,10 +12,10 @@ import tempfile
 from contextlib import contextmanager
 from typing import Iterator
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark.cgroups import BenchmarkCgroups
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cgroup.hierarchy import Hierarchy
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import CPUManagerError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import CPUManagerError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.benchmark_cgroups import BenchmarkCgroups
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import Hierarchy
 
 _LOCK = os.path.join(tempfile.gettempdir(), "kubenode-test-one-benchmark")
 

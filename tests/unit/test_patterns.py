@@ -46,13 +46,13 @@ STRANGE = "\x01"
 
 # How many expressions of a file are made when it runs: of what the operator gives, or of constants.
 MADE = {
-    "module_utils/benchmark/workloads.py": 3,
-    "module_utils/fleet/report/terminal.py": 1,
-    "module_utils/host/owner/owners.py": 1,
-    "module_utils/kubelet/file/editor.py": 1,
-    "module_utils/kubelet/file/yaml_rare/fault.py": 1,
-    "module_utils/kubelet/installed/distributions.py": 1,
-    "module_utils/pattern.py": 1,
+    "module_utils/_benchmark/workloads.py": 3,
+    "plugin_utils/report/terminal.py": 1,
+    "module_utils/_owners/owners.py": 1,
+    "module_utils/_kubelet/configuration.py": 1,
+    "module_utils/_kubelet/yaml_scanner.py": 1,
+    "module_utils/_kubelet/distributions.py": 1,
+    "module_utils/_base/startup.py": 1,
 }
 
 

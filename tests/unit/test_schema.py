@@ -13,15 +13,16 @@ from typing import Any, Iterator
 import jsonschema
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.assemble import (
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.assemble import (
+    KIND,
     OUTCOMES,
+    SCHEMA_VERSION,
     STATES,
-    Terms,
+    ReportTerms,
     assemble,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.baseline import KIND, SCHEMA_VERSION
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.checks import SEVERITIES
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.fleet.report.results import (
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.checks import SEVERITIES
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.results import (
     Problem,
     Result,
     file_name,
@@ -122,7 +123,7 @@ def test_a_report_that_is_made_is_as_its_schema_says() -> None:
         Result("c", LOOKED_AT, {"status": "no kubelet"}, {}, []),
         Problem("x.json", "is cut off", "copy it again"),
     ]
-    made = assemble(results, Terms("CPU drift report", 1795446245, "east", ["a", "b", "c", "d"]))
+    made = assemble(results, ReportTerms("CPU drift report", 1795446245, "east", ["a", "b", "c", "d"]))
     assert errors(made, REPORT) == []
     assert {item["state"] for item in made["nodes"]} == {"drift", "failed", "no kubelet", "missing"}
     assert made["nodes"] != []

@@ -19,15 +19,17 @@ from typing import Callable
 import pytest
 import yaml
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.zipapp import build
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import housekeeping as bring
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
+    HousekeepingWish,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.wanted import Extras
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.programs import HIDDEN, PYTHON_FLAGS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import bring
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.journal import Wish
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping.wanted import Extras
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.service import HIDDEN, PYTHON_FLAGS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.zipapp import build
 from ansible_collections.kubenode.cpu_manager.plugins.modules import housekeeping, reconcile_program
 from ansible_collections.kubenode.cpu_manager.tests.machines import housekept
 from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import ElasticNode, Pod
@@ -91,7 +93,7 @@ def reconcile(root: Path, policy: str) -> list[str]:
 
 def keep_house(root: Path, part: str) -> list[str]:
     housekept.write_node(root)
-    bring.present(Tree(str(root)), Wish(CPUSet.parse("0-1"), LAYERS), Extras(), act=True)
+    bring.present(Tree(str(root)), HousekeepingWish(CPUSet.parse("0-1"), LAYERS), Extras(), act=True)
     housekept.boot(root)
     return [housekeeping.PROGRAM, str(root), part]
 

@@ -11,11 +11,22 @@ from pathlib import Path
 
 import yaml
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.benchmark import cgroups, keeper
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.host.runtime import plan as runtime_plan
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.installed import distributions
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node import places
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.housekeeping import at_boot, journal, wanted
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base import journal_file as places
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark import (
+    benchmark_cgroups as cgroups,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark import (
+    run as keeper,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
+    at_boot,
+    wanted,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
+    housekeeping_journal as journal,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet import distributions
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._runtime import runtime_edit as runtime_plan
 
 CHECKOUT = Path(__file__).parents[2]
 PAGES = CHECKOUT / "docs" / "docsite" / "rst"

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 
 from . import __doc__ as about
 from . import guest, host, image

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.tests.cluster.binaries import binaries
 from ansible_collections.kubenode.cpu_manager.tests.cluster.debian import UnavailableError
 

@@ -11,8 +11,8 @@ from typing import Any, Iterator, NamedTuple
 
 import yaml
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 
 SHAPES = Path(__file__).resolve().parent / "shapes.yml"
 

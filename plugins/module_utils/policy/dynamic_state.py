@@ -7,10 +7,79 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, Mapping, NamedTuple, Tuple
 
-from ..cpuset import CPUSet
-from ..errors import InputError
+from .._base.errors import InputError, option
+from .._base.quantity import counted
+from .._containers.pods import Pod
+from ..cpuset import MAX_CPUS, CPUSet
+from ..topology.kubelet_view import CPUTopology
+from .options import StaticOptions
+
+# Which containers may have more exclusive CPUs than they request: the annotation of their pod. Pure.
+
+
+ANNOTATION = "cpu-manager.kubenode/elastic"
+
+_RANGE = re.compile("([1-9][0-9]{0,4})-([1-9][0-9]{0,4})", re.ASCII)
+
+
+class ElasticRange(NamedTuple):
+    """From how many to how many exclusive CPUs a container has; `least` is what it requests."""
+
+    least: int
+    most: int
+
+
+class Elastic(NamedTuple):
+    """What an annotation says.
+
+    most: {container: the most CPUs that it may have}, of the elastic ones alone. problem: what is wrong with the
+    annotation, of the kind input; no container of the pod is elastic then.
+    """
+
+    most: Mapping[str, int]
+    problem: InputError | None = None
+
+
+def parse_range(text: object) -> ElasticRange:
+    """Read "2-8". Raises InputError: no blanks, no signs, no leading zeros, and the second number is the larger one."""
+    found = _RANGE.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise InputError(
+            "%s is no range of CPUs" % repr(text)[:80], "annotation %s" % ANNOTATION, 'write it as "2-8", as a text'
+        )
+    least, most = map(int, found.groups())
+    if not least < most <= MAX_CPUS:
+        raise InputError(
+            "%s is no range to grow in" % text,
+            "annotation %s" % ANNOTATION,
+            "give a second number from %d to %d" % (least + 1, MAX_CPUS),
+        )
+    return ElasticRange(least, most)
+
+
+def elastic_containers(pod: Pod, annotations: Mapping[str, object], minor: int) -> Elastic:
+    """The elastic containers of a pod: those with exclusive CPUs that request the lower end of its range.
+
+    annotations: metadata.annotations of the pod. minor: the kubelet's minor version, which decides on exclusive CPUs.
+    """
+    if ANNOTATION not in annotations:
+        return Elastic({})
+    try:
+        least, most = parse_range(annotations[ANNOTATION])
+        names = [name for name, count in pod.exclusive_counts(minor).items() if count == least]
+        if not names:
+            raise InputError(
+                "no container of the pod requests %s" % counted(least, "exclusive CPU"),
+                "annotation %s" % ANNOTATION,
+                "begin the range with the CPUs that a container of a Guaranteed pod requests",
+            )
+    except InputError as error:
+        return Elastic({}, error.within("pod %s" % pod.name))
+    return Elastic(dict.fromkeys(names, most))
+
 
 VERSION = 1
 
@@ -134,3 +203,78 @@ def _time(value: Any) -> float:
 
 def _text(mask: int) -> str:
     return str(CPUSet.from_mask(mask))
+
+
+# By what rules the policy dynamic gives CPUs out, to whom, and what it has to go by.
+
+
+MOST_DELAY = 60
+
+
+class DynamicRules(NamedTuple):
+    """By what CPUs are given out. settle, delay: seconds. distances: {NUMA node: {NUMA node: distance}}."""
+
+    topology: CPUTopology
+    reserved: CPUSet
+    options: StaticOptions = StaticOptions()
+    shared_minimum: int = 0
+    settle: float = 30.0
+    delay: float = 5.0
+    distances: Mapping[int, Mapping[int, int]] = {}
+
+    def checked(self, reserved: str = "reserved_system_cpus") -> DynamicRules:
+        """The rules themselves. Raises InputError where they cannot be kept.
+
+        reserved: the option by which CPUs are reserved.
+        """
+        topology = self.topology
+        unknown = self.reserved - topology.all_cpus()
+        if unknown:
+            raise InputError("the machine has no CPUs %s to reserve" % unknown, where=option(reserved))
+        if self.shared_minimum < 0 or not self.floor:
+            raise InputError(
+                "the shared pool could become empty",
+                option("shared_minimum"),
+                "reserve CPUs with %s, or give at least 1" % option(reserved),
+            )
+        if self.floor > topology.num_cpus:
+            raise InputError(
+                "%s cannot be kept of %d" % (counted(self.floor, "CPU"), topology.num_cpus),
+                option("shared_minimum"),
+                "give fewer",
+            )
+        if not 0 <= self.delay <= MOST_DELAY:
+            raise InputError("%s is not from 0 to %d seconds" % (self.delay, MOST_DELAY), "delay")
+        if not 0 <= self.settle < float("inf"):
+            raise InputError("%s is no time" % self.settle, "settle", "give seconds")
+        return self
+
+    @property
+    def floor(self) -> int:
+        """How many CPUs the shared pool keeps."""
+        return len(self.reserved) + self.shared_minimum
+
+
+class WantedContainer(NamedTuple):
+    """A container on the node: how many exclusive CPUs it requests, and up to how many it may have (0: not elastic).
+
+    cpus: 0 for one that shares the pool.
+    """
+
+    pod: str
+    name: str
+    cpus: int
+    most: int = 0
+
+    @property
+    def key(self) -> Key:
+        """By what the state knows it."""
+        return self.pod, self.name
+
+
+class Use(NamedTuple):
+    """How many CPUs were used on average of a period: by each container in the last one, and by all in the shared pool
+    in the busiest one of the last minute."""
+
+    containers: Mapping[Key, float] = {}
+    shared: float = 0.0

@@ -12,8 +12,9 @@ from __future__ import annotations
 from itertools import combinations, product
 from typing import Mapping, NamedTuple, Sequence
 
+from .._base.errors import GoError, KubeletError
+from .._base.golang import read_integer
 from ..cpuset import count_bits, iterate_bits
-from ..errors import KubeletError
 from .options import BOOLEANS, MAX_NUMA_NODES, PREFER_CLOSEST, bad_boolean
 
 NONE = "none"
@@ -166,10 +167,6 @@ def _is_single(hint: Hint) -> bool:
 
 
 def _integer(name: str, text: str) -> int:
-    # Imported here: hardly any machine has so many NUMA nodes.
-    from ..errors import GoError
-    from ..golang import read_integer
-
     try:
         return read_integer(text)
     except GoError as error:

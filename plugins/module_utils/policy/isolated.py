@@ -5,25 +5,27 @@
 """The policy isolated: exclusive CPUs are those that the kernel isolates, and nobody shares these. Pure.
 
 Source of what "isolated" means: isolcpus= in Linux's Documentation/admin-guide/kernel-parameters.txt and
-cpuset.cpus.partition in Documentation/admin-guide/cgroup-v2.rst. The kernel balances no load over isolated CPUs, so a
-container whose set has several of them and shares them gets little of them but the one its threads are on.
+cpuset.cpus.partition in Documentation/admin-guide/cgroup-v2.rst. The kernel balances no load over isolated CPUs, so
+a container whose set has several of them and shares them gets little of them but the one its threads are on.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Sequence
 
+from .._base.errors import InputError
+from .._cgroup.kubepods import GUARANTEED
+from .._containers.pods import APP, Container, Pod
 from ..cpuset import CPUSet
-from ..errors import InputError
 from ..state.acceptance import StateError
 from ..topology.kubelet_view import CPUTopology
-from ..workload.pods import Pod
+from .assignment import SAFE
+from .dynamic import Decision
+from .dynamic_state import DynamicState, Held, Key, WantedContainer
 from .hints import Hint
+from .moves import moves_between, view_of
 from .options import StaticOptions
-from .packed import SAFE
-from .policy import Summary
-from .running_state import RunningState
-from .static import StaticPolicy
+from .static import AllocationError, PolicySummary, RunningState, StaticPolicy
 
 ISOLATED = "isolated"
 
@@ -54,7 +56,7 @@ class IsolatedPolicy(StaticPolicy):
             )
         super().__init__(topology, options, reserved, minor, SAFE)
         self.isolated, self.shared = isolated, shared
-        self.summary = Summary(reserved, topology.physical_cpus(reserved), isolated)
+        self.summary = PolicySummary(reserved, topology.physical_cpus(reserved), isolated)
 
     def start(self, state: RunningState) -> None:
         """Raises StateError where the state is that of other CPUs."""
@@ -138,3 +140,45 @@ def static_with_isolated(
         reserve=rest if isolated else CPUSet(),
         strict=bool(isolated) and strict_reservation and not pool - isolated,
     )
+
+
+# One pass of the policy isolated: first sets out of the isolated CPUs, and nothing moves afterwards. Pure.
+
+
+def first_isolated_state(policy: IsolatedPolicy) -> DynamicState:
+    """That of a node without containers."""
+    return DynamicState(policy.shared.mask)
+
+
+def decide_isolated(policy: IsolatedPolicy, containers: Sequence[WantedContainer], former: DynamicState) -> Decision:
+    """One pass over the containers that are on the node, in the order in which they came.
+
+    Who has a set keeps it, unless a CPU of it is not isolated any more.
+    """
+    state = RunningState()
+    state.set_default(policy.shared.mask)
+    taken = 0
+    for container in containers:
+        held = former.containers.get(container.key)
+        if container.cpus and held is not None and not held.cpus & (~policy.isolated.mask | taken):
+            state.set(*container.key, held.cpus)
+            taken |= held.cpus
+    waiting: list[Key] = []
+    for container in containers:
+        if not container.cpus or state.get(*container.key) is not None:
+            continue
+        cpu = {"cpu": 1000 * container.cpus}
+        pod = Pod(container.pod, container.pod, (Container(container.name, APP, cpu, cpu),), GUARANTEED)
+        try:
+            policy.allocate(state, pod, container.name, None)
+        except AllocationError:
+            waiting.append(container.key)
+    found: dict[Key, Held] = {}
+    for container in containers:
+        mask = state.get(*container.key)
+        if mask:
+            found[container.key] = Held(mask, mask)
+    after = DynamicState(policy.shared.mask, found)
+    before = view_of(former)
+    kept = {key: mask for key, mask in before.exclusive.items() if key in found}
+    return Decision(after, moves_between(before._replace(exclusive=kept), after), tuple(waiting))

@@ -12,14 +12,13 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Mapping, NamedTuple
 
+from .._base.errors import InputError
+from .._containers.pods import Pod
 from ..cpuset import CPUSet
-from ..errors import InputError
 from ..state.assignments import State
 from ..state.writing import write_checkpoint
-from ..workload.pods import Pod
 from .hints import CONTAINER, NONE, POD, Hint, TopologyManager
-from .policy import AllocationError, Policy
-from .running_state import RunningState
+from .static import AllocationError, Policy, RunningState
 
 TOPOLOGY_AFFINITY_ERROR = "TopologyAffinityError"
 

@@ -48,14 +48,14 @@ class Move(NamedTuple):
         return data if self.until is None else {**data, "until": self.until}
 
 
-class File(NamedTuple):
+class ContainerFile(NamedTuple):
     """What a container's file says: the CPUs that it is to use, and when the kernel takes the rest."""
 
     cpus: int
     until: float | None = None
 
 
-class View(NamedTuple):
+class KernelView(NamedTuple):
     """What there is now: the mask of the shared pool, that of each container with exclusive CPUs, and the files.
 
     Who is not in `exclusive` runs on the shared pool.
@@ -63,19 +63,19 @@ class View(NamedTuple):
 
     shared: int
     exclusive: Mapping[Key, int] = {}
-    files: Mapping[Key, File] = {}
+    files: Mapping[Key, ContainerFile] = {}
 
 
-def view_of(state: DynamicState) -> View:
+def view_of(state: DynamicState) -> KernelView:
     """What there is after all that a state has promised so far is done."""
-    return View(
+    return KernelView(
         state.shared,
         {key: held.cpus for key, held in state.containers.items()},
         {key: _file(held) for key, held in state.containers.items()},
     )
 
 
-def moves_between(view: View, state: DynamicState) -> list[Move]:
+def moves_between(view: KernelView, state: DynamicState) -> list[Move]:
     """The steps from what there is to what was promised, in order.
 
     view: after a pass that was killed, whatever that has left, without the kernel's sets of containers that ended.
@@ -84,7 +84,7 @@ def moves_between(view: View, state: DynamicState) -> list[Move]:
     files = dict(view.files)
     moves = []
 
-    def announce(key: Key, file: File) -> None:
+    def announce(key: Key, file: ContainerFile) -> None:
         if files.get(key) != file:
             files[key] = file
             moves.append(Move(ANNOUNCE, key, file.cpus, file.until))
@@ -94,7 +94,7 @@ def moves_between(view: View, state: DynamicState) -> list[Move]:
         lost = view.exclusive.get(key, 0) & ~held.cpus
         # Without a delay, too, the file comes before the kernel.
         if kept and (held.leaving or (lost and (key not in files or files[key].cpus & lost))):
-            announce(key, File(kept, _until(held)))
+            announce(key, ContainerFile(kept, _until(held)))
     left = {}
     for key, mask in view.exclusive.items():
         kept = mask & wanted.get(key, 0)
@@ -114,25 +114,25 @@ def moves_between(view: View, state: DynamicState) -> list[Move]:
     return moves
 
 
-def apply_moves(view: View, moves: Sequence[Move]) -> Iterator[View]:
+def apply_moves(view: KernelView, moves: Sequence[Move]) -> Iterator[KernelView]:
     """What there is after each of these steps."""
     shared, exclusive, files = view.shared, dict(view.exclusive), dict(view.files)
     for move in moves:
         if move.key is None:
             shared = move.cpus
         elif move.what == ANNOUNCE:
-            files[move.key] = File(move.cpus, move.until)
+            files[move.key] = ContainerFile(move.cpus, move.until)
         elif move.what == EXCLUSIVE:
             exclusive[move.key] = move.cpus
         elif move.what == SHARE:
             del exclusive[move.key]
         else:
             del files[move.key]
-        yield View(shared, dict(exclusive), dict(files))
+        yield KernelView(shared, dict(exclusive), dict(files))
 
 
-def _file(held: Held) -> File:
-    return File(held.cpus & ~held.leaving, _until(held))
+def _file(held: Held) -> ContainerFile:
+    return ContainerFile(held.cpus & ~held.leaving, _until(held))
 
 
 def _until(held: Held) -> float | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Mapping, NamedTuple
 
-from ..errors import KubeletError
+from .._base.errors import KubeletError
 from ..topology.kubelet_view import CPUTopology
 
 FULL_PCPUS_ONLY = "full-pcpus-only"

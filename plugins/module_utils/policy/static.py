@@ -2,26 +2,155 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The policy static: containers of Guaranteed pods that ask for whole CPUs have them for themselves.
+"""The policies static and none: who has CPUs to itself. Others would be further classes like these.
 
 Source: pkg/kubelet/cm/cpumanager/policy_static.go, Kubernetes 1.33 to 1.36, its oddities included.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from .._base.errors import KubeletError
+from .._containers.pods import INIT, SIDECAR, Pod
 from ..cpuset import CPUSet, count_bits
-from ..errors import KubeletError
-from ..state.acceptance import check_state, first_state
-from ..state.config import STATIC, CPUManagerConfig
+from ..state.acceptance import STATIC, CPUManagerConfig, check_state, first_state
+from ..state.assignments import State
 from ..topology.kubelet_view import CPUTopology
-from ..workload.pods import INIT, SIDECAR, Pod
-from .assignment import take_mask
+from .assignment import EXACT, TakeError, take_mask
 from .hints import Hint, numa_masks
-from .kubelet_reservation import kubelet_reservation
 from .options import StaticOptions, check_machine
-from .packed import EXACT, TakeError
-from .policy import AllocationError, Policy, SMTAlignmentError, Summary
-from .running_state import RunningState
+from .reservation import kubelet_reservation
+
+# The CPU manager's state while it runs: masks that change.
+
+
+class RunningState:
+    """`default` is the mask of the shared pool, `assignments` {pod UID: {container: mask}}; only methods change them.
+
+    `stored`: a method that changes the state was called. The kubelet then writes its file, even if nothing differs.
+    """
+
+    def __init__(self, state: State | None = None) -> None:
+        self.default = 0
+        self.stored = False
+        self.assignments: dict[str, dict[str, int]] = {}
+        if state is not None:
+            self.default = state.default_cpu_set.mask
+            for pod, containers in state.assignments.items():
+                self.assignments[pod] = {container: cpus.mask for container, cpus in containers.items()}
+
+    def set_default(self, mask: int) -> None:
+        """Set the shared pool."""
+        self.default = mask
+        self.stored = True
+
+    def get(self, pod_uid: str, container: str) -> int | None:
+        """The mask that a container has for itself; None when it has none."""
+        containers = self.assignments.get(pod_uid)
+        return None if containers is None else containers.get(container)
+
+    def set(self, pod_uid: str, container: str, mask: int) -> None:
+        """Give a container a mask for itself; the shared pool is the caller's."""
+        self.assignments.setdefault(pod_uid, {})[container] = mask
+        self.stored = True
+
+    def delete(self, pod_uid: str, container: str) -> None:
+        """Forget a container, and a pod without one."""
+        containers = self.assignments[pod_uid]
+        del containers[container]
+        if not containers:
+            del self.assignments[pod_uid]
+        self.stored = True
+
+    def snapshot(self) -> State:
+        """The state as a value."""
+        assignments = {
+            pod: {container: CPUSet.from_mask(mask) for container, mask in containers.items()}
+            for pod, containers in self.assignments.items()
+        }
+        return State(CPUSet.from_mask(self.default), assignments)
+
+
+# What a CPU manager policy is: another one is another file with a class like these.
+#
+# A policy holds no state of the node but what it remembers in memory; State is handed to it.
+
+
+class AllocationError(Exception):
+    """The policy cannot give a container its CPUs; the message is the kubelet's."""
+
+    # The reason that the pod is refused with.
+    reason = "UnexpectedAdmissionError"
+
+
+class SMTAlignmentError(AllocationError):
+    """Not a whole number of cores, or not enough of them."""
+
+    reason = "SMTAlignmentError"
+
+
+class PolicySummary(NamedTuple):
+    """What a policy decided on at its start."""
+
+    reserved: CPUSet = CPUSet()
+    # All CPUs of the cores that have a reserved one.
+    reserved_physical: CPUSet = CPUSet()
+    # What can ever be given to containers for themselves.
+    allocatable: CPUSet = CPUSet()
+
+
+class Policy:
+    """The interface. `affinity` is a mask of NUMA node ids, None for no preference."""
+
+    name = ""
+    summary = PolicySummary()
+
+    def start(self, state: RunningState) -> None:
+        """Check a restored state and make a new one complete. Raises StateError where the kubelet would not start."""
+        raise NotImplementedError
+
+    def allocate(self, state: RunningState, pod: Pod, container: str, affinity: int | None) -> None:
+        """Give a container its CPUs, if it is to have any. Raises AllocationError, and nothing has changed."""
+        raise NotImplementedError
+
+    def remove(self, state: RunningState, pod_uid: str, container: str) -> None:
+        """Take a container's CPUs back."""
+        raise NotImplementedError
+
+    def hints(self, state: RunningState, pod: Pod, container: str) -> list[Hint] | None:
+        """The NUMA nodes that could serve a container. None: no preference; empty: it cannot be served."""
+        raise NotImplementedError
+
+    def pod_hints(self, state: RunningState, pod: Pod) -> list[Hint] | None:
+        """The same for a pod as a whole."""
+        raise NotImplementedError
+
+
+# The policy none: the kernel's scheduler has all CPUs for all containers.
+
+
+class NonePolicy(Policy):
+    """The policy none: no container has a CPU for itself."""
+
+    name = "none"
+
+    def start(self, state: RunningState) -> None:
+        """Accepts every state."""
+
+    def allocate(self, state: RunningState, pod: Pod, container: str, affinity: int | None) -> None:
+        """Gives nothing."""
+
+    def remove(self, state: RunningState, pod_uid: str, container: str) -> None:
+        """Takes nothing."""
+
+    def hints(self, state: RunningState, pod: Pod, container: str) -> list[Hint] | None:
+        """No preference."""
+        return None
+
+    def pod_hints(self, state: RunningState, pod: Pod) -> list[Hint] | None:
+        """No preference."""
+        return None
 
 
 def new_static_policy(
@@ -61,7 +190,7 @@ class StaticPolicy(Policy):
         self.exact = exact
         all_cpus = topology.all_cpus()
         self.config = CPUManagerConfig(STATIC, all_cpus, reserved, options.strict_cpu_reservation)
-        self.summary = Summary(reserved, topology.physical_cpus(reserved), all_cpus - reserved)
+        self.summary = PolicySummary(reserved, topology.physical_cpus(reserved), all_cpus - reserved)
         self._reserved = reserved.mask
         self._numa_masks: list[tuple[int, int, int]] | None = None
         # What app containers of a pod may take over from its init containers. Only the last pod has such CPUs.

@@ -9,16 +9,35 @@ Source: validateState and its callers in pkg/kubelet/cm/cpumanager/policy_static
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._base.golang import quote
+from .._base.versions import NEWEST_MINOR
 from ..cpuset import CPUSet
-from ..versions import NEWEST_MINOR
-from .assignments import State
-from .config import STATIC, CPUManagerConfig
+from .assignments import State, assignments_text
 
 if TYPE_CHECKING:
-    # A node without a checkpoint needs no reader, and every import costs time on every node.
     from .formats import ContainerIDs
+
+
+# What of a kubelet's configuration decides about the CPU manager's state.
+
+
+NONE = "none"
+STATIC = "static"
+
+
+class CPUManagerConfig(NamedTuple):
+    """What of the kubelet's configuration and machine decides whether it accepts a state."""
+
+    policy_name: str
+    all_cpus: CPUSet
+    reserved: CPUSet = CPUSet()
+    strict_reservation: bool = False
+    minor: int = NEWEST_MINOR
+    # The feature gate PodLevelResourceManagers.
+    pod_level: bool = False
 
 
 class StateError(Exception):
@@ -76,8 +95,6 @@ def restore_state(
 
     checkpoint = read_checkpoint(content, minor, pod_level, container_ids)
     if checkpoint.policy_name != policy_name:
-        from ..golang import quote
-
         raise CheckpointError(
             "configured policy %s differs from state checkpoint policy %s"
             % (quote(policy_name), quote(checkpoint.policy_name))
@@ -112,3 +129,97 @@ def checkpoint_after(content: bytes | None, config: CPUManagerConfig) -> bytes:
 def pooled_cpus(config: CPUManagerConfig) -> CPUSet:
     """The CPUs that shared pool and assignments must cover together."""
     return config.all_cpus - config.reserved if config.strict_reservation else config.all_cpus
+
+
+# What a checkpoint says, and whether a kubelet would start with it, as plain data.
+
+
+ACCEPTED = "accepted"
+REFUSED = "refused"
+ABSENT = "absent"
+NOT_JUDGED = "not judged"
+
+
+class Judgement(NamedTuple):
+    """Whether a kubelet would start with a checkpoint, and what the checkpoint says."""
+
+    verdict: str
+    # The kubelet's cause, and what to do; both empty unless refused.
+    reason: str = ""
+    remedy: str = ""
+    # Also what a refused or damaged file still says, as far as it can be read.
+    policy_name: str | None = None
+    state: State | None = None
+    # Of the file: 1 to 4.
+    version: int | None = None
+    checksum_right: bool | None = None
+    # Refused already when it is restored, before the policy looks at what it says.
+    unread: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as modules return it."""
+        state = self.state
+        return {
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "remedy": self.remedy,
+            "format": None if self.version is None else "v%d" % self.version,
+            "checksum_right": self.checksum_right,
+            "policy": self.policy_name,
+            "default_cpu_set": None if state is None else str(state.default_cpu_set),
+            "assignments": {} if state is None else assignments_text(state.assignments),
+            "pod_assignments": {} if state is None else {uid: str(cpus) for uid, cpus in state.pod_assignments.items()},
+        }
+
+    def to_text(self) -> str:
+        """What the checkpoint says as lines of CPU sets, to compare one with another; empty when there is none."""
+        if self.verdict == ABSENT:
+            return ""
+        return "policy: %s\n%s" % (self.policy_name, "" if self.state is None else self.state.to_text())
+
+
+def readable(content: bytes | None, container_ids: ContainerIDs | None = None) -> Judgement:
+    """What a checkpoint says, whether or not a kubelet would accept it.
+
+    A container of which only the id is known is shown as container "?" of a pod with that id.
+    """
+    if content is None:
+        return Judgement(ABSENT)
+    from .checkpoint import decode_checkpoint
+    from .formats import NAMELESS, CheckpointError, migrated
+
+    try:
+        checkpoint = decode_checkpoint(content)
+    except CheckpointError:
+        return Judgement(NOT_JUDGED)
+    try:
+        checkpoint.verify()
+        right = True
+    except CheckpointError:
+        right = False
+    ids = {container_id: (container_id, NAMELESS) for container_id in checkpoint.entries or {}}
+    state = None
+    with suppress(CheckpointError):
+        state = migrated(checkpoint, {**ids, **(container_ids or {})}).state()
+    return Judgement(NOT_JUDGED, "", "", checkpoint.policy_name, state, checkpoint.version, right)
+
+
+def judge(content: bytes | None, config: CPUManagerConfig, container_ids: ContainerIDs | None = None) -> Judgement:
+    """Would a kubelet with this configuration start with this checkpoint?"""
+    said = readable(content, container_ids)
+    if content is None:
+        return said
+    from .formats import CheckpointError
+
+    try:
+        check_checkpoint(content, config, container_ids)
+    except (CheckpointError, StateError) as error:
+        remedy = "stop the kubelet and take the file out of the way before it starts again"
+        if said.state is not None and said.state.exclusive_cpus():
+            remedy = (
+                "stop the kubelet and repair the file, which keeps the exclusive CPUs of running pods where they can"
+                " be kept; else drain the node first and take the file out of the way"
+            )
+        unread = isinstance(error, CheckpointError)
+        return said._replace(verdict=REFUSED, reason=str(error), remedy=remedy, unread=unread)
+    return said._replace(verdict=ACCEPTED)

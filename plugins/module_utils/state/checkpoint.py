@@ -19,16 +19,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from .formats import Checkpoint, CheckpointError, ContainerIDs, Format2
+from .._base.golang import quote
+from .formats import Checkpoint, CheckpointError, ContainerIDs, Format2, Format4, era_of
 
 if TYPE_CHECKING:
-    from .pod_formats import Format4
+    from .formats import Format4
 
 
 def restore_error(cause: object, path: str) -> str:
     """What the kubelet says, as a whole, when it cannot restore its state from the file."""
-    from ..golang import quote
-
     return (
         "could not restore state from checkpoint: %s, please drain this node and delete the CPU manager checkpoint"
         " file %s before restarting Kubelet" % (cause, quote(path))
@@ -50,10 +49,6 @@ def read_checkpoint(
         return read_exactly(content, minor, pod_level, container_ids or {})
     if checkpoint.version == Format2.version:
         return checkpoint
-    # Imported here, as below: nearly all files are of format 2.
-    from .eras import era_of
-    from .pod_formats import Format4
-
     if isinstance(checkpoint, Format4) and checkpoint.version not in era_of(minor).reads:
         return checkpoint.outer
     return checkpoint
@@ -86,8 +81,6 @@ def other_members(content: bytes | None) -> list[tuple[str, object]]:
     checkpoint = decoded_or_none(content)
     if checkpoint is None:
         return []
-    from .pod_formats import Format4
-
     return checkpoint.others if isinstance(checkpoint, Format4) else []
 
 
@@ -112,8 +105,6 @@ def _read_plain(content: bytes) -> Format2 | None:
 
 
 def _read_plain_text(outer: Format2, text: object, number: object) -> Format4 | None:
-    from .pod_formats import Format4
-
     checkpoint = Format4()
     if not isinstance(text, str) or not isinstance(number, int):
         return None

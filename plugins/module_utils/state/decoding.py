@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from .._base.errors import GoError
+from .._base.golang import Number, Object, folded, read_cpus, read_json
 from ..cpuset import MAX_CPUS, CPUSet
-from ..errors import GoError
-from ..golang import Number, Object, folded, read_cpus, read_json
-from .eras import era_of
 from .formats import (
     CORRUPTED,
+    FORMATS,
     MOST_BITS,
     STRUCT,
     TOO_MANY_BITS,
@@ -25,9 +25,11 @@ from .formats import (
     ContainerIDs,
     Format1,
     Format2,
+    Format3,
+    Format4,
+    era_of,
     migrated,
 )
-from .pod_formats import FORMATS, Format3, Format4
 
 
 class _StoppedError(CheckpointError):

@@ -2,17 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The checkpoint's formats 1 and 2: their members, their checksums, and the bytes that a kubelet writes.
+"""The checkpoint's formats 1 to 4: their members, their checksums, the bytes that a kubelet writes, and which versions
+have which.
 
 Source: pkg/kubelet/cm/cpumanager/state (checkpoint.go) and pkg/kubelet/checkpointmanager.
 """
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Any, Mapping, NamedTuple
 
+from .._base.errors import InputError
+from .._base.golang import json_text
 from ..cpuset import CPUSet
-from ..errors import InputError
 from .assignments import State, assignments_text
 
 CORRUPTED = "checkpoint is corrupted"
@@ -98,7 +100,7 @@ class Format1:
     def write(self) -> bytes:
         """The bytes that the kubelet writes."""
         # Imported here: a node's checkpoint is read far more often than one is written.
-        from ..golang import json_text
+        from .._base.golang import json_text
 
         self.checksum = self.right_checksum()
         return json_text({**self.members(), "checksum": self.checksum}).encode("utf-8")
@@ -156,8 +158,8 @@ def _cpus(text: str, where: str, *names: str) -> CPUSet:
     try:
         return CPUSet.parse_plain(text)
     except InputError:
-        from ..errors import GoError
-        from ..golang import quote, read_cpus
+        from .._base.errors import GoError
+        from .._base.golang import quote, read_cpus
     try:
         # It takes more, such as "+1".
         return read_cpus(text)
@@ -181,3 +183,160 @@ def fnv(text: str) -> int:
     for byte in text.encode("utf-8"):
         value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
     return value
+
+
+# The checkpoint's formats 3 and 4, which also have the CPUs of whole pods.
+#
+# Format 4 is from the threads and KEPs, and was not replayed against a 1.37 kubelet: its members, and that its text
+# counts, from the pull requests 139102 and 139087 and KEP-5526; the checksum of the text from the tests of pull request
+# 137820, which sum such a text. Two other forms were proposed: the members of v3 with checksum 0 beside the text
+# (139103,
+# closed), and the text alone with its checksum in `checksum` (137820, reverted). Both are read, neither is written.
+#
+# Its source: pkg/kubelet/cm/cpumanager/state (checkpoint.go).
+
+
+_CPUSET = "{CPUSet:(cpuset.CPUSet){elems:(map[int]struct {})map[%s]}}"
+
+
+class Format3(Format2):
+    """Also CPUs of whole pods."""
+
+    version = 3
+    zero_is_right = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pod_entries: dict[str, CPUSet] | None = {}
+
+    def _spew_more(self) -> str:
+        pods = None
+        if self.pod_entries is not None:
+            pods = {pod: _CPUSET % " ".join("%d:{}" % cpu for cpu in cpus) for pod, cpus in self.pod_entries.items()}
+        return " PodEntries:(state.PodCPUAssignments)%s" % spew(pods)
+
+    def state(self) -> State:
+        """The state with its sets parsed. Raises CheckpointError as the kubelet does."""
+        return super().state()._replace(pod_assignments=self.pod_entries or {})
+
+    def fill(self, policy_name: str, state: State) -> None:
+        """Take over a state, in the order in which it is written."""
+        super().fill(policy_name, state)
+        self.pod_entries = dict(sorted(state.pod_assignments.items()))
+
+    def members(self) -> dict[str, Any]:
+        """What is written beside the checksum."""
+        members = super().members()
+        if self.pod_entries:
+            entries = self.pod_entries.items()
+            members["podEntries"] = {pod: {"cpuSet": str(cpus)} if cpus else {} for pod, cpus in entries}
+        return members
+
+
+class Format4(Format3):
+    """A text with the members of format 3 and its checksum; beside it a whole format 2, for older kubelets."""
+
+    version = 4
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.outer = Format2()
+        self.data = ""
+        self.data_checksum = 0
+        # The members of the text that are not known here, as golang.read_json() gives them: [(name, value)].
+        self.others: list[tuple[str, object]] = []
+
+    def verify(self) -> None:
+        """Raise CheckpointError when the checksum of the text is wrong, which is the only one that counts."""
+        if not self.text_is_right:
+            raise CheckpointError(CORRUPTED)
+
+    @property
+    def text_is_right(self) -> bool:
+        """Whether the checksum of the text is right."""
+        return self.data_checksum == self.right_data_checksum()
+
+    def right_data_checksum(self) -> int:
+        """The sum over what Go's spew makes of the text."""
+        return fnv("(string)" + self.data)
+
+    def take_outer(self, outer: Format2) -> None:
+        """Take over what stands beside the text."""
+        self.policy_name, self.default_cpu_set, self.entries = outer.policy_name, outer.default_cpu_set, outer.entries
+
+    @property
+    def outer_is_right(self) -> bool:
+        """Whether older kubelets read the same, but for the CPUs of whole pods, with a checksum that they verify."""
+        outer = self.outer
+        same = (outer.policy_name, outer.default_cpu_set) == (self.policy_name, self.default_cpu_set)
+        return same and (outer.entries or {}) == (self.entries or {}) and outer.checksum == outer.right_checksum()
+
+    def write(self) -> bytes:
+        """The bytes that the kubelet writes."""
+        self.data = json_text(self.members())
+        if self.others:
+            from .._base.golang import write_json
+
+            members = ("%s:%s" % (json_text(name), write_json(value)) for name, value in self.others)
+            self.data = "%s,%s}" % (self.data[:-1], ",".join(members))
+        self.data_checksum = self.right_data_checksum()
+        outer = Format2()
+        outer.policy_name, outer.default_cpu_set, outer.entries = self.policy_name, self.default_cpu_set, self.entries
+        self.outer, self.checksum = outer, outer.right_checksum()
+        outer.checksum = self.checksum
+        members_of_all = {
+            **outer.members(),
+            "checksum": self.checksum,
+            "data": self.data,
+            "dataChecksum": self.data_checksum,
+        }
+        return json_text(members_of_all).encode("utf-8")
+
+
+FORMATS: tuple[type[Format1], ...] = (Format1, Format2, Format3, Format4)
+
+
+# Which format of the checkpoint each version of Kubernetes reads and writes.
+
+
+class Era(NamedTuple):
+    """What the kubelets from 1.`since` on do with the file, until the next era. Formats are named by their numbers."""
+
+    since: int
+    # The formats in the order in which they are tried, and the one that is written.
+    reads: tuple[int, ...]
+    writes: int
+    # The same with the feature gate PodLevelResourceManagers.
+    pod_level_reads: tuple[int, ...]
+    pod_level_writes: int
+    # The complaint about a format 1 whose containers are not known.
+    migration_error: str
+    # Whether the CPUs of whole pods in a format 3 that fails are kept beside what is read as format 2.
+    keeps_left_over: bool = False
+
+    @property
+    def newest(self) -> int:
+        """The newest format that is known: what the kubelet calls it has no number."""
+        return max(self.pod_level_reads)
+
+
+_TO_V2 = "error migrating v1 checkpoint state to v2 checkpoint state: %s"
+_FROM_V1 = "failed to migrate checkpoint from v1 to v2: %s"
+
+# The next version that changes something is one more row.
+ERAS = (
+    Era(0, (1, 2), 1, (1, 2), 1, _TO_V2),
+    Era(18, (1, 2), 2, (1, 2), 2, _TO_V2),
+    Era(36, (2, 1), 2, (3, 2, 1), 3, _FROM_V1, keeps_left_over=True),
+    Era(37, (4, 3, 2, 1), 4, (4, 3, 2, 1), 4, _FROM_V1),
+)
+
+
+def era_of(minor: int) -> Era:
+    """What the kubelet 1.`minor` does with the file."""
+    return next(era for era in reversed(ERAS) if minor >= era.since)
+
+
+def since_of(version: int) -> int:
+    """The minor version of the first kubelet that writes this format."""
+    return next(era.since for era in ERAS if version in (era.writes, era.pod_level_writes))

@@ -11,9 +11,443 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
-from ..errors import GoError
-from ..golang import Object, quote, read_json
-from .memory_formats import Amounts, MemoryConfig, MemoryState, MemoryStateError, restore_memory, write_memory
+from .._base.errors import GoError
+from .._base.golang import Number, Object, json_text, quote, read_json
+from .formats import fnv
+
+# Types of Go: how encoding/json reads a value into each, and how spew prints it, of which the kubelet makes checksums.
+#
+# A value is plain data: a struct is {name in JSON: value}, a pointer is what it leads to, nil is None.
+# Its source: encoding/json (decode.go) and github.com/davecgh/go-spew (spew/format.go) with SpewKeys and SortKeys.
+
+
+_KINDS = {Number: "number", str: "string", bool: "bool", list: "array", Object: "object"}
+_NIL = "<nil>"
+# No number of 64 bits is longer: int() of a text of many digits is slow.
+_LONGEST = len(str(1 << 64))
+
+
+class StructPlace(NamedTuple):
+    """Where a value stands: the struct around it, and the names of the fields that lead there."""
+
+    struct: str = ""
+    fields: tuple[str, ...] = ()
+
+
+class Problems:
+    """The first thing that is wrong with a text. Go reads on behind it."""
+
+    def __init__(self) -> None:
+        self.first = ""
+
+    def add(self, found: str, type_name: str, place: StructPlace) -> None:
+        """Note a value that does not go into its type, in Go's words."""
+        where = "Go struct field %s.%s" % (place.struct, ".".join(place.fields)) if place.fields else "Go value"
+        self.first = self.first or "json: cannot unmarshal %s into %s of type %s" % (found, where, type_name)
+
+
+class Type:
+    """A type of Go; `name` is what Go prints for it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def zero(self) -> object:
+        """The value of a variable to which nothing was assigned."""
+        return None
+
+    def read(self, value: object, before: object, problems: Problems, place: StructPlace) -> object:
+        """What becomes of the value `before` when the JSON value is read into it."""
+        raise NotImplementedError
+
+    def spew(self, value: object) -> str:
+        """The value without its type."""
+        raise NotImplementedError
+
+    def typed(self, value: object) -> str:
+        """The value behind its type."""
+        return "(%s)%s" % (self.name, self.spew(value))
+
+    def _wrong(self, value: object, before: object, problems: Problems, place: StructPlace) -> object:
+        problems.add(_KINDS[type(value)], self.name, place)
+        return before
+
+
+class Text(Type):
+    """A string."""
+
+    def zero(self) -> str:
+        return ""
+
+    def read(self, value: object, before: object, problems: Problems, place: StructPlace) -> object:
+        if value is None:
+            return before
+        is_text = isinstance(value, str) and not isinstance(value, Number)
+        return value if is_text else self._wrong(value, before, problems, place)
+
+    def spew(self, value: object) -> str:
+        return str(value)
+
+
+class Whole(Type):
+    """A whole number of 64 bits or fewer, with a sign or without."""
+
+    def __init__(self, name: str, signed: bool = False, bits: int = 64) -> None:
+        super().__init__(name)
+        self.signed = signed
+        self.values = range(-(1 << bits - 1), 1 << bits - 1) if signed else range(1 << bits)
+
+    def zero(self) -> int:
+        return 0
+
+    def read(self, value: object, before: object, problems: Problems, place: StructPlace) -> object:
+        if value is None:
+            return before
+        if not isinstance(value, Number):
+            return self._wrong(value, before, problems, place)
+        number = self.parse(value)
+        if number is None:
+            problems.add("number %s" % value, self.name, place)
+            return before
+        return number
+
+    def parse(self, text: str) -> int | None:
+        """The number of a text of digits; None where Go reads none."""
+        digits = text[1:] if self.signed and text[:1] in ("-", "+") else text
+        if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > _LONGEST:
+            return None
+        number = int(digits.lstrip("0") or "0") * (-1 if text[0] == "-" else 1)
+        return number if number in self.values else None
+
+    def spew(self, value: Any) -> str:
+        return "%d" % value
+
+
+class Pointer(Type):
+    """A pointer; null makes it nil."""
+
+    def __init__(self, to: Type) -> None:
+        super().__init__("*" + to.name)
+        self.to = to
+
+    def read(self, value: object, before: object, problems: Problems, place: StructPlace) -> object:
+        if value is None:
+            return None
+        return self.to.read(value, self.to.zero() if before is None else before, problems, place)
+
+    def spew(self, value: object) -> str:
+        return _NIL if value is None else "<*>" + self.to.spew(value)
+
+
+class Slice(Type):
+    """A list; null makes it nil."""
+
+    def __init__(self, of: Type, name: str = "") -> None:
+        super().__init__(name or "[]" + of.name)
+        self.of = of
+
+    def read(self, value: Any, before: Any, problems: Problems, place: StructPlace) -> object:
+        if value is None:
+            return None
+        if not isinstance(value, list) or isinstance(value, Object):
+            return self._wrong(value, before, problems, place)
+        # Go reads into the elements that are there.
+        old = [*(before or ()), *(self.of.zero() for _more in value)]
+        return [self.of.read(item, element, problems, place) for item, element in zip(value, old)]
+
+    def spew(self, value: Any) -> str:
+        return _NIL if value is None else "[%s]" % " ".join(map(self.of.spew, value))
+
+
+class Map(Type):
+    """A map of texts, or with `keys` of numbers; null makes it nil, an object adds to it."""
+
+    def __init__(self, name: str, of: Type, keys: Whole | None = None) -> None:
+        super().__init__(name)
+        self.of = of
+        self.keys = keys
+
+    def read(self, value: Any, before: Any, problems: Problems, place: StructPlace) -> object:
+        if value is None:
+            return None
+        if not isinstance(value, Object):
+            return self._wrong(value, before, problems, place)
+        found = {} if before is None else before
+        for key, item in value:
+            element = self.of.read(item, self.of.zero(), problems, place)
+            number = key if self.keys is None else self.keys.parse(key)
+            if number is None:
+                problems.add("number " + key, "int", place)
+            else:
+                found[number] = element
+        return found
+
+    def spew(self, value: Any) -> str:
+        if value is None:
+            return _NIL
+        keys = sorted(value, key=lambda key: key if self.keys else key.encode("utf-8"))
+        return "map[%s]" % " ".join("%s:%s" % (key, self.of.spew(value[key])) for key in keys)
+
+
+class StructField(NamedTuple):
+    """A field of a struct: its name in JSON and in Go, and its type.
+
+    below: the name of the struct in the struct that has it, if there is one.
+    """
+
+    json: str
+    go: str
+    type: Type
+    below: str = ""
+
+
+class Struct(Type):
+    """A struct; null leaves it as it is."""
+
+    def __init__(self, name: str, fields: Sequence[StructField]) -> None:
+        super().__init__(name)
+        self.fields = fields
+        self.by_name: Mapping[str, StructField] = {field.json: field for field in fields}
+
+    def zero(self) -> dict[str, object]:
+        return {field.json: field.type.zero() for field in self.fields}
+
+    def read(self, value: Any, before: Any, problems: Problems, place: StructPlace) -> Any:
+        if value is None:
+            return before
+        if not isinstance(value, Object):
+            return self._wrong(value, before, problems, place)
+        for key, item in value:
+            field = self.by_name.get(key) or self._in_any_case(key)
+            if field is not None:
+                path = (*place.fields, field.below, field.json) if field.below else (*place.fields, field.json)
+                inner = StructPlace(self.name.rpartition(".")[2], path)
+                before[field.json] = field.type.read(item, before[field.json], problems, inner)
+        return before
+
+    def spew(self, value: Any) -> str:
+        return "{%s}" % " ".join("%s:%s" % (field.go, field.type.typed(value[field.json])) for field in self.fields)
+
+    def _in_any_case(self, key: str) -> StructField | None:
+        # Imported here: what a kubelet wrote has the names as they are.
+        from .._base.golang import folded
+
+        name = folded(key)
+        return next((field for field in self.fields if field.json.lower() == name), None)
+
+
+TEXT = Text("string")
+INT = Whole("int", signed=True)
+UINT64 = Whole("uint64")
+
+
+# The formats of the memory manager's state: how a kubelet reads them, and what it writes.
+#
+#     v1  1.21 and later  the machine's memory by NUMA node, and blocks of it by pod and container
+#     v2  1.36            with blocks of whole pods, where the gate PodLevelResourceManagers is on
+#     v3  1.37            v1 for older kubelets, and v2 once more as one text with its own checksum
+#
+# What is said of 1.37 comes from its sources alone; the others were compared with kubelets.
+# Its source: pkg/kubelet/cm/memorymanager/state (checkpoint.go, state_checkpoint.go, state.go).
+
+
+# {NUMA node: {"memory" or "hugepages-...": bytes}}
+Amounts = Mapping[int, Mapping[str, int]]
+
+_V2_ON_REQUEST_IN = 36
+_V3_SINCE = 37
+
+_CORRUPTED = "checkpoint is corrupted"
+
+
+class MemoryConfig(NamedTuple):
+    """What of the kubelet's configuration and machine decides whether it accepts a state."""
+
+    policy: str
+    # What reservedMemory keeps from pods.
+    reserved: Amounts
+    minor: int
+    # The feature gate PodLevelResourceManagers.
+    pod_level: bool = False
+    # The memory and huge pages of all NUMA nodes; None where that is not known, and why.
+    machine: Amounts | None = None
+    unknown: str = "the memory of the NUMA nodes is not known"
+
+
+class MemoryStateError(Exception):
+    """The kubelet cannot restore its state; the message is the cause that it gives."""
+
+
+class MemoryState(NamedTuple):
+    """What a kubelet restores. Each part is None where the file says null."""
+
+    policy: str
+    # {NUMA node: NUMANodeState}
+    machine: dict[int, Any] | None
+    # {pod UID: {container: [Block]}}
+    entries: dict[str, Any] | None
+    # {pod UID: PodEntry}
+    pod_entries: dict[str, Any] | None
+
+
+_TABLE = Struct(
+    "state.MemoryTable",
+    [
+        StructField("total", "TotalMemSize", UINT64),
+        StructField("systemReserved", "SystemReserved", UINT64),
+        StructField("allocatable", "Allocatable", UINT64),
+        StructField("reserved", "Reserved", UINT64),
+        StructField("free", "Free", UINT64),
+    ],
+)
+_NODE = Struct(
+    "state.NUMANodeState",
+    [
+        StructField("numberOfAssignments", "NumberOfAssignments", INT),
+        StructField("memoryMap", "MemoryMap", Map("map[v1.ResourceName]*state.MemoryTable", Pointer(_TABLE))),
+        StructField("cells", "Cells", Slice(INT)),
+    ],
+)
+_BLOCK = Struct(
+    "state.Block",
+    [
+        StructField("numaAffinity", "NUMAAffinity", Slice(INT)),
+        StructField("type", "Type", Text("v1.ResourceName")),
+        StructField("size", "Size", UINT64),
+    ],
+)
+_BLOCKS = Slice(_BLOCK)
+_POD = Struct("state.PodEntry", [StructField("memoryBlocks", "MemoryBlocks", _BLOCKS)])
+
+_POLICY = StructField("policyName", "PolicyName", TEXT)
+_MACHINE = StructField("machineState", "MachineState", Map("state.NUMANodeMap", Pointer(_NODE), INT))
+_CONTAINERS = Map("map[string][]state.Block", _BLOCKS)
+_ENTRIES = StructField("entries", "Entries", Map("state.ContainerMemoryAssignments", _CONTAINERS))
+_POD_ENTRIES = StructField("podEntries", "PodEntries", Map("state.PodMemoryAssignments", _POD))
+_CHECKSUM = StructField("checksum", "Checksum", Whole("checksum.Checksum"))
+
+# What the kubelet calls its newest format, and the older ones, too, where it makes their sums.
+STRUCT = "MemoryManagerCheckpoint"
+FORMAT1 = (_POLICY, _MACHINE, _ENTRIES, _CHECKSUM)
+FORMAT2 = (_POLICY, _MACHINE, _ENTRIES, _POD_ENTRIES, _CHECKSUM)
+_DATA = (_POLICY, _MACHINE, _ENTRIES, _POD_ENTRIES)
+_FORMAT3 = (
+    *(field._replace(below=STRUCT + "V1") for field in FORMAT1),
+    StructField("data", "Data", TEXT),
+    StructField("dataChecksum", "DataChecksum", Whole("checksum.Checksum")),
+)
+
+
+def decoded(fields: Iterable[StructField], name: str, data: object) -> tuple[dict[str, Any], str]:
+    """What is read into a struct, and what is wrong; maps are there from the start."""
+    struct, problems = Struct("state." + name, tuple(fields)), Problems()
+    first = {field.json: {} if isinstance(field.type, Map) else field.type.zero() for field in struct.fields}
+    return struct.read(data, first, problems, StructPlace()), problems.first
+
+
+def sum_of(fields: Iterable[StructField], value: Mapping[str, object], name: str = STRUCT) -> int:
+    struct = Struct("state." + name, tuple(fields))
+    return fnv("(*%s)%s" % (struct.name, struct.spew({**value, _CHECKSUM.json: 0})))
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def restore_memory(content: bytes | MemoryStateError, config: MemoryConfig) -> MemoryState:
+    """What the kubelet restores of a file, of any format. Raises MemoryStateError."""
+    if isinstance(content, MemoryStateError):
+        raise content
+    try:
+        data = read_json(content)
+    except GoError as error:
+        raise MemoryStateError(str(error)) from error
+    if config.minor >= _V3_SINCE:
+        value = _read_format3(data)
+    elif config.pod_level and config.minor == _V2_ON_REQUEST_IN:
+        value = _read_with_pods(data)
+    else:
+        value = _read_format1(data, config.minor)
+    if value["policyName"] != config.policy:
+        raise MemoryStateError(
+            "[memorymanager] configured policy %s differs from state checkpoint policy %s"
+            % (quote(config.policy), quote(value["policyName"]))
+        )
+    pods = value.get("podEntries") if config.pod_level else {}
+    return MemoryState(value["policyName"], value["machineState"], value["entries"], pods)
+
+
+def _read_format1(data: object, minor: int, pod_level: bool = False) -> dict[str, Any]:
+    name = STRUCT if minor < _V2_ON_REQUEST_IN else STRUCT + "V1"
+    value, wrong = decoded(FORMAT1, name, data)
+    if wrong:
+        raise MemoryStateError(wrong)
+    # Since 1.36 a checksum of 0 is as good as the right one.
+    if minor >= _V2_ON_REQUEST_IN and not value["checksum"]:
+        return value
+    # 1.36.0 wrote the sum of this name.
+    names = {STRUCT, name} if minor == _V2_ON_REQUEST_IN and not pod_level else {STRUCT}
+    if all(value["checksum"] != sum_of(FORMAT1, value, name) for name in sorted(names)):
+        raise MemoryStateError(_CORRUPTED)
+    return value
+
+
+def _read_format2(data: object, name: str) -> tuple[dict[str, Any], bool]:
+    """What is read, and whether all of it is right."""
+    value, wrong = decoded(FORMAT2, name, data)
+    return value, not wrong and value["checksum"] == sum_of(FORMAT2, value)
+
+
+def _read_with_pods(data: object) -> dict[str, Any]:
+    """As the kubelet 1.36 with the gate: what it reads as format 1 is added to what it could not take as format 2."""
+    value, is_right = _read_format2(data, STRUCT)
+    if is_right:
+        return value
+    old = _read_format1(data, _V2_ON_REQUEST_IN, pod_level=True)
+    return {**old, "podEntries": value["podEntries"]}
+
+
+def _read_format3(data: object) -> dict[str, Any]:
+    value, wrong = decoded(_FORMAT3, STRUCT, data)
+    if wrong:
+        wrong = "failed to deserialize memory manager checkpoint: " + wrong
+    else:
+        inner, wrong = _read_data(value["data"])
+        if not wrong and value["dataChecksum"] == fnv("(string)" + value["data"]):
+            return inner
+    if value["data"] or value["dataChecksum"]:
+        # Then it is no older format.
+        raise MemoryStateError("could not load v3 checkpoint: " + (wrong or _CORRUPTED))
+    value, is_right = _read_format2(data, STRUCT + "V2")
+    return value if is_right else _read_format1(data, _V3_SINCE)
+
+
+def _read_data(text: str) -> tuple[dict[str, Any], str]:
+    """What the member data says, and what is wrong with it."""
+    try:
+        inner, wrong = decoded(_DATA, STRUCT + "Data", read_json(text.encode("utf-8")))
+    except GoError as error:
+        inner, wrong = {}, str(error)
+    return inner, "failed to deserialize memory manager checkpoint data: " + wrong if wrong else ""
+
+
+# --- writing ------------------------------------------------------------------------------------------------
+
+
+def write_memory(config: MemoryConfig, machine: dict[int, Any], pod_entries: dict[str, Any] | None) -> bytes:
+    """The bytes of a state in which no container has memory of its own."""
+    value = {"policyName": config.policy, "machineState": machine, "entries": {}, "podEntries": pod_entries}
+    # In the order of their names as texts.
+    shown: dict[str, Any] = {"policyName": config.policy}
+    shown["machineState"] = {str(node): machine[node] for node in sorted(machine, key=str)}
+    pods = {"podEntries": dict(sorted(pod_entries.items()))} if pod_entries else {}
+    if config.minor >= _V3_SINCE:
+        data = json_text({**shown, **pods})
+        sums = {"checksum": sum_of(FORMAT1, value), "data": data, "dataChecksum": fnv("(string)" + data)}
+        return json_text({**shown, **sums}).encode("utf-8")
+    if config.pod_level and config.minor == _V2_ON_REQUEST_IN:
+        return json_text({**shown, **pods, "checksum": sum_of(FORMAT2, value)}).encode("utf-8")
+    return json_text({**shown, "checksum": sum_of(FORMAT1, value)}).encode("utf-8")
+
 
 NONE, STATIC = "None", "Static"
 MEMORY = "memory"

@@ -13,15 +13,13 @@ from __future__ import annotations
 
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
+from .._base.errors import GoError
+from .._base.golang import read_cpus
 from ..cpuset import CPUSet
-from ..errors import GoError
-from ..golang import read_cpus
-from .acceptance import pooled_cpus
+from .acceptance import STATIC, CPUManagerConfig, pooled_cpus
 from .assignments import State
 from .checkpoint import decoded_or_none
-from .config import STATIC, CPUManagerConfig
-from .formats import NAMELESS, Checkpoint, ContainerIDs, Format1
-from .pod_formats import Format3
+from .formats import NAMELESS, Checkpoint, ContainerIDs, Format1, Format3
 
 # In place of a container's name: the CPUs of a pod as a whole.
 WHOLE_POD = ""

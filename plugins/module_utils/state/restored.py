@@ -2,27 +2,33 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The checkpoints that a kubelet restores beside those of its CPU and memory managers.
+"""The checkpoints that a kubelet restores beside those of the CPU and memory managers: which are fatal when damaged.
 
     dra_manager_state                           1.27 and later: the claims that were prepared for pods
     allocated_pods_state, actuated_pods_state   1.33 and later: the resources that pods were resized to
     pod_status_manager_state                    1.27 to 1.32: the same
     device-plugins/kubelet_internal_checkpoint  the devices that containers have
 
-A kubelet passes over the last one where it is damaged. All others keep it from starting, where their gate is on.
-What a kubelet itself wrote is known here at once; restored_formats.py looks at everything else as closely as Go does.
-Source: pkg/kubelet/checkpointmanager; pkg/kubelet/allocation/state and pkg/kubelet/status/state (checkpoint.go,
-state_checkpoint.go); pkg/kubelet/cm/dra/state; pkg/kubelet/cm/devicemanager.
+A kubelet passes over the last one where it is damaged. All others keep it from starting, where their gate
+is on. What a kubelet itself wrote is known here at once; restored_formats.py looks at everything else as
+closely as Go does. Source: pkg/kubelet/checkpointmanager; pkg/kubelet/allocation/state and
+pkg/kubelet/status/state (checkpoint.go, state_checkpoint.go); pkg/kubelet/cm/dra/state;
+pkg/kubelet/cm/devicemanager.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import zlib
-from typing import NamedTuple
+from typing import Any, Callable, Mapping, NamedTuple
 
+from .._base.errors import GoError
+from .._base.golang import json_text, read_json
 from .checkpoint import unique_members
-from .formats import fnv
+from .formats import CORRUPTED, fnv
+from .memory_manager import TEXT, Map, Problems, Slice, Struct, StructField, StructPlace, Type, Whole
 
 # Since when the sum goes over a text, and since when what was allocated and what was done have a file each.
 DATA_SINCE, TWO_SINCE = 32, 33
@@ -93,3 +99,168 @@ def is_as_written(file: Restored, content: bytes, minor: int) -> bool:
         return isinstance(json.loads(value[names[0]]), dict) and value[names[1]] == sum_of(value[names[0]])
     except (ValueError, RecursionError):
         return False
+
+
+# The formats of the checkpoints in restored.py: how a kubelet reads them, and which sum it wants.
+#
+# Its source: as there, and encoding/json (decode.go).
+
+
+class _Form(NamedTuple):
+    """How a file is read. Its first member has what it says, and its last the sum of that."""
+
+    struct: Struct
+    # Of what is read; None where the sum is not known here.
+    sum_of: Callable[[Mapping[str, Any]], int | None]
+    # What the text in the first member is read into.
+    inner: Struct | None = None
+
+
+class _Bytes(Type):
+    """A list of bytes, in JSON a text of base64."""
+
+    def read(self, value: object, before: object, problems: Problems, place: StructPlace) -> object:
+        if value is None:
+            return None
+        try:
+            return base64.b64decode(str(TEXT.read(value, "", problems, place)), validate=True)
+        except (binascii.Error, ValueError):
+            problems.add("string", self.name, place)
+            return before
+
+    def spew(self, value: Any) -> str:
+        return "<nil>" if value is None else "[%s]" % " ".join(map(str, value))
+
+
+def _sum_of_none(empty: str) -> Callable[[Mapping[str, Any]], int | None]:
+    """Of a struct whose sum goes over what Go makes of numbers in its entries: only that without entries is known."""
+    right = fnv(empty)
+    return lambda value: right if value["checksum"] == right else None
+
+
+_SUM = StructField("checksum", "Checksum", Whole("checksum.Checksum"))
+_PODS = _Form(
+    Struct("state.Checkpoint", [StructField("data", "Data", TEXT), _SUM]),
+    lambda value: sum_of_pods(value["data"]),
+    Struct("state.PodResourceCheckpointInfo", []),
+)
+_PODS_BEFORE = _PODS._replace(inner=Struct("state.PodResourceAllocationInfo", []))
+_CLAIMS = _Form(
+    Struct(
+        "state.Checkpoint",
+        [StructField("Data", "Data", TEXT), StructField("Checksum", "Checksum", Whole("uint32", bits=32))],
+    ),
+    lambda value: sum_of_claims(value["Data"]),
+    Struct("state.CheckpointData", []),
+)
+_OLD_PODS = _Form(
+    Struct("state.PodResourceAllocationCheckpoint", [_SUM]),
+    _sum_of_none(
+        "(*state.PodResourceAllocationCheckpoint){AllocationEntries:(map[string]map[string]v1.ResourceList)map[]"
+        " ResizeStatusEntries:(map[string]v1.PodResizeStatus)map[] Checksum:(checksum.Checksum)0}"
+    ),
+)
+_OLD_CLAIMS = _Form(
+    Struct("state.DRAManagerCheckpoint", [_SUM]),
+    _sum_of_none(
+        "(*state.DRAManagerCheckpoint){Version:(string)v1 Entries:(state.ClaimInfoStateList)[]"
+        " Checksum:(checksum.Checksum)0}"
+    ),
+)
+_DEVICES_DATA = Struct(
+    "checkpoint.checkpointData",
+    [
+        StructField(
+            "PodDeviceEntries",
+            "PodDeviceEntries",
+            Slice(
+                Struct(
+                    "checkpoint.PodDevicesEntry",
+                    [
+                        StructField("PodUID", "PodUID", TEXT),
+                        StructField("ContainerName", "ContainerName", TEXT),
+                        StructField("ResourceName", "ResourceName", TEXT),
+                        StructField(
+                            "DeviceIDs",
+                            "DeviceIDs",
+                            Map("checkpoint.DevicesPerNUMA", Slice(TEXT), Whole("int64", signed=True)),
+                        ),
+                        StructField("AllocResp", "AllocResp", _Bytes("[]uint8")),
+                    ],
+                )
+            ),
+        ),
+        StructField("RegisteredDevices", "RegisteredDevices", Map("map[string][]string", Slice(TEXT))),
+    ],
+)
+_DEVICES = _Form(
+    Struct("checkpoint.Data", [StructField("Data", "Data", _DEVICES_DATA), _SUM._replace(json="Checksum")]),
+    lambda value: fnv(_DEVICES_DATA.typed(value["Data"])),
+)
+
+
+def _form_of(file: Restored, minor: int) -> _Form:
+    if file.name == DEVICES:
+        return _DEVICES
+    if file.name == CLAIMS:
+        return _CLAIMS if minor >= DATA_SINCE else _OLD_CLAIMS
+    return _PODS if minor >= TWO_SINCE else _PODS_BEFORE if minor >= DATA_SINCE else _OLD_PODS
+
+
+def check_exactly(file: Restored, content: bytes, minor: int) -> bool:
+    """Whether it is certain that a kubelet 1.`minor` restores this.
+
+    Raises DamageError where it is certain that it does not.
+    """
+    form = _form_of(file, minor)
+    value = _read(form.struct, content)
+    right, first, last = form.sum_of(value), form.struct.fields[0].json, form.struct.fields[-1].json
+    if right is None:
+        return False
+    if value[last] != right:
+        raise DamageError(CORRUPTED)
+    if form.inner is not None:
+        _read(form.inner, value[first].encode("utf-8"), is_inside=True)
+    return True
+
+
+def _read(struct: Struct, content: bytes, is_inside: bool = False) -> dict[str, Any]:
+    problems = Problems()
+    try:
+        value: dict[str, Any] = struct.read(read_json(content), struct.zero(), problems, StructPlace())
+    except GoError as error:
+        raise DamageError(str(error), is_inside) from error
+    if problems.first:
+        raise DamageError(problems.first, is_inside)
+    return value
+
+
+# --- without what is in it ----------------------------------------------------------------------------------
+
+# Behind these, Go meets a character in each of the places where it can be wrong.
+_BEGINNINGS = rb"""{} { {"" {"":0 [0 " "\ "\u - 0. 0e n nu nul t f""".split()
+
+
+def without_content(file: Restored, content: bytes, minor: int) -> bytes | None:
+    """A short file that names nothing, and of which the kubelet says the same; None where none is known."""
+    said = _said(file, content, minor)
+    if said is None:
+        return None
+    if said:
+        short = (b'{"checksum":7}', *(text + bytes((byte,)) for text in (b"", *_BEGINNINGS) for byte in range(256)))
+        return next((text for text in (b"", *short) if _said(file, text, minor) == said), None)
+    form = _form_of(file, minor)
+    value, first, last = form.struct.zero(), form.struct.fields[0].json, form.struct.fields[-1].json
+    if form.inner is not None:
+        value[first] = "{}"
+    value[last] = form.sum_of(value)
+    # What has no sum here has no entries.
+    return content if value[last] is None else json_text(value).encode("ascii")
+
+
+def _said(file: Restored, content: bytes, minor: int) -> tuple[str, bool] | tuple[()] | None:
+    """What the kubelet complains of, and whether it is inside; empty where it does not, None where it is not known."""
+    try:
+        return () if check_exactly(file, content, minor) else None
+    except DamageError as error:
+        return str(error), error.is_inside

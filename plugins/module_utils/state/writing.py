@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import Iterable
 
-from ..errors import InputError, option
+from .._base.errors import InputError, option
 from .assignments import Assignments, State
-from .eras import era_of
-from .formats import ContainerIDs, Format1, Format2
-from .pod_formats import FORMATS, Format3, Format4
+from .formats import FORMATS, ContainerIDs, Format1, Format2, Format3, Format4, era_of
 
 MODE = 0o600
 

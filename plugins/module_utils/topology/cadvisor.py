@@ -13,9 +13,9 @@ from __future__ import annotations
 import json
 from typing import Any, Hashable
 
+from .._base.errors import InputError
+from .._base.quantity import counted
 from ..cpuset import MAX_CPUS, CPUSet
-from ..errors import InputError
-from ..quantity import counted
 from .model import Group, Topology, nearest_by_distance, numbered
 
 HINT = "give the whole answer of cAdvisor's /api/v1.3/machine"

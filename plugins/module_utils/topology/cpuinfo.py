@@ -10,10 +10,10 @@ and cores; where the text does not, there is no socket and each CPU is a core by
 
 from __future__ import annotations
 
+from .._base.errors import InputError
+from .._base.quantity import counted
+from .._base.tree import is_number
 from ..cpuset import MAX_CPUS, CPUSet
-from ..errors import InputError
-from ..quantity import counted
-from ..tree import is_number
 from .model import Topology, numbered, sets_by
 
 HINT = "give the whole content of /proc/cpuinfo"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .._base.errors import InputError
+from .._base.tree import is_number
 from ..cpuset import MAX_CPUS, CPUSet
-from ..errors import InputError
-from ..tree import is_number
 from .model import Group, Topology
 
 # What people write, in the singular and without case, by level from the outside in.

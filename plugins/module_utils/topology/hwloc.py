@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from xml.parsers import expat
 
+from .._base.errors import InputError
+from .._base.tree import is_number
 from ..cpuset import MAX_CPUS, CPUSet
-from ..errors import InputError
-from ..tree import is_number
 from .model import Group, Topology, nearest_by_distance, numbered
 
 HINT = "give the whole output of 'lstopo --of xml'"

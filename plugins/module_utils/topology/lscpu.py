@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .._base.errors import InputError
+from .._base.tree import is_number
 from ..cpuset import MAX_CPUS, CPUSet
-from ..errors import InputError
-from ..tree import is_number
 from .model import Group, Topology, numbered, sets_by
 
 HINT = "give the whole output of 'lscpu -p' or 'lscpu -a -p=CPU,CORE,SOCKET,NODE,CACHE,ONLINE'"

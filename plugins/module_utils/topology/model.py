@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
+from .._base.errors import NodeError
 from ..cpuset import CPUSet
-from ..errors import NodeError
 
 
 class Group(NamedTuple):

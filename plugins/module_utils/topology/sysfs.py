@@ -9,9 +9,9 @@ Described in Linux's Documentation/admin-guide/cputopology.rst and Documentation
 
 from __future__ import annotations
 
+from .._base.errors import InputError, NodeError
+from .._base.tree import Tree, is_number
 from ..cpuset import CPUSet
-from ..errors import InputError, NodeError
-from ..tree import Tree, is_number
 from .model import Group, Topology, nearest_by_distance, numbered
 
 CPU = "/sys/devices/system/cpu"

@@ -18,7 +18,7 @@ import collection_path
 collection_path.register()
 
 # Only now, as the collection is importable.
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.tests.cluster import kubelet as package  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.tests.cluster.kubelet.faults import read_faults  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.tests.cluster.kubelet.run import Kubelet  # noqa: E402

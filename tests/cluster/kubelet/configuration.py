@@ -15,8 +15,8 @@ from typing import Any, Mapping, NamedTuple, Sequence
 
 import yaml
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 TEXT, NUMBER, MAP, SWITCHES = "text", "number", "map", "switches"
 

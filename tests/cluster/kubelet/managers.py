@@ -11,32 +11,32 @@ import threading
 from pathlib import Path
 from typing import Any, Mapping
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.checked import Checked
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.engine import predict_values
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.kubelet.start.finding import Finding
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.memory_state import memory_config
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.start_report import (
-    checkpoint_findings,
-    memory_state_findings,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import TopologyManager
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.manager import CPUManager
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.none import NonePolicy
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.policy import Policy
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import StaticPolicy
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.quantity import millis
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import check_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import STATIC, CPUManagerConfig
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.quantity import millis
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import (
     APP,
     Container,
     Pod,
     pod_from_manifest,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Checked, Finding
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.predict import predict_values
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.memory_state import memory_config
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import (
+    checkpoint_findings,
+    memory_state_findings,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import TopologyManager
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.manager import CPUManager
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import NonePolicy, Policy, StaticPolicy
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import (
+    STATIC,
+    CPUManagerConfig,
+    check_checkpoint,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
 
 from ..node import MIRROR, PodHandler, Refusal
 from .configuration import StartError

@@ -18,10 +18,10 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Callable, Sequence
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.quantity import nanoseconds
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree, node_name
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.versions import minor_version
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.quantity import nanoseconds
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree, node_name
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import minor_version
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 
 from ..api import API
 from ..node import Description, NodeAgent

@@ -11,7 +11,7 @@ import os
 
 import yaml
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 
 from ..api import Object
 

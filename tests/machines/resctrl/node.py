@@ -10,13 +10,17 @@ import shutil
 from pathlib import Path
 from typing import Any, Iterable
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_journal import terms_of, wish_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_partition import (
+    PartitionResult,
+    absent,
+    present,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.journal import terms_of, wish_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.cache.partition import Answer, absent, present
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.tree import Tree
 
 from ..kubelets import HEADER
 from .platforms import write_machine
@@ -57,10 +61,10 @@ def node_at(root: Path) -> Node:
     return Node(Tree(str(root)))
 
 
-def divide(root: Path, act: bool = True, **wish: Any) -> Answer:
+def divide(root: Path, act: bool = True, **wish: Any) -> PartitionResult:
     """What cache_partition does with these options."""
     return present(node_at(root), wish_of(wish), terms_of(wish), act)
 
 
-def take_back(root: Path, act: bool = True) -> Answer:
+def take_back(root: Path, act: bool = True) -> PartitionResult:
     return absent(node_at(root), act)

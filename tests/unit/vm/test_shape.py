@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.tests.vm.shape import Place, find_shape, read_shapes
 
 GOOD = """

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
 PROGRAM = "/usr/local/lib/kubenode/cpu-manager-reconcile.pyz"
-CRICTL = "cpu_manager.workload.crictl"
+CRICTL = "cpu_manager._containers.crictl"
 RUNC = ("runc", "--root", "/run/containerd/runc/k8s.io")
 NAME = "io.kubernetes.cri.container-name"
 MANIFESTS, LOGS = Path("/etc/kubernetes/manifests"), Path("/var/log/containers")

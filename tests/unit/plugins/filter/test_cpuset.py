@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.filter.cpuset import FilterModule
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.layout import layout
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.assemble import layout
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking

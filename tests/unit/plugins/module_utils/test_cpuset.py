@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import (
     MAX_CPUS,
     CPUSet,
@@ -20,7 +21,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
     iterate_bits,
     lowest_bits,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.tests.machines.counted import lines_run
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.facts import check_facts, is_ours
 from ansible_collections.kubenode.cpu_manager.tests.support.own_variables import (
     FILES,

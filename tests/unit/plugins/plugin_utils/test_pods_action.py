@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import pods_from_manifests
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.runtime import read_containers
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.inspect import read_containers
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import pods_from_manifests
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.pods_action import _OPTIONS, needed
 
 SECRET = "hunter2"

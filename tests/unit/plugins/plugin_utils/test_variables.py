@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.variables import check_names, options_of_variables
 
 HOST = {"inventory_hostname": "worker-1", "kubelet_max_pods": 110, "kubelet_cpu_manager_policy": "static"}

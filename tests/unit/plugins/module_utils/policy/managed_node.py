@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import APP, INIT, Container, Pod
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import CONTAINER, NONE, TopologyManager
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.manager import CPUManager
@@ -15,7 +16,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.option
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import StaticPolicy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import APP, INIT, Container, Pod
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import SMT
 

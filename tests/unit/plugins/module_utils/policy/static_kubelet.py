@@ -10,22 +10,24 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.policy import AllocationError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.running_state import RunningState
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import StaticPolicy
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import (
-    CPUTopology,
-    kubelet_view,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import (
     APP,
     INIT,
     SIDECAR,
     Container,
     Pod,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import (
+    AllocationError,
+    RunningState,
+    StaticPolicy,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import (
+    CPUTopology,
+    kubelet_view,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 

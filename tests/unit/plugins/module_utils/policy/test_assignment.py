@@ -13,18 +13,16 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import (
+    PACKED,
+    SPREAD,
+    EndlessDistributionError,
+    TakeError,
     take,
     take_distributed,
     take_mask,
     take_packed,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed import (
-    PACKED,
-    SPREAD,
-    EndlessDistributionError,
-    TakeError,
-)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import CPUTopology
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import CACHES, FOUR, SMT, TWO
 

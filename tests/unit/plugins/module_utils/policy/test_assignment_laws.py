@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import (
-    take_distributed,
-    take_packed,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed import (
     PACKED,
     SPREAD,
     EndlessDistributionError,
     TakeError,
+    take_distributed,
+    take_packed,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name

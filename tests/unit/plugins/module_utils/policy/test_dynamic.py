@@ -18,17 +18,28 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet, count_bits, iterate_bits
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic import Decision, decide, first_state
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_rules import Rules, Use, Wanted
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import DynamicState, Held, Key
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic import (
+    Decision,
+    decide,
+    first_state,
+    groups_of,
+    mask_of,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import (
+    DynamicRules,
+    DynamicState,
+    Held,
+    Key,
+    Use,
+    WantedContainer,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.moves import (
     ANNOUNCE,
-    View,
+    KernelView,
     apply_moves,
     moves_between,
     view_of,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.near import groups_of, mask_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.description import describe_machine
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
@@ -46,8 +57,8 @@ STEPS = 40
 class Step(NamedTuple):
     """One pass of a life."""
 
-    rules: Rules
-    containers: Sequence[Wanted]
+    rules: DynamicRules
+    containers: Sequence[WantedContainer]
     use: Use
     former: DynamicState
     now: float
@@ -55,7 +66,7 @@ class Step(NamedTuple):
     decision: Decision
 
 
-def machine(choose: random.Random) -> Rules:
+def machine(choose: random.Random) -> DynamicRules:
     """Up to 256 CPUs and 8 NUMA nodes, with any part of them reserved."""
     sockets, nodes, caches = choose.choice((1, 2)), choose.choice((1, 2, 4)), choose.choice((1, 2))
     threads = choose.choice((1, 2, 2))
@@ -64,7 +75,7 @@ def machine(choose: random.Random) -> Rules:
     described = describe_machine(text % (sockets, nodes, caches, cores, threads))
     topology = kubelet_view(described)
     reserved = choose.sample(list(iterate_bits(topology.cpus)), choose.randint(1, 1 + topology.num_cpus // 8))
-    return Rules(
+    return DynamicRules(
         topology,
         CPUSet(reserved),
         choose.choice((StaticOptions(), WHOLE_CORES)),
@@ -95,7 +106,7 @@ def life(seed: int) -> Iterator[Step]:
             number += 1
             count = choose.randint(0, biggest) // per_core * per_core
             most = count * choose.randint(2, 4) if count and choose.random() < 0.7 else 0
-            containers.append(Wanted("u%d" % number, "app", count, most))
+            containers.append(WantedContainer("u%d" % number, "app", count, most))
         if containers and choose.random() < 0.3:
             del containers[choose.randrange(len(containers))]
         if containers and choose.random() < 0.1:
@@ -211,14 +222,14 @@ LAWS: Sequence[Callable[[Step], None]] = (
 )
 
 
-def living(step: Step) -> View:
+def living(step: Step) -> KernelView:
     """What there is before a pass: the kernel's sets of containers that ended are gone, their files are not."""
     view = view_of(step.former)
     present = {container.key for container in step.containers}
     return view._replace(exclusive={key: mask for key, mask in view.exclusive.items() if key in present})
 
 
-def check_disjoint(view: View) -> None:
+def check_disjoint(view: KernelView) -> None:
     seen = view.shared
     for mask in view.exclusive.values():
         assert mask

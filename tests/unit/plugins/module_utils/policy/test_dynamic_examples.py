@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import pod_from_manifest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet, count_bits
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic import (
     Decision,
@@ -17,20 +18,24 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynami
     decide,
     first_state,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_rules import Rules, Use, Wanted
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import DynamicState, Held
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import (
+    DynamicRules,
+    DynamicState,
+    Held,
+    Use,
+    WantedContainer,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import NONE, TopologyManager
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.manager import CPUManager
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.description import describe_machine
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import pod_from_manifest
 
 from .whole_cores import WHOLE_CORES, whole_cores
 
 
-def rules_of(text: str = "1 socket x 4 cores x 2 threads", reserved: str = "0", **others: Any) -> Rules:
+def rules_of(text: str = "1 socket x 4 cores x 2 threads", reserved: str = "0", **others: Any) -> DynamicRules:
     described = describe_machine(text)
-    rules = Rules(kubelet_view(described), CPUSet.parse(reserved), distances=described.numa_distances)
+    rules = DynamicRules(kubelet_view(described), CPUSet.parse(reserved), distances=described.numa_distances)
     return rules._replace(**others)
 
 
@@ -55,7 +60,7 @@ def lines(decision: Decision) -> list[str]:
     ]
 
 
-ELASTIC = Wanted("e", "app", 2, 6)
+ELASTIC = WantedContainer("e", "app", 2, 6)
 BUSY = Use({("e", "app"): 2.0})
 
 
@@ -71,7 +76,7 @@ def test_a_busy_container_grows_and_gives_back_what_another_needs() -> None:
     fourth = decide(rules, [ELASTIC], Use({("e", "app"): 3.9}), third.state, 30)
     assert cpus_of(fourth, "e") == "1-3,5-7"
     # Another comes: what it gets is announced, then taken from the one, and only then given to the other.
-    both = [ELASTIC, Wanted("s", "app", 4)]
+    both = [ELASTIC, WantedContainer("s", "app", 4)]
     announced = decide(rules, both, Use({("e", "app"): 6.0}), fourth.state, 41)
     assert announced.waiting == (("s", "app"),)
     assert lines(announced) == ["announce e 1,5 until 46"]
@@ -85,7 +90,7 @@ def test_without_the_annotation_nothing_ever_changes() -> None:
     rules = rules_of()
     state, busy = first_state(rules), Use({("s", "app"): 2.0})
     for now in range(0, 300, 10):
-        decision = decide(rules, [Wanted("s", "app", 2)], busy, state, now)
+        decision = decide(rules, [WantedContainer("s", "app", 2)], busy, state, now)
         assert decision.state.containers == {("s", "app"): Held(0b100010, 0b100010)}
         assert now == 0 or not decision.moves
         state = decision.state
@@ -101,7 +106,7 @@ def test_a_first_set_is_that_of_the_static_policy() -> None:
             "spec": {"containers": [{"name": "app", "resources": {"limits": {"cpu": count, "memory": "1Gi"}}}]},
         }
         assert manager.add(pod_from_manifest(manifest)).admitted
-        containers.append(Wanted("u%d" % number, "app", count, 32))
+        containers.append(WantedContainer("u%d" % number, "app", count, 32))
         decision = DynamicPolicy(rules, 36).decide(containers, Use(), state, float(number))
         state = decision.state
         assert cpus_of(decision, "u%d" % number) == str(manager.cpus_of("u%d" % number, "app"))
@@ -117,7 +122,7 @@ def test_a_first_set_waits_for_what_has_not_settled() -> None:
     # What another of its size could get within the delay is left, until what it has grown into has settled.
     state = decide(rules, containers, Use({("e", "app"): 3.0}), state, 50).state
     assert count_bits(state.containers["e", "app"].cpus) == 2
-    containers.append(Wanted("s", "app", 2))
+    containers.append(WantedContainer("s", "app", 2))
     times: dict[str, int] = {}
     for now in range(51, 100):
         decision = decide(rules, containers, busy, state, now)
@@ -133,7 +138,7 @@ def test_nobody_grows_into_what_a_first_set_waits_for() -> None:
     rules = rules_of("1 socket x 8 cores", "0")
     others = {("f", "app"): Held(0b10000000, 0b10000000)}
     former = DynamicState(0b1100001, {("e", "app"): Held(0b110, 0b11110), **others})
-    containers = [ELASTIC, Wanted("f", "app", 1, 4), Wanted("s", "app", 4)]
+    containers = [ELASTIC, WantedContainer("f", "app", 1, 4), WantedContainer("s", "app", 4)]
     use = Use({("e", "app"): 4.0, ("f", "app"): 1.0})
     decision = decide(rules, containers, use, former, 100)
     assert decision.waiting == (("s", "app"),)
@@ -146,7 +151,7 @@ def test_nobody_grows_into_what_a_first_set_waits_for() -> None:
 
 def test_a_container_that_is_too_big_stops_nobody_from_growing() -> None:
     rules = rules_of(settle=0.0)
-    containers = [ELASTIC, Wanted("big", "app", 100)]
+    containers = [ELASTIC, WantedContainer("big", "app", 100)]
     first = decide(rules, containers, BUSY, first_state(rules), 0)
     assert first.waiting == (("big", "app"),)
     second = decide(rules, containers, BUSY, first.state, 1)
@@ -169,7 +174,7 @@ def test_the_shared_pool_gets_back_what_it_needs() -> None:
 
 def test_busy_containers_come_to_the_same_size() -> None:
     rules = rules_of("1 socket x 16 cores", "0", settle=0.0, delay=0.0)
-    early, late = Wanted("a", "app", 2, 14), Wanted("b", "app", 2, 14)
+    early, late = WantedContainer("a", "app", 2, 14), WantedContainer("b", "app", 2, 14)
     state, now = first_state(rules), 0
     for containers in [[early]] * 8 + [[early, late]] * 12:
         now += 10
@@ -196,21 +201,21 @@ def test_growth_goes_to_the_nearest_numa_node() -> None:
     state, seen = first_state(rules), []
     for now in range(8):
         size = count_bits(state.exclusive())
-        state = decide(rules, [Wanted("e", "app", 1, 7)], Use({("e", "app"): float(size)}), state, now).state
+        state = decide(rules, [WantedContainer("e", "app", 1, 7)], Use({("e", "app"): float(size)}), state, now).state
         seen += [node for node in nodes if nodes[node] & state.exclusive() and node not in seen]
     assert seen in ([0, 1, 2, 3], [1, 0, 2, 3])
 
 
 def test_cpus_that_were_switched_off_are_replaced() -> None:
     rules = rules_of("1 socket x 8 cores", "0")
-    state = decide(rules, [Wanted("s", "app", 3)], Use(), first_state(rules), 0).state
+    state = decide(rules, [WantedContainer("s", "app", 3)], Use(), first_state(rules), 0).state
     assert CPUSet.from_mask(state.exclusive()) == CPUSet.parse("1-3")
     without = kubelet_view(describe_machine("1 socket x 8 cores").with_offline(CPUSet.parse("2-3")))
-    decision = decide(rules._replace(topology=without), [Wanted("s", "app", 3)], Use(), state, 10)
+    decision = decide(rules._replace(topology=without), [WantedContainer("s", "app", 3)], Use(), state, 10)
     assert cpus_of(decision, "s") == "1,4-5"
     # All of them: it is given new ones, and shares the pool before it has them.
     smaller = kubelet_view(describe_machine("1 socket x 8 cores").with_offline(CPUSet.parse("1-3")))
-    decision = decide(rules._replace(topology=smaller), [Wanted("s", "app", 3)], Use(), state, 10)
+    decision = decide(rules._replace(topology=smaller), [WantedContainer("s", "app", 3)], Use(), state, 10)
     assert lines(decision) == ["share s", "pool 0,7", "exclusive s 4-6", "announce s 4-6"]
 
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import KubeletError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import count_bits, iterate_bits
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import KubeletError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import (
     BEST_EFFORT,
     CONTAINER,

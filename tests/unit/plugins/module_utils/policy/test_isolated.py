@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import Pod, pod_from_manifest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import (
     BEST_EFFORT,
     CONTAINER,
@@ -32,7 +33,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.accepta
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.description import describe_machine
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import Pod, pod_from_manifest
 
 TOPOLOGY = kubelet_view(describe_machine("2 sockets x 8 cores x 2 threads"))
 ISOLATED = CPUSet.parse("4-15,20-31")

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import EndlessDistributionError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import (
     BEST_EFFORT,
     CONTAINER,
@@ -26,7 +27,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints 
     Hint,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.manager import Admission, CPUManager
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed import EndlessDistributionError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import StateError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import read_checkpoint

@@ -13,7 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import (
+    APP,
+    INIT,
+    SIDECAR,
+    Container,
+    Pod,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import (
+    EXACT,
+    SAFE,
+    EndlessDistributionError,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import (
     CONTAINER,
     NONE,
@@ -24,11 +36,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints 
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.manager import CPUManager
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed import (
-    EXACT,
-    SAFE,
-    EndlessDistributionError,
-)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import StaticPolicy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import (
     StateError,
@@ -38,13 +45,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignm
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import (
     CPUTopology,
     kubelet_view,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.pods import (
-    APP,
-    INIT,
-    SIDECAR,
-    Container,
-    Pod,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes

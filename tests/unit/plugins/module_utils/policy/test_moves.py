@@ -15,9 +15,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.moves 
     POOL,
     REMOVE,
     SHARE,
-    File,
+    ContainerFile,
+    KernelView,
     Move,
-    View,
     apply_moves,
     moves_between,
     view_of,
@@ -28,13 +28,13 @@ A, B = ("u1", "a"), ("u2", "b")
 
 def test_nothing_to_do() -> None:
     state = DynamicState(0b11, {A: Held(0b100, 0b1100, 0b1000, 5.0)})
-    assert view_of(state) == View(0b11, {A: 0b1100}, {A: File(0b100, 5.0)})
+    assert view_of(state) == KernelView(0b11, {A: 0b1100}, {A: ContainerFile(0b100, 5.0)})
     assert moves_between(view_of(state), state) == []
 
 
 def test_a_first_set_comes_out_of_the_pool_before_it_is_given_and_is_announced_after() -> None:
     state = DynamicState(0b11, {A: Held(0b1100, 0b1100)})
-    assert moves_between(View(0b1111), state) == [
+    assert moves_between(KernelView(0b1111), state) == [
         Move(POOL, None, 0b11),
         Move(EXCLUSIVE, A, 0b1100),
         Move(ANNOUNCE, A, 0b1100),
@@ -42,7 +42,7 @@ def test_a_first_set_comes_out_of_the_pool_before_it_is_given_and_is_announced_a
 
 
 def test_what_leaves_is_announced_before() -> None:
-    before = View(0b11, {A: 0b1100}, {A: File(0b1100)})
+    before = KernelView(0b11, {A: 0b1100}, {A: ContainerFile(0b1100)})
     leaving = DynamicState(0b11, {A: Held(0b100, 0b1100, 0b1000, 9.0)})
     assert moves_between(before, leaving) == [Move(ANNOUNCE, A, 0b100, 9.0)]
     # Without a delay, too: the file, the kernel, and then the pool.
@@ -55,7 +55,7 @@ def test_what_leaves_is_announced_before() -> None:
 
 
 def test_one_shrinks_before_the_other_grows() -> None:
-    before = View(0b1, {A: 0b110, B: 0b1000}, {A: File(0b110), B: File(0b1000)})
+    before = KernelView(0b1, {A: 0b110, B: 0b1000}, {A: ContainerFile(0b110), B: ContainerFile(0b1000)})
     state = DynamicState(0b1, {A: Held(0b10, 0b10), B: Held(0b1000, 0b1100)})
     assert [move.to_dict() for move in moves_between(before, state)] == [
         {"what": "announce", "pod": "u1", "container": "a", "cpus": "1"},
@@ -66,7 +66,7 @@ def test_one_shrinks_before_the_other_grows() -> None:
 
 
 def test_a_set_that_was_replaced_as_a_whole_is_shared_in_between() -> None:
-    before = View(0b1, {A: 0b10}, {A: File(0b10)})
+    before = KernelView(0b1, {A: 0b10}, {A: ContainerFile(0b10)})
     state = DynamicState(0b11, {A: Held(0b100, 0b100)})
     moves = moves_between(before, state)
     assert [move.what for move in moves] == [SHARE, POOL, EXCLUSIVE, ANNOUNCE]
@@ -74,18 +74,18 @@ def test_a_set_that_was_replaced_as_a_whole_is_shared_in_between() -> None:
 
 
 def test_files_of_containers_that_ended_are_removed() -> None:
-    before = View(0b1, {}, {A: File(0b10)})
+    before = KernelView(0b1, {}, {A: ContainerFile(0b10)})
     assert moves_between(before, DynamicState(0b11)) == [Move(POOL, None, 0b11), Move(REMOVE, A)]
 
 
 def test_steps_change_nothing_but_their_own() -> None:
-    before = View(0b11, {A: 0b1100}, {A: File(0b1100)})
+    before = KernelView(0b11, {A: 0b1100}, {A: ContainerFile(0b1100)})
     views = list(apply_moves(before, [Move(ANNOUNCE, A, 0b100, 3.0), Move(EXCLUSIVE, A, 0b100), Move(REMOVE, A)]))
-    assert before == View(0b11, {A: 0b1100}, {A: File(0b1100)})
+    assert before == KernelView(0b11, {A: 0b1100}, {A: ContainerFile(0b1100)})
     assert views == [
-        View(0b11, {A: 0b1100}, {A: File(0b100, 3.0)}),
-        View(0b11, {A: 0b100}, {A: File(0b100, 3.0)}),
-        View(0b11, {A: 0b100}, {}),
+        KernelView(0b11, {A: 0b1100}, {A: ContainerFile(0b100, 3.0)}),
+        KernelView(0b11, {A: 0b100}, {A: ContainerFile(0b100, 3.0)}),
+        KernelView(0b11, {A: 0b100}, {}),
     ]
 
 

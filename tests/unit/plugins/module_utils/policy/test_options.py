@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError, KubeletError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError, KubeletError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import (
     StaticOptions,
     check_machine,

@@ -16,15 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.reservation import (
+    PACKED,
+    SPREAD,
+    CurveStep,
     Reservation,
-    Step,
     count_by_curve,
     plan_reservation,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.strategies import PACKED, SPREAD
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import SMT, TWO
@@ -37,53 +38,60 @@ def machine(name: str) -> Topology:
 # --- how many -------------------------------------------------------------------------------------
 
 # As GKE has it, in CPUs: 6% of the first, 1% of the next, 0.5% of the next two, 0.25% of all others.
-GKE = [Step(1, 0.06), Step(1, 0.01), Step(2, 0.005), Step(None, 0.0025)]
+GKE = [CurveStep(1, 0.06), CurveStep(1, 0.01), CurveStep(2, 0.005), CurveStep(None, 0.0025)]
 
 CURVES = [
-    (30, [Step(None, 0.1)], 3),  # 30 * 0.1 is 3.0000000000000004 in floating point
-    (10, [Step(None, 0.7)], 7),  # ... and here 7.000000000000001 with 1 - 0.3
-    (10, [Step(None, 1 - 0.3)], 7),
-    (100, [Step(None, 0.29)], 29),
-    (100, [Step(None, 0.07)], 7),  # 7.000000000000001
-    (3, [Step(None, 0.1)], 1),  # rounded up
-    (10, [Step(1, 0.1), Step(1, 0.1), Step(1, 0.1), Step(None, 0.1)], 1),  # 0.1 + 0.1 + 0.1 is more than 0.3
-    (31, [Step(None, 0.1)], 4),
-    (8, [Step(None, 0.5)], 4),
-    (7, [Step(None, 0.5)], 4),
-    (1, [Step(None, 1)], 1),
-    (96, [Step(None, 1)], 96),
-    (96, [Step(None, 0)], 1),  # at least one
+    (30, [CurveStep(None, 0.1)], 3),  # 30 * 0.1 is 3.0000000000000004 in floating point
+    (10, [CurveStep(None, 0.7)], 7),  # ... and here 7.000000000000001 with 1 - 0.3
+    (10, [CurveStep(None, 1 - 0.3)], 7),
+    (100, [CurveStep(None, 0.29)], 29),
+    (100, [CurveStep(None, 0.07)], 7),  # 7.000000000000001
+    (3, [CurveStep(None, 0.1)], 1),  # rounded up
+    (
+        10,
+        [CurveStep(1, 0.1), CurveStep(1, 0.1), CurveStep(1, 0.1), CurveStep(None, 0.1)],
+        1,
+    ),  # 0.1 + 0.1 + 0.1 is more than 0.3
+    (31, [CurveStep(None, 0.1)], 4),
+    (8, [CurveStep(None, 0.5)], 4),
+    (7, [CurveStep(None, 0.5)], 4),
+    (1, [CurveStep(None, 1)], 1),
+    (96, [CurveStep(None, 1)], 96),
+    (96, [CurveStep(None, 0)], 1),  # at least one
     (96, [], 1),
     (96, GKE, 1),
     (400, GKE, 2),
-    (4, [Step(4, 0.25), Step(None, 1.0)], 1),  # nothing is left to the last step
-    (3, [Step(4, 0.25), Step(None, 1.0)], 1),
-    (5, [Step(4, 0.25), Step(None, 1.0)], 2),
-    (96, [Step(4, 0.25)], 1),  # of the others nothing
+    (4, [CurveStep(4, 0.25), CurveStep(None, 1.0)], 1),  # nothing is left to the last step
+    (3, [CurveStep(4, 0.25), CurveStep(None, 1.0)], 1),
+    (5, [CurveStep(4, 0.25), CurveStep(None, 1.0)], 2),
+    (96, [CurveStep(4, 0.25)], 1),  # of the others nothing
 ]
 
 
 @pytest.mark.parametrize(("cpus", "steps", "count"), CURVES)
-def test_curve(cpus: int, steps: list[Step], count: int) -> None:
+def test_curve(cpus: int, steps: list[CurveStep], count: int) -> None:
     assert count_by_curve(cpus, steps) == count
 
 
 BAD_CURVES = [
-    ([Step(None, 1.01)], "step 1 of the curve: the fraction is 1.01; give one between 0 and 1"),
-    ([Step(None, -0.1)], "step 1 of the curve: the fraction is -0.1; give one between 0 and 1"),
-    ([Step(1, 0.5), Step(None, math.nan)], "step 2 of the curve: the fraction is nan; give one between 0 and 1"),
-    ([Step(None, math.inf)], "step 1 of the curve: the fraction is inf; give one between 0 and 1"),
+    ([CurveStep(None, 1.01)], "step 1 of the curve: the fraction is 1.01; give one between 0 and 1"),
+    ([CurveStep(None, -0.1)], "step 1 of the curve: the fraction is -0.1; give one between 0 and 1"),
     (
-        [Step(1, 0.5), Step(None, 0.5), Step(1, 0.5)],
+        [CurveStep(1, 0.5), CurveStep(None, math.nan)],
+        "step 2 of the curve: the fraction is nan; give one between 0 and 1",
+    ),
+    ([CurveStep(None, math.inf)], "step 1 of the curve: the fraction is inf; give one between 0 and 1"),
+    (
+        [CurveStep(1, 0.5), CurveStep(None, 0.5), CurveStep(1, 0.5)],
         "step 2 of the curve: has no cpus; only the last step may stand for all others",
     ),
-    ([Step(0, 0.5)], "step 1 of the curve: cpus is 0; a step has at least one CPU"),
-    ([Step(1, 0.5), Step(-3, 0.5)], "step 2 of the curve: cpus is -3; a step has at least one CPU"),
+    ([CurveStep(0, 0.5)], "step 1 of the curve: cpus is 0; a step has at least one CPU"),
+    ([CurveStep(1, 0.5), CurveStep(-3, 0.5)], "step 2 of the curve: cpus is -3; a step has at least one CPU"),
 ]
 
 
 @pytest.mark.parametrize(("steps", "message"), BAD_CURVES)
-def test_bad_curve(steps: list[Step], message: str) -> None:
+def test_bad_curve(steps: list[CurveStep], message: str) -> None:
     with pytest.raises(InputError) as caught:
         count_by_curve(96, steps)
     assert str(caught.value) == message
@@ -91,7 +99,7 @@ def test_bad_curve(steps: list[Step], message: str) -> None:
 
 @given(st.integers(1, 8192), st.integers(0, 1000))
 def test_a_fraction_is_rounded_up_exactly(cpus: int, thousandths: int) -> None:
-    assert count_by_curve(cpus, [Step(None, thousandths / 1000)]) == max(
+    assert count_by_curve(cpus, [CurveStep(None, thousandths / 1000)]) == max(
         1, math.ceil(Fraction(cpus * thousandths, 1000))
     )
 
@@ -99,7 +107,7 @@ def test_a_fraction_is_rounded_up_exactly(cpus: int, thousandths: int) -> None:
 @given(st.integers(1, 500), st.lists(st.tuples(st.integers(1, 50), st.integers(0, 100)), max_size=6))
 def test_a_curve_adds_up_what_its_steps_are_of_each_cpu(cpus: int, steps: list[tuple[int, int]]) -> None:
     percents = [percent for size, percent in steps for _cpu in range(size)][:cpus]
-    curve = [Step(size, percent / 100) for size, percent in steps]
+    curve = [CurveStep(size, percent / 100) for size, percent in steps]
     assert count_by_curve(cpus, curve) == max(1, -(-sum(percents) // 100))
 
 

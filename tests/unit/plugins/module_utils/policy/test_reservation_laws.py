@@ -12,13 +12,16 @@ from functools import lru_cache
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.quantity import counted
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.kubelet_reservation import kubelet_reservation
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.reservation import plan_reservation
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.strategies import PACKED, SPREAD
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.quantity import counted
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.reservation import (
+    PACKED,
+    SPREAD,
+    kubelet_reservation,
+    plan_reservation,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name

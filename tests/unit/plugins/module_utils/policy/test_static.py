@@ -11,15 +11,20 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import KubeletError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.kubepods import GUARANTEED
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import KubeletError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import (
+    SAFE,
+    EndlessDistributionError,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.packed import SAFE, EndlessDistributionError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.policy import SMTAlignmentError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import new_static_policy
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import (
+    SMTAlignmentError,
+    new_static_policy,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import StateError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.workload.qos import GUARANTEED
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import FOUR, SMT, TWO
 
 from .static_kubelet import MINOR, Kubelet, Options, machine, pod

@@ -13,8 +13,13 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import read_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Checkpoint, CheckpointError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import FORMATS, Format3, Format4
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import (
+    FORMATS,
+    Checkpoint,
+    CheckpointError,
+    Format3,
+    Format4,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus

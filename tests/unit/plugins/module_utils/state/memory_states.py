@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_formats import MemoryConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
+    MemoryConfig,
     first_memory_state,
     judge_memory,
 )

@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import (
+    NONE,
+    STATIC,
+    CPUManagerConfig,
     StateError,
     check_checkpoint,
     check_state,
@@ -22,9 +25,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.accepta
     restore_state,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import NONE, STATIC, CPUManagerConfig
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import CheckpointError, Format2
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format3, Format4
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import (
+    CheckpointError,
+    Format2,
+    Format3,
+    Format4,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus

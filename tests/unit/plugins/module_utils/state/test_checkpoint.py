@@ -19,8 +19,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpo
     decode_checkpoint,
     read_checkpoint,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format1, Format2
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format3, Format4
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import (
+    Format1,
+    Format2,
+    Format3,
+    Format4,
+)
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 
 from .checkpoints import FILES, KUBELETS, POD_FILES, POD_STATE, said

@@ -20,8 +20,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats
     CheckpointError,
     Format1,
     Format2,
+    Format3,
+    Format4,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format3, Format4
 
 from .checkpoints import FILES, IDS, KUBELETS, POD_FILES, PODS, SET, SPEW, V1_MAP, V2_MAP, Entries, fnv, refusal, said
 

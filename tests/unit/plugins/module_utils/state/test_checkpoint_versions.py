@@ -20,8 +20,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats
     CheckpointError,
     Format1,
     Format2,
+    Format3,
+    Format4,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format3, Format4
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 

@@ -24,8 +24,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats
     Checkpoint,
     CheckpointError,
     Format2,
+    Format4,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format4
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
 

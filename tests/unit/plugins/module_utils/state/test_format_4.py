@@ -21,23 +21,30 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils import state as state_package
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.golang import read_json, write_json
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.golang import read_json, write_json
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import (
+    CPUManagerConfig,
+    judge,
+    readable,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
     decode_checkpoint,
     other_members,
     read_checkpoint,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.eras import ERAS, era_of, since_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import (
     CORRUPTED,
+    ERAS,
+    FORMATS,
     CheckpointError,
     Format2,
+    Format3,
+    Format4,
+    era_of,
+    since_of,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import FORMATS, Format3, Format4
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.repair import pins_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.verdict import judge, readable
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import closed_form, cpus, reverted_form

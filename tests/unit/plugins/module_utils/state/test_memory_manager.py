@@ -15,15 +15,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_formats import (
-    MemoryConfig,
-    MemoryStateError,
-)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
     ACCEPTED,
     NOT_JUDGED,
     REFUSED,
+    MemoryConfig,
     MemoryJudgement,
+    MemoryStateError,
     first_memory_state,
     judge_memory,
     memory_owners,

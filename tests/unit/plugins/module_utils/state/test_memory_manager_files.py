@@ -10,18 +10,16 @@ import random
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_formats import (
-    MemoryConfig,
-    MemoryStateError,
-    restore_memory,
-)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
     ACCEPTED,
     NOT_JUDGED,
     REFUSED,
+    MemoryConfig,
     MemoryJudgement,
+    MemoryStateError,
     judge_memory,
     memory_owners,
+    restore_memory,
 )
 
 from .memory_states import (

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_formats import MemoryConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
+    MemoryConfig,
     first_memory_state,
     memory_state_after,
 )

@@ -14,14 +14,19 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import (
+    CPUManagerConfig,
     check_checkpoint,
     check_state,
     pooled_cpus,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.config import CPUManagerConfig
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import NAMELESS, Format1, Format2
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format3, Format4
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import (
+    NAMELESS,
+    Format1,
+    Format2,
+    Format3,
+    Format4,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.repair import (
     WHOLE_POD,
     Pin,

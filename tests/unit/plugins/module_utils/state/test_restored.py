@@ -14,11 +14,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.restore
     RESTORED,
     DamageError,
     Restored,
+    check_exactly,
     is_as_written,
     restored_by,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.restored_formats import (
-    check_exactly,
     without_content,
 )
 

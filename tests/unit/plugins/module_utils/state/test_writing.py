@@ -11,14 +11,18 @@ import json
 import pytest
 from hypothesis import given
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State, assignments_text
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import (
     decode_checkpoint,
     read_checkpoint,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format1, Format2
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.pod_formats import Format3, Format4
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import (
+    Format1,
+    Format2,
+    Format3,
+    Format4,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.cadvisor import HINT, read_machine_info
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name

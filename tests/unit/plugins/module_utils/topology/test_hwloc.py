@@ -15,8 +15,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology import hwloc as hwloc_module
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.hwloc import HINT, read_hwloc
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology

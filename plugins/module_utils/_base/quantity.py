@@ -1,0 +1,145 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Kubernetes quantities and Go durations, exactly and in whole numbers; and counts as people read them.
+
+Source: k8s.io/apimachinery/pkg/api/resource and time.ParseDuration.
+"""
+
+from __future__ import annotations
+
+from .errors import InputError
+from .startup import Pattern
+
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+# In nanoseconds.
+DURATION_UNITS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+
+_NUMBER = Pattern(r"([0-9]*)(?:\.([0-9]*))?")
+_UNIT = Pattern(r"[^.0-9]+")
+# Go counts nanoseconds in 64 bits, with a sign.
+MAX_DURATION = 1 << 63
+
+_QUANTITY_EXAMPLES = "write CPUs as 2, 0.5 or 500m"
+
+# More digits than any quantity needs, and few enough to be read at once.
+MAX_DIGITS = 1000
+
+
+class DurationError(InputError):
+    """Go reads no duration in a text. `unit` is the one that Go does not have, "" for none, None for another reason."""
+
+    def __init__(self, what: str, unit: str | None = None) -> None:
+        super().__init__(what, remedy="write it as 10s, 1m30s or 500ms")
+        self.unit = unit
+
+
+def counted(number: object, noun: str) -> str:
+    """`2 nodes`, `1 node`, `0.5 CPUs`, `2 processes`. number: as it is written."""
+    end = "" if str(number) == "1" else "es" if noun.endswith("s") else "s"
+    return "%s %s%s" % (number, noun, end)
+
+
+def counted_are(number: int, noun: str) -> str:
+    """`2 nodes are`, `1 node is`."""
+    return "%s %s" % (counted(number, noun), "is" if number == 1 else "are")
+
+
+def counted_cpus(milli: int) -> str:
+    """The same of thousandths of a CPU."""
+    return counted(("%.3f" % (milli / 1000)).rstrip("0").rstrip("."), "CPU")
+
+
+def millis(quantity: object) -> int:
+    """Thousandths of a quantity such as "1500m", "2", 2.0, "1e0", rounded up as in Kubernetes. Raises InputError."""
+    text = _text(quantity)
+    sign, whole, fraction, suffix = _number(text)
+    digits = int((whole + fraction) or "0")
+    if suffix in _BINARY:
+        scaled, power = digits << _BINARY[suffix], 3 - len(fraction)
+    else:
+        scaled, power = digits, _decimal_power(text, suffix) + 3 - len(fraction)
+    factor: int = 10 ** abs(power)
+    return sign * (scaled * factor if power >= 0 else -(-scaled // factor))
+
+
+def _decimal_power(text: str, suffix: str) -> int:
+    if suffix in _DECIMAL:
+        return _DECIMAL[suffix]
+    exponent = suffix[1:]
+    digits = exponent[1:] if exponent[:1] in ("+", "-") else exponent
+    if suffix[:1] in ("e", "E") and digits.isascii() and digits.isdigit() and len(digits) <= 3:
+        return int(exponent)
+    raise InputError("quantity %r: unknown suffix %r" % (text, suffix), remedy=_QUANTITY_EXAMPLES)
+
+
+def nanoseconds(duration: object) -> int:
+    """The nanoseconds of a Go duration such as "10s", "1m30s", "100ms", "0", cut off to whole ones.
+
+    Raises InputError, for a text a DurationError. Go has no durations beyond 2562047h47m16.854775807s.
+    """
+    text = duration if isinstance(duration, str) else _text(duration)
+    is_negative = text[:1] == "-"
+    at = 1 if text[:1] in ("+", "-") else 0
+    if text[at:] == "0":
+        return 0
+    total = 0
+    while True:
+        number = _NUMBER.match(text, at)
+        if not number or number.group() in ("", "."):
+            raise DurationError("duration %r: a number is missing" % text)
+        at = _UNIT.end(text, number.end())
+        unit = text[number.end() : at]
+        if unit not in DURATION_UNITS:
+            problem = "there is no unit %r" % unit if unit else "a unit is missing"
+            raise DurationError("duration %r: %s" % (text, problem), unit)
+        total += _nanoseconds(number.group(1), number.group(2) or "", DURATION_UNITS[unit])
+        # Below zero there is room for one more.
+        if total > MAX_DURATION or (total == MAX_DURATION and at == len(text) and not is_negative):
+            raise DurationError("duration %r: it is longer than Go can count, 2562047h47m16.854775807s" % text)
+        if at == len(text):
+            return -total if is_negative else total
+
+
+def _nanoseconds(whole: str, fraction: str, unit: int) -> int:
+    """One number of a duration. Go takes 18 or 19 digits of a fraction, and multiplies them as float64."""
+    digits = whole.lstrip("0")
+    if len(digits) > len(str(MAX_DURATION)):
+        return MAX_DURATION + 1
+    part, scale = 0, 1.0
+    for digit in fraction:
+        longer = part * 10 + int(digit)
+        if part > (MAX_DURATION - 1) // 10 or longer > MAX_DURATION:
+            break
+        part, scale = longer, scale * 10
+    return int(digits or "0") * unit + int(part * (unit / scale))
+
+
+def _number(text: str) -> tuple[int, str, str, str]:
+    """Split a quantity: (sign, digits before the point, digits after it, the suffix)."""
+    sign = -1 if text[:1] == "-" else 1
+    start = 1 if text[:1] in ("+", "-") else 0
+    match = _NUMBER.match(text, start)
+    if not match or match.group() in ("", "."):
+        raise InputError("quantity %r: a number is missing" % text, remedy=_QUANTITY_EXAMPLES)
+    whole, fraction = match.group(1), match.group(2) or ""
+    if len(whole) + len(fraction) > MAX_DIGITS:
+        raise InputError("quantity %r: has more than %d digits" % (text, MAX_DIGITS))
+    return sign, whole, fraction, text[match.end() :]
+
+
+def _text(quantity: object) -> str:
+    if isinstance(quantity, bool) or not isinstance(quantity, (str, int, float)):
+        raise InputError("%r is not a quantity" % (quantity,), remedy="write it as 2, 0.5 or 500m")
+    return quantity if isinstance(quantity, str) else repr(quantity)

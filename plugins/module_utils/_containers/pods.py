@@ -1,0 +1,322 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Pods as Kubernetes manifests give them, as far as the CPU manager looks at them.
+
+Source: pkg/apis/core/v1/helper/qos and guaranteedCPUs in pkg/kubelet/cm/cpumanager/policy_static.go.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+
+from .._base.errors import InputError
+from .._base.quantity import millis
+from .._cgroup.kubepods import BEST_EFFORT, BURSTABLE, GUARANTEED
+
+APP = "app"
+INIT = "init"
+SIDECAR = "sidecar"  # an init container that is restarted always
+
+# What decides on the QoS class.
+_QOS_RESOURCES = ("cpu", "memory")
+_MILLI = 1000
+
+_ENDED = ("Succeeded", "Failed")
+_MIRROR = "kubernetes.io/config.mirror"
+
+# Above what any node runs, so a typing error cannot ask for a billion pods.
+MOST_REPLICAS = 10000
+
+# From this minor version on, pod-level resources decide; up to the other one, what a running container was given.
+_POD_LEVEL_SINCE = 34
+_ALLOCATED_UNTIL = 34
+
+Resources = Mapping[str, int]
+_NOTHING: Resources = MappingProxyType({})
+
+
+class Container(NamedTuple):
+    """A container: its kind and what it asks for, in thousandths."""
+
+    name: str
+    kind: str
+    requests: Resources
+    limits: Resources
+    # What its status says was allocated; None without such a status.
+    allocated_cpu: int | None = None
+
+
+class Pod(NamedTuple):
+    """A pod: init containers in order, then app containers in order."""
+
+    uid: str
+    name: str
+    containers: tuple[Container, ...]
+    # The class that its status names, else None.
+    qos_class: str | None = None
+    # (requests, limits) of the pod as a whole.
+    pod_level: tuple[Resources, Resources] | None = None
+    # What the API server says of it; empty where the manifest does not.
+    created: str = ""
+    node: str = ""
+    phase: str = ""
+    # What its sandbox takes beside its containers.
+    overhead: Resources = _NOTHING
+    # Whether drivers of DRA give it something.
+    claims: bool = False
+
+    def request(self, resource: str, minor: int) -> int:
+        """What the scheduler and the admission of the kubelet 1.`minor` count for it, in thousandths.
+
+        Source: PodRequests in k8s.io/component-helpers/resource.
+        """
+        sidecars = most = total = 0
+        for container in self.containers:
+            amount = container.requests.get(resource, 0)
+            if container.kind == INIT:
+                most = max(most, sidecars + amount)
+                continue
+            # A container that is being resized counts with what it has, if that is more.
+            amount = max(amount, container.allocated_cpu or 0) if resource == "cpu" else amount
+            total += amount
+            # Sidecars run beside the init containers after them; app containers come after all of these.
+            sidecars += amount
+        most = max(most, total)
+        if self.has_pod_level_resources(minor) and self.pod_level and resource in self.pod_level[0]:
+            most = self.pod_level[0][resource]
+        return most + self.overhead.get(resource, 0)
+
+    def qos(self, minor: int) -> str:
+        """The QoS class, as the kubelet 1.`minor` sees it."""
+        if self.qos_class:
+            return self.qos_class
+        if self.pod_level and minor >= _POD_LEVEL_SINCE:
+            return _qos([self.pod_level])
+        return _qos([(container.requests, container.limits) for container in self.containers])
+
+    def has_pod_level_resources(self, minor: int) -> bool:
+        """Whether the static policy leaves the pod alone, because its resources are those of the whole pod."""
+        return self.pod_level is not None and minor >= _POD_LEVEL_SINCE
+
+    def exclusive_counts(self, minor: int) -> dict[str, int]:
+        """{container: how many CPUs it is to have for itself}, in order; 0 for one that uses the shared pool."""
+        if self.has_pod_level_resources(minor) or self.qos(minor) != GUARANTEED:
+            return {container.name: 0 for container in self.containers}
+        return {container.name: _exclusive_count(container, minor) for container in self.containers}
+
+
+def _qos(resources: Sequence[tuple[Resources, Resources]]) -> str:
+    guaranteed = nothing = True
+    for name in _QOS_RESOURCES:
+        requested = limited = 0
+        for requests, limits in resources:
+            request, limit = requests.get(name, 0), limits.get(name, 0)
+            requested += request
+            limited += limit
+            guaranteed = guaranteed and limit > 0
+        guaranteed = guaranteed and requested == limited
+        nothing = nothing and not requested and not limited
+    if nothing:
+        return BEST_EFFORT
+    return GUARANTEED if guaranteed else BURSTABLE
+
+
+def _exclusive_count(container: Container, minor: int) -> int:
+    milli = container.requests.get("cpu", 0)
+    if container.allocated_cpu is not None and minor <= _ALLOCATED_UNTIL:
+        milli = container.allocated_cpu
+    return 0 if milli % _MILLI else milli // _MILLI
+
+
+# --- manifests -----------------------------------------------------------------------------------
+
+
+def pod_from_manifest(manifest: Mapping[str, object], as_admitted: bool = True) -> Pod:
+    """Read a Pod. Raises InputError, which names the pod and the field.
+
+    as_admitted: fill in what the API server does, a request for each limit that has none.
+    """
+    metadata = _mapping(_mapping(manifest, "a pod").get("metadata"), "a pod's metadata")
+    name = _text(metadata.get("name"), "a pod's metadata.name") or _text(metadata.get("uid"), "a pod's metadata.uid")
+    if not name:
+        raise InputError("a pod has neither a name nor a UID in its metadata")
+    try:
+        namespace = _text(metadata.get("namespace"), "metadata.namespace")
+        name = "%s/%s" % (namespace, name) if namespace else name
+        # The kubelet has another UID for a static pod than its mirror on the API server has.
+        annotations = _mapping(metadata.get("annotations"), "metadata.annotations")
+        uid = _text(annotations.get(_MIRROR), _MIRROR) or _text(metadata.get("uid"), "metadata.uid")
+        return _pod(manifest, name, uid or name, as_admitted)
+    except InputError as error:
+        raise error.within("pod %s" % name) from error
+
+
+def pods_from_manifests(manifests: Iterable[Mapping[str, object]]) -> list[Pod]:
+    """Read Pods, Lists, and workloads with a template, of which each replica is a pod.
+
+    Raises InputError, also for a UID that two pods have.
+    """
+    pods: list[Pod] = []
+    for data in manifests:
+        manifest = _mapping(data, "a manifest")
+        spec = manifest.get("spec")
+        if str(manifest.get("kind", "")).endswith("List"):
+            pods += pods_from_manifests(_list(manifest.get("items"), "items"))
+        elif isinstance(spec, Mapping) and isinstance(spec.get("template"), Mapping):
+            pods += _replicas(manifest, spec)
+        else:
+            pods.append(pod_from_manifest(manifest))
+    seen: set[str] = set()
+    for pod in pods:
+        if pod.uid in seen:
+            raise InputError("two pods have the UID %s" % pod.uid, remedy="give each its own, or another name")
+        seen.add(pod.uid)
+    return pods
+
+
+def running_pods(pods: Sequence[Pod]) -> list[Pod]:
+    """The pods of one node that have not ended, the oldest first, as the kubelet takes them up when it starts.
+
+    Raises InputError for a pod without a UID, and for pods of several nodes.
+    """
+    nodes = sorted({pod.node for pod in pods if pod.node})
+    if len(nodes) > 1:
+        raise InputError("the pods are of the nodes %s" % ", ".join(nodes), remedy="give those of one node")
+    running = [pod for pod in pods if pod.phase not in _ENDED]
+    for pod in running:
+        if pod.uid == pod.name:
+            raise InputError(
+                "has no metadata.uid", where="pod %s" % pod.name, remedy="take the pods from the API server"
+            )
+    return sorted(running, key=lambda pod: pod.created)
+
+
+def _replicas(manifest: Mapping[str, object], spec: Mapping[str, Any]) -> list[Pod]:
+    metadata = _mapping(manifest.get("metadata"), "a workload's metadata")
+    name = _text(metadata.get("name"), "a workload's metadata.name")
+    if not name:
+        raise InputError("a workload has no name in its metadata")
+    count = spec.get("replicas", 1)
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MOST_REPLICAS:
+        raise InputError(
+            "spec.replicas is %r, not a count up to %d" % (count, MOST_REPLICAS),
+            where="%s %s" % (manifest.get("kind"), name),
+        )
+    return [
+        pod_from_manifest(
+            {
+                **spec["template"],
+                "metadata": {"name": "%s-%d" % (name, number), "namespace": metadata.get("namespace")},
+            }
+        )
+        for number in range(count)
+    ]
+
+
+def _pod(manifest: Mapping[str, object], name: str, uid: str, as_admitted: bool) -> Pod:
+    spec = _mapping(manifest.get("spec"), "spec")
+    status = _mapping(manifest.get("status"), "status")
+    allocated = _allocated(status)
+    containers = tuple(
+        _container(container, "spec.%s[%d]" % (field, number), kind, allocated, as_admitted)
+        for field, kind in (("initContainers", INIT), ("containers", APP))
+        for number, container in enumerate(_list(spec.get(field), "spec." + field))
+    )
+    if not any(container.kind == APP for container in containers):
+        raise InputError("spec.containers is empty")
+    names = [container.name for container in containers]
+    for container_name in names:
+        if names.count(container_name) > 1:
+            raise InputError("two containers are named %s" % container_name)
+    qos_class = _text(status.get("qosClass"), "status.qosClass") or None
+    if qos_class not in (None, GUARANTEED, BURSTABLE, BEST_EFFORT):
+        raise InputError("status.qosClass is %s, which is no QoS class" % qos_class)
+    pod_level = _resources(spec.get("resources"), "spec.resources", as_admitted)
+    return Pod(
+        uid,
+        name,
+        containers,
+        qos_class,
+        pod_level if any(map(_is_for_pods, pod_level)) else None,
+        _text(_mapping(manifest.get("metadata"), "metadata").get("creationTimestamp"), "metadata.creationTimestamp"),
+        _text(spec.get("nodeName"), "spec.nodeName"),
+        _text(status.get("phase"), "status.phase"),
+        _amounts(spec.get("overhead"), "spec.overhead"),
+        bool(_list(spec.get("resourceClaims"), "spec.resourceClaims")),
+    )
+
+
+def _is_for_pods(resources: Resources) -> bool:
+    return any(name in _QOS_RESOURCES or name.startswith("hugepages-") for name in resources)
+
+
+def _container(data: Any, where: str, kind: str, allocated: Mapping[str, int], as_admitted: bool) -> Container:
+    name = _text(_mapping(data, where).get("name"), where + ".name")
+    if not name:
+        raise InputError("%s has no name" % where)
+    if kind == INIT and data.get("restartPolicy") == "Always":
+        kind = SIDECAR
+    requests, limits = _resources(data.get("resources"), "container %s, resources" % name, as_admitted)
+    return Container(name, kind, requests, limits, allocated.get(name))
+
+
+def _resources(data: object, where: str, as_admitted: bool) -> tuple[Resources, Resources]:
+    data = _mapping(data, where)
+    requests, limits = (_amounts(data.get(field), "%s.%s" % (where, field)) for field in ("requests", "limits"))
+    return ({**limits, **requests} if as_admitted else requests), limits
+
+
+def _amounts(data: object, where: str) -> dict[str, int]:
+    return {str(name): _amount(quantity, "%s.%s" % (where, name)) for name, quantity in _mapping(data, where).items()}
+
+
+def _amount(quantity: object, where: str) -> int:
+    try:
+        amount = millis(quantity)
+    except InputError as error:
+        raise error.within(where) from error
+    if amount < 0:
+        raise InputError("%s is less than nothing" % quantity, where=where)
+    return amount
+
+
+def _allocated(status: Mapping[str, object]) -> dict[str, int]:
+    """{container: the CPU that its status says was allocated}; a status that has no cpu counts as none."""
+    allocated = {}
+    for field in ("initContainerStatuses", "containerStatuses"):
+        for number, entry in enumerate(_list(status.get(field), "status." + field)):
+            where = "status.%s[%d]" % (field, number)
+            resources = _mapping(entry, where).get("allocatedResources")
+            if resources is not None:
+                where_resources = where + ".allocatedResources"
+                cpu = _mapping(resources, where_resources).get("cpu", 0)
+                allocated[_text(entry.get("name"), where + ".name")] = _amount(cpu, where_resources + ".cpu")
+    return allocated
+
+
+def _mapping(data: object, where: str) -> Mapping[str, object]:
+    if data is None:
+        return {}
+    if not isinstance(data, Mapping):
+        raise InputError("%s is not a mapping, but %r" % (where, data))
+    return data
+
+
+def _list(data: object, where: str) -> Sequence[Any]:
+    if data is None:
+        return ()
+    if not isinstance(data, (list, tuple)):
+        raise InputError("%s is not a list, but %r" % (where, data))
+    return data
+
+
+def _text(data: object, where: str) -> str:
+    """A name; YAML may have read it as a number."""
+    if data is None:
+        return ""
+    if isinstance(data, bool) or not isinstance(data, (str, int, float)):
+        raise InputError("%s is not a text, but %r" % (where, data))
+    return str(data)

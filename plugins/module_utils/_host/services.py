@@ -1,0 +1,491 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What systemd gives a service: its command line and its variables, as units, drop-ins and environment files say.
+
+Source: systemd.unit(5), systemd.service(5) and systemd.exec(5).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Callable, Iterator, Mapping, NamedTuple, Tuple
+
+from .._base.errors import NodeError, RefusedError
+from .._base.tree import LARGEST_OF_KUBELET, Tree
+from .systemd import section_of, settings_in, unit_paths
+
+# Variables that systemd gives to a service: how it reads files of them, and splits them into words. Pure.
+#
+# Its source: EnvironmentFile= in systemd.exec(5), parse_env_file_internal() and extract_first_word() of systemd.
+
+
+NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+# How a comment begins.
+COMMENT = "#;"
+# What a backslash makes a plain sign between double quotes.
+ESCAPED = '"\\`$'
+# Signs that systemd takes for space, and for the end of a line.
+_SPACE, _NEWLINE = " \t\n\r", "\n\r"
+# Control characters but tabs and ends of lines, and bytes that are no text.
+_NO_VALUE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+# What a backslash makes of what is behind it at a position: the signs, and the position behind them.
+Escape = Callable[[str, int], Tuple[str, int]]
+
+
+def plain_escape(text: str, position: int) -> tuple[str, int]:
+    """A backslash keeps the sign behind it, whatever that is."""
+    return text[position : position + 1], position + 1
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a variable, as systemd splits it."""
+    return list(words_of(text, plain_escape, strict=False))
+
+
+def words_of(text: str, escape: Escape, strict: bool) -> Iterator[str]:
+    """The words of a text as systemd splits it: quotes hold words together, also within one, and are taken away.
+
+    Raises ValueError for a quote without its end, if `strict`.
+    """
+    word: str | None = None
+    quote = ""
+    position = 0
+    while position < len(text):
+        sign = text[position]
+        position += 1
+        if sign == "\\":
+            kept, position = escape(text, position)
+            word = (word or "") + kept
+        elif sign == quote:
+            quote = ""
+        elif quote:
+            word = (word or "") + sign
+        elif sign in "\"'":
+            quote, word = sign, word or ""
+        elif sign not in _SPACE:
+            word = (word or "") + sign
+        elif word is not None:
+            yield word
+            word = None
+    if quote and strict:
+        raise ValueError("a quote has no end")
+    if word is not None:
+        yield word
+
+
+def read_environment(text: str) -> dict[str, str]:
+    """The variables of an environment file, as systemd reads it.
+
+    What is no name of a variable, as of a line that begins with export, gives none. Since version 254 a comment ends at
+    its line, whatever its last sign.
+    """
+    variables: dict[str, str] = {}
+    if "\0" in text:
+        return variables  # systemd does not read such a file
+    position = 0
+    while position < len(text):
+        if text[position] in _SPACE:
+            position += 1
+        elif text[position] in COMMENT:
+            position = _end_of_line(text, position)
+        else:
+            end = _end_of_line(text, position)
+            # Whatever is first belongs to the name.
+            equals = text.find("=", position + 1, end)
+            if equals < 0:
+                position = end
+                continue
+            name = text[position:equals].rstrip(_SPACE)
+            value, position = _environment_value(text, equals + 1)
+            if NAME.fullmatch(name) and not _NO_VALUE.search(value):
+                variables[name] = value
+    return variables
+
+
+def _end_of_line(text: str, position: int) -> int:
+    return next((at for at in range(position, len(text)) if text[at] in _NEWLINE), len(text))
+
+
+def _environment_value(text: str, position: int) -> tuple[str, int]:
+    """The value that begins at a position, and the position behind it.
+
+    Quotes count at the beginning, and behind the end of another quote. Space around it does not count.
+    """
+    value = ""
+    # How much of the value space at its end cannot be taken from.
+    kept = 0
+    is_begun = False
+    while position < len(text):
+        sign = text[position]
+        position += 1
+        if sign in _NEWLINE:
+            break
+        if sign == "\\":
+            is_begun = True
+            value += "" if text[position : position + 1] in _NEWLINE else text[position]
+            kept = len(value)
+            position += 1
+        elif is_begun or sign not in _SPACE + "\"'":
+            is_begun = True
+            value += sign
+            kept = kept if sign in _SPACE else len(value)
+        elif sign in "\"'":
+            quoted, position = _quoted(text, position, sign)
+            value += quoted
+            kept = len(value)
+    return value[:kept] if is_begun else value, position
+
+
+def _quoted(text: str, position: int, quote: str) -> tuple[str, int]:
+    value = ""
+    while position < len(text):
+        sign = text[position]
+        position += 1
+        if sign == quote:
+            break
+        if sign == "\\" and quote == '"':
+            following = text[position : position + 1]
+            position += 1
+            sign = following if following in ESCAPED else "" if following == "\n" else sign + following
+        value += sign
+    return value, position
+
+
+# One value in a file of variables that systemd gives to a service, and all else as it is. Pure.
+#
+# environment.py reads such files as newer versions do. In older ones a backslash lets a comment go on, too: what is
+# written here counts in all. Its source: EnvironmentFile= in systemd.exec(5).
+
+
+_BLANK = " \t\r"
+
+
+class Assignment(NamedTuple):
+    """A variable's value, and where its lines are: from their first sign up to the end of the last, without it."""
+
+    name: str
+    value: str
+    start: int
+    end: int
+
+
+class Lines(NamedTuple):
+    """What a file gives, in order; and what its last line lacks to be ended: None where nothing ends it."""
+
+    assignments: list[Assignment]
+    missing: str | None
+
+
+def parse_lines(text: str) -> Lines:
+    """Any text is such a file. What is no assignment gives nothing."""
+    reader = _Reader(text)
+    found: list[Assignment] = []
+    while reader.at < len(text):
+        start = reader.at
+        if text[start] in _BLANK + "\n":
+            reader.at += 1
+        elif text[start] in COMMENT:
+            reader.skip_comment()
+        else:
+            line = reader.assignment(start)
+            if line is not None:
+                found.append(line)
+    return Lines(found, reader.missing)
+
+
+def with_value(text: str, name: str, value: str) -> str:
+    """The file with another value of a variable, in the last line that gives it one, or else in a new line at the end.
+
+    value: a text without blanks, quotes and backslashes. Raises RefusedError where a quote has no end, and for what
+    systemd does not read as such a file.
+    """
+    lines = parse_lines(text)
+    last = next((line for line in reversed(lines.assignments) if line.name == name), None)
+    assignment = "%s=%s" % (name, value)
+    if last is not None and last.value == value:
+        changed = text
+    elif lines.missing is None:
+        raise RefusedError("a quote in it has no end, so it is not clear what it says", remedy="correct the file")
+    elif last is None:
+        changed = "%s%s%s\n" % (text, lines.missing, assignment)
+    else:
+        changed = text[: last.start] + assignment + text[last.end :]
+    if read_environment(changed).get(name) != value:
+        raise RefusedError("systemd would read no %s in it" % name, remedy="correct the file")
+    return changed
+
+
+class _Reader:
+    """Reads a text from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.missing: str | None = ""
+
+    def _take(self) -> str:
+        sign = self.text[self.at : self.at + 1]
+        self.at += len(sign)
+        return sign
+
+    def skip_comment(self) -> None:
+        """A backslash before its end makes the next line a part of it."""
+        while self.at < len(self.text):
+            sign = self._take()
+            if sign == "\n":
+                return
+            if sign == "\\" and not self._take():
+                self.missing = "\n\n"
+                return
+        self.missing = "\n"
+
+    def assignment(self, start: int) -> Assignment | None:
+        """The lines of a name and its value; None for any that has no such name."""
+        while self.at < len(self.text) and self.text[self.at] not in "=\n":
+            self.at += 1
+        name = self.text[start : self.at].rstrip(_BLANK)
+        if self._take() != "=":
+            # A line without a value: at the end of the text it has no end, either.
+            self.missing = "" if self.text[self.at - 1 : self.at] == "\n" else "\n"
+            return None
+        value, end = self._value()
+        return Assignment(name, value, start, end) if NAME.fullmatch(name) else None
+
+    def _value(self) -> tuple[str, int]:
+        """The value, and where its last line ends."""
+        # Blanks at the end are no part of it, but for those that were quoted or escaped.
+        value, kept, begun = "", 0, False
+        while True:
+            sign = self._take()
+            if not sign or sign == "\n":
+                self.missing = "" if sign else "\n"
+                return value[:kept] + value[kept:].rstrip(_BLANK), self.at - len(sign)
+            if sign == "\\":
+                sign = self._take()
+                if not sign:
+                    self.missing = "\n\n"
+                    return value, self.at
+                if sign != "\n":
+                    value += sign
+                    kept, begun = len(value), True
+            elif sign in "\"'" and not begun:
+                quoted = self._quoted(sign)
+                if quoted is None:
+                    self.missing = None
+                    return value, self.at
+                value += quoted
+                kept = len(value)
+            elif begun or sign not in _BLANK:
+                value += sign
+                begun = True
+
+    def _quoted(self, quote: str) -> str | None:
+        """What is up to the next quote; None where there is none."""
+        found = ""
+        while True:
+            sign = self._take()
+            if not sign:
+                return None
+            if sign == quote:
+                return found
+            if sign == "\\" and quote == '"':
+                escaped = self._take()
+                sign = "" if escaped == "\n" else escaped if escaped in ESCAPED else sign + escaped
+            found += sign
+
+
+# What may stand before the path of a program, and before that of an environment file.
+_PROGRAM_SIGNS, _MAY_BE_MISSING = "@-:+!|", "-"
+_PATTERN = frozenset("*?[")
+# One that does not end goes on to the end of the word.
+_VARIABLE = re.compile(r"\$(?:(\$)|\{([^}]*)(\}?))")
+_ASSIGNMENT = re.compile("(%s)=(.*)" % NAME.pattern, re.DOTALL)
+_END = ".service"
+# What is read of a unit.
+SECTION = section_of(_END)
+
+# A backslash and one of these, which may be followed by digits of this base.
+_SIGNS = dict(zip("abfnrtvs\\\"'", "\a\b\f\n\r\t\v \\\"'"))
+_NUMBER = re.compile("x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-7]{3})")
+
+# What a % and a letter stand for, where it is the same on all nodes; of the unit the two names.
+_SPECIFIER = re.compile("%(.)")
+_SPECIFIERS = {
+    "%": "%",
+    "C": "/var/cache",
+    "E": "/etc",
+    "L": "/var/log",
+    "S": "/var/lib",
+    "T": "/tmp",
+    "V": "/var/tmp",
+    "h": "/root",
+    "t": "/run",
+    "u": "root",
+}
+
+
+class Variable(NamedTuple):
+    """The value of a variable, or of a setting, and the file that gives it."""
+
+    value: str
+    path: str
+
+
+class Service(NamedTuple):
+    """What systemd gives a service.
+
+    command: the words of its command line, with its variables in place; none where no unit gives it.
+    variables: those of its units and of its environment files, which need not be there.
+    files: the paths of these environment files, of which the last one counts.
+    """
+
+    command: list[str]
+    variables: Mapping[str, Variable]
+    files: list[str]
+
+
+def read_service(tree: Tree, service: str) -> Service:
+    """What systemd gives a service, whose name is without its ending."""
+    command: list[str] = []
+    variables: dict[str, Variable] = {}
+    files: list[str] = []
+    unset: list[str] = []
+    for path, name, value in settings_of(tree, service):
+        # An empty value takes back what came before.
+        if name == "ExecStart":
+            command = [resolved(word, service) for word in command_words(value) or ()]
+        elif name == "Environment":
+            given = assignments_of(value, service)
+            variables = {**variables, **{key: Variable(text, path) for key, text in given.items()}} if value else {}
+        elif name == "EnvironmentFile":
+            files = [*files, resolved(value.lstrip(_MAY_BE_MISSING), service)] if value else []
+        elif name == "UnsetEnvironment":
+            unset = [*unset, *split_words(value)] if value else []
+    for path in files:
+        variables.update(variables_in(tree, path))
+    for word in unset:
+        name, equals, value = word.partition("=")
+        if name in variables and (not equals or variables[name].value == value):
+            del variables[name]
+    return Service(_in_place(command, variables), variables, files)
+
+
+def missing_files(tree: Tree, service: str) -> list[Variable]:
+    """The environment files that are not there, and without which systemd does not start a service; who names each."""
+    files: list[Variable] = []
+    for path, name, value in settings_of(tree, service):
+        if name == "EnvironmentFile":
+            files = [*files, Variable(resolved(value, service), path)] if value else []
+    # Of a pattern, it is not looked for what it matches.
+    needed = [file for file in files if file.value.startswith("/") and _PATTERN.isdisjoint(file.value)]
+    return [file for file in needed if not tree.exists(file.value)]
+
+
+def variables_in(tree: Tree, path: str) -> dict[str, Variable]:
+    """What an environment file gives; nothing where it is not there."""
+    return {name: Variable(value, path) for name, value in read_environment(_text(tree, path)).items()}
+
+
+def unit_command(tree: Tree, service: str) -> list[str]:
+    """The words of a service's command line, with its variables in place; none where no unit gives it."""
+    return read_service(tree, service).command
+
+
+def _in_place(command: list[str], variables: Mapping[str, Variable]) -> list[str]:
+    if not command:
+        return []
+    program = command[0].lstrip(_PROGRAM_SIGNS)
+    signs = command[0][: len(command[0]) - len(program)]
+    # Behind an @ comes what the program finds as its own name.
+    words = command[2 if "@" in signs else 1 :]
+    return [program, *(words if ":" in signs else (part for word in words for part in _expanded(word, variables)))]
+
+
+def command_words(value: str) -> list[str] | None:
+    """The words of a command line, with its variables and specifiers; None where systemd does not understand it."""
+    try:
+        return list(words_of(value, _c_escape, strict=True))
+    except ValueError:
+        return None
+
+
+def assignments_of(value: str, service: str) -> dict[str, str]:
+    """The variables of a line, up to a word that systemd does not understand."""
+    variables = {}
+    try:
+        for word in words_of(value, _strict_escape, strict=True):
+            found = _ASSIGNMENT.fullmatch(resolved(word, service))
+            if found:
+                variables[found.group(1)] = found.group(2)
+    except ValueError:
+        pass
+    return variables
+
+
+def _c_escape(text: str, position: int) -> tuple[str, int]:
+    """What C makes of a backslash; one that means nothing stays."""
+    try:
+        return _strict_escape(text, position)
+    except ValueError:
+        return text[position - 1 : position + 1], position + 1
+
+
+def _strict_escape(text: str, position: int) -> tuple[str, int]:
+    sign = text[position : position + 1]
+    if sign in _SIGNS:
+        return _SIGNS[sign], position + 1
+    found = _NUMBER.match(text, position)
+    if found is None:
+        raise ValueError("a backslash that means nothing")
+    byte, short, long, octal = found.groups()
+    number = int(byte or short or long or octal, 8 if octal else 16)
+    if not number or number > (0xFF if octal else 0x10FFFF) or 0xD800 <= number < 0xE000:
+        raise ValueError("not a character")
+    # A byte, of which several may make one character.
+    return chr(number + 0xDC00 if (byte or octal) and number > 0x7F else number), found.end()
+
+
+def resolved(word: str, service: str) -> str:
+    """A word with its specifiers in place, and its bytes as text. Source: systemd.unit(5)."""
+    names = {**_SPECIFIERS, "n": service + ".service", "N": service, "p": service}
+    word = _SPECIFIER.sub(lambda found: names.get(found.group(1), found.group()), word)
+    return word.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+
+
+def settings_of(tree: Tree, service: str) -> Iterator[tuple[str, str, str]]:
+    """What the section of the service says, in order: the file, the setting and its value."""
+    unit = service + _END
+    paths = unit_paths(tree, unit)
+    for path in paths:
+        text = _text(tree, path)
+        # Without a unit, what is beside it says nothing. Nor where it is empty, as one that is masked.
+        if path is paths[0] and not (text and path.endswith("/" + unit)):
+            return
+        for name, value in settings_in(text, SECTION):
+            yield path, name, value
+
+
+def _text(tree: Tree, path: str) -> str:
+    """The text of a file that need not be there. A byte that is no text has a place of its own."""
+    try:
+        return (tree.content(path, LARGEST_OF_KUBELET) or b"").decode("utf-8", "surrogateescape")
+    except (NodeError, RefusedError):
+        return ""
+
+
+def _expanded(word: str, variables: Mapping[str, Variable]) -> list[str]:
+    def value_of(name: str) -> str:
+        return variables[name].value if name in variables else ""
+
+    # A word of its own becomes as many words as the variable has.
+    if word.startswith("$") and word[1:2] not in ("{", "$"):
+        return split_words(value_of(word[1:]))
+
+    def content(found: re.Match[str]) -> str:
+        dollar, name, end = found.groups()
+        return dollar or (value_of(name) if end else found.group())
+
+    return [_VARIABLE.sub(content, word)]

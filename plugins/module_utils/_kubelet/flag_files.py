@@ -1,0 +1,393 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""With which flags a kubelet is started: by its command line, its unit, or the files of its distribution."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from typing import Callable, Container, Iterable, Iterator, NamedTuple, Sequence
+
+from .._base.errors import ConfigurationError, Note
+from .._base.tree import LARGEST_OF_KUBELET, Tree
+from .._host.services import command_words, read_environment, read_service, settings_of, split_words, unit_command
+from .configuration import is_json, read_document
+from .distributions import ENVIRONMENT, FLAGS, KUBELET_ARG, LINES, Distribution, service_of
+from .effective import END_OF_FLAGS, NAMES, PATHS, GivenFlag, read_flags, split_flags
+from .effective import FLAGS as READ
+from .start.flags import FLAGS as STARTED_WITH
+from .start.flags import HEADERS, SWITCHES
+
+# The command line of a kubelet as modules return it and are given it again: nothing of it but what is read. Pure.
+#
+# Ansible logs the arguments of a module on the node, and shows results.
+
+
+LEFT_OUT = "left-out"
+# k3s and RKE2 hand its value to their kubelet.
+_HANDED_ON = "--kubelet-arg"
+# All that MicroK8s' command line has.
+_ARGS_FILE = "--kubelet-args-file"
+# The flags of the kubelet that are one letter.
+_LETTERS = ("-v", "-h")
+# An address may have a user, a password and a token.
+_ADDRESSES = ("manifest-url",)
+
+
+def handed_over(words: Sequence[str]) -> list[str]:
+    """The words without the values of flags that no table here has, and of those whose values may be secret.
+
+    The names stay: whether a kubelet starts may depend on one that it does not have.
+    """
+    return list(_kept(words))
+
+
+def _kept(words: Sequence[str]) -> Iterator[str]:
+    # The flag that the next word may be the value of.
+    before = ""
+    for word in words:
+        name, equals, value = word.partition("=")
+        if _takes_value(before):
+            yield _value(before, word)
+            before = ""
+        elif _is_read(name):
+            yield "%s=%s" % (name, _value(name, value)) if equals else word
+            before = "" if equals else name
+        elif not word.startswith("-") or (_is_unknown(before) and not equals):
+            yield LEFT_OUT if _is_unknown(before) else word
+            before = ""
+        elif equals:
+            yield "%s=%s" % (_name(name), LEFT_OUT)
+        else:
+            yield _name(word)
+            before = word if word == _name(word) else ""
+
+
+def _value(name: str, value: str) -> str:
+    """What is kept of the value of a flag that is read."""
+    if name == _HANDED_ON:
+        # A flag without the dashes.
+        (kept,) = handed_over(["--" + value.lstrip("-")])
+        return kept[len("--") :]
+    if _bare(name) in _ADDRESSES:
+        return LEFT_OUT
+    flag = STARTED_WITH.get(_bare(name))
+    if flag is None or flag.kind != HEADERS:
+        return value
+    # The name of a header is no secret, and a kubelet does not start with a header that has none.
+    headers = (part.partition(":") for part in value.split(","))
+    return ",".join("%s:%s" % (header, LEFT_OUT) if colon else LEFT_OUT for header, colon, _secret in headers)
+
+
+def _bare(name: str) -> str:
+    return name.lstrip("-").replace("_", "-")
+
+
+def _name(name: str) -> str:
+    # A value may stand right behind one letter.
+    return name if name.startswith("--") else name[:2]
+
+
+def _is_read(name: str) -> bool:
+    """Whether a table here has this flag, also one that is written with one dash by mistake."""
+    if len(name) <= len("-v"):
+        return name in _LETTERS
+    flag = "--" + _bare(name)
+    return _bare(name) in STARTED_WITH or flag in READ or flag in (*PATHS, _ARGS_FILE, _HANDED_ON)
+
+
+def _takes_value(name: str) -> bool:
+    """Whether the next word is the value of this flag, whatever it looks like."""
+    flag = STARTED_WITH.get(_bare(name)) if name.startswith("--") else None
+    return name == _HANDED_ON or (flag is not None and flag.kind not in SWITCHES)
+
+
+def _is_unknown(name: str) -> bool:
+    return name != "" and not _is_read(name)
+
+
+# k3s' and RKE2's key; with the + its words are added to those of the files before.
+_KEY, _ADDING_KEY = "kubelet-arg", "kubelet-arg+"
+_KUBELET_ARG = re.compile(r"""(?m)^(["']?)kubelet-arg\+?\1[ \t]*:.*(?:\n(?:[] \t#-].*)?)*""")
+# Where a document of YAML begins and ends.
+_DOCUMENT, _END = re.compile(r"(?m)^---(?=\s|$)"), re.compile(r"(?m)^(?:---|\.\.\.)(?=\s|$)")
+_NOTHING = re.compile(r"(?m)(?:^[ \t]*(?:#.*|%.*)?\n)*")
+_KUBELET_ARG_HEADER = "# The kubelet's CPU settings, written by kubenode.cpu_manager.\n"
+
+
+# How the names of variables with flags end, as in KUBELET_EXTRA_ARGS.
+_OF_FLAGS = ("ARGS", "FLAGS", "OPTIONS", "OPTS")
+
+
+def environment_words(text: str) -> list[str]:
+    """The words of those variables of an environment file that give a program flags, as far as that can be seen."""
+    given = ((name, split_words(value)) for name, value in read_environment(text).items())
+    return [
+        word
+        for name, words in given
+        # Others are for the program's environment, such as HOME and PATH.
+        if words and (words[0].startswith("-") or name.endswith(_OF_FLAGS))
+        for word in words
+    ]
+
+
+def line_words(text: str) -> list[str]:
+    """The words of a file that has a flag, and its value, on each line. MicroK8s takes all quotes away."""
+    lines = text.replace('"', "").replace("'", "").splitlines()
+    return [word for line in lines if not line.strip().startswith("#") for word in line.split()]
+
+
+def with_lines(text: str, fields: Iterable[str], arguments: Sequence[str]) -> str:
+    """Such a file with these arguments in place of those that give the fields; all other lines stay as they are."""
+    names = {NAMES[field] for field in fields}
+    kept: list[str] = []
+    place = None
+    has_ended = False
+    for line in text.splitlines(keepends=True):
+        flags = [] if has_ended else list(split_flags(line_words(line)))
+        if ("", [END_OF_FLAGS]) in flags:
+            # Behind it nothing is a flag.
+            has_ended, place = True, len(kept) if place is None else place
+        if not any(name in names for name, _words in flags):
+            kept.append(line)
+            continue
+        place = len(kept) if place is None else place
+        others = [word for name, words in flags if name not in names for word in words]
+        kept += [" ".join(others) + "\n"] if others else []
+    if place is None:
+        place = len(kept)
+        if kept and not kept[-1].endswith("\n"):
+            kept[-1] += "\n"
+    return "".join([*kept[:place], *(argument + "\n" for argument in arguments), *kept[place:]])
+
+
+class ReplacedList(NamedTuple):
+    """The list in one of k3s' or RKE2's files, by number, whose place that in a later file takes."""
+
+    number: int
+    by: int
+    words: Sequence[str]
+
+
+def kubelet_args(texts: Iterable[str]) -> list[list[str]]:
+    """The kubelet's arguments in each of k3s' or RKE2's files, which are read in this order.
+
+    A file's list takes the place of those before it, unless its key has a plus. Raises ValueError.
+    """
+    return _read_lists(texts)[0]
+
+
+def replaced_lists(texts: Iterable[str]) -> list[ReplacedList]:
+    """Which of them do not count. Raises ValueError."""
+    return _read_lists(texts)[1]
+
+
+def _read_lists(texts: Iterable[str]) -> tuple[list[list[str]], list[ReplacedList]]:
+    lists: list[list[str]] = []
+    replaced: list[ReplacedList] = []
+    for number, text in enumerate(texts):
+        mine: list[str] = []
+        for key, value in _kubelet_arg_members(text):
+            mine += ["--" + str(word).lstrip("-") for word in (value if isinstance(value, list) else [value]) if word]
+            if key == _KEY:
+                replaced += [ReplacedList(earlier, number, words) for earlier, words in enumerate(lists) if words]
+                lists = [[] for _file in lists]
+        lists.append(mine)
+    return lists, replaced
+
+
+def _kubelet_arg_members(text: str) -> Iterator[tuple[str, object]]:
+    text = _first_document(text.replace("\r\n", "\n"))
+    if is_json(text):
+        members = read_document(text).value
+        yield from ((key, members[key]) for key in (_KEY, _ADDING_KEY) if key in members)
+        return
+    # Only this key: the rest of the file may be written in ways that the reader refuses.
+    for block in _KUBELET_ARG.finditer(text):
+        yield from read_document(block.group()).value.items()
+
+
+def _first_document(text: str) -> str:
+    """All that k3s and RKE2 read of a file."""
+    # What stands before the sign are comments and directives, or a document of its own.
+    begin = _DOCUMENT.match(text, _NOTHING.match(text).end())  # type: ignore[union-attr]
+    text = text[begin.end() :] if begin else text
+    end = _END.search(text)
+    return text[: end.start()] if end else text
+
+
+def kubelet_arg_file(arguments: Iterable[str]) -> str:
+    """The text of such a file that adds these arguments."""
+    lines = ["  - %s\n" % json.dumps(argument[len("--") :]) for argument in arguments]
+    return _KUBELET_ARG_HEADER + (_ADDING_KEY + ":\n" + "".join(lines) if lines else "")
+
+
+# Which flags the kubelet of a node is given: by its command line, else by the files of its distribution.
+
+
+def find_flags(tree: Tree, distribution: Distribution, arguments: Sequence[str], pid: int | None) -> list[GivenFlag]:
+    """The flags of a distribution's kubelet that was started with these arguments, none where that is not known.
+
+    pid: of the one that runs. Raises NodeError for a file that cannot be read.
+    """
+    told = "its command line" if pid is None else "the command line of process %d" % pid
+    from_files = [
+        flag
+        for file in distribution.flag_files
+        if file.form == KUBELET_ARG or tree.exists(file.path)
+        for flag in _file_flags(tree, file.path, file.form)
+    ]
+    # MicroK8s' command line names the file alone.
+    if distribution.place == FLAGS:
+        return from_files
+    service = service_of(tree, distribution)
+    if distribution.has_kubelet_args:
+        # k3s and RKE2 give their kubelet what their files say, and then what they were given themselves. Of k3s that
+        # cannot be seen, and RKE2's kubelet is another process.
+        words = _kubelet_args_of(unit_command(tree, service) or arguments)
+        given = from_files + _by_file(read_flags(words, _unit(service)), _in_unit(tree, service, _kubelet_args_of))
+        names = {flag.name for flag in given}
+        # What else a running kubelet has it will be given again.
+        others = read_flags(arguments, told) if pid is not None and _is_kubelet(arguments) else []
+        return [flag for flag in others if flag.name not in names] + given
+    if not arguments:
+        arguments, told = unit_command(tree, service), _unit(service)
+        if not _is_kubelet(arguments):
+            return from_files
+    # The files show where a flag comes from.
+    return _by_file(read_flags(arguments, told), [*_in_unit(tree, service, list), *from_files])
+
+
+def _by_file(flags: Sequence[GivenFlag], in_files: Sequence[GivenFlag]) -> list[GivenFlag]:
+    """The flags, each with the last file that gives it so."""
+    sources = {(flag.name, flag.value): flag.source for flag in in_files}
+    return [flag._replace(source=sources.get((flag.name, flag.value), flag.source)) for flag in flags]
+
+
+def _in_unit(tree: Tree, service: str, read: Callable[[Sequence[str]], list[str]]) -> list[GivenFlag]:
+    """The flags in the drop-in and environment files of a unit. read: what of their words the kubelet is given."""
+    texts = [(path, value) for path, name, value in settings_of(tree, service) if name == "ExecStart"]
+    words = [(path, command_words(value) or []) for path, value in texts]
+    words += [(given.path, split_words(given.value)) for given in read_service(tree, service).variables.values()]
+    return [
+        flag
+        for path, some in words
+        if not path.endswith("/%s.service" % service)
+        for flag in read_flags(read(some), tree.path(path))
+    ]
+
+
+def replaced_notes(tree: Tree, distribution: Distribution) -> list[str]:
+    """What of k3s' or RKE2's files does not count, as a later file has the same key. Raises ConfigurationError."""
+    if not distribution.has_kubelet_args:
+        return []
+    paths, texts = _kubelet_arg_texts(tree, distribution.flag_files[0].path)
+    given = {word.partition("=")[0] for words in kubelet_args(texts) for word in words}
+    notes: list[str] = []
+    for replaced in replaced_lists(texts):
+        names = [flag.name for flag in read_flags(replaced.words, "") if flag.name not in given]
+        if names:
+            text = (
+                "%s: its kubelet-arg takes the place of that of %s, so that %s there %s not count; write it as"
+                " kubelet-arg+, which adds to it"
+            )
+            is_one = len(names) == 1
+            said = text % (paths[replaced.by], paths[replaced.number], ", ".join(names), "does" if is_one else "do")
+            notes.append(Note("field-ignored", said))
+    return notes
+
+
+def find_words(tree: Tree, distribution: Distribution, arguments: Sequence[str]) -> list[str]:
+    """All words that follow the program on the command line of a distribution's kubelet, as far as they can be seen.
+
+    arguments: what it was started with. Raises NodeError for a file that cannot be read.
+    """
+    is_in_files = distribution.place == FLAGS or distribution.has_kubelet_args
+    if not is_in_files:
+        arguments = arguments or unit_command(tree, service_of(tree, distribution))
+        if _is_kubelet(arguments):
+            return list(arguments[1:])
+    words = [
+        word
+        for file in distribution.flag_files
+        if file.form == KUBELET_ARG or tree.exists(file.path)
+        for _source, some in _words_of_file(tree, file.path, file.form)
+        for word in some
+    ]
+    if distribution.has_kubelet_args:
+        words += _kubelet_args_of(unit_command(tree, service_of(tree, distribution)) or arguments)
+    if is_in_files and _is_kubelet(arguments):
+        # What else a running kubelet has it will be given again.
+        words = _without(arguments[1:], {word.partition("=")[0] for word in words}) + words
+    return words
+
+
+def _without(words: Sequence[str], names: Container[str]) -> list[str]:
+    """The words without the flags of these names, and without their values."""
+    kept = []
+    is_left_out = False
+    for word in words:
+        if word.startswith("-"):
+            is_left_out = word.partition("=")[0] in names
+        if not is_left_out:
+            kept.append(word)
+    return kept
+
+
+def _unit(service: str) -> str:
+    return "the unit %s.service" % service
+
+
+def _is_kubelet(arguments: Sequence[str]) -> bool:
+    return posixpath.basename(arguments[0]) == "kubelet" if arguments else False
+
+
+def _kubelet_args_of(arguments: Sequence[str]) -> list[str]:
+    words: list[str] = []
+    for position, argument in enumerate(arguments):
+        if argument == END_OF_FLAGS:
+            break
+        name, equals, value = argument.partition("=")
+        if name == "--kubelet-arg":
+            words += [
+                "--" + word.lstrip("-") for word in ([value] if equals else arguments[position + 1 : position + 2])
+            ]
+    return words
+
+
+def _file_flags(tree: Tree, path: str, form: str) -> list[GivenFlag]:
+    return [flag for file, words in _words_of_file(tree, path, form) for flag in read_flags(words, file)]
+
+
+def _words_of_file(tree: Tree, path: str, form: str) -> list[tuple[str, list[str]]]:
+    """The words in a file, and in those beside it: [(path here, words)]."""
+    if form == KUBELET_ARG:
+        return _kubelet_arg_words(tree, path)
+    words = {ENVIRONMENT: environment_words, LINES: line_words}[form]
+    return [(tree.path(path), list(words(tree.read_text(path, LARGEST_OF_KUBELET))))]
+
+
+def kubelet_arg_paths(tree: Tree, path: str) -> list[str]:
+    """k3s' or RKE2's configuration file and those beside it, in the order in which they are read."""
+    beside = ["%s.d/%s" % (path, name) for name in tree.names(path + ".d") if name.endswith((".yaml", ".yml"))]
+    return [file for file in (path, *beside) if tree.exists(file)]
+
+
+def _kubelet_arg_words(tree: Tree, path: str) -> list[tuple[str, list[str]]]:
+    """The kubelet's arguments in each of these files. Raises ConfigurationError."""
+    paths, texts = _kubelet_arg_texts(tree, path)
+    try:
+        return list(zip(paths, kubelet_args(texts)))
+    except ValueError as error:
+        raise ConfigurationError(
+            "kubelet-arg cannot be read: %s" % error, tree.path(path), "write it as a list"
+        ) from error
+
+
+def _kubelet_arg_texts(tree: Tree, path: str) -> tuple[list[str], list[str]]:
+    """The paths here of these files, and their texts."""
+    paths = kubelet_arg_paths(tree, path)
+    return list(map(tree.path, paths)), [tree.read_text(file, LARGEST_OF_KUBELET) for file in paths]

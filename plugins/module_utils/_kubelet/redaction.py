@@ -1,0 +1,494 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The secrets in a kubelet's flags and configuration files, taken out so that the rest says the same. Pure.
+
+What is known to be harmless is kept, and REDACTED takes the place of all else: of a command line, the kubelet's own
+flags, the names of other flags, and the words that choose a command; of a variable, the flags in it, or the value
+that such a flag takes.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from types import MappingProxyType
+from typing import Any, Callable, Container, Iterator, Mapping, NamedTuple, Sequence
+
+from .._base.errors import ConfigurationError
+from .._base.toml import TOMLError
+from .._base.tree import is_number
+from .._host.services import command_words, read_environment, split_words
+from .._runtime.runtime_files import essence
+from .configuration import API_VERSION, KIND, KubeletConfiguration, is_json, read_document
+from .effective import END_OF_FLAGS
+from .flag_files import kubelet_args, line_words
+from .start.decode import (
+    BOOL,
+    FLOAT,
+    FOLDED,
+    INT32,
+    INT64,
+    KUBELET_CONFIGURATION,
+    LIST,
+    MAP,
+    STRUCT,
+    STRUCTS,
+    UINT32,
+    GoType,
+    fold,
+)
+from .start.flags import FLAGS, SWITCHES
+from .yaml import anchors
+from .yaml_nodes import TextNode, same
+
+REDACTED = "redacted"
+_NOTHING: Mapping[str, bool] = MappingProxyType({})
+
+# A change of a file's text.
+Redaction = Callable[[str], str]
+
+# Names of flags, variables and keys whose values are secret, but for those of files, and of switches of the kubelet.
+_SECRET = re.compile(
+    "token|secret|passw|credential|header|access[-_]?key|private[-_]?key|key[-_]data|certificate[-_]data|vpn[-_]?auth"
+    "|datastore[-_]endpoint|proxy|^t$|^p$",
+    re.IGNORECASE,
+)
+_NO_SECRET = re.compile(
+    "[-_](?:file|path|dir|config|webhook|ttl)$|^(?:add-dir-header|skip-headers|skip-log-headers)$", re.IGNORECASE
+)
+# The one header that is.
+_HEADER = re.compile("url[-_]?header$", re.IGNORECASE)
+# The names of other programs' flags of which an absolute path may be kept, and that path.
+_OF_PATH = re.compile("(?:^|[-_])(?:file|path|dir|config)$", re.IGNORECASE)
+_PATH = re.compile(r"/[\w./-]{0,200}", re.ASCII)
+# The flag by which k3s and RKE2 give their kubelet one.
+_KUBELET_ARG = "--kubelet-arg"
+_ADDRESS = "--manifest-url"
+# Names of flags of other programs; of one dash, one letter, as a value may stand right behind it.
+_NAME = re.compile(r"--[a-z][a-z0-9_-]{0,60}|-[A-Za-z]", re.ASCII)
+_LONG_NAME = re.compile(r"-[a-z][a-z0-9_-]{0,60}", re.ASCII)
+_VERBOSITY = re.compile(r"-v=?[0-9]{1,3}")
+_NEGATIVE = re.compile("-[0-9]{1,9}")
+# Words that choose what a program does, and programs that start programs.
+_COMMANDS = frozenset(
+    ("agent", "bash", "controller", "daemon", "env", "exec", "kubelet", "kubelite", "run", "server", "sh", "single")
+    + ("start", "worker", ";")
+)
+_PROGRAM = re.compile(r"[-@:+!|]{0,9}[\w./-]{1,200}", re.ASCII)
+_ASSIGNED = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
+_VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})", re.ASCII)
+# How the names of variables with flags end.
+_OF_FLAGS = ("ARGS", "FLAGS", "OPTIONS", "OPTS")
+_SPACE = " \t\r\n"
+# Prose: nothing in it looks like a value.
+_PROSE = re.compile(r"[#A-Za-z_ ,.;'()\t-]*", re.ASCII)
+_PROSE_WORD = re.compile("[A-Za-z]{1,20}")
+
+
+class UnsafeError(Exception):
+    """A text may hold secrets, and is written in a way in which these cannot be told from the rest.
+
+    Its message is saved: it never has a part of the text.
+    """
+
+
+def is_secret(name: str) -> bool:
+    """Whether the value of a flag, variable or key of this name is secret."""
+    name = name.lstrip("-")
+    return bool(_HEADER.search(name) or (_SECRET.search(name) and not _NO_SECRET.search(name)))
+
+
+def is_prose(comment: str) -> bool:
+    """Whether a comment is made of words alone, none of which is the name of a secret."""
+    if not _PROSE.fullmatch(comment):
+        return False
+    return all(_PROSE_WORD.fullmatch(word) and not is_secret(word) for word in re.findall("[A-Za-z]+", comment))
+
+
+def address_redacted(value: str, keep_path: bool = True) -> str:
+    """A value without the user, the password and the query of the address that it may be.
+
+    A password may have any sign, so all before the last @ counts as a part of it.
+    """
+    scheme, mark, rest = value.partition("://")
+    if not mark:
+        return value
+    # An address of a file, as unix:///run/x, has no user.
+    if "@" in rest and not rest.startswith("/"):
+        rest = "%s@%s" % (REDACTED, rest.rpartition("@")[2])
+    for sign in "?#":
+        before, found, _query = rest.partition(sign)
+        rest = before + sign + REDACTED if found else rest
+    host, _slash, path = rest.partition("/")
+    return scheme + mark + (rest if keep_path or not path else "%s/%s" % (host, REDACTED))
+
+
+# --- command lines -----------------------------------------------------------------------------------------
+
+
+def words_redacted(words: Sequence[str], has_program: bool = True) -> list[str]:
+    """The words of a command line without its secrets, as many as before.
+
+    has_program: whether the first is a program, unlike in a variable.
+    """
+    found: list[str] = []
+    # The flag before, if a value is to follow it.
+    waiting = ""
+    is_over = False
+    for word in words:
+        name, equals, value = word.partition("=")
+        if waiting and (_is_known(waiting) or not _is_known(name)):
+            found.append(_value(waiting, word))
+            waiting = ""
+            continue
+        waiting = ""
+        is_program = has_program and not found
+        if word == END_OF_FLAGS:
+            is_over = True
+            found.append(word)
+        elif is_over or is_program or not word.startswith("-"):
+            found.append(_positional(word, is_program))
+        elif _VERBOSITY.fullmatch(word):
+            found.append(word)
+        elif equals:
+            found.append("%s=%s" % (_name(name, equals), _value(name, value)))
+        else:
+            found.append(_name(name, ""))
+            waiting = name if _takes_value(name) else ""
+    return found
+
+
+def _flag(name: str) -> str:
+    """The name of a flag as the kubelet's table has it."""
+    return name.lstrip("-").replace("_", "-") if name.startswith("--") or name == "-v" else ""
+
+
+def _is_known(name: str) -> bool:
+    return name == _KUBELET_ARG or _flag(name) in FLAGS
+
+
+def _takes_value(name: str) -> bool:
+    if name == _KUBELET_ARG:
+        return True
+    flag = FLAGS.get(_flag(name))
+    return is_secret(name) if flag is None else flag.kind not in SWITCHES
+
+
+def _name(name: str, equals: str) -> str:
+    if _is_known(name) or _NAME.fullmatch(name) or (equals and _LONG_NAME.fullmatch(name)):
+        return name
+    return "-" + REDACTED
+
+
+def _value(name: str, value: str) -> str:
+    """What takes the place of a flag's value. A header's name is no secret."""
+    if name == _KUBELET_ARG:
+        (word,) = words_redacted(["--" + value.lstrip("-")], has_program=False)
+        return word[len("--") :] if word.startswith("--") else word
+    if is_secret(name):
+        header = value.partition(":")
+        return "%s:%s" % (header[0], REDACTED) if _HEADER.search(name) and header[1] else REDACTED
+    if _is_known(name):
+        if value.startswith("-") and not _NEGATIVE.fullmatch(value):
+            return words_redacted([value], has_program=False)[0]
+        return address_redacted(value, keep_path=name != _ADDRESS)
+    is_kept = value in ("", "true", "false") or _is_variables(value)
+    return value if is_kept or (_OF_PATH.search(name) and _PATH.fullmatch(value)) else REDACTED
+
+
+def _is_variables(word: str) -> bool:
+    return not _VARIABLE.sub("", word)
+
+
+def _positional(word: str, is_program: bool) -> str:
+    name, equals, _rest = word.partition("=")
+    if equals and _ASSIGNED.fullmatch(name):
+        return "%s=%s" % (name, REDACTED)
+    if any(sign in word for sign in _SPACE):
+        # A command line in one word: what k3s writes over its own, or what a shell is given.
+        inner = split_words(word)
+        found = words_redacted(inner, is_program)
+        return word if found == inner else " ".join(map(_quoted, found))
+    if _PROGRAM.fullmatch(word) and (is_program or posixpath.basename(word) in _COMMANDS):
+        return word
+    return word if word in _COMMANDS or _is_variables(word) else REDACTED
+
+
+def _quoted(word: str) -> str:
+    """A word as split_words() reads it."""
+    if word and not any(sign in word for sign in _SPACE + "\\\"'"):
+        return word
+    return '"%s"' % word.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def lines_redacted(text: str) -> str:
+    """A file with flags and their values on lines, without their secrets. Each line stays a line."""
+    lines = text.splitlines(keepends=True)
+    given = [line_words(line) for line in lines]
+    rest = iter(words_redacted([word for words in given for word in words], has_program=False))
+    kept = []
+    for line, words in zip(lines, given):
+        found = [next(rest) for _word in words]
+        end = line[len(line.rstrip("\r\n")) :]
+        is_comment = line.strip().startswith("#")
+        if is_comment and not is_prose(line.rstrip("\r\n")):
+            kept.append("# %s%s" % (REDACTED, end))
+        else:
+            kept.append(line if found == words else " ".join(found) + end)
+    return "".join(kept)
+
+
+# --- environment files and units ---------------------------------------------------------------------------
+
+
+def environment_redacted(text: str, needed: Mapping[str, bool] = _NOTHING) -> str:
+    """An environment file with all its variables. Those that give no flags lose their values.
+
+    needed: what variables_of() gives of the command line of the unit.
+    """
+    lines = []
+    for name, value in read_environment(text).items():
+        kept = _variable(name, value, needed)
+        for sign in '\\"`$':
+            kept = kept.replace(sign, "\\" + sign)
+        lines.append('%s="%s"\n' % (name, kept))
+    return "".join(lines)
+
+
+def _variable(name: str, value: str, needed: Mapping[str, bool]) -> str:
+    is_of_flags = name.endswith(_OF_FLAGS)
+    if is_secret(name) and not is_of_flags:
+        return REDACTED
+    if needed.get(name):
+        return address_redacted(value)
+    words = split_words(value)
+    if not words:
+        return value
+    has_flags = name in needed or any(_is_known(word.partition("=")[0]) for word in words)
+    if is_of_flags or (words[0].startswith("-") and has_flags):
+        found = words_redacted(words, has_program=False)
+        return value if found == words else " ".join(map(_quoted, found))
+    return REDACTED
+
+
+def variables_of(command: str) -> dict[str, bool]:
+    """The variables in a unit's command line: whether a flag takes the value whose values are kept, or it is words of
+    its own. Those that other flags take are not among them."""
+    found: dict[str, bool] = {}
+    before = ""
+    for word in command_words(command) or ():
+        name, equals, value = word.partition("=")
+        flag = name if equals else before
+        variables = [plain or braced for plain, braced in _VARIABLE.findall(value if equals else word)]
+        if _is_known(flag) and flag not in (_KUBELET_ARG, _ADDRESS) and not is_secret(flag):
+            found.update(dict.fromkeys(variables, True))
+        elif not flag and _is_variables(word):
+            found.update((variable, False) for variable in variables if variable not in found)
+        before = "" if equals or not _takes_value(name) else name
+    return found
+
+
+def command_redacted(command: str) -> str:
+    """The value of ExecStart= in a unit without its secrets; one that systemd does not understand stays such a one."""
+    words = command_words(command)
+    if words is None:
+        return '"' + REDACTED
+    found = words_redacted(words)
+    return command if found == words else " ".join(map(_escaped_word, found))
+
+
+def unit_redacted(
+    settings: Sequence[tuple[str, str]], variables: Callable[[str], dict[str, str]], needed: Mapping[str, bool]
+) -> str:
+    """A unit, or a drop-in file of one, with what gives a kubelet its flags.
+
+    settings: what its section of the service says, in order. variables: reads the value of Environment=.
+    needed: what variables_of() gives of the command line, which may stand in another file.
+    """
+    lines = ["[Service]\n"]
+    for key, value in settings:
+        if key == "Environment" and value:
+            for name, content in variables(value).items():
+                lines.append('Environment="%s=%s"\n' % (name, escaped(_variable(name, content, needed))))
+        elif key in ("ExecStart", "Environment", "EnvironmentFile", "UnsetEnvironment"):
+            lines.append("%s=%s\n" % (key, command_redacted(value) if key == "ExecStart" and value else value))
+    return "".join(lines)
+
+
+def escaped(value: str) -> str:
+    """A text between double quotes in a unit."""
+    return _signs_escaped(value).replace("%", "%%")
+
+
+def _escaped_word(word: str) -> str:
+    """A word of a command line as systemd reads it. A % in it stays one."""
+    escaped = _signs_escaped(word)
+    return escaped if word == escaped and word and not any(sign in word for sign in _SPACE + "'") else '"%s"' % escaped
+
+
+def _signs_escaped(value: str) -> str:
+    # A byte that is no text has a place of its own in Python.
+    return "".join(
+        "\\" + sign
+        if sign in '\\"'
+        else "\\x%02x" % (ord(sign) & 0xFF)
+        if sign < " " or "\udc80" <= sign <= "\udcff"
+        else sign
+        for sign in value
+    )
+
+
+# The secrets in a kubelet's configuration files, taken out so that the rest says the same to our modules. Pure.
+#
+# What the fields of a KubeletConfiguration take is kept, and so are comments of plain words. Where a file is none, or
+# is damaged, signs stand in place of its letters and digits: what is wrong with it, and where, still shows.
+
+
+_ROOT = GoType(STRUCT, KUBELET_CONFIGURATION, None, KUBELET_CONFIGURATION)
+_NO_TEXTS = (BOOL, FLOAT, INT32, INT64, UINT32, LIST, MAP, STRUCT)
+_HEADERS, _SERVER_ADDRESS = "staticPodURLHeader", "staticPodURL"
+_WORD = re.compile(r"\w+")
+# A comment, where no value is.
+_COMMENT = re.compile(r"(?:(?<=[ \t])|^)#.*", re.MULTILINE)
+# The words that are kept of a file that is no KubeletConfiguration.
+_KNOWN_WORDS = frozenset(
+    [
+        *_WORD.findall("%s %s true false null none static Static None" % (API_VERSION, KIND)),
+        *(name for fields in STRUCTS.values() for name in fields),
+    ]
+)
+
+
+class _Leaf(NamedTuple):
+    """A value that is no mapping: where it stands, and what of it is kept."""
+
+    start: int
+    end: int
+    value: object
+    kept: object
+
+
+def kubelet_args_redacted(text: str) -> str:
+    """k3s' or RKE2's configuration file with the kubelet's arguments alone. Raises UnsafeError."""
+    before = "kubelet-arg: [first]\n"
+    try:
+        first, words = kubelet_args([before, text])
+    except ValueError as error:
+        raise UnsafeError("kubelet-arg cannot be read") from error
+    if first and not words:
+        return ""
+    words = [word[len("--") :] if word.startswith("--") else word for word in words_redacted(words, has_program=False)]
+    # A file's list takes the place of those before it, unless its key has a plus.
+    return json.dumps({"kubelet-arg+" if first else "kubelet-arg": words}) + "\n"
+
+
+def runtime_redacted(content: bytes) -> bytes:
+    """What is read of a container runtime's file, or of any other one in TOML. Raises UnsafeError."""
+    try:
+        return essence(content.decode("utf-8")).encode("utf-8")
+    except (TOMLError, UnicodeDecodeError) as error:
+        raise UnsafeError("it is no TOML") from error
+
+
+def configuration_redacted(text: str) -> str:
+    """A KubeletConfiguration without secrets, else the same to the byte. Of another or a damaged file, its shape."""
+    try:
+        before = KubeletConfiguration.parse(text)
+        leaves = list(_leaves(read_document(text), _ROOT))
+        found = _with_kept(text, leaves, _words_of_keys(before.values) | _words_of_anchors(text))
+        after = KubeletConfiguration.parse(found)
+    except ConfigurationError:
+        return _shape(text, _KNOWN_WORDS)
+    return found if same(after.values, _kept(before.values, _ROOT)) else _shape(text, _KNOWN_WORDS)
+
+
+def _leaves(node: TextNode, kind: GoType | None) -> Iterator[_Leaf]:
+    """The values in a mapping, in the order of the text. kind: of the mapping; None where no field takes it."""
+    for key, member in node.members.items():
+        inner = _kind_of(key, kind)
+        if member.node.members:
+            yield from _leaves(member.node, inner)
+        else:
+            kept = _kept_member(key, member.node.value, kind)
+            yield _Leaf(member.node.start, member.node.end, member.node.value, kept)
+
+
+def _kind_of(key: str, kind: GoType | None) -> GoType | None:
+    if kind is None or kind.kind not in (STRUCT, MAP) or fold(key) == fold(_HEADERS):
+        return None
+    if kind.kind == MAP:
+        return None if is_secret(key) else kind.item
+    name = FOLDED[kind.struct].get(fold(key))
+    return None if name is None else STRUCTS[kind.struct][name].type
+
+
+def _kept_member(key: str, value: Any, kind: GoType | None) -> object:
+    if isinstance(value, str) and fold(key) == fold(_SERVER_ADDRESS):
+        return address_redacted(value, keep_path=False)
+    return _kept(value, _kind_of(key, kind))
+
+
+def _kept(value: Any, kind: GoType | None) -> object:
+    """What is kept of a value. kind: what it should be; None where no field takes it."""
+    if isinstance(value, dict):
+        return {key: _kept_member(key, item, kind) for key, item in value.items()}
+    if isinstance(value, list):
+        item = kind.item if kind is not None and kind.kind == LIST else None
+        return [_kept(inner, item) for inner in value]
+    if value is None or isinstance(value, bool) or value == "":
+        return value
+    if kind is None or (isinstance(value, str) and kind.kind in _NO_TEXTS):
+        return REDACTED
+    return address_redacted(value) if isinstance(value, str) else value
+
+
+def _words_of_keys(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return {word for key, item in value.items() for word in (*_WORD.findall(key), *_words_of_keys(item))}
+    return {word for item in value for word in _words_of_keys(item)} if isinstance(value, list) else set()
+
+
+def _words_of_anchors(text: str) -> set[str]:
+    if "&" not in text or is_json(text):
+        return set()
+    return {word for anchor in anchors(text) for word in _WORD.findall(text[anchor.start : anchor.name_end])}
+
+
+def _with_kept(text: str, leaves: Sequence[_Leaf], names: Container[str]) -> str:
+    """The text with what is kept of its values, of comments, and of all that is neither of the two."""
+    pieces = []
+    at = 0
+    for leaf in leaves:
+        pieces.append(_between(text[at : leaf.start], names))
+        written = text[leaf.start : leaf.end]
+        is_same = same(leaf.kept, leaf.value) and all(map(is_prose, _COMMENT.findall(written)))
+        pieces.append(written if is_same else json.dumps(leaf.kept))
+        at = leaf.end
+    pieces.append(_between(text[at:], names))
+    return "".join(pieces)
+
+
+def _between(text: str, names: Container[str]) -> str:
+    """What stands between values: keys and comments, and perhaps what nobody reads."""
+    pieces = []
+    at = 0
+    for comment in _COMMENT.finditer(text):
+        pieces.append(_shape(text[at : comment.start()], names))
+        line = comment.group().rstrip("\r")
+        pieces.append(line if is_prose(line) else "# " + REDACTED)
+        at = comment.start() + len(line)
+    pieces.append(_shape(text[at:], names))
+    return "".join(pieces)
+
+
+def _shape(text: str, names: Container[str]) -> str:
+    """A text with signs in place of the words that are not among these names."""
+
+    def masked(found: re.Match[str]) -> str:
+        word = found.group()
+        return word if word in names else "".join("0" if is_number(sign) else "x" for sign in word)
+
+    return _WORD.sub(masked, text)

@@ -1,0 +1,415 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The kubelet's CPU settings in the one form that modules take, roles take and reports give back.
+
+A set of settings is a dict of the names in SETTINGS. What the kubelet uses for a setting that its file does
+not have is that setting's default, so a file without it and a file that says the default are equal.
+Source: k8s.io/kubelet/config/v1beta1/types.go and pkg/kubelet/apis/config/validation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Container, Iterator, Mapping, NamedTuple, Sequence
+
+from .._base.errors import ConfigurationError, InputError, Note, RefusedError, option
+from .._base.quantity import counted, millis, nanoseconds
+from .._base.versions import NEWEST_MINOR
+from ..cpuset import CPUSet
+from ..policy.options import ALPHA_GATE, OPTION_SINCE, STRICT_RESERVATION, manager_option_gate, option_gate
+from ..policy.reservation import split_cores
+from ..state.acceptance import NONE, STATIC, CPUManagerConfig
+from .configuration import Configuration, changed_values
+from .gates import CFS_QUOTA_PERIOD, CPU_OPTIONS, GATES, MEMORY_MANAGER, TOPOLOGY_OPTIONS, Gates
+from .yaml_nodes import REMOVE, value_at
+
+if TYPE_CHECKING:
+    from ..topology.model import Topology
+    from .start.findings import Finding
+    from .start.predict import Prediction
+
+
+# What has to be set together with a setting, or the kubelet would refuse it.
+
+
+_DEFAULT_QUOTA_PERIOD = 100 * 10**6
+
+_RESERVED_CGROUPS = {"systemReservedCgroup": "system-reserved", "kubeReservedCgroup": "kube-reserved"}
+
+
+def companions(wanted: Mapping[str, object], configuration: Configuration, minor: int) -> dict[tuple[str, ...], object]:
+    """What to change beside the wanted settings, as KubeletConfiguration.with_changes() takes it.
+
+    A feature gate is switched on where it is off and a wanted option needs it.
+    """
+    gates = Gates.of(configuration.values, minor)
+    changes: dict[tuple[str, ...], object] = {
+        ("featureGates", name): True
+        for name in _needed_gates(wanted, minor)
+        if not gates.enabled(name) and GATES[name].alpha <= minor
+    }
+    if wanted.get("reserved_system_cpus"):
+        changes.update(((name,), "") for name in _idle_cgroups(configuration.values))
+    return changes
+
+
+def _needed_gates(wanted: Mapping[str, Any], minor: int) -> Iterator[str]:
+    options = wanted.get("cpu_manager_policy_options")
+    if options:
+        yield CPU_OPTIONS
+        yield from (gate for gate in (option_gate(name, minor) for name in options) if gate is not None)
+    manager_options = wanted.get("topology_manager_policy_options")
+    if manager_options:
+        yield TOPOLOGY_OPTIONS
+        yield from (gate for gate in (manager_option_gate(name, minor) for name in manager_options) if gate)
+    if wanted.get("memory_manager_policy", "None") != "None":
+        yield MEMORY_MANAGER
+    if nanoseconds(wanted.get("cpu_cfs_quota_period", "100ms")) != _DEFAULT_QUOTA_PERIOD:
+        yield CFS_QUOTA_PERIOD
+
+
+def _idle_cgroups(values: Mapping[str, Any]) -> Iterator[str]:
+    """The cgroups that are named and not enforced, as on EKS: all they do is to keep CPUs from being reserved."""
+    enforced = values.get("enforceNodeAllocatable") or ()
+    for name, enforcement in _RESERVED_CGROUPS.items():
+        if values.get(name) and not any(str(enforced_name).startswith(enforcement) for enforced_name in enforced):
+            yield name
+
+
+# The kind of an error where no kubelet would start.
+WOULD_NOT_START = "would_not_start"
+
+CPU_MANAGER_POLICIES = (NONE, STATIC)
+TOPOLOGY_MANAGER_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
+TOPOLOGY_MANAGER_SCOPES = ("container", "pod")
+STATIC_MEMORY = "Static"
+MEMORY_MANAGER_POLICIES = ("None", STATIC_MEMORY)
+
+_NANOSECONDS_PER_SECOND = 10**9
+_SHORTEST_QUOTA_PERIOD, _LONGEST_QUOTA_PERIOD = 10**6, _NANOSECONDS_PER_SECOND
+
+
+class Setting(NamedTuple):
+    """One setting: where it is in the file, what the kubelet takes without it, and when two values mean the same."""
+
+    path: tuple[str, ...]
+    default: Any
+    meaning: Callable[[Any], Any]
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise InputError("%r is not a text" % (value,))
+    return value
+
+
+def _options(value: object) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise InputError("%r is not a mapping of option names to texts" % (value,))
+    for name, text in value.items():
+        if not isinstance(text, str):
+            raise InputError("option %s is %r, not a text" % (name, text), remedy='write it quoted, as in "true"')
+    return dict(value)
+
+
+def _choice(choices: tuple[str, ...]) -> Callable[[object], str]:
+    def choose(value: object) -> str:
+        if value not in choices:
+            raise InputError("%r is not one of %s" % (value, ", ".join(choices)))
+        return str(value)
+
+    return choose
+
+
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InputError("%r is neither true nor false" % (value,))
+    return value
+
+
+def _reserved_memory(value: object) -> tuple[object, ...]:
+    """Each NUMA node with what is reserved of it, in order."""
+    entries = []
+    for entry in value if isinstance(value, (list, tuple)) else (value,):
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("limits"), Mapping):
+            raise InputError("%r is not a list of mappings with numaNode and limits" % (value,))
+        node = entry.get("numaNode", 0)
+        if isinstance(node, bool) or not isinstance(node, int):
+            raise InputError("numaNode %r is not a number" % (node,))
+        entries.append((node, tuple(sorted((name, millis(amount)) for name, amount in entry["limits"].items()))))
+    return tuple(sorted(entries))
+
+
+def _cpus(value: object) -> CPUSet:
+    return CPUSet.parse_plain(_text(value))
+
+
+SETTINGS: dict[str, Setting] = {
+    "cpu_manager_policy": Setting(("cpuManagerPolicy",), NONE, _choice(CPU_MANAGER_POLICIES)),
+    "cpu_manager_policy_options": Setting(("cpuManagerPolicyOptions",), {}, _options),
+    # The kubelet takes its default for a period of zero, too.
+    "cpu_manager_reconcile_period": Setting(
+        ("cpuManagerReconcilePeriod",), "10s", lambda value: nanoseconds(value) or 10 * _NANOSECONDS_PER_SECOND
+    ),
+    "topology_manager_policy": Setting(("topologyManagerPolicy",), "none", _choice(TOPOLOGY_MANAGER_POLICIES)),
+    "topology_manager_scope": Setting(("topologyManagerScope",), "container", _choice(TOPOLOGY_MANAGER_SCOPES)),
+    "topology_manager_policy_options": Setting(("topologyManagerPolicyOptions",), {}, _options),
+    "memory_manager_policy": Setting(("memoryManagerPolicy",), "None", _choice(MEMORY_MANAGER_POLICIES)),
+    "cpu_cfs_quota": Setting(("cpuCFSQuota",), True, _switch),
+    "cpu_cfs_quota_period": Setting(("cpuCFSQuotaPeriod",), "100ms", nanoseconds),
+    "reserved_system_cpus": Setting(("reservedSystemCPUs",), "", _cpus),
+    "kube_reserved_cpu": Setting(("kubeReserved", "cpu"), "0", millis),
+    "system_reserved_cpu": Setting(("systemReserved", "cpu"), "0", millis),
+    "kube_reserved_memory": Setting(("kubeReserved", "memory"), "0", millis),
+    "system_reserved_memory": Setting(("systemReserved", "memory"), "0", millis),
+    "reserved_memory": Setting(("reservedMemory",), [], _reserved_memory),
+}
+
+# Those that may need something beside them.
+_WITH_COMPANIONS = frozenset(
+    (
+        "cpu_manager_policy_options",
+        "topology_manager_policy_options",
+        "memory_manager_policy",
+        "cpu_cfs_quota_period",
+        "reserved_system_cpus",
+    )
+)
+_AMOUNTS = ("kube_reserved_cpu", "system_reserved_cpu", "kube_reserved_memory", "system_reserved_memory")
+
+
+def found_settings(configuration: Configuration, replaced: Container[str] = ()) -> dict[str, Any]:
+    """What the kubelet makes of its file: every setting. Raises ConfigurationError for a value it cannot read.
+
+    replaced: the settings that get other values, so that what cannot be read of them may be there.
+    """
+    return {name: _found(configuration, setting, name in replaced) for name, setting in SETTINGS.items()}
+
+
+def _found(configuration: Configuration, setting: Setting, is_replaced: bool) -> object:
+    value = value_at(configuration.values, setting.path)
+    # An empty text is Go's unset value.
+    if value is None or (value == "" and setting.default):
+        return setting.default
+    if is_replaced:
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = str(value)
+    try:
+        setting.meaning(value)
+    except InputError as error:
+        source = configuration.origin(setting.path) or configuration.source
+        raise ConfigurationError(error.problem, "%s: %s" % (source, ".".join(setting.path)), error.remedy) from error
+    return value
+
+
+def check_settings(wanted: Mapping[str, object]) -> None:
+    """Raise InputError for a value that no kubelet would take; the message names the setting."""
+    _check_reserved(wanted.get("reserved_system_cpus", ""))
+    for name, value in wanted.items():
+        try:
+            SETTINGS[name].meaning(value)
+        except InputError as error:
+            raise error.within(option(name)) from error
+    for name in _AMOUNTS:
+        if name in wanted and millis(wanted[name]) < 0:
+            raise InputError("%r is negative" % wanted[name], option(name), "write 0 or more")
+    period = wanted.get("cpu_manager_reconcile_period", "0")
+    if nanoseconds(period) < 0:
+        raise InputError("%r is negative" % period, option("cpu_manager_reconcile_period"), "write 0 or more")
+    period = wanted.get("cpu_cfs_quota_period", SETTINGS["cpu_cfs_quota_period"].default)
+    if not _SHORTEST_QUOTA_PERIOD <= nanoseconds(period) <= _LONGEST_QUOTA_PERIOD:
+        raise InputError("%r is out of range" % period, option("cpu_cfs_quota_period"), "write 1ms to 1s")
+
+
+def _check_reserved(value: object) -> None:
+    """Raise InputError for CPUs that are no text: it is not known what they mean."""
+    if isinstance(value, str):
+        return
+    what, remedy = "%r is not a text" % (value,), 'write the CPUs as one text, as in "0-1,24-25"'
+    if isinstance(value, int) and not isinstance(value, bool):
+        what = "the number %d can mean CPU %d or %s" % (value, value, counted(value, "CPU"))
+        remedy = 'write "%d" in quotes for the CPU, or %s: {count: %d} for so many CPUs' % (
+            value,
+            option("reservation"),
+            value,
+        )
+    raise InputError(what, option("reserved_system_cpus"), remedy)
+
+
+def complete(wanted: Mapping[str, object], found: Mapping[str, object]) -> dict[str, object]:
+    """All settings of the node once `wanted` is applied to what is `found`.
+
+    The policy none refuses to start with any option, so going to it without naming options drops them.
+    """
+    settings = {**found, **wanted}
+    if wanted.get("cpu_manager_policy") == NONE and "cpu_manager_policy_options" not in wanted:
+        settings["cpu_manager_policy_options"] = {}
+    return settings
+
+
+def differences(wanted: Mapping[str, object], found: Mapping[str, object]) -> list[str]:
+    """The names of the settings that mean something else, in the order of SETTINGS."""
+    return [
+        name
+        for name, setting in SETTINGS.items()
+        if name in wanted and setting.meaning(wanted[name]) != _meaning(setting, found[name])
+    ]
+
+
+def _meaning(setting: Setting, found: object) -> object:
+    """What the kubelet makes of a value; None where it refuses it, as it does a number in place of a text."""
+    if isinstance(found, (int, float)) and isinstance(setting.default, str):
+        return None
+    try:
+        return setting.meaning(found)
+    except InputError:
+        return None
+
+
+def changes(wanted: Mapping[str, object], found: Mapping[str, object]) -> dict[tuple[str, ...], Any]:
+    """What to change in the file, as KubeletConfiguration.with_changes() takes it: only what means something else."""
+    return {SETTINGS[name].path: written(name, wanted[name]) for name in differences(wanted, found)}
+
+
+def written(name: str, value: object) -> Any:
+    """What a file has for a setting: no CPUs, no options are better not in it at all."""
+    setting = SETTINGS[name]
+    meaning = setting.meaning(value)
+    return REMOVE if not meaning and meaning == setting.meaning(setting.default) else value
+
+
+class SettingsPlan(NamedTuple):
+    """What becomes of a kubelet's settings."""
+
+    found: dict[str, Any]
+    # All of them once it is done.
+    settings: dict[str, Any]
+    # What to change, as KubeletConfiguration.with_changes() takes it; the last are what goes with the settings.
+    changes: dict[tuple[str, ...], object]
+    companions: dict[tuple[str, ...], object]
+    # What the kubelet then runs with.
+    configuration: Configuration
+
+
+def plan_settings(
+    wanted: Mapping[str, object], configuration: Configuration, minor: int = NEWEST_MINOR
+) -> SettingsPlan:
+    """Decide what to change for these settings. Raises ConfigurationError for what the kubelet cannot read."""
+    found = found_settings(configuration, wanted)
+    settings = complete(wanted, found)
+    edits = changes(settings, found)
+    beside: dict[tuple[str, ...], object] = {}
+    if not _WITH_COMPANIONS.isdisjoint(wanted):
+        # Imported here: every import costs time on every node.
+
+        beside = companions({name: settings[name] for name in wanted}, configuration, minor)
+    if not edits and not beside:
+        return SettingsPlan(found, settings, {}, {}, configuration)
+    edits.update(beside)
+    return SettingsPlan(
+        found, settings, edits, beside, Configuration(changed_values(configuration, edits), configuration.source)
+    )
+
+
+def needed_config(prediction: Prediction) -> CPUManagerConfig:
+    """What the CPU manager starts with, where the kubelet is to start. Raises RefusedError where it does not."""
+    refusal = prediction.refusal
+    if refusal is not None:
+        raise start_error(refusal)
+    config = None if prediction.checked is None else prediction.checked.cpu_manager
+    if config is None:
+        reasons = "; ".join(doubt.reason for doubt in prediction.unknown) or "the CPU manager is off"
+        raise RefusedError(
+            "it cannot be determined with what the CPU manager would start: %s" % reasons, kind=WOULD_NOT_START
+        )
+    check_wishes(config)
+    return config
+
+
+def start_error(refusal: Finding) -> RefusedError:
+    """The refusal of a kubelet, under the names of the settings."""
+    return RefusedError(
+        "the kubelet would not start: %s%s (%s)" % (refusal.context, refusal.text, refusal.cause),
+        _setting_at(refusal.where),
+        refusal.remedy,
+        WOULD_NOT_START,
+    )
+
+
+def _setting_at(where: str) -> str:
+    """The name of the setting at a place of a configuration; else the place."""
+    for name, setting in SETTINGS.items():
+        path = ".".join(setting.path)
+        if where == path or where.startswith((path + ".", path + "[")):
+            return option(name) + where[len(path) :]
+    return where
+
+
+def check_wishes(config: CPUManagerConfig) -> None:
+    """What the kubelet would take, and nobody can want. Raises RefusedError."""
+    if config.policy_name == STATIC and config.reserved == config.all_cpus:
+        names = tuple(map(option, ("reserved_system_cpus", "kube_reserved_cpu", "system_reserved_cpu")))
+        raise RefusedError(
+            "reserving all of the CPUs %s leaves none for any pod under the static policy" % config.reserved,
+            remedy="reserve fewer with %s, or %s and %s" % names,
+        )
+
+
+# --- notes: what is no failure, and better known before a change ------------------------------------------------------
+
+
+def ignored_key_notes(ignored: Sequence[Finding], configuration: Configuration) -> list[str]:
+    """The fields of a configuration that its kubelet ignores, each with the one that was meant."""
+    notes: list[str] = []
+    for finding in ignored:
+        path = finding.where.partition("[")[0].split(".")
+        source = configuration.origin((finding.where,)) or configuration.origin(path)
+        if source is not None:
+            text = "%s: %s: %s; %s" % (source, finding.where, finding.cause, finding.remedy)
+            notes.append(Note("field-ignored", text))
+    return list(dict.fromkeys(notes))
+
+
+def replaced_map_notes(configuration: Configuration) -> list[str]:
+    """The maps of a configuration of which a flag takes the place."""
+    maps = configuration.replaced_maps()
+    return [Note("field-ignored", "%s; %s" % (replaced.to_cause(), replaced.to_remedy())) for replaced in maps]
+
+
+class Reserved(NamedTuple):
+    """What is kept from pods, and whether full-pcpus-only keeps from them the other threads of its cores, too."""
+
+    cpus: CPUSet
+    whole_cores_only: bool
+
+
+def reservation_notes(topology: Topology, wanted: Reserved, found: Reserved) -> list[str]:
+    """What becomes of the other threads of cores of which a part is reserved: now, and with what is wanted instead."""
+    notes: list[str] = []
+    others = _other_threads(topology, found.cpus)
+    if others:
+        notes.append(Note("reservation-splits-cores", "the " + split_cores(found.cpus, others, found.whole_cores_only)))
+    others = _other_threads(topology, wanted.cpus)
+    if others and wanted != found:
+        text = "the wanted " + split_cores(wanted.cpus, others, wanted.whole_cores_only, is_wanted=True)
+        remedy = "reserve whole cores, as in %s" % (wanted.cpus | others)
+        notes.append(Note("wanted-reservation-splits-cores", "%s; %s" % (text, remedy)))
+    return notes
+
+
+def _other_threads(topology: Topology, cpus: CPUSet) -> CPUSet:
+    return CPUSet(cpu for core in topology.cores if core.cpus & cpus for cpu in core.cpus) - cpus
+
+
+def design_notes(config: CPUManagerConfig | None) -> list[str]:
+    """What is by design, and asked all the time: other pods run on reserved CPUs, too. config: None if not known."""
+    if config is None or config.policy_name != STATIC or config.strict_reservation:
+        return []
+    since, beta = OPTION_SINCE[STRICT_RESERVATION][:2]
+    return [
+        'containers without CPUs of their own run on the reserved CPUs %s, too, which is by design: %s: "true" in'
+        " cpuManagerPolicyOptions keeps them off (Kubernetes 1.%d; 1.%d with the gate %s)"
+        % (config.reserved, STRICT_RESERVATION, beta, since, ALPHA_GATE)
+    ]

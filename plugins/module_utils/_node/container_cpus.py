@@ -1,0 +1,155 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which CPUs each running container is to have. Pure: it reads and writes nothing.
+
+The kubelet writes a container's cpuset when the wanted set changes, and never reads it back: what somebody else
+writes there stays until the kubelet restarts. Source: reconcileState in pkg/kubelet/cm/cpumanager/cpu_manager.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, NamedTuple
+
+from ..cpuset import CPUSet
+from ..state.acceptance import STATIC
+from ..state.assignments import State
+from ..state.formats import NAMELESS
+
+KEPT = "kept"
+WRITE = "write"
+WRITTEN = "written"
+FAILED = "failed"
+SKIPPED = "skipped"
+
+ENDED = "it ended meanwhile"
+ABSENT = "there is no such cgroup"
+
+
+class Running(NamedTuple):
+    """A running container: its names as far as they are known, its cgroup, and what is effective there.
+
+    A container may make cgroups in its own, and move its processes between them. So what counts is its own cgroup, and
+    that in which crun has the processes counts beside it.
+    """
+
+    pod_uid: str
+    pod: str
+    # None: it is not known, as that of a sandbox.
+    name: str | None
+    id: str
+    cgroup: str
+    # Where its processes are: a cgroup below, or the same.
+    process_cgroup: str
+    # The highest cgroup above it that is the kubelet's to widen; empty: none is.
+    top: str
+    # None: the cgroup is not there any more.
+    effective: CPUSet | None
+    # What is effective where its processes are, if that is another cgroup and another set.
+    inner: CPUSet | None = None
+
+    def found(self, wanted: CPUSet) -> CPUSet:
+        """What it has in place of a set; the set itself where it has that."""
+        has = (self.effective or CPUSet(), wanted if self.inner is None else self.inner)
+        return next((cpus for cpus in has if cpus != wanted), wanted)
+
+
+class ContainerRow(NamedTuple):
+    """What becomes of one container. `effective` is what it had before."""
+
+    pod_uid: str
+    pod: str
+    container: str
+    id: str
+    cgroup: str
+    wanted: CPUSet
+    effective: CPUSet
+    result: str
+    why: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as modules return it."""
+        wanted = str(self.wanted)
+        effective = wanted if self.effective == self.wanted else str(self.effective)
+        return {**self._asdict(), "wanted": wanted, "effective": effective}
+
+
+def decide(
+    running: Iterable[Running],
+    policy_name: str | None,
+    state: State,
+    online: CPUSet,
+    all_named: bool = False,
+    absent: str = ENDED,
+) -> list[ContainerRow]:
+    """Keep, write or skip each container's cpuset, in the order of the containers.
+
+    all_named: the names of all containers are known, so what has none is no container.
+    absent: what to say of a container whose cgroup is not there.
+    """
+    rows = []
+    for container in running:
+        wanted, why = _wanted(container, policy_name, state, all_named)
+        present = wanted & online
+        if container.effective is None:
+            why = absent
+        elif not why and not present:
+            why = "none of its CPUs %s is online" % wanted if wanted else "its wanted set is empty"
+        effective = (container.effective or CPUSet()) if why else container.found(present)
+        result = SKIPPED if why else KEPT if effective == present else WRITE
+        if result != SKIPPED and wanted != present:
+            why = "CPUs %s are not online" % (wanted - present)
+        rows.append(row_of(container, present, effective, result, why))
+    return rows
+
+
+def row_of(container: Running, wanted: CPUSet, effective: CPUSet, result: str, why: str = "") -> ContainerRow:
+    """What becomes of a container that runs, with what is known of it."""
+    return ContainerRow(
+        container.pod_uid,
+        container.pod,
+        container.name or "",
+        container.id,
+        container.cgroup,
+        wanted,
+        effective,
+        result,
+        why,
+    )
+
+
+def _wanted(container: Running, policy_name: str | None, state: State, all_named: bool) -> tuple[CPUSet, str]:
+    """The set that a container is to have, or why that cannot be determined."""
+    own = state.assignments.get(container.pod_uid, {})
+    # What a checkpoint of format 1 says of a container whose name is not known.
+    by_id = state.assignments.get(container.id, {}).get(NAMELESS)
+    if policy_name != STATIC:
+        return CPUSet(), "the policy is %s" % policy_name
+    if container.pod_uid in state.pod_assignments:
+        return CPUSet(), "its pod has CPUs as a whole, which only the kubelet divides"
+    if by_id is not None:
+        return by_id, ""
+    if container.name is None and own:
+        return CPUSet(), "its name is not known, and its pod has exclusive CPUs: a sandbox, or a container without logs"
+    if container.name is None and all_named:
+        return CPUSet(), "neither the runtime nor a log names it: a sandbox, or a container that has ended"
+    return own.get(container.name or "", state.default_cpu_set), ""
+
+
+# --- what is above them -------------------------------------------------------------------------------
+
+
+def widened(version: int, cpus: CPUSet, effective: CPUSet, wanted: CPUSet) -> CPUSet | None:
+    """What a cgroup above a container is to hold, so that the wanted set gets through; None where it does.
+
+    cpus, effective: what it holds, and what of that is effective.
+    """
+    # A set of v2 that has nothing of its parent's lets all of that through; beside the new CPUs it would no more.
+    needed = effective | wanted
+    return cpus | needed if cuts(version, cpus, needed) else None
+
+
+def cuts(version: int, cpus: CPUSet, wanted: CPUSet) -> bool:
+    """Whether less than the wanted set gets through. On v2 an empty set stands for all that the parent has."""
+    return not wanted <= cpus if version == 1 or cpus else False

@@ -1,0 +1,433 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One node: what is wanted, what is found, what to do about it. Pure: it reads and writes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple
+
+from .._base.errors import ConfigurationError, CPUManagerError, InputError, NodeError, Note, RefusedError
+from .._base.versions import version_notes
+from .._kubelet.configuration import Configuration
+from .._kubelet.settings import (
+    SETTINGS,
+    Reserved,
+    SettingsPlan,
+    differences,
+    ignored_key_notes,
+    needed_config,
+    plan_settings,
+    replaced_map_notes,
+    reservation_notes,
+)
+from .._kubelet.start.findings import Host
+from .._kubelet.yaml_nodes import value_at
+from ..cpuset import CPUSet
+from ..policy.option_harms import Harm, option_harms, scattered
+from ..policy.options import StaticOptions
+from ..state.acceptance import ABSENT, ACCEPTED, REFUSED, CPUManagerConfig, Judgement, judge, readable
+from ..state.assignments import State
+from ..topology.model import Topology
+
+if TYPE_CHECKING:
+    from .._kubelet.start.predict import Prediction, Starts
+    from .observation import Observed
+
+
+# Notes on options that do not do what they are for: of a configuration, and of what containers have. Pure.
+
+
+class Chosen(NamedTuple):
+    """The options of the static policy, as they are read, and all settings."""
+
+    options: StaticOptions
+    settings: Mapping[str, Any]
+
+    def harms(self, host: Host) -> list[Harm]:
+        """What is wrong with them on this machine."""
+        manager, options = (self.settings["topology_manager_policy" + end] for end in ("", "_options"))
+        return list(option_harms(self.options, host.topology, manager, options, host.minor, len(host.nodes())))
+
+
+def option_notes(
+    found: Chosen, wanted: Chosen, host: Host, topology: Topology, state: State | None, pod_names: Mapping[str, str]
+) -> list[str]:
+    """Notes on what is found, on what is wanted in its place, and on who has scattered CPUs."""
+    harms = found.harms(host)
+    notes: list[str] = [_note(harm) for harm in harms]
+    notes += [_note(harm, "with the wanted settings: ") for harm in wanted.harms(host) if harm not in harms]
+    owners = () if state is None else named_owners(state, pod_names)
+    return [*notes, *(Note("option-ineffective", text) for text in scattered(found.options, topology, owners))]
+
+
+def _note(harm: Harm, begin: str = "") -> Note:
+    return Note(harm.check, "%s%s: %s; %s" % (begin, harm.where, harm.cause, harm.remedy))
+
+
+def named_owners(state: State, pod_names: Mapping[str, str]) -> Iterator[tuple[str, CPUSet]]:
+    """Who has exclusive CPUs, by the name for a message. pod_names: {pod UID: its name}, of those that are known."""
+    for uid, container, cpus in state.owners():
+        pod = "pod %s" % pod_names.get(uid, uid)
+        yield ("%s, container %s" % (pod, container) if container else pod), cpus
+
+
+# The CPUs that the kernel was booted to isolate, against those that the kubelet gives out. Pure.
+#
+# Isolated are those that the system is to keep off, and so the reserved ones are the others. Its source: isolcpus= and
+# nohz_full= in Linux's Documentation/admin-guide/kernel-parameters.txt.
+
+
+def isolation_drift(topology: Topology, reserved: CPUSet, owned: CPUSet) -> list[dict[str, str]]:
+    """Where the reservation and the kernel's command line contradict each other.
+
+    owned: the CPUs of partitions, which the system keeps off though they are reserved.
+    """
+    drift = []
+    for subject, parameter, cpus in (
+        ("isolated", "isolcpus", topology.isolated),
+        ("nohz_full", "nohz_full", topology.nohz_full),
+    ):
+        both = cpus & (reserved - owned)
+        if both:
+            drift.append(
+                {
+                    "subject": subject,
+                    "wanted": str(cpus - both),
+                    "found": str(cpus),
+                    "remedy": "take the reserved CPUs %s out of %s= on the kernel's command line and boot again,"
+                    " or reserve others" % (both, parameter),
+                }
+            )
+    return drift
+
+
+def isolation_notes(topology: Topology, shared: CPUSet, exclusive: CPUSet) -> list[str]:
+    """What does harm in using isolated CPUs, or in not using them."""
+    isolated = topology.isolated & topology.online
+    notes: list[str] = []
+    if shared & isolated:
+        text = (
+            "the shared pool has the isolated CPUs %s, over which the kernel balances no load: the threads of a"
+            " container stay on one of them" % (shared & isolated)
+        )
+        notes.append(Note("shared-pool-isolated", text))
+    if isolated and exclusive - isolated:
+        text = "the exclusive CPUs %s are not isolated, as CPUs %s are" % (exclusive - isolated, isolated)
+        notes.append(Note("exclusive-not-isolated", text))
+    return notes
+
+
+CLEAN = "clean"
+DRIFT = "drift"
+NO_KUBELET = "no kubelet"
+# There is no drift, but no setting was wanted either.
+NOTHING_WANTED = "nothing wanted"
+
+# How a note begins.
+NO_RESTART = "as the node is, its kubelet would not start again"
+
+# Subjects of drift that are no settings: a configuration that cannot be read, and a kubelet that would not start.
+CONFIGURATION = "configuration"
+START = "start"
+
+# What may cure both.
+BACK = "if a rollout was the last change of the node, go back with the playbook rollback"
+
+STOP_KUBELET = "stop_kubelet"
+RESET_CHECKPOINT = "reset_checkpoint"
+REPAIR_CHECKPOINT = "repair_checkpoint"
+RESET_MEMORY_STATE = "reset_memory_state"
+WRITE_CONFIGURATION = "write_configuration"
+START_KUBELET = "start_kubelet"
+RECONCILE = "reconcile"
+# What is done with the files that the kubelet's managers keep.
+STATE_ACTIONS = frozenset((RESET_CHECKPOINT, REPAIR_CHECKPOINT, RESET_MEMORY_STATE))
+
+
+def report(
+    topology: Topology,
+    machine: Host,
+    configuration: Configuration | None,
+    checkpoint: bytes | None,
+    wanted: Mapping[str, Any],
+    observed: Observed | None = None,
+    problem: NodeError | None = None,
+    starts: Starts | None = None,
+    owned: CPUSet | None = None,
+) -> dict[str, Any]:
+    """Wanted against found, as plain data; see the module drift_info for its shape.
+
+    observed: what runs on the node; None where no pods do.
+    problem: why the configuration cannot be read, where there is one that cannot.
+    starts: what is predicted of the node's files; without it, the configuration alone decides.
+    owned: the CPUs of partitions of cgroups, of a node with isolated CPUs.
+    Raises RefusedError where the kubelet would not start with what is wanted. What is found wrong is reported, and no
+    error.
+    """
+    notes = _machine_notes(topology, machine)
+    result: dict[str, Any] = {"topology": _shown(topology), "wanted": dict(wanted)}
+    plan = None
+    if configuration is not None:
+        try:
+            plan = plan_settings(wanted, configuration, machine.minor)
+        except ConfigurationError as error:
+            problem = error
+    if configuration is None or plan is None:
+        said = readable(checkpoint) if problem is not None else Judgement(ABSENT)
+        return {
+            **result,
+            "status": NO_KUBELET if problem is None else DRIFT,
+            "found": None,
+            "drift": [] if problem is None else [_problem_row(CONFIGURATION, "readable", problem.problem, problem)],
+            "found_refusal": "" if problem is None else problem.problem,
+            "actions": [],
+            "checkpoint": {**said.to_dict(), "lost": []},
+            "cpus": _pools(topology, CPUSet(), said.state),
+            "owners": _owners(topology, CPUSet(), said.state, {} if observed is None else observed.pod_names()),
+            "enforcement": None,
+            "notes": notes,
+        }
+    found = plan.found
+    starts = starts or _starts_of(plan, configuration, machine)
+    config, refusal = _start(starts, wanted)
+    judgement = readable(checkpoint) if config is None else judge(checkpoint, config)
+    drift = describe_drift(plan, configuration)
+    actions = [WRITE_CONFIGURATION] if drift else []
+    if refusal is not None:
+        drift.append(_problem_row(START, "starts", "refused: " + refusal.problem, refusal))
+    if config is not None and judgement.verdict == REFUSED:
+        # Where the kubelet would refuse it with both, the reason is that of the next start, and of a repair.
+        refused_now = _checkpoint_refusal(starts.found, checkpoint)
+        drift.append(
+            {
+                "subject": "checkpoint",
+                "wanted": ACCEPTED,
+                "found": "%s: %s" % (REFUSED, refused_now or judgement.reason),
+                "source": None,
+                "refused_now": bool(refused_now),
+            }
+        )
+        # Before the configuration: a running kubelet would write the file again, and a stopped one must not
+        # find the new policy beside the old state.
+        actions.insert(0, _checkpoint_action(checkpoint, config))
+    if actions:
+        actions = [STOP_KUBELET, *actions, START_KUBELET]
+    reserved = _found_reservation(found, starts.found)
+    reserved_wanted = CPUSet.parse(plan.settings["reserved_system_cpus"]) if config is None else config.reserved
+    cpus = _pools(topology, reserved, judgement.state)
+    found_refusal = _found_refusal(starts.found)
+    if found_refusal and refusal is None:
+        notes.append(Note("kubelet-would-not-start", "%s: %s" % (NO_RESTART, found_refusal)))
+    elif not found_refusal:
+        found_refusal = _checkpoint_refusal(starts.found, checkpoint)
+        if found_refusal:
+            notes.append(Note("checkpoint-refused", "%s: %s" % (NO_RESTART, found_refusal)))
+    notes += [
+        *reservation_notes(topology, _reserved(reserved_wanted, starts.planned), _reserved(reserved, starts.found)),
+        *ignored_key_notes(starts.found.ignored, configuration),
+        *replaced_map_notes(configuration),
+        *version_notes(machine.minor, machine.is_assumed),
+        *(
+            Note("start-uncertain", "whether the kubelet starts cannot be determined: %s" % doubt.reason)
+            for doubt in starts.planned.unknown
+        ),
+        *_option_notes(plan, starts, topology, machine, judgement.state, observed),
+    ]
+    if topology.isolated or topology.nohz_full:
+        drift += isolation_drift(topology, reserved_wanted, owned or CPUSet())
+        notes += isolation_notes(topology, CPUSet.parse(cpus["shared"]), CPUSet.parse(cpus["exclusive"]))
+    enforcement: dict[str, Any] | None = None
+    lost: list[dict[str, str]] = []
+    if observed is not None:
+        from .observation import compare
+
+        # What a kubelet would not take is reset or repaired first, and then gives the CPUs out anew.
+        compared = compare(observed, judgement.policy_name, judgement.state if judgement.verdict == ACCEPTED else None)
+        enforcement = compared.summary
+        lost = [part.to_dict() for part in compared.lost]
+        drift += compared.drift
+        notes += compared.notes
+        actions += [RECONCILE] if compared.to_reconcile else []
+    return {
+        **result,
+        "status": DRIFT if drift else CLEAN if wanted else NOTHING_WANTED,
+        "found": found,
+        "drift": drift,
+        "found_refusal": found_refusal,
+        "actions": actions,
+        "checkpoint": {**judgement.to_dict(), "lost": lost},
+        "cpus": {**cpus, "reserved_wanted": str(reserved_wanted)},
+        "owners": _owners(topology, reserved, judgement.state, {} if observed is None else observed.pod_names()),
+        "enforcement": enforcement,
+        "notes": notes,
+    }
+
+
+def _starts_of(plan: SettingsPlan, configuration: Configuration, machine: Host) -> Starts:
+    # Imported here: a node has files, of which this is predicted.
+    from .._kubelet.start.predict import Starts, predict_values
+
+    found = predict_values(configuration.values, machine, configuration.source)
+    if not plan.changes:
+        return Starts(found, found)
+    return Starts(found, predict_values(plan.configuration.values, machine, configuration.source))
+
+
+def _start(starts: Starts, wanted: Mapping[str, Any]) -> tuple[CPUManagerConfig | None, CPUManagerError | None]:
+    """What the CPU manager would start with after the change, or why it would not start as the node was found.
+
+    Raises RefusedError where only what is wanted is wrong.
+    """
+    try:
+        return needed_config(starts.planned), None
+    except RefusedError as error:
+        # Imported here: nearly all kubelets would start.
+        from .start_check import config_if_certain
+
+        if wanted:
+            try:
+                needed_config(starts.found)
+            except RefusedError:
+                pass
+            else:
+                raise
+        # The checkpoint, and what the containers have, are judged all the same.
+        return config_if_certain(starts.planned), error
+
+
+def _problem_row(subject: str, wanted: str, found: str, error: CPUManagerError) -> dict[str, Any]:
+    """What is found so wrong that no setting of it can be compared."""
+    return {
+        "subject": subject,
+        "wanted": wanted,
+        "found": found,
+        "source": error.where or None,
+        "remedy": error.remedy or "correct it, or " + BACK,
+    }
+
+
+def _shown(topology: Topology) -> dict[str, Any]:
+    """What a report shows. The distances say nothing there, and Ansible works long on their many numbers."""
+    described = topology.to_dict()
+    del described["numa_distances"]
+    return described
+
+
+def describe_drift(plan: SettingsPlan, configuration: Configuration) -> list[dict[str, Any]]:
+    """What a plan changes, as plain data."""
+    drift = [
+        {
+            "subject": name,
+            "wanted": plan.settings[name],
+            "found": plan.found[name],
+            "source": configuration.origin(SETTINGS[name].path),
+        }
+        for name in differences(plan.settings, plan.found)
+    ]
+    for path, value in plan.companions.items():
+        found = value_at(configuration.values, path)
+        drift.append({"subject": ".".join(path), "wanted": value, "found": found, "source": configuration.origin(path)})
+    return drift
+
+
+def _found_reservation(found: Mapping[str, Any], prediction: Prediction) -> CPUSet:
+    """The CPUs that the kubelet reserves now, as far as it would start at all."""
+    config = None if prediction.checked is None else prediction.checked.cpu_manager
+    if config is not None and config.reserved:
+        return config.reserved
+    try:
+        return CPUSet.parse(found["reserved_system_cpus"])
+    except InputError:  # what is wanted takes its place
+        return CPUSet()
+
+
+def _reserved(cpus: CPUSet, prediction: Prediction) -> Reserved:
+    return Reserved(cpus, _options(prediction).full_pcpus_only)
+
+
+def _options(prediction: Prediction) -> StaticOptions:
+    """The static policy's options; none where the kubelet does not get so far as to read them."""
+    return StaticOptions() if prediction.checked is None else prediction.checked.options
+
+
+def _option_notes(
+    plan: SettingsPlan,
+    starts: Starts,
+    topology: Topology,
+    machine: Host,
+    state: State | None,
+    observed: Observed | None,
+) -> list[str]:
+    chosen = [(_options(starts.found), plan.found), (_options(starts.planned), plan.settings)]
+    if not any(options != StaticOptions() or given["topology_manager_policy_options"] for options, given in chosen):
+        return []
+    # Imported here: most nodes have no such options.
+
+    found, wanted = (Chosen(*each) for each in chosen)
+    names = {} if observed is None else observed.pod_names()
+    return option_notes(found, wanted, machine, topology, state, names)
+
+
+def _pools(topology: Topology, reserved: CPUSet, state: State | None) -> dict[str, str]:
+    """Who uses which CPUs. A reserved CPU also serves the shared pool, unless the reservation is strict."""
+    exclusive = CPUSet() if state is None else state.exclusive_cpus() & topology.online
+    return {
+        "online": str(topology.online),
+        "offline": str(topology.offline),
+        "reserved": str(reserved),
+        "exclusive": str(exclusive),
+        "shared": str(topology.online - reserved - exclusive),
+        "isolated": str(topology.isolated),
+    }
+
+
+def _owners(
+    topology: Topology, reserved: CPUSet, state: State | None, pod_names: Mapping[str, str]
+) -> list[dict[str, str]]:
+    """Whose each CPU is, exactly one owner's. pod_names: {pod UID: its name}, of those whose name is known."""
+    owners = []
+    left = topology.online
+    exclusive = [] if state is None else sorted(state.owners(), key=lambda owner: owner[-1].first())
+    for uid, container, cpus in exclusive:
+        name = "/".join(filter(None, (pod_names.get(uid, uid), container)))
+        owners.append({"use": "exclusive", "owner": name, "cpus": str(cpus & left)})
+        left -= cpus
+    uses = (("reserved", left & reserved), ("shared", left - reserved), ("offline", topology.offline))
+    owners += [{"use": use, "owner": "", "cpus": str(cpus)} for use, cpus in uses]
+    return [owner for owner in owners if owner["cpus"]]
+
+
+def _machine_notes(topology: Topology, machine: Host) -> list[str]:
+    notes: list[str] = [Note("topology-odd", problem) for problem in topology.problems]
+    unseen = topology.online - machine.topology.all_cpus()
+    if unseen:
+        notes.append(Note("cpus-unseen", "CPUs %s belong to no NUMA node: the kubelet does not see them" % unseen))
+    if not topology.uniform_cores:
+        text = (
+            "the cores have unequal numbers of online threads, and the kubelet counts with their average, %d:"
+            " under the static policy it can hand out a CPU that is in use, so switch siblings on or off together"
+            % machine.topology.cpus_per_core
+        )
+        notes.append(Note("cores-uneven", text))
+    return notes
+
+
+def _found_refusal(prediction: Prediction) -> str:
+    """Why the kubelet would not start again with its configuration as it was found; empty where it would."""
+    refusal = prediction.refusal
+    return "" if refusal is None else "%s: %s%s (%s)" % (refusal.where, refusal.context, refusal.text, refusal.cause)
+
+
+def _checkpoint_action(checkpoint: bytes | None, config: CPUManagerConfig) -> str:
+    """What is done with a checkpoint that a kubelet with this configuration refuses: without CPUs to keep, it goes."""
+    from .checkpoint_plan import plan_valid
+
+    return RESET_CHECKPOINT if plan_valid(checkpoint, config).new is None else REPAIR_CHECKPOINT
+
+
+def _checkpoint_refusal(prediction: Prediction, checkpoint: bytes | None) -> str:
+    """Why the kubelet would refuse its checkpoint with its configuration as it was found; empty where it would not."""
+    config = None if prediction.checked is None else prediction.checked.cpu_manager
+    return readable(checkpoint).reason if config is None else judge(checkpoint, config).reason

@@ -1,0 +1,461 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One node as its files show it: machine, kubelet configuration, checkpoint."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
+
+from .._base.errors import PERMISSION, CPUManagerError, NodeError, Note, option
+from .._base.journal_file import LAST, OPEN, SERVICES
+from .._base.tree import LARGEST_OF_KUBELET, Tree
+from .._base.versions import NEWEST_MINOR, minor_version, version_notes
+from .._kubelet.configuration import KubeletConfiguration
+from .._kubelet.distributions import (
+    CHECKPOINT_NAME,
+    CONTAINERD,
+    DROP_IN,
+    DROP_IN_NAME,
+    DROP_IN_SUFFIX,
+    FLAGS,
+    KUBELET_ARG_NAME,
+    KUBELET_ROOT,
+    MEMORY_STATE_NAME,
+    PATCH_NAME,
+)
+from .._kubelet.effective import effective_configuration
+from .._kubelet.elsewhere import companions_elsewhere, elsewhere
+from .._kubelet.flag_files import kubelet_arg_paths
+from .._kubelet.installation import Installation, Search, find_installation, running_version, search_kubelet, why_unseen
+from .._kubelet.placement import Sources
+from ..cpuset import CPUSet
+from ..topology.sysfs import read_sysfs
+from .machine import host_of, other_host
+from .programs import program_notes
+
+if TYPE_CHECKING:
+    from .._kubelet.configuration import Configuration, KubeletConfiguration
+    from .._kubelet.start.findings import Host
+    from ..topology.model import Topology
+    from .observation import Observed
+
+
+# Whether the running kubelet has read its files as they are: it reads them only when it starts.
+
+
+# k3s and RKE2 write drop-in files while they start the kubelet, which is a part of them.
+_WRITES_ITS_OWN = 60.0
+# The clock of file systems, and that of processes, are not read at the same time.
+_TOLERANCE = 1.0
+
+
+def not_restarted_notes(node: Node) -> list[str]:
+    """A note with the files that were changed after the kubelet of the node had started; none where it does not run.
+
+    A file whose time of change was set back, as a backup's, is not noticed.
+    """
+    installation = node.installation
+    if installation is None or installation.pid is None:
+        return []
+    started = start_time(node.tree, installation.pid)
+    if started is None:
+        return []
+    distribution = installation.distribution
+    started += _WRITES_ITS_OWN if distribution.has_kubelet_args else _TOLERANCE
+    flag_paths = [file.path for file in distribution.flag_files]
+    paths = [*node.configuration_paths(), *flag_paths, *filter(None, [installation.config_dir])]
+    changed = _changed_since(node.tree, paths, started)
+    if not changed:
+        return []
+    text = "the kubelet (process %d) started before %s changed, and has not read the change: restart it" % (
+        installation.pid,
+        " and ".join(changed),
+    )
+    return [Note("kubelet-not-restarted", text)]
+
+
+def start_time(tree: Tree, pid: int) -> float | None:
+    """When a process started, in seconds since the epoch; None where it has ended or cannot be read.
+
+    Source: proc_pid_stat(5), field 22, in clock ticks since the boot; proc_stat(5), btime.
+    """
+    try:
+        fields = (tree.read_value("/proc/%d/stat" % pid) or "").rpartition(")")[2].split()
+        lines = tree.read_text("/proc/stat").splitlines()
+        boot = next(int(line.split()[1]) for line in lines if line.startswith("btime "))
+        return boot + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (CPUManagerError, IndexError, StopIteration, ValueError):
+        return None
+
+
+def _changed_since(tree: Tree, paths: Iterable[str], moment: float) -> list[str]:
+    changed = []
+    for path in paths:
+        try:
+            if os.stat(tree.path(path)).st_mtime > moment:
+                changed.append(path)
+        except (CPUManagerError, OSError):
+            continue  # it is gone, or is reported elsewhere
+    return changed
+
+
+# The kind of the error where a kubelet may run that cannot be seen.
+KUBELET_HIDDEN = "kubelet_hidden"
+
+# What those keep on a node who may give containers their CPUs beside the kubelet: NRI policies, and the DRA driver at
+# the kubelet. _owners/owners.py looks closer.
+_POLICIES = ("/var/lib/nri-resource-policy/cache", "/opt/nri/plugins")
+_REGISTRY, _DRIVER = "plugins_registry", "dra.cpu-"
+# Of both drivers, in both versions of cgroups, where these usually are.
+_KUBEPODS = tuple(
+    "/sys/fs/cgroup%s/kubepods%s" % (place, end) for place in ("", "/cpuset", "/unified") for end in (".slice", "")
+)
+
+
+class Node:
+    """The files of one node, each read when it is first needed."""
+
+    # By node_save, which is known of a SavedNode alone: what ran then runs no more.
+    is_saved = False
+
+    def __init__(
+        self,
+        tree: Tree,
+        config_path: str | None = None,
+        kubelet_root: str | None = None,
+        minor: int | None = None,
+        command_line: Sequence[str] = (),
+    ) -> None:
+        self.tree = tree
+        self._given = (config_path, kubelet_root, minor, command_line)
+        self._search: Search = search_kubelet(tree)
+        # None where there is no kubelet.
+        self.installation: Installation | None = find_installation(
+            tree, command_line, config_path, kubelet_root, self._search
+        )
+        self.config_path = self.installation.config_path if self.installation is not None else None
+        root = kubelet_root or (self.installation.kubelet_root if self.installation is not None else KUBELET_ROOT)
+        self.checkpoint_path = "%s/%s" % (root.rstrip("/"), CHECKPOINT_NAME)
+        self.memory_state_path = "%s/%s" % (root.rstrip("/"), MEMORY_STATE_NAME)
+        # None where it is not known.
+        self.version = self._running_version() if minor is None else "1.%d" % minor
+        self.minor = NEWEST_MINOR if self.version is None else minor_version(self.version)
+        # Of the container runtime, where it was saved with the node: its program says it on a live one.
+        self.runtime_version: str | None = None
+        # Whether pods and containers have hashes in place of names: saved_node.py.
+        self.hides_names = False
+        self._topology: Topology | None = None
+        self._host: Host | None = None
+
+    def on(self, tree: Tree) -> Node:
+        """The same node with other files."""
+        return self._made(tree, *self._given)
+
+    def of_version(self, minor: int) -> Node:
+        """The same node with a kubelet 1.`minor`."""
+        config_path, kubelet_root, _minor, command_line = self._given
+        return self._made(self.tree, config_path, kubelet_root, minor, command_line)
+
+    def _made(self, *given: Any) -> Node:
+        node = type(self)(*given)
+        node.hides_names = self.hides_names
+        return node
+
+    @property
+    def topology(self) -> Topology:
+        """The machine's CPUs. Raises NodeError."""
+        if self._topology is None:
+            self._topology = read_sysfs(self.tree)
+        return self._topology
+
+    @topology.setter
+    def topology(self, topology: Topology) -> None:
+        """Put another machine in this node's place, of which nothing else is known."""
+        self._topology, self._host = topology, other_host(topology, self.minor)
+
+    def machine(self) -> Host:
+        """What the kubelet makes of the machine."""
+        if self._host is None:
+            self._host = host_of(self)
+        return self._host
+
+    def file(self) -> KubeletConfiguration | None:
+        """The kubelet's configuration file; None where there is none. Raises NodeError for a file that is no such."""
+        if self.config_path is None or not self.tree.exists(self.config_path):
+            return None
+        return self.parsed(self.config_path)
+
+    def drop_ins(self) -> list[KubeletConfiguration]:
+        """The kubelet's drop-in files, in the order in which they count. Raises NodeError for one that is no such."""
+        return [self.parsed(path) for path in self._drop_in_paths()]
+
+    def configuration_paths(self) -> list[str]:
+        """The configuration file and the drop-in files."""
+        return [path for path in (self.config_path, *self._drop_in_paths()) if path is not None]
+
+    def _drop_in_paths(self) -> list[str]:
+        directory = self.installation.config_dir if self.installation is not None else None
+        if directory is None:
+            return []
+        return [path for path in self.tree.files_below(directory) if path.endswith(DROP_IN_SUFFIX)]
+
+    def configuration(self) -> Configuration | None:
+        """What the kubelet runs with; None where there is no kubelet. Raises NodeError for a file that is no such."""
+        file = self.file()
+        if self.installation is None or (file is None and self.config_path is not None):
+            return None
+        drop_ins, flags = self.drop_ins(), self.installation.flags
+        if file is not None and not drop_ins and not flags:
+            return file
+        return effective_configuration(file, drop_ins, flags)
+
+    def found(self) -> tuple[Configuration | None, NodeError | None]:
+        """What the kubelet runs with, or what is wrong with its files; neither where there is no kubelet.
+
+        Raises NodeError where reading takes more rights, RefusedError for a link out of the tree.
+        """
+        try:
+            configuration = self.configuration()
+        except NodeError as error:
+            if error.kind == PERMISSION:
+                raise
+            return None, error
+        if configuration is None and self.installation is not None and self.installation.command_line:
+            where = self.tree.path(str(self.config_path))
+            remedy = "put it back from a backup beside it (%s.*~), or run the playbook rollback" % where
+            return None, NodeError("there is no such file, and the kubelet was started with it", where, remedy)
+        if configuration is None and self.tree.exists(LAST, follow=False):
+            what = "no kubelet configuration found below %s, and before the last change there was one" % self.tree.root
+            remedy = "put it back with the playbook rollback, or from a backup beside it"
+            return None, NodeError(what, self.tree.path(LAST), remedy)
+        return configuration, None
+
+    def needed_configuration(self) -> Configuration:
+        """What the kubelet runs with. Raises NodeError where there is no kubelet, or its file is not there."""
+        configuration = self.configuration()
+        if configuration is None:
+            raise self.missing()
+        return configuration
+
+    @property
+    def kubelet_pid(self) -> int | None:
+        """The process of the kubelet; None where none is seen."""
+        return None if self.installation is None else self.installation.pid
+
+    def check_seen(self) -> None:
+        """Raise NodeError where a kubelet may run that this process cannot see, so that its files are only guessed.
+
+        A kubelet that is stopped, or not there, is no error.
+        """
+        if self.kubelet_pid is not None or not self.tree.live or all(self._given[:2]):
+            return
+        why = why_unseen(self.tree)
+        if why:
+            remedy = "let it see the kubelet, or name the kubelet's files in %s and %s"
+            raise NodeError(
+                "whether a kubelet runs here cannot be seen: %s" % why,
+                where=self.tree.root,
+                remedy=remedy % (option("config_path"), option("kubelet_root")),
+                kind=KUBELET_HIDDEN,
+            )
+
+    def missing(self) -> NodeError:
+        """What is to be said where there is no kubelet, or its file is not there."""
+        remedy = "name the file that the kubelet's --config gives in %s" % option("config_path")
+        if self.config_path is not None:
+            return NodeError(
+                "no kubelet configuration there",
+                where=self.tree.path(self.config_path),
+                remedy=remedy,
+                kind="no_configuration",
+            )
+        return NodeError(
+            "no kubelet runs here, and there is no file of one",
+            where=self.tree.root,
+            remedy="take a host that has none, as a bastion or one of etcd alone, out of the hosts of the play"
+            " (cpu_manager_hosts of the playbooks); of one that has a kubelet, %s" % remedy,
+            kind="no_kubelet",
+        )
+
+    def kubelet(self, configuration: Configuration | None) -> dict[str, Any] | None:
+        """How the kubelet with this configuration is installed, as plain data; None where there is none."""
+        installation = self.installation
+        if installation is None or configuration is None:
+            return None
+        return {**installation.to_dict(self.tree), "version": self.version}
+
+    def kernel(self) -> str:
+        """The release of the kernel, such as "6.1.0-18-amd64"; empty where it was not saved."""
+        return self.tree.read_value("/proc/sys/kernel/osrelease") or ""
+
+    def elsewhere(self, wanted: Mapping[str, object], configuration: Configuration | None) -> dict[str, str] | None:
+        """Where else the wanted settings have to be, since others write the kubelet's files; None where nobody does.
+
+        configuration: what the kubelet runs with.
+        """
+        if self.installation is None or not self.installation.distribution.pointer:
+            return None
+        found = {} if configuration is None else configuration.values
+        companions = companions_elsewhere(wanted, found, self.minor)
+        return elsewhere(self.installation.distribution, wanted, companions, found)
+
+    def _running_version(self) -> str | None:
+        if not self.tree.live or self.installation is None or self.installation.pid is None:
+            return None
+        return running_version(self.installation.pid) or None
+
+    def parsed(self, path: str) -> KubeletConfiguration:
+        """One file that is there. Raises NodeError for a file that is no KubeletConfiguration."""
+        return KubeletConfiguration.parse(self.tree.read_text(path, LARGEST_OF_KUBELET), self.tree.path(path))
+
+    def runs_pods(self, cgroup_root: str) -> bool:
+        """Whether there is a cgroup of all pods. A quick look, for the many nodes and moments without."""
+        # With a root of its own, it takes the hierarchy to find it.
+        return bool(cgroup_root) or any(self.tree.exists(path) for path in _KUBEPODS)
+
+    def owned_cpus(self) -> CPUSet:
+        """The CPUs of partitions of cgroups, where the kernel was booted to isolate CPUs; else nobody has to know."""
+        if not self.topology.isolated and not self.topology.nohz_full:
+            return CPUSet()
+        # Imported here: hardly any node is booted so.
+        from .._host.partitions import owned_on
+
+        return owned_on(self.tree)
+
+    def may_have_owners(self) -> bool:
+        """Whether others may give containers their CPUs. A quick look, for the many nodes with the kubelet alone."""
+        registry = "%s/%s" % (self.checkpoint_path.rpartition("/")[0], _REGISTRY)
+        try:
+            is_registered = any(name.startswith(_DRIVER) for name in self.tree.names(registry))
+            return is_registered or any(self.tree.exists(path) for path in _POLICIES)
+        except CPUManagerError:
+            return False
+
+    def owner_notes(self, configuration: Configuration | None) -> list[str]:
+        """Notes on those who manage CPUs here and contradict each other."""
+        if not self.may_have_owners():
+            return []
+        # Imported here: hardly any node has others.
+        from .owners_found import contradiction_notes
+
+        return contradiction_notes(self, configuration)
+
+    def observed(self, configuration: Configuration | None) -> tuple[Observed | None, list[str]]:
+        """The containers of a kubelet and their cgroups; None, and why where that is strange, where it has none."""
+        cgroup_root = cgroup_root_of(configuration)
+        if configuration is None or not self.runs_pods(cgroup_root):
+            return None, []
+        # Each file that is imported is compiled on the node, which takes longer than to read it.
+        from .observation import observe
+
+        return observe(self.tree, cgroup_root, self.runtime_endpoint(configuration), self.hides_names)
+
+    def runtime_endpoint(self, configuration: Configuration | None) -> str | None:
+        """The socket of the kubelet's container runtime, as the configuration names it, or a distribution that brings
+        its own; None where neither does, as crictl then has the better default: before 1.24 it may be Docker's.
+        """
+        given = "" if configuration is None else str(configuration.values.get("containerRuntimeEndpoint") or "")
+        if not given and self.installation is not None:
+            socket = self.installation.distribution.cri_socket
+            given = socket if socket != CONTAINERD and self.tree.exists(socket) else ""
+        return ("unix://" + given if given.startswith("/") else given) or None
+
+    def own_notes(self) -> list[str]:
+        """What is to be said of this node apart from its settings: of its kubelet, and of a change under way."""
+        is_missing = not self._has_files() and not self.tree.exists(LAST, follow=False)
+        notes: list[str] = [Note("kubelet-missing", str(self.missing()))] if is_missing else []
+        notes += self.kubelet_notes()
+        if self.kubelet_pid is not None:
+            # Imported here: on a saved node no kubelet runs.
+
+            notes += not_restarted_notes(self)
+        if any(self.tree.exists(path, follow=False) for path in SERVICES):
+            notes += program_notes(self.tree)
+        return [*notes, *self.unfinished()]
+
+    def kubelet_notes(self) -> Sequence[str]:
+        """What is strange about the processes that look like a kubelet."""
+        return self._search.notes if self.installation is None else self.installation.notes
+
+    def version_notes(self) -> list[str]:
+        """Whether it is not sure by which version's rules its kubelet is to be judged."""
+        return version_notes(self.minor, self.version is None)
+
+    def _has_files(self) -> bool:
+        """Whether there is a kubelet, or what it was started with, which found() then has not found."""
+        if self.installation is None or self.config_path is None or self.installation.command_line:
+            return self.installation is not None
+        return self.tree.exists(self.config_path)
+
+    def unfinished(self) -> list[str]:
+        """A note on a change of this node that is under way or was interrupted, if there is one."""
+        if not self.tree.exists(OPEN, follow=False):
+            return []
+        return [
+            Note(
+                "change-interrupted",
+                "%s: a change of this node is under way or was interrupted; if it was, run the role kubelet, which"
+                " takes it back first" % self.tree.path(OPEN),
+            )
+        ]
+
+    def checkpoint(self) -> bytes | None:
+        """The bytes of the CPU manager's checkpoint; None where there is none."""
+        return self.tree.content(self.checkpoint_path, LARGEST_OF_KUBELET)
+
+    @property
+    def state_paths(self) -> tuple[str, str]:
+        """The files that the kubelet's managers write."""
+        return self.checkpoint_path, self.memory_state_path
+
+    def memory_state(self) -> bytes | None:
+        """The bytes of the memory manager's state; None where there is none."""
+        return self.tree.content(self.memory_state_path, LARGEST_OF_KUBELET)
+
+
+def cgroup_root_of(configuration: Configuration | None) -> str:
+    """Below which cgroup the kubelet keeps those of pods; empty for the topmost."""
+    return "" if configuration is None else str(configuration.values.get("cgroupRoot") or "").strip("/")
+
+
+# Reads what is needed to decide where a kubelet's settings are to be written.
+
+
+def read_sources(node: Node, patches_dir: str | None = None) -> Sources:
+    """What the kubelet takes its settings from, to be written.
+
+    patches_dir: of kubeadm, the usual one where it is None; an empty text for none. Raises NodeError where there is no
+    kubelet, or a file cannot be read.
+    """
+    node.needed_configuration()
+    installation, tree = node.installation, node.tree
+    if installation is None:
+        raise AssertionError("a configuration without an installation")
+    distribution = installation.distribution
+    flag_file = distribution.flag_files[0] if distribution.place in (DROP_IN, FLAGS) else None
+    flag_paths = []
+    if flag_file is not None:
+        flag_paths = kubelet_arg_paths(tree, flag_file.path) if distribution.has_kubelet_args else [flag_file.path]
+    patch_path = None
+    patches_dir = distribution.patches_dir if patches_dir is None else patches_dir
+    if distribution.patches_dir is not None and patches_dir and tree.exists(patches_dir):
+        patch_path = _inside(patches_dir, PATCH_NAME)
+    return Sources(
+        installation,
+        node.file(),
+        node.drop_ins(),
+        [(tree.path(path), tree.read_text(path, LARGEST_OF_KUBELET)) for path in flag_paths],
+        None if installation.config_dir is None else tree.path(_inside(installation.config_dir, DROP_IN_NAME)),
+        tree.path(_inside(flag_file.path + ".d", KUBELET_ARG_NAME))
+        if flag_file and distribution.has_kubelet_args
+        else None,
+        None if patch_path is None else tree.path(patch_path),
+        node.parsed(patch_path) if patch_path is not None and tree.exists(patch_path) else None,
+    )
+
+
+def _inside(directory: str, name: str) -> str:
+    return "%s/%s" % (directory.rstrip("/"), name)

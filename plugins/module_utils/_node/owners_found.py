@@ -1,0 +1,171 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Who manages the CPUs of a node: what its files show, its kubelet, and those of its processes that count.
+
+Any user may name a process as he likes, and whoever may make a pod gives it what environment he likes. So on a live
+node only such a process counts that root has started: a service of the system, a program of root's, or in a pod one
+that has the host's directory of NRI, which only an administrator of the cluster gives to a pod.
+Sources: proc(5), cgroups(7); the mounts of the DaemonSets of dra-driver-cpu and nri-plugins.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from typing import TYPE_CHECKING, Iterator
+
+from .._base.errors import CPUManagerError, Note
+from .._base.tree import Tree
+from .._base.untrusted import opened_below
+from .._cgroup.hierarchy import unescaped
+from .._kubelet.installation import cgroups_of, in_pod, is_in_container, trusted_program, trusted_users
+from .._owners.conflicts import contradictions
+from .._owners.owners import (
+    CLAIM,
+    CRIO,
+    DRACPU,
+    IRQBALANCE_OWNER,
+    POLICIES,
+    POLICY_PROGRAM,
+    TUNED,
+    Facts,
+    Owner,
+    claims_of,
+    find_owners,
+)
+
+if TYPE_CHECKING:
+    from .._kubelet.configuration import Configuration
+    from .node import Node
+
+_OF_HOST = (CRIO, TUNED, IRQBALANCE_OWNER)
+_OF_PODS = (DRACPU, *(POLICY_PROGRAM + policy for policy in POLICIES.values()))
+# A script is the third word of its process: "/usr/bin/python3 -Es /usr/sbin/tuned -l -P".
+_FIRST_WORDS = 3
+_ROOT = 0
+_POLICY = "cpuManagerPolicy"
+_NRI = "/run/nri"
+# Enough to go by.
+_MOST_CLAIMS = 3
+_CLAIM = CLAIM.encode("ascii")
+
+
+def owners_of(node: Node, configuration: Configuration | None = None) -> list[Owner]:
+    """Who manages CPUs on this node. configuration: the kubelet's, where it was read already."""
+    if configuration is None:
+        configuration = node.found()[0]
+    claims = claims_of(node.tree)
+    facts = Facts(
+        _policy_of(configuration),
+        _kubelet(node, configuration),
+        posixpath.dirname(node.checkpoint_path),
+        _processes(node.tree),
+        _claimants(node.tree, claims) if claims else (),
+    )
+    return find_owners(node.tree, facts)
+
+
+def contradiction_notes(node: Node, configuration: Configuration | None) -> list[str]:
+    """A note for each two owners of this node that contradict each other."""
+    return [
+        Note("two-owners", "%s; %s" % (found.text(), found.remedy))
+        for found in contradictions(owners_of(node, configuration))
+    ]
+
+
+def _policy_of(configuration: Configuration | None) -> str:
+    return "" if configuration is None else str(configuration.values.get(_POLICY) or "none")
+
+
+def _kubelet(node: Node, configuration: Configuration | None) -> tuple[str, ...]:
+    """Where the kubelet's policy shows: the file, or the flag in a file, and its process."""
+    origin = None if configuration is None else configuration.origin((_POLICY,))
+    if origin is not None and not node.tree.live and origin.startswith(node.tree.root + "/"):
+        origin = node.tree.node_path(origin)
+    pid = None if node.installation is None else node.installation.pid
+    return (*([origin] if origin is not None else []), *(["process %d" % pid] if pid is not None else []))
+
+
+# --- processes ------------------------------------------------------------------------------------------------
+
+
+def _processes(tree: Tree) -> dict[str, list[int]]:
+    """{name of a program: the processes of it that count}."""
+    found: dict[str, list[int]] = {}
+    for pid in tree.numbered("/proc", ""):
+        try:
+            line = tree.read_value("/proc/%d/cmdline" % pid) or ""
+        except CPUManagerError:
+            continue  # it ended meanwhile
+        for name in _names_in(line):
+            if not tree.live or _counts(pid, name):
+                found.setdefault(name, []).append(pid)
+    return found
+
+
+def _names_in(line: str) -> Iterator[str]:
+    """The programs of which a command line can be."""
+    if not any(name in line for name in (*_OF_HOST, *_OF_PODS)):
+        return
+    words = {posixpath.basename(word) for word in line.split("\0")[:_FIRST_WORDS]}
+    yield from (name for name in (*_OF_HOST, *_OF_PODS) if name in words)
+
+
+def _counts(pid: int, name: str) -> bool:
+    try:
+        if not trusted_users(pid):
+            return False
+        groups = cgroups_of(str(pid))
+        if is_in_container(pid) or in_pod(groups):
+            return name in _OF_PODS and _has_nri(pid)
+        if any(_is_service(path, name) for path in groups):
+            return True
+        return name in os.path.basename(trusted_program(pid))
+    except PermissionError:
+        # Only root with all powers sees what belongs to root's processes.
+        return os.geteuid() != _ROOT
+    except (OSError, ValueError):
+        return False  # it ended meanwhile
+
+
+def _is_service(path: list[str], name: str) -> bool:
+    """Whether a cgroup is of the system's service of this name; a user's own manager is a service itself."""
+    unit = "%s.service" % name
+    return unit in path and all(above.endswith(".slice") for above in path[: path.index(unit)])
+
+
+def _has_nri(pid: int) -> bool:
+    """Whether a process has the host's directory of NRI mounted, and not one of another place or of its own."""
+    nri = os.stat(_NRI)
+    number = "%d:%d" % (os.major(nri.st_dev), os.minor(nri.st_dev))
+    with open("/proc/%d/mountinfo" % pid, encoding="utf-8", errors="surrogateescape") as file:
+        # The third word is the device, and the fifth the place.
+        mounts = [line.split(" ", 5)[2:5] for line in file]
+    return any(device == number and _is_at(pid, unescaped(place), nri) for device, _root, place in mounts)
+
+
+def _is_at(pid: int, place: str, wanted: os.stat_result) -> bool:
+    """Whether a process sees this directory at a place."""
+    try:
+        with opened_below("/proc/%d/root" % pid, place) as directory:
+            return os.path.samestat(os.fstat(directory), wanted)
+    except OSError:
+        return False
+
+
+def _claimants(tree: Tree, claims: frozenset[str]) -> list[int]:
+    """Some processes with an environment as the DRA driver gives it: containers that have CPUs of its claims."""
+    found: list[int] = []
+    for pid in tree.numbered("/proc", "") if tree.live else ():
+        try:
+            with open("/proc/%d/environ" % pid, "rb") as file:
+                content = file.read()
+        except OSError:
+            continue
+        if _CLAIM in content and not claims.isdisjoint(os.fsdecode(content).split("\0")):
+            found.append(pid)
+            if len(found) == _MOST_CLAIMS:
+                break
+    return found

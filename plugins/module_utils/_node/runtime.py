@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The container runtime of a node's kubelet, and what its configuration becomes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .._base.errors import CPUManagerError, NodeError
+from .._base.tree import Tree
+from .._runtime.runtime_edit import plan, plan_absent
+from .._runtime.runtime_files import KIND, Runtime, find_runtime, read_state, with_version
+from .node import Node
+
+PRESENT, ABSENT = "present", "absent"
+
+
+class WantedRuntime(NamedTuple):
+    """What is wanted of a runtime's configuration. version: the runtime's, where its program is not there to say it."""
+
+    state: str = PRESENT
+    nri: bool = True
+    cdi: bool = True
+    version: str | None = None
+
+
+class RuntimeChange(NamedTuple):
+    """A runtime, and the contents that its files get; none where they are as wanted."""
+
+    runtime: Runtime
+    contents: dict[str, bytes | None]
+    found: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as modules return it."""
+        return {
+            "kind": self.runtime.kind,
+            "version": self.runtime.version_text(),
+            "service": self.runtime.service,
+            "files": sorted(self.contents),
+            "found": self.found,
+        }
+
+
+def runtime_of(node: Node, version: str | None = None) -> Runtime:
+    """The runtime that the node's kubelet is configured to use. Raises RefusedError and InputError."""
+    endpoint = node.runtime_endpoint(node.found()[0])
+    distribution = "" if node.installation is None else node.installation.distribution.name
+    return with_version(node.tree, find_runtime(node.tree, endpoint, distribution, version or node.runtime_version))
+
+
+def version_of(node: Node) -> str:
+    """The version of the node's runtime, as "2.1"; empty where it is not known."""
+    try:
+        return runtime_of(node).version_text()
+    except CPUManagerError:
+        return ""
+
+
+def plan_runtime(node: Node, wanted: WantedRuntime) -> RuntimeChange:
+    """What brings the runtime's configuration to what is wanted. Raises NodeError, RefusedError and InputError."""
+    runtime = runtime_of(node, wanted.version)
+    found = read_state(node.tree, runtime).to_dict()
+    if wanted.state == PRESENT:
+        contents = plan(node.tree, runtime, wanted.nri, wanted.cdi)
+    else:
+        contents = plan_absent(node.tree, runtime)
+    for path in contents:
+        check_regular(node.tree, path)
+    return RuntimeChange(runtime, contents, found)
+
+
+def check_regular(tree: Tree, path: str) -> None:
+    """Raises NodeError where there is a link to nothing, which would be replaced by a file."""
+    if tree.exists(path, follow=False) and not tree.exists(path):
+        raise NodeError("is a link to nothing", where=tree.path(path), remedy="remove it", kind=KIND)

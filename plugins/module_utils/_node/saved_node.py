@@ -1,0 +1,147 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A node that node_save has saved, with what was found on the live node and is in none of its files."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
+
+from .._base.errors import MALFORMED, CPUManagerError, Note
+from .._base.tree import SAID, OverlaidTree, Tree
+from .._containers.crictl import DIRECTORY, logged_containers
+from .._kubelet.installation import Search
+from .._kubelet.redaction import UnsafeError
+from .node import Node
+from .pod_names import checkpoint_without_names, hashed, memory_state_without_names
+
+if TYPE_CHECKING:
+    from .._kubelet.start.findings import Host
+
+
+# A node whose pods and containers have hashes in place of their names, for a report that others may read.
+
+
+def with_hidden_names(node: Node) -> Node:
+    """The same node; everything that is read of it has the hashes. Raises NodeError.
+
+    A state in which names cannot be told from the rest is damaged, and no answer has names of it.
+    """
+    contents: dict[str, bytes | None] = {}
+    states: tuple[tuple[str, bytes | None, Callable[[bytes], bytes]], ...] = (
+        (node.checkpoint_path, node.checkpoint(), checkpoint_without_names),
+        (node.memory_state_path, node.memory_state(), memory_state_without_names),
+    )
+    for path, content, without_names in states:
+        if content is not None:
+            try:
+                contents[path] = without_names(content)
+            except UnsafeError:
+                continue
+    contents.update({"%s/%s" % (DIRECTORY, name): None for name in node.tree.names(DIRECTORY)})
+    for container_id, logged in logged_containers(node.tree).items():
+        namespace, pod = map(hashed, logged.pod_name.split("/"))
+        contents["%s/%s_%s_%s-%s.log" % (DIRECTORY, pod, namespace, hashed(logged.name), container_id)] = b""
+    hidden = node.on(OverlaidTree(node.tree, contents))
+    hidden.hides_names = True
+    return hidden
+
+
+KIND = "kubenode.cpu_manager/saved-node"
+FORMAT = 1
+
+_VERSION = re.compile(r"1\.[0-9]{1,3}(?:\.[0-9]{1,5})?")
+_RUNTIME_VERSION = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
+_CHECK = re.compile("[a-z-]{0,60}")
+_MOST_NOTES, _LONGEST_NOTE = 20, 1000
+
+
+class SavedFacts(NamedTuple):
+    """What was found on a live node and is in none of its files."""
+
+    # Of the kubelet that ran; empty where it is not known.
+    version: str = ""
+    # What was strange about the processes that looked like a kubelet, with the id of the check.
+    notes: Sequence[str] = ()
+    # The bytes of the file system with the kubelet's directory; None where it is not known.
+    storage: int | None = None
+    # Of the container runtime; empty where it is not known.
+    runtime: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as an archive has it."""
+        notes = [{"check": getattr(note, "check", ""), "text": str(note)} for note in self.notes]
+        return {"version": self.version, "notes": notes, "storage": self.storage, "runtime": self.runtime}
+
+
+def said_of(node: Node) -> SavedFacts:
+    """What is to be saved of a node beside its files."""
+    # Imported here: who reads a saved node needs no container runtime.
+    from .runtime import version_of
+
+    installation = node.installation
+    try:
+        storage = node.machine().storage
+    except CPUManagerError:  # such as of a machine that shows no CPU
+        storage = None
+    running = installation is not None and installation.pid is not None
+    return SavedFacts((node.version or "") if running else "", node.kubelet_notes(), storage, version_of(node))
+
+
+def read_said(tree: Tree) -> SavedFacts:
+    """What was saved of a node beside its files. Raises NodeError for a file that node_save has not written."""
+    try:
+        data = json.loads(tree.read_bytes(SAID).decode("utf-8"))
+        if data["kind"] != KIND or data["format"] != FORMAT:
+            raise ValueError("it is of another kind or format")
+        said = data["said"]
+        version, storage, notes = said["version"], said["storage"], said["notes"]
+        # Not in archives of before it was saved.
+        runtime = said.get("runtime", "")
+        if version and not _VERSION.fullmatch(version):
+            raise ValueError("it gives no version of a kubelet")
+        if runtime and not _RUNTIME_VERSION.fullmatch(runtime):
+            raise ValueError("it gives no version of a container runtime")
+        if storage is not None and (not isinstance(storage, int) or not 0 <= storage < 1 << 63):
+            raise ValueError("it gives no size of a file system")
+        notes = [_note(note["check"], note["text"]) for note in notes[:_MOST_NOTES]]
+        return SavedFacts(version, notes, storage, runtime)
+    except MALFORMED as error:
+        raise tree.damaged(SAID, "is not what node_save writes: %s" % error) from error
+
+
+def _note(check: str, text: str) -> str:
+    if not _CHECK.fullmatch(check) or not isinstance(text, str):
+        raise ValueError("%r is no note" % check[:60])
+    text = text[:_LONGEST_NOTE]
+    return Note(check, text) if check else text
+
+
+class SavedNode(Node):
+    """A node whose kubelet ran when it was saved, by what was written down then."""
+
+    is_saved = True
+
+    def __init__(self, tree: Tree, *given: Any) -> None:
+        """given: what Node() takes after the tree."""
+        self._said = read_said(tree)
+        super().__init__(tree, *given)
+        self.runtime_version = self._said.runtime or None
+        notes = tuple(self._said.notes)
+        self._search = Search(self._search.kubelet, notes)
+        if self.installation is not None:
+            self.installation = self.installation._replace(notes=notes)
+
+    def machine(self) -> Host:
+        """What the kubelet makes of the machine."""
+        if self._host is None:
+            self._host = super().machine()._replace(storage=self._said.storage)
+        return self._host
+
+    def _running_version(self) -> str | None:
+        if self.installation is None or self.installation.pid is None:
+            return None
+        return self._said.version or None

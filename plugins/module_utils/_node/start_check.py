@@ -1,0 +1,548 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Would the kubelet of this node start: its configuration, its machine and its managers' states together."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence
+
+from .._base.errors import PERMISSION, NodeError, RefusedError
+from .._base.golang import quote
+from .._base.tree import LARGEST_OF_KUBELET, OverlaidTree, Tree
+from .._host.services import missing_files
+from .._kubelet.configuration import Configuration, KubeletConfiguration, ReplacedMap
+from .._kubelet.distributions import KUBELET_ROOT, has_unit, service_of
+from .._kubelet.flag_files import find_words, handed_over
+from .._kubelet.gates import Gates
+from .._kubelet.installation import may_give_flags
+from .._kubelet.placement import plan_files
+from .._kubelet.settings import check_wishes, needed_config, plan_settings, start_error
+from .._kubelet.start.findings import Checked, Finding, Host, Unknown, harmful, refused
+from .._kubelet.start.loading import Absent
+from .._kubelet.start.predict import GivenToKubelet, Prediction, Starts, predict, predict_plain
+from ..state.acceptance import REFUSED, CPUManagerConfig, checkpoint_after, judge, restore_state
+from ..state.assignments import State
+from ..state.checkpoint import restore_error
+from ..state.formats import CheckpointError
+from ..state.memory_manager import NOT_JUDGED, judge_memory, memory_state_after
+from ..state.restored import (
+    CLAIMS,
+    DEVICES,
+    TWO_SINCE,
+    DamageError,
+    Restored,
+    check_exactly,
+    is_as_written,
+    restored_by,
+)
+from ..topology.kubelet_view import CPUTopology
+from .memory_state import MemoryPlan, memory_config, plan_memory_state, stored_state
+from .node import Node, read_sources
+
+if TYPE_CHECKING:
+    from .._kubelet.settings import SettingsPlan
+    from .._kubelet.start.loading import Absent, DropIns, FileState
+    from ..state.memory_manager import MemoryStateError
+
+
+# What keeps systemd from starting a kubelet at all.
+
+
+def with_unit(tree: Tree, service: str, predictions: Iterable[Prediction]) -> list[Prediction]:
+    """The predictions, behind what systemd refuses of the service's unit."""
+    found = [
+        refused(
+            "Failed to load environment files: No such file or directory",
+            "systemd does not start the service: %s needs the EnvironmentFile %s, which is not there"
+            % (file.path, file.value),
+            "write the file, or put a - before its path if it need not be there",
+            file.path,
+        )._replace(context="%s.service: " % service)
+        for file in missing_files(tree, service)
+    ]
+    if not found:
+        return list(predictions)
+    return [
+        prediction._replace(
+            findings=[*found, *prediction.findings],
+            checked=prediction.checked and prediction.checked._replace(before=[*found, *prediction.checked.before]),
+        )
+        for prediction in predictions
+    ]
+
+
+# Flags of a kubelet that take the place of a whole map in its files: what that does to its start.
+
+
+# What is refused for want of what a flag may have taken away: {where: (fields, resource)}.
+_WANTING: Mapping[str, tuple[Sequence[str], str]] = {
+    "reservedSystemCPUs": (("kubeReserved", "systemReserved"), "cpu"),
+    "reservedMemory": (("kubeReserved", "systemReserved"), "memory"),
+}
+
+
+def with_replaced(node: Node, predictions: Iterable[Prediction]) -> list[Prediction]:
+    """The predictions, each with what such flags take away, as a finding or as the cause of a refusal."""
+    try:
+        configuration = node.configuration()
+    except NodeError:  # which the kubelet refuses, too
+        configuration = None
+    maps = () if configuration is None else configuration.replaced_maps()
+    return [_with_replaced(prediction, maps) for prediction in predictions]
+
+
+def _with_replaced(prediction: Prediction, maps: Sequence[ReplacedMap]) -> Prediction:
+    checked = prediction.checked
+    if checked is None or not maps:
+        return prediction
+    found = [harmful(replaced.to_cause(), replaced.to_remedy(), replaced.flag) for replaced in maps]
+    before = [*(_explained(finding, maps) for finding in checked.before), *found]
+    checked = checked._replace(before=before)
+    return prediction._replace(findings=checked.findings, checked=checked)
+
+
+def _explained(finding: Finding, maps: Sequence[ReplacedMap]) -> Finding:
+    fields, resource = _WANTING.get(finding.where, ((), ""))
+    for replaced in maps if finding.fatal else ():
+        if replaced.field in fields and resource in replaced.lost:
+            return finding._replace(
+                cause="%s; %s" % (finding.cause, replaced.to_cause()),
+                remedy="add %s=%s to %s in %s, or remove that flag"
+                % (resource, replaced.lost[resource], replaced.flag, replaced.place),
+            )
+    return finding
+
+
+# The checkpoints that a kubelet restores beside its CPU and memory managers': what it refuses of this node's.
+
+
+_CAUSE = "the file is damaged, as after a power cut, or a kubelet of another version wrote it"
+_REMEDY = "drain the node, stop the kubelet and take the file out of the way before it starts again"
+
+
+def restored_paths(node: Node) -> dict[str, Restored]:
+    """{path: what is there} of the files that the kubelet of this node restores, whether they are there or not."""
+    root = node.checkpoint_path.rpartition("/")[0]
+    # The devices' directory does not go with --root-dir.
+    return {
+        "%s/%s" % (KUBELET_ROOT if file.name == DEVICES else root, file.name): file for file in restored_by(node.minor)
+    }
+
+
+def with_restored(node: Node, *predictions: Prediction) -> list[Prediction]:
+    """The predictions, each with what its kubelet says of these files. Raises NodeError."""
+    by_gates: dict[str, list[Finding | Unknown]] = {}
+    answers = []
+    for prediction in predictions:
+        checked, gates = prediction.checked, prediction.values.get("featureGates")
+        if checked is None:
+            answers.append(prediction)
+            continue
+        if repr(gates) not in by_gates:
+            enabled = Gates.of(prediction.values, node.minor).enabled
+            by_gates[repr(gates)] = list(_found(node, enabled))
+        found = by_gates[repr(gates)]
+        before = [*checked.before, *(finding for finding in found if isinstance(finding, Finding))]
+        checked = checked._replace(before=before)
+        unknown = [*prediction.unknown, *(doubt for doubt in found if isinstance(doubt, Unknown))]
+        answers.append(prediction._replace(findings=checked.findings, unknown=unknown, checked=checked))
+    return answers
+
+
+def _found(node: Node, enabled: Callable[[str], bool]) -> Iterator[Finding | Unknown]:
+    """In the kubelet's order."""
+    for path, file in restored_paths(node).items():
+        is_read = not file.gate or enabled(file.gate)
+        content = stored_state(node.tree, path) if is_read else None
+        if content is None:
+            continue
+        try:
+            if not _is_restored(content, file, node.minor):
+                yield Unknown("whether the checksum in it is right is not known here", path)
+        except DamageError as error:
+            yield _finding_of(error, file, path, node.minor)
+
+
+def _is_restored(content: bytes | Exception, file: Restored, minor: int) -> bool:
+    """Whether that is certain. Raises DamageError where it is certain that it is not."""
+    if isinstance(content, Exception):
+        raise DamageError(str(content))
+    if is_as_written(file, content, minor):
+        return True
+    return check_exactly(file, content, minor)
+
+
+def _finding_of(error: DamageError, file: Restored, path: str, minor: int) -> Finding:
+    if file.name == DEVICES:
+        return harmful(
+            "%s (%s): the kubelet forgets which devices running containers have, and can give them to others"
+            % (_CAUSE, error),
+            _REMEDY,
+            path,
+            "Continue after failing to read checkpoint file. Device allocation info may NOT be up-to-date",
+        )
+    if file.name == CLAIMS and error.is_inside:
+        return refused("GetEntries() on checkpoint: %s" % error, _CAUSE, _REMEDY, path)
+    if file.name == CLAIMS:
+        text = "GetOrCreate() on checkpoint state: failed to get checkpoint %s: %s" % (CLAIMS, error)
+        return refused(text, _CAUSE, _REMEDY, path)
+    is_new, cause = minor >= TWO_SINCE, str(error)
+    if error.is_inside:
+        cause = "failed to get pod resource %s: %s" % ("information" if is_new else "allocation info", cause)
+    text = (
+        "could not restore state from checkpoint: %s, please drain this node and delete pod %s checkpoint file %s"
+        " before restarting Kubelet" % (cause, "resource information" if is_new else "allocation", quote(path))
+    )
+    return refused(text, _CAUSE, _REMEDY, path)._replace(context="panic: ")
+
+
+# What the kubelet of a node is given: its words, its files, and both as they would be with other settings.
+
+
+def given_of(node: Node) -> GivenToKubelet:
+    """What the kubelet of this node is given, its words without secrets. Raises NodeError where there is none."""
+    installation, tree = node.installation, node.tree
+    if installation is None:
+        raise node.missing()
+    path, directory = installation.config_path, installation.config_dir
+    if path is not None and not installation.command_line and not tree.exists(path, follow=False):
+        raise node.missing()
+    distribution, arguments = installation.distribution, installation.command_line
+    words: list[str] = []
+    if arguments or may_give_flags(tree, distribution):
+        # What the kubelet says of a word has it in quotes.
+        words = handed_over(find_words(tree, distribution, arguments))
+    return GivenToKubelet(
+        words,
+        None if path is None else _state_of(tree, path),
+        None if directory is None else _drop_ins(tree, directory),
+        path or "",
+        directory or "",
+    )
+
+
+def given_with(node: Node, wanted: Mapping[str, object]) -> GivenToKubelet:
+    """What it would be given with the wanted settings where they are written; where nothing may be, as if they were.
+
+    A file that cannot be read stays as it is.
+    """
+    plan = _plan(node, wanted)
+    if plan is None:
+        return given_of(node)
+    try:
+        files = plan_files(read_sources(node, ""), plan, wanted, node.minor)
+    except RefusedError:
+        import json
+
+        content = json.dumps(plan.configuration.values).encode("utf-8")
+        return given_of(node)._replace(arguments=(), file=content, drop_ins=None)
+    contents = {node.tree.node_path(file.path): file.after.encode("utf-8") for file in files}
+    return given_of(node.on(OverlaidTree(node.tree, contents))) if contents else given_of(node)
+
+
+def planned_values(
+    node: Node, wanted: Mapping[str, object], configuration: Configuration | None = None
+) -> dict[str, object] | None:
+    """The values of the configuration with what is wanted; None where it cannot be read.
+
+    configuration: what the kubelet runs with, where it has been read already.
+    """
+    plan = _plan(node, wanted, configuration)
+    return None if plan is None else plan.configuration.values
+
+
+def _plan(node: Node, wanted: Mapping[str, object], configuration: Configuration | None = None) -> SettingsPlan | None:
+    """What becomes of the settings; None where the configuration cannot be read."""
+    try:
+        return plan_settings(wanted, configuration or node.needed_configuration(), node.minor)
+    except NodeError as error:
+        if error.kind == PERMISSION:
+            raise
+        return None
+
+
+def _state_of(tree: Tree, path: str) -> FileState:
+    try:
+        content = tree.content(path, LARGEST_OF_KUBELET)
+    except NodeError as error:
+        if error.kind == PERMISSION:
+            raise
+        return _place_of(tree.path(path))
+    return _missing() if content is None else content
+
+
+def _missing() -> Absent:
+    return Absent.MISSING
+
+
+def _place_of(here: str) -> Absent:
+    """What is in the place of a file that cannot be read."""
+    try:
+        return Absent.DIRECTORY if stat.S_ISDIR(os.stat(here).st_mode) else Absent.UNREADABLE
+    except FileNotFoundError:  # a link to nothing
+        return Absent.MISSING
+    except OSError:
+        return Absent.UNREADABLE
+
+
+def _drop_ins(tree: Tree, directory: str) -> DropIns:
+    if not tree.exists(directory, follow=False):
+        return _missing()
+    if os.path.islink(tree.path(directory)):
+        # The kubelet does not follow it.
+        return []
+    paths = tree.files_below(directory)
+    start = len(directory.rstrip("/")) + 1
+    return [(path[start:], _state_of(tree, path)) for path in paths]
+
+
+# Would the kubelet of this node start: its files, flags and machine, the CPU and memory managers' states left out.
+
+
+# The fields without which it is not certain what the CPU manager starts with.
+_OF_CPUS = frozenset(("cpuManagerPolicy", "cpuManagerPolicyOptions", "reservedSystemCPUs", "topologyManagerPolicy"))
+
+
+def predict_configuration(node: Node, wanted: Mapping[str, object] | None = None) -> Prediction:
+    """What is predicted of the kubelet of this node with `wanted` in its configuration."""
+    (prediction,) = _of_node(node, predict(given_with(node, wanted) if wanted else given_of(node), node.machine()))
+    return prediction
+
+
+def _of_node(node: Node, *predictions: Prediction) -> list[Prediction]:
+    """The predictions with what more the node's files tell than the kubelet is given."""
+    answers = with_restored(node, *predictions)
+    installation = node.installation
+    if installation is not None and installation.flags:
+        # Imported here, as below: most kubelets have no flags that count.
+
+        answers = with_replaced(node, answers)
+    if installation is not None and has_unit(node.tree, service_of(node.tree, installation.distribution)):
+        answers = with_unit(node.tree, service_of(node.tree, installation.distribution), answers)
+    return answers
+
+
+def predicted_starts(node: Node, wanted: Mapping[str, object], configuration: Configuration | None = None) -> Starts:
+    """What is predicted of this node as it is, and with what is wanted.
+
+    configuration: what the kubelet runs with, where it has been read already.
+    """
+    found, host = given_of(node), node.machine()
+    prediction = None
+    if found.is_alone and isinstance(configuration, KubeletConfiguration) and configuration.is_plain:
+        prediction = predict_plain(configuration.values, host)
+    if prediction is None:
+        prediction = predict(found, host)
+    planned = prediction if not wanted else _planned(node, wanted, configuration, found, prediction)
+    return Starts(*_of_node(node, prediction, planned))
+
+
+def _planned(
+    node: Node,
+    wanted: Mapping[str, object],
+    configuration: Configuration | None,
+    found: GivenToKubelet,
+    prediction: Prediction,
+) -> Prediction:
+    """What is predicted with what is wanted; `prediction` is that of what is found."""
+    values = planned_values(node, wanted, configuration) if found.is_alone else None
+    plain = None if values is None else predict_plain(values, node.machine())
+    if plain is not None:
+        return plain
+    planned = given_with(node, wanted)
+    return prediction if planned == found else predict(planned, node.machine())
+
+
+def config_after(starts: Starts) -> CPUManagerConfig:
+    """What the CPU manager would start with after a change.
+
+    Raises RefusedError where the kubelet would refuse what is planned; for what is found already, only where it is not
+    certain then with what the CPU manager would start.
+    """
+    found_before = {(finding.where, finding.text) for finding in starts.found.findings if finding.fatal}
+    for finding in starts.planned.findings:
+        if finding.fatal and (finding.where, finding.text) not in found_before:
+            raise start_error(finding)
+    return certain_config(starts.planned)
+
+
+def certain_config(prediction: Prediction) -> CPUManagerConfig:
+    """With what the CPU manager would start, were the kubelet to get so far. Raises RefusedError."""
+    for finding in prediction.findings:
+        if finding.fatal and finding.where.partition(".")[0] in _OF_CPUS:
+            raise start_error(finding)
+    if prediction.checked is None or prediction.checked.cpu_manager is None:
+        return needed_config(prediction)
+    check_wishes(prediction.checked.cpu_manager)
+    return prediction.checked.cpu_manager
+
+
+def config_if_certain(prediction: Prediction) -> CPUManagerConfig | None:
+    """The same; None where it is not certain."""
+    try:
+        return certain_config(prediction)
+    except RefusedError:
+        return None
+
+
+def start_report(node: Node, wanted: Mapping[str, object]) -> dict[str, Any]:
+    """What is predicted of a start with `wanted` in the configuration, as plain data; see the module start_check.
+
+    Raises NodeError where there is no kubelet.
+    """
+    prediction = predict_start(node, wanted)
+    return {
+        "starts": prediction.starts,
+        "kubelet_version": "1.%d" % node.minor,
+        "findings": [finding.to_dict() for finding in prediction.findings],
+        "unknown": [doubt.to_dict() for doubt in prediction.unknown],
+        "notes": node.version_notes(),
+    }
+
+
+def predict_start(node: Node, wanted: Mapping[str, object] | None = None) -> Prediction:
+    """Would the kubelet of this node start with its states as they are, and `wanted` in its configuration?"""
+    return with_states(node, predict_configuration(node, wanted), *_stored_states(node))
+
+
+def with_states(
+    node: Node,
+    prediction: Prediction,
+    checkpoint: bytes | CheckpointError | None,
+    memory_state: bytes | MemoryStateError | None,
+) -> Prediction:
+    """The prediction with what the managers make of these states. An error: the kubelet cannot read the file."""
+    checked = prediction.checked
+    if checked is None:
+        return prediction
+    found = [
+        *checkpoint_findings(checkpoint, node.checkpoint_path, checked, node.machine()),
+        *memory_state_findings(memory_state, node, checked),
+    ]
+    findings = [entry for entry in found if isinstance(entry, Finding)]
+    unknown = [entry for entry in found if isinstance(entry, Unknown)]
+    return prediction._replace(
+        findings=[*checked.before, *findings, *checked.after], unknown=[*prediction.unknown, *unknown]
+    )
+
+
+def states_after(node: Node) -> dict[str, bytes | None]:
+    """{path: content} of the managers' states after a start that comes up. Raises AssertionError for any other."""
+    checked = predict_start(node).checked
+    config = None if checked is None else checked.cpu_manager
+    if checked is None or config is None:
+        raise AssertionError("a kubelet that does not start")
+    memory, (checkpoint, memory_state) = memory_config(node, checked), _stored_states(node)
+    return {
+        node.checkpoint_path: checkpoint_after(_bytes(checkpoint), config),
+        node.memory_state_path: None if memory is None else memory_state_after(_bytes(memory_state), memory),
+    }
+
+
+def _bytes(content: bytes | Exception | None) -> bytes | None:
+    if isinstance(content, Exception):
+        raise AssertionError("a kubelet that does not start")
+    return content
+
+
+def memory_plan(node: Node, prediction: Prediction) -> MemoryPlan:
+    """What becomes of the memory manager's state with a configuration of which this is predicted."""
+    content = node.memory_state()
+    if content is None or prediction.checked is None:
+        return MemoryPlan(content, "")
+    return plan_memory_state(content, memory_config(node, prediction.checked))
+
+
+# --- the checkpoint --------------------------------------------------------------------------------------
+
+
+def checkpoint_findings(
+    content: bytes | CheckpointError | None, path: str, checked: Checked, host: Host
+) -> Iterator[Finding]:
+    """What the CPU manager would say of its checkpoint, whose path is named in its messages.
+
+    content: an error, where the kubelet cannot read the file.
+    """
+    if content is None or checked.cpu_manager_policy is None:
+        return
+    if isinstance(content, CheckpointError):
+        remedy = "drain the node, and take what is there out of the way"
+        yield _start_refused(restore_error(content, path), "the checkpoint cannot be read", remedy, path)
+        return
+    # Where the reservation is not known, what is restored can be judged all the same.
+    config = checked.cpu_manager or CPUManagerConfig(
+        checked.cpu_manager_policy, host.topology.all_cpus(), minor=host.minor, pod_level=checked.pod_level
+    )
+    judgement = judge(content, config)
+    if judgement.verdict != REFUSED:
+        yield from _restart_findings(judgement.state, path, checked, host.topology)
+        return
+    try:
+        restore_state(content, config.policy_name, config.minor, config.pod_level)
+    except CheckpointError as error:
+        yield _start_refused(restore_error(error, path), "the checkpoint cannot be restored", judgement.remedy, path)
+        return
+    if checked.cpu_manager is not None:
+        cause = "the checkpoint does not agree with the configuration and the node's CPUs"
+        yield _start_refused(judgement.reason, cause, judgement.remedy, path)
+
+
+def _start_refused(text: str, cause: str, remedy: str, path: str, manager: str = "cpu") -> Finding:
+    return refused(text, cause, remedy, path)._replace(context="start %s manager error: " % manager)
+
+
+def _stored_states(node: Node) -> tuple[bytes | CheckpointError | None, bytes | MemoryStateError | None]:
+    """What the kubelet's managers read at their start; errors where they cannot."""
+    checkpoint = stored_state(node.tree, node.checkpoint_path)
+    return (
+        CheckpointError(str(checkpoint)) if isinstance(checkpoint, Exception) else checkpoint,
+        stored_state(node.tree, node.memory_state_path),
+    )
+
+
+def _restart_findings(state: State | None, path: str, checked: Checked, topology: CPUTopology) -> Iterator[Finding]:
+    """Running pods that the kubelet would refuse when it admits them again, which it does at every start."""
+    if state is None or checked.cpu_manager is None or not checked.options.full_pcpus_only:
+        return
+    free = len(state.default_cpu_set - topology.physical_cpus(checked.cpu_manager.reserved))
+    for pod, containers in sorted(state.assignments.items()):
+        for container, cpus in sorted(containers.items()):
+            count = len(cpus)
+            if count % topology.cpus_per_core:
+                text = "requested %d cpus not multiple cpus per core = %d" % (count, topology.cpus_per_core)
+            elif count > free:
+                text = (
+                    "not enough free physical CPUs: available physical CPUs = %d, requested CPUs = %d,"
+                    " CPUs per core = %d" % (free, count, topology.cpus_per_core)
+                )
+            else:
+                continue
+            cause = "the kubelet would refuse pod %s, container %s, as it admits running pods again" % (pod, container)
+            yield harmful(cause, "drain the node first, or drop full-pcpus-only", path, "SMT Alignment Error: " + text)
+
+
+# --- the memory manager's state -----------------------------------------------------------------------------
+
+
+def memory_state_findings(
+    content: bytes | MemoryStateError | None, node: Node, checked: Checked
+) -> Iterator[Finding | Unknown]:
+    """What the memory manager would say of its state."""
+    config = None if content is None else memory_config(node, checked)
+    if content is None or config is None:
+        return
+    judgement, path = judge_memory(content, config), node.memory_state_path
+    if judgement.verdict == NOT_JUDGED:
+        yield Unknown(
+            "it cannot be determined whether the kubelet would start with this state: %s" % judgement.reason, path
+        )
+    elif judgement.verdict == REFUSED:
+        cause = "the memory manager's state cannot be restored"
+        if judgement.restored:
+            cause = "the memory manager's state does not agree with the configuration and the node's memory"
+        remedy = "drain the node, stop the kubelet and take the file out of the way before it starts again"
+        yield _start_refused(judgement.text(path), cause, remedy, path, "memory")

@@ -1,0 +1,598 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a rollout or a rollback would do to a node, all of it decided before anything is touched.
+
+A change that was interrupted is taken back first. So the plan is made for the node as it will be then: its saved
+files lie over those that are there (see recovery.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+
+from .._base.errors import CPUManagerError, NodeError, Note, RefusedError, noted, option
+from .._base.files import unwritable
+from .._base.journal_file import LAST, OPEN
+from .._base.tree import OverlaidTree, Tree
+from .._host.systemd import has_service, has_systemd
+from .._kubelet.configuration import Configuration
+from .._kubelet.placement import plan_files, touched_files
+from .._kubelet.settings import SETTINGS, differences, found_settings, needed_config, plan_settings
+from .._kubelet.start.findings import Finding, Unknown
+from .._kubelet.start.predict import Prediction
+from .._node.drift import (
+    BACK,
+    CLEAN,
+    CONFIGURATION,
+    DRIFT,
+    NO_KUBELET,
+    NO_RESTART,
+    NOTHING_WANTED,
+    RECONCILE,
+    REPAIR_CHECKPOINT,
+    RESET_CHECKPOINT,
+    RESET_MEMORY_STATE,
+    START,
+    START_KUBELET,
+    STATE_ACTIONS,
+    STOP_KUBELET,
+    report,
+)
+from .._node.memory_state import MemoryPlan, memory_loss_error
+from .._node.node import Node, read_sources
+from .._node.runtime import PRESENT, RuntimeChange, WantedRuntime, plan_runtime
+from .._node.start_check import memory_plan, predicted_starts, with_states
+from .._owners import owners
+from .._owners.conflicts import refusals
+from ..cpuset import CPUSet
+from ..state.acceptance import ACCEPTED, CPUManagerConfig, readable
+from .recovery import last_files, recovery_of, recovery_refusals
+from .rollout_journal import CHANGING, RolloutJournal, read_journal
+
+# The container runtime's part in the plan of a node's change: it is in the same journal as the kubelet's.
+
+
+WRITE_RUNTIME, RESTART_RUNTIME = "write_runtime_configuration", "restart_runtime"
+# What the journal remembers of it, so that whatever takes the change back restarts the runtime, too.
+FACT = "runtime"
+
+
+def with_runtime(report: Mapping[str, Any], node: Node, wanted: WantedRuntime, may_drain: bool) -> dict[str, object]:
+    """The plan of a rollout with what is wanted of the runtime; `runtime` is None where that is there."""
+    plan = {**report, FACT: None}
+    if report["status"] == NO_KUBELET:
+        return plan
+    try:
+        change = plan_runtime(_as_it_will_be(node), wanted)
+    except CPUManagerError as error:
+        return {**plan, "refusals": [*report["refusals"], error.to_row()]}
+    if not change.contents:
+        return plan
+    actions = list(report["actions"])
+    if START_KUBELET not in actions:
+        actions = [STOP_KUBELET, START_KUBELET, *actions]
+    restart = [WRITE_RUNTIME, RESTART_RUNTIME]
+    place = actions.index(START_KUBELET)
+    paths = sorted(change.contents)
+    refusals = [error.to_row() for error in unwritable(node.tree, paths)]
+    return {
+        **plan,
+        "status": DRIFT if report["status"] in (CLEAN, NOTHING_WANTED) else report["status"],
+        "drift": [*report["drift"], *_rows(node, change, wanted)],
+        "actions": [*actions[:place], *restart, *actions[place:]],
+        "files": list(dict.fromkeys([*(report["files"] or node.state_paths), *paths])),
+        "refusals": [*report["refusals"], *refusals],
+        **_drained(report, may_drain),
+        FACT: change.to_dict(),
+    }
+
+
+def with_last_runtime(report: Mapping[str, Any], node: Node, may_drain: bool) -> dict[str, Any]:
+    """The plan of a rollback, with the runtime where its files are put back."""
+    plan = {**report, FACT: None}
+    if START_KUBELET not in report["actions"]:
+        return plan
+    tree = _as_it_will_be(node).tree
+    last = read_journal(node.tree, LAST)
+    fact = {} if last is None else last.facts.get(FACT)
+    if last is None or not isinstance(fact, dict) or not isinstance(fact.get("files"), list):
+        return plan
+    changed = [path for path, saved in last.files.items() if saved.content != tree.content(path)]
+    if set(changed).isdisjoint(path for path in fact["files"] if isinstance(path, str)):
+        return plan
+    actions = list(report["actions"])
+    actions.insert(actions.index(START_KUBELET), RESTART_RUNTIME)
+    return {**plan, **_drained(report, may_drain), "actions": actions, FACT: fact}
+
+
+def _drained(report: Mapping[str, Any], may_drain: bool) -> dict[str, bool]:
+    """Pods leave the node before its runtime is restarted; a kubelet that is broken would end no containers."""
+    drain = report["drain"] or not report["found_refusal"]
+    return {"drain": drain, "drains": drain and may_drain}
+
+
+def _as_it_will_be(node: Node) -> Node:
+    """The node once a change that was interrupted is taken back."""
+    try:
+        journal = read_journal(node.tree)
+    except CPUManagerError:
+        return node  # the plan has it among its refusals
+    if journal is None or journal.phase != CHANGING:
+        return node
+    return node.on(OverlaidTree(node.tree, {path: saved.content for path, saved in journal.files.items()}))
+
+
+def _rows(node: Node, change: RuntimeChange, wanted: WantedRuntime) -> list[dict[str, object]]:
+    if wanted.state != PRESENT:
+        return [
+            {"subject": "runtime", "wanted": "as before", "found": "changed", "source": node.tree.path(path)}
+            for path in sorted(change.contents)
+        ]
+    return [
+        {
+            "subject": "runtime_" + name,
+            "wanted": "on",
+            "found": "off",
+            "source": node.tree.path(change.found[name + "_source"] or change.runtime.config),
+        }
+        for name, is_wanted in (("nri", wanted.nri), ("cdi", wanted.cdi))
+        if is_wanted and not change.found[name]
+    ]
+
+
+# Services that are about to be stopped and started: whether they are the node's. Pure but for its files.
+
+
+class Services(NamedTuple):
+    """The services that whoever carries out a plan stops and starts; None for those of the node's distribution."""
+
+    kubelet: str | None
+    runtime: str | None
+
+
+def with_service_refusals(report: Mapping[str, Any], node: Node, services: Services) -> dict[str, Any]:
+    """The whole plan of a node, with the reasons why these services are not to be stopped for it.
+
+    A change that was interrupted is taken back first, and then these are started again, too.
+    """
+    journal = report["journal"]
+    refusals: list[CPUManagerError] = []
+    if START_KUBELET in report["actions"] or journal is not None:
+        refusals += service_refusals(node, services.kubelet, "service")
+    if report[FACT] is not None or (journal is not None and FACT in journal["facts"]):
+        refusals += service_refusals(node, services.runtime, "runtime_service")
+    return {**report, "refusals": [*report["refusals"], *(refusal.to_row() for refusal in refusals)]}
+
+
+def service_refusals(node: Node, service: str | None, of: str) -> list[CPUManagerError]:
+    """Why this service is not to be stopped for a change of the node.
+
+    service: None for that of the node's distribution. of: the option that has its name. Whoever gives the files of a
+    node at another place may run its kubelet by a service of this machine, and has to name that.
+    """
+    if not node.tree.live:
+        return [] if service is not None else [_foreign(node, of)]
+    if not service or not has_systemd(node.tree) or has_service(node.tree, service):
+        return []
+    return [
+        RefusedError(
+            "systemd has no service %s here" % service, option(of), "correct it, or remove it", kind="no_service"
+        )
+    ]
+
+
+def _foreign(node: Node, of: str) -> CPUManagerError:
+    return RefusedError(
+        "%s is a saved node, and the service would be one of the machine that has its files"
+        % node.tree.path("").rstrip("/"),
+        option("manage_service"),
+        "remove it, or name the service in %s" % option(of),
+        kind="saved_node",
+    )
+
+
+# Others who keep a node from being changed: those who manage its CPUs, and a kubelet that nobody stops.
+
+
+_POLICY, _STATIC = "cpu_manager_policy", "static"
+
+
+def other_owners(
+    node: Node, actions: Sequence[str], drift: Iterable[Mapping[str, object]], allowed: Iterable[str]
+) -> list[CPUManagerError]:
+    """Why a change with these actions for this drift would make a second owner of this node's CPUs.
+
+    A node that has the static policy beside others already may stay so: that is a note.
+    """
+    becomes_static = any(row["subject"] == _POLICY and row["wanted"] == _STATIC for row in drift)
+    if not becomes_static and RECONCILE not in actions:
+        return []
+    # Imported here: few changes take it.
+    from .._node.owners_found import owners_of
+
+    wanted = owners.KUBELET_STATIC if becomes_static else owners.RECONCILE
+    return [*refusals(owners_of(node), wanted, allowed)]
+
+
+def running_kubelet(node: Node) -> list[CPUManagerError]:
+    """Why its files cannot be changed while nobody stops it."""
+    if node.installation is None or node.installation.pid is None:
+        return []
+    return [
+        RefusedError(
+            "the kubelet runs (process %d) and would overwrite its checkpoint" % node.installation.pid,
+            remedy="stop it first, or set %s: true" % option("manage_service"),
+            kind="kubelet_runs",
+        )
+    ]
+
+
+# The memory manager's state in the plan of a change. Pure.
+
+
+def with_memory_state(answer: Mapping[str, Any], memory: MemoryPlan, found: str) -> dict[str, Any]:
+    """Drift's report, with the memory manager's state in it where that has to go.
+
+    found: why the kubelet would refuse the state with its configuration as it was found; empty where it would not.
+    """
+    if not memory.changed:
+        note = [Note("memory-state-refused", "%s: %s" % (NO_RESTART, found))] if found else []
+        return {**answer, "notes": [*answer["notes"], *note]}
+    row = {"subject": "memory_state", "wanted": ACCEPTED, "found": "refused: " + memory.reason, "source": None}
+    drift = [*answer["drift"], {**row, "refused_now": bool(found)}]
+    actions = answer["actions"] if START_KUBELET in answer["actions"] else [STOP_KUBELET, START_KUBELET]
+    at = 2 if RESET_CHECKPOINT in actions else 1
+    actions = [*actions[:at], RESET_MEMORY_STATE, *actions[at:]]
+    others = [action for action in answer["actions"] if action not in actions]
+    return {**answer, "status": DRIFT, "drift": drift, "actions": actions + others}
+
+
+ROLLOUT, ROLLBACK = "rollout", "rollback"
+RESTORE_CONFIGURATION = "restore_configuration"
+
+# A restart with one of these changed admits every running pod as before.
+_HARMLESS = frozenset(("cpu_manager_reconcile_period", "cpu_cfs_quota", "cpu_cfs_quota_period"))
+
+# What is done with each file that the kubelet's managers keep, in the order of Node.state_paths.
+_OF_STATES = ({RESET_CHECKPOINT, REPAIR_CHECKPOINT}, {RESET_MEMORY_STATE})
+# Kinds of refusals that are about the files as they will be.
+_OF_FILES = frozenset((CONFIGURATION, "no_kubelet", "would_not_start"))
+
+
+class ChangeTerms(NamedTuple):
+    """What the change is, and what it may do."""
+
+    # ROLLOUT or ROLLBACK.
+    change: str = ROLLOUT
+    # The rollout to go back from; empty for the last change, whichever it was of.
+    rollback_of: str = ""
+    # Whether pods may be drained; whether exclusive CPUs may be lost without a drain.
+    drain: bool = True
+    discard: bool = False
+    # Whether the kubelet is stopped before its files are changed.
+    manage_service: bool = True
+    # The ids of those who may manage CPUs beside the kubelet.
+    allow_owners: tuple[str, ...] = ()
+    # Whether what others wrote since the change that is taken back may be replaced as a whole.
+    overwrite: bool = False
+
+
+def rollout_report(node: Node, wanted: Mapping[str, object], terms: ChangeTerms) -> dict[str, Any]:
+    """The plan of a node, as plain data; see the module rollout_info for its shape.
+
+    What is found wrong and keeps the node from being changed is in `refusals`. Raises InputError and RefusedError for
+    what is wanted wrong, and NodeError for files without which nothing can be said of the node.
+    """
+    refusals: list[CPUManagerError] = []
+    journal = _journal(node.tree, refusals)
+    last = _journal(node.tree, refusals if terms.change == ROLLBACK else [], LAST)
+    exclusive_now = _exclusive(node)
+    notes = node.own_notes()
+    recovery = recovery_of(node, journal, terms.overwrite)
+    refusals += [*recovery.problems, *([] if terms.discard else recovery_refusals(node, journal, recovery))]
+    notes += recovery.notes
+    if recovery.files:
+        node = node.on(OverlaidTree(node.tree, recovery.files))
+    if terms.change == ROLLBACK:
+        plan = _rollback_plan(node, terms, last, journal, refusals)
+    else:
+        plan = _rollout_plan(node, wanted, refusals, journal is not None)
+    restarts = START_KUBELET in plan["actions"]
+    is_dead = bool(plan["found_refusal"]) and _is_down(node, journal)
+    drain = restarts and needs_drain(plan["actions"], plan["drift"]) and not is_dead
+    losses = plan.pop("losses")
+    # What keeps a saved node from being changed is what would keep the node: there the kubelet is stopped, and drained.
+    has_service = terms.manage_service or node.is_saved
+    refusals += [] if terms.discard or (drain and (terms.drain or node.is_saved)) else losses
+    if restarts or journal is not None:
+        refusals += unwritable(node.tree, [*plan["files"], OPEN])
+    if restarts or RECONCILE in plan["actions"]:
+        refusals += other_owners(node, plan["actions"], plan["drift"], terms.allow_owners)
+        if not has_service and _resets(plan["actions"]):
+            refusals += running_kubelet(node)
+    if journal is not None and plan["found_refusal"] and not restarts and not refusals:
+        refusals.append(_stays_open(node, plan["found_refusal"]))
+    return {
+        **plan,
+        **noted([*plan["notes"], *notes]),
+        "kernel": node.kernel(),
+        "drain": drain,
+        "drains": drain and terms.drain,
+        "refusals": [_refusal(error, journal) for error in refusals],
+        "journal": None
+        if journal is None
+        else {**journal.to_dict(), "exclusive_now": exclusive_now, "restores": sorted(recovery.files)},
+        "last": None if last is None else last.to_dict(),
+        "resets": [path for path, of in zip(node.state_paths, _OF_STATES) if not of.isdisjoint(plan["actions"])],
+    }
+
+
+def _journal(tree: Tree, refusals: list[CPUManagerError], *path: str) -> RolloutJournal | None:
+    try:
+        return read_journal(tree, *path)
+    except NodeError as error:
+        refusals.append(error)
+        return None
+
+
+def _exclusive(node: Node) -> str:
+    """The exclusive CPUs of containers, whatever else the checkpoint says."""
+    state = readable(node.checkpoint()).state
+    return str(CPUSet() if state is None else state.exclusive_cpus())
+
+
+def _is_down(node: Node, journal: RolloutJournal | None) -> bool:
+    """Whether no kubelet runs once an interrupted change is taken back, for which it is stopped if files were changed.
+
+    If none can be started either, a drain would wait for ever, as nobody ends the containers.
+    """
+    is_changing = journal is not None and journal.phase == CHANGING
+    return is_changing or node.installation is None or node.installation.pid is None
+
+
+def _stays_open(node: Node, found_refusal: str) -> CPUManagerError:
+    """Why an interrupted change cannot come to its end: nothing that is planned brings the kubelet back."""
+    return RefusedError(
+        "a change of this node was interrupted, and without it the kubelet would not start either: %s" % found_refusal,
+        node.tree.path(OPEN),
+        "if it is the checkpoint, run the playbook repair; if it is the configuration, correct it, and run again",
+        "would_not_start",
+    )
+
+
+def _resets(actions: Iterable[str]) -> bool:
+    return not STATE_ACTIONS.isdisjoint(actions)
+
+
+def _refusal(error: CPUManagerError, journal: RolloutJournal | None) -> dict[str, str]:
+    remedy = error.remedy
+    if journal is not None and journal.phase == CHANGING and error.kind in _OF_FILES:
+        # What is there now may be better than what is saved: somebody may have corrected it since.
+        remedy += ", or if the node is as it should be now, forget the change with rollout_journal, state: absent"
+    return {**error.to_row(), "remedy": remedy}
+
+
+# --- a rollout, or a repair: one without wanted settings ------------------------------------------------------
+
+
+def _rollout_plan(
+    node: Node, wanted: Mapping[str, object], refusals: list[CPUManagerError], is_interrupted: bool
+) -> dict[str, Any]:
+    configuration, problem = node.found()
+    observed, notes = node.observed(configuration)
+    checkpoint = node.checkpoint()
+    starts = None if configuration is None else predicted_starts(node, wanted)
+    answer = report(node.topology, node.machine(), configuration, checkpoint, wanted, observed, problem, starts)
+    findings: list[Finding] = []
+    losses: list[CPUManagerError] = []
+    files: list[str] = []
+    unknown: list[Unknown] = []
+    if answer["found"] is None or starts is None:
+        refusals.append(_unreadable(node, answer))
+    else:
+        memory = memory_plan(node, starts.planned)
+        answer = with_memory_state(answer, memory, memory_plan(node, starts.found).reason)
+        restarts = START_KUBELET in answer["actions"]
+        config = _config(starts.planned)
+        planned = checkpoint
+        if restarts and config is not None:
+            planned = _accepted_checkpoint(checkpoint, config)
+            losses = _both_losses(node, checkpoint, config, memory)
+        # The memory manager's state is gone by then, if it would be refused.
+        prediction = with_states(node, starts.planned, planned, None)
+        findings, unknown = list(prediction.findings), list(prediction.unknown)
+        is_found = any(row["subject"] == START for row in answer["drift"])
+        refusals += _start_refusals(findings, ", or " + BACK if is_found else "")
+        if restarts or is_interrupted:
+            try:
+                files = [*planned_files(node, wanted), *node.state_paths]
+            except RefusedError as error:
+                refusals.append(error)
+    return {
+        **answer,
+        "notes": [*answer["notes"], *notes, *node.owner_notes(configuration)],
+        "starts": answer["found"] is not None and not any(finding.fatal for finding in findings),
+        "findings": [finding.to_dict() for finding in findings],
+        "unknown": [doubt.to_dict() for doubt in unknown],
+        "files": files,
+        "kubelet": node.kubelet(configuration),
+        "elsewhere": node.elsewhere(wanted, configuration),
+        "losses": losses,
+    }
+
+
+def _unreadable(node: Node, answer: Mapping[str, Any]) -> CPUManagerError:
+    """Why the configuration of a node cannot be changed at all."""
+    if answer["status"] == NO_KUBELET:
+        return node.missing()
+    (row,) = answer["drift"]
+    return NodeError(row["found"], remedy=row["remedy"], kind=CONFIGURATION)
+
+
+def _config(prediction: Prediction) -> CPUManagerConfig | None:
+    """What the CPU manager would start with after the change; None where it would not start."""
+    try:
+        return needed_config(prediction)
+    except RefusedError:
+        return None
+
+
+def _start_refusals(findings: Iterable[Finding], more: str = "") -> list[CPUManagerError]:
+    return [
+        RefusedError(
+            "the kubelet would not start: %s%s (%s)" % (finding.context, finding.text, finding.cause),
+            finding.where,
+            finding.remedy + more,
+            "would_not_start",
+        )
+        for finding in findings
+        if finding.fatal
+    ]
+
+
+def planned_files(node: Node, wanted: Mapping[str, object]) -> list[str]:
+    """The files that a change of settings writes, as paths on the node. Raises RefusedError where it would not."""
+    sources = read_sources(node)
+    plan_files(sources, plan_settings(wanted, node.needed_configuration(), node.minor), wanted, node.minor)
+    return [node.tree.node_path(path) for path in touched_files(sources, node.minor)]
+
+
+# --- a rollback ---------------------------------------------------------------------------------------------
+
+
+def _rollback_plan(
+    node: Node,
+    terms: ChangeTerms,
+    last: RolloutJournal | None,
+    journal: RolloutJournal | None,
+    refusals: list[CPUManagerError],
+) -> dict[str, Any]:
+    before, problem = node.found()
+    observed, notes = node.observed(before)
+    checkpoint = node.checkpoint()
+    starts = None if before is None else predicted_starts(node, {})
+    now = report(node.topology, node.machine(), before, checkpoint, {}, observed, problem, starts)
+    # The interrupted change is what to go back from. If the kubelet would not start then, one change more is.
+    is_broken = now["found"] is None or any(row["subject"] == START for row in now["drift"])
+    rollback_of = "" if journal is not None and is_broken else terms.rollback_of
+    restored = last_files(node, last, rollback_of, terms.overwrite)
+    files = restored.files
+    refusals += restored.problems
+    plan: dict[str, object] = {
+        **now,
+        "notes": [*now["notes"], *notes, *restored.notes, *node.owner_notes(before)],
+        "actions": [],
+        "starts": not now["found_refusal"],
+        "findings": [],
+        "unknown": [],
+        "files": [*files, *node.state_paths],
+        "kubelet": node.kubelet(before),
+        "elsewhere": node.elsewhere({}, before),
+        "losses": [],
+    }
+    changed = [path for path, content in files.items() if content != node.tree.content(path)]
+    if not changed:
+        return plan
+    after = node.on(OverlaidTree(node.tree, files))
+    configuration, problem = after.found()
+    starts = None if configuration is None else predicted_starts(after, {})
+    then = report(after.topology, after.machine(), configuration, checkpoint, {}, observed, problem, starts)
+    if then["found"] is None or configuration is None or starts is None:
+        refusals.append(
+            RefusedError(
+                "what was there before the last change cannot be read either: %s" % then["found_refusal"],
+                node.tree.path(LAST),
+                "write the kubelet's configuration anew, such as from a backup beside it",
+                CONFIGURATION,
+            )
+        )
+        return plan
+    memory = memory_plan(after, starts.planned)
+    then = with_memory_state(then, memory, memory.reason)
+    config = _config(starts.planned)
+    planned = checkpoint if config is None else _accepted_checkpoint(checkpoint, config)
+    prediction = with_states(after, starts.planned, planned, None)
+    findings = prediction.findings
+    refusals += _start_refusals(findings)
+    resets = [action for action in then["actions"] if action in STATE_ACTIONS]
+    return {
+        **plan,
+        "status": DRIFT,
+        "checkpoint": then["checkpoint"],
+        "cpus": {**now["cpus"], "reserved_wanted": then["cpus"].get("reserved_wanted", "")},
+        "drift": [*_restored_rows(now, configuration, before, changed), *_states(then["drift"])],
+        "actions": [STOP_KUBELET, RESTORE_CONFIGURATION, *resets, START_KUBELET],
+        "starts": not any(finding.fatal for finding in findings),
+        "findings": [finding.to_dict() for finding in findings],
+        "unknown": [doubt.to_dict() for doubt in prediction.unknown],
+        "kubelet": plan["kubelet"] or after.kubelet(configuration),
+        "elsewhere": after.elsewhere(found_settings(configuration), configuration),
+        "losses": [] if config is None else _both_losses(after, checkpoint, config, memory),
+    }
+
+
+def _restored_rows(
+    now: Mapping[str, Any], configuration: Configuration, before: Configuration | None, changed: Iterable[str]
+) -> list[dict[str, Any]]:
+    """What a rollback changes: settings where both configurations can be read, else the files."""
+    found = now["found"]
+    if found is not None and before is not None:
+        wanted = found_settings(configuration)
+        rows = [
+            {
+                "subject": name,
+                "wanted": wanted[name],
+                "found": found[name],
+                "source": before.origin(SETTINGS[name].path),
+            }
+            for name in differences(wanted, found)
+        ]
+        if rows:
+            return rows
+    return [
+        *now["drift"],
+        *({"subject": path, "wanted": "as before", "found": "changed", "source": path} for path in changed),
+    ]
+
+
+def _states(drift: Iterable[Mapping[str, object]]) -> list[dict[str, Any]]:
+    return [dict(row) for row in drift if row["subject"] in ("checkpoint", "memory_state")]
+
+
+# --- what both have --------------------------------------------------------------------------------------------
+
+
+def _accepted_checkpoint(checkpoint: bytes | None, config: CPUManagerConfig) -> bytes | None:
+    """What the checkpoint becomes where the kubelet would refuse it, whatever containers lose."""
+    from .._node.checkpoint_plan import plan_valid
+
+    return plan_valid(checkpoint, config, discard=True).new
+
+
+def _both_losses(
+    node: Node, checkpoint: bytes | None, config: CPUManagerConfig, memory: MemoryPlan
+) -> list[CPUManagerError]:
+    """What containers that run would lose."""
+    from .._node.checkpoint_plan import loss_error, plan_valid
+
+    errors = [
+        loss_error(node.tree.path(node.checkpoint_path), plan_valid(checkpoint, config)),
+        memory_loss_error(node.tree.path(node.memory_state_path), memory),
+    ]
+    return [error for error in errors if error is not None]
+
+
+def needs_drain(actions: Iterable[str], drift: Iterable[Mapping[str, object]]) -> bool:
+    """Whether pods have to leave the node before its kubelet starts with the change.
+
+    At its start a kubelet admits each running pod again: where the policy, its options, the reservation or the
+    topology manager are others, it may refuse pods or give them other CPUs. Where it cannot be read what was set, it
+    counts as changed.
+    Source: HandlePodAdditions in pkg/kubelet/kubelet.go.
+    """
+    return _resets(actions) or any(
+        row["subject"] not in _HARMLESS and (row["subject"] in SETTINGS or row["subject"] == CONFIGURATION)
+        for row in drift
+    )

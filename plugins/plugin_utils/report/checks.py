@@ -1,0 +1,669 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The checks of a report: their ids, and for people what each means. Pure.
+
+The list is in this file: reports, waivers, the pages below
+docs/docsite/rst/checks and the tests are made from both. An id stays what it is once it was released.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# What a check of a report is. Pure.
+
+
+# The kubelet does not start, or will not start again.
+DANGER = "danger"
+# The node is not as wanted.
+WARNING = "warning"
+# What is worth knowing, and no difference from what is wanted.
+NOTE = "note"
+SEVERITIES = (DANGER, WARNING, NOTE)
+
+# What a node is looked at for only where that is wanted: the modules of these names with `_info` look, and what they
+# could not measure has the checks of these names with `-unmeasured`.
+ISOLATION, THROTTLING, HOUSEKEEPING, CACHE = "isolation", "throttling", "housekeeping", "cache"
+LOOKS = (ISOLATION, THROTTLING, HOUSEKEEPING, CACHE)
+
+# The place of the variable of the role kubelet that the finding is about.
+VARIABLE = "{variable}"
+
+
+class Check(NamedTuple):
+    """One check. title: what a finding of it says, in one sentence. why: what it means for the node."""
+
+    id: str
+    severity: str
+    title: str
+    why: str
+    remedy: str
+    # The subjects of drift that are findings of it; one that ends in a space is a beginning.
+    subjects: tuple[str, ...] = ()
+    # Which of LOOKS finds it; empty for what every report compares.
+    look: str = ""
+
+    def remedy_for(self, subject: str = "") -> str:
+        """What to do about a finding, with the name of the variable where the subject is a setting."""
+        is_setting = subject in self.subjects and VARIABLE in self.remedy
+        variable = "kubelet_" + subject if is_setting else "the variable of the role kubelet"
+        return self.remedy.replace(VARIABLE, variable)
+
+
+# The checks of what a node is looked at for only where that is wanted. Pure.
+
+
+WARNINGS = (
+    Check(
+        "exclusive-cpus-disturbed",
+        WARNING,
+        "A container did not have its exclusive CPUs to itself",
+        "During the measurement, something else ran on these CPUs: another container, a service, a kernel thread, or"
+        " interrupts. A cpuset keeps a container on its CPUs. It does not keep other processes off them.",
+        "Do what the finding says; it depends on what ran there. See docs/docsite/rst/isolation.rst.",
+        look=ISOLATION,
+    ),
+    Check(
+        "exclusive-cpus-with-quota",
+        WARNING,
+        "Exclusive CPUs have a quota",
+        "The kernel can throttle the container although nothing else uses its CPUs, because quotas are filled up and"
+        " used up in slices. From Kubernetes 1.33 on, the kubelet sets no quota where it gives exclusive CPUs.",
+        "Do what the finding says; it depends on the version of the kubelet. See docs/docsite/rst/throttling.rst.",
+        look=THROTTLING,
+    ),
+    Check(
+        "limit-below-request",
+        WARNING,
+        "A quota is less than the exclusive CPUs below it",
+        "The container cannot fully use its exclusive CPUs: the kernel stops it for a part of each period.",
+        "Remove the quota, or raise it to the number of these CPUs. See docs/docsite/rst/throttling.rst.",
+        look=THROTTLING,
+    ),
+    Check(
+        "host-on-exclusive-cpus",
+        WARNING,
+        "The host's own work may run on CPUs that are not reserved for it",
+        "The kubelet keeps other pods off exclusive CPUs. Services, interrupts and the kernel's own work run wherever"
+        " their settings allow it, on exclusive CPUs, too.",
+        "Do what the finding says; it depends on the layer. See docs/docsite/rst/housekeeping.rst.",
+        look=HOUSEKEEPING,
+    ),
+    Check(
+        "kernel-line-not-booted",
+        WARNING,
+        "The configured command line of the kernel differs from the booted one",
+        "The kernel reads its command line when it starts, so the configured one has no effect yet.",
+        "Drain the node and reboot it. See docs/docsite/rst/housekeeping.rst.",
+        look=HOUSEKEEPING,
+    ),
+    Check(
+        "housekeeping-unfinished",
+        WARNING,
+        "A run of the role housekeeping is in progress or was interrupted",
+        "A part of the host's own work may be on the reserved CPUs, and another part not. The journal on the node has"
+        " what was there before.",
+        "If no run is in progress, run the playbook kubenode.cpu_manager.housekeeping again: it finishes the run, or"
+        " with housekeeping_state=absent undoes it.",
+        look=HOUSEKEEPING,
+    ),
+    Check(
+        "cache-partition-lost",
+        WARNING,
+        "The exclusive CPUs have no ways of the caches to themselves any more",
+        "resctrl begins anew at each boot and each mount. Until the groups are there again, all CPUs fill the same ways"
+        " of a cache, and a noisy neighbour can evict the lines of a container with exclusive CPUs.",
+        "Run the role cache, and the role reconcile, which brings them back after each boot. See"
+        " docs/docsite/rst/cache.rst.",
+        look=CACHE,
+    ),
+    Check(
+        "cache-partition-differs",
+        WARNING,
+        "The caches are divided otherwise than they are to be",
+        "Masks, mode or CPUs of our groups differ from the settings and the checkpoint. So some exclusive"
+        " CPUs share their ways, or others have too few.",
+        "Run the role cache, or wait for the next pass of the role reconcile. See docs/docsite/rst/cache.rst.",
+        look=CACHE,
+    ),
+    Check(
+        "cache-foreign-group",
+        WARNING,
+        "A resctrl group of a different program has exclusive CPUs, or ways of theirs",
+        "What runs in that group fills the ways that were set apart. We leave groups of others alone.",
+        "Give that group other ways or CPUs, or remove it. See docs/docsite/rst/cache.rst.",
+        look=CACHE,
+    ),
+)
+
+NOTES = (
+    Check(
+        "container-throttled",
+        NOTE,
+        "A container was throttled often",
+        "It used up its quota in many periods, and the kernel stopped it until the next period began.",
+        "Raise the limit, or let the container run fewer threads at once. See docs/docsite/rst/throttling.rst.",
+        look=THROTTLING,
+    ),
+    Check(
+        "interrupts-not-movable",
+        NOTE,
+        "The kernel handles interrupts on CPUs that are not reserved, and they cannot be moved",
+        "If a driver has a queue for each CPU, such as that of NVMe, the kernel manages the interrupts of these queues."
+        " The interrupts of a queue occur when a process on its CPUs uses the device. Older kernels show that only by"
+        " an error, which the role housekeeping remembers until the next boot.",
+        "Boot with isolcpus=managed_irq, or give the device fewer queues. See docs/docsite/rst/housekeeping.rst.",
+        look=HOUSEKEEPING,
+    ),
+    Check(
+        "housekeeping-not-lasting",
+        NOTE,
+        "The host's own work is on the reserved CPUs now, but a file is missing that keeps it there",
+        "When systemd starts a slice again, at the latest after a reboot, the slice may use all CPUs; so may systemd"
+        " itself without its affinity, and the kernel without the service at boot. When tuned starts again, it isolates"
+        " the CPUs that are in its file of variables.",
+        "Do what the finding says, such as to set AllowedCPUs= of slices in a drop-in file. See"
+        " docs/docsite/rst/housekeeping.rst.",
+        look=HOUSEKEEPING,
+    ),
+    Check(
+        "partition-invalid",
+        NOTE,
+        "A cgroup is to be a partition, and the kernel does not take it for one",
+        "Its CPUs are not its own: others run there, and the kernel balances load over them. The kernel gives the"
+        " reason in cpuset.cpus.partition, as that another cgroup has the same CPUs. A partition that the role"
+        " housekeeping has made, and that is none any more, has no reason there.",
+        "Do what the reason says, then write the kind of the partition again, or run the role housekeeping again. See"
+        " docs/docsite/rst/housekeeping.rst.",
+        look=HOUSEKEEPING,
+    ),
+    Check(
+        "kernel-line-odd",
+        NOTE,
+        "The kernel's command line does not fit the reserved CPUs",
+        "An argument names wrong CPUs, or is invalid, and then the kernel ignores it.",
+        "Correct the argument, then drain the node and reboot it. See docs/docsite/rst/housekeeping.rst.",
+        look=HOUSEKEEPING,
+    ),
+    Check(
+        "weights-by-two-formulas",
+        NOTE,
+        "The kubelet and the container runtime calculate weights with different formulas",
+        "The weights of containers do not fit those of their pods, so under load their shares of CPU time differ from"
+        " their requests.",
+        "Update the older one of the two to a version with the new formula, then delete the pods.",
+        look=THROTTLING,
+    ),
+    Check(
+        "isolation-unmeasured",
+        NOTE,
+        "What ran on the exclusive CPUs could not be measured, or only in part",
+        "It is unknown whether containers have their CPUs to themselves.",
+        "Do what the message says, or take isolation out of drift_report_look_at.",
+        look=ISOLATION,
+    ),
+    Check(
+        "throttling-unmeasured",
+        NOTE,
+        "Quotas and throttling could not be measured, or only in part",
+        "It is unknown whether containers are throttled.",
+        "Do what the message says, or take throttling out of drift_report_look_at.",
+        look=THROTTLING,
+    ),
+    Check(
+        "housekeeping-unmeasured",
+        NOTE,
+        "Where the host's own work may run could not be read, or only in part",
+        "It is unknown whether the host's own work stays on the reserved CPUs.",
+        "Do what the message says, or take housekeeping out of drift_report_look_at.",
+        look=HOUSEKEEPING,
+    ),
+    Check(
+        "cache-ways-of-devices",
+        NOTE,
+        "Devices may fill ways of the exclusive CPUs",
+        "Network and storage devices write into some ways of the L3 cache themselves, and so evict what is there.",
+        "Give the exclusive CPUs fewer ways. See docs/docsite/rst/cache.rst.",
+        look=CACHE,
+    ),
+    Check(
+        "cache-cores-split",
+        NOTE,
+        "A core has CPUs of two kinds, so its class of the cache is that of one of them",
+        "Where bandwidth can be limited, both threads of a core may get the lower of their limits. So a core is in one"
+        " group as a whole, and a shared CPU beside an exclusive one has its ways, too.",
+        "Set the policy option full-pcpus-only. See docs/docsite/rst/cache.rst.",
+        look=CACHE,
+    ),
+    Check(
+        "cache-class-by-runtime",
+        NOTE,
+        "Processes are in a resctrl group of a different program",
+        "The group of a process comes before that of its CPU. So a container that its runtime has put into a class has"
+        " the ways of that class, also on exclusive CPUs.",
+        "Take the class away from the pod (its annotation rdt.resources.beta.kubernetes.io), if its CPUs are to count."
+        " See docs/docsite/rst/cache.rst.",
+        look=CACHE,
+    ),
+    Check(
+        "cache-unmeasured",
+        NOTE,
+        "How the caches are divided could not be read, or not all of it",
+        "Whether exclusive CPUs have ways of the caches to themselves is not known.",
+        "Do what the message says, or take cache out of drift_report_look_at.",
+        look=CACHE,
+    ),
+)
+
+
+__all__ = ["CHECKS", "DANGER", "NOTE", "SEVERITIES", "WARNING", "Check", "check_of_subject"]
+
+_ROLLOUT = (
+    "Run the playbook kubenode.cpu_manager.rollout on the node, or, if the node is right and its kubelet starts with"
+    " what was found, set %s to that." % VARIABLE
+)
+_RESTART = (
+    "Restart the kubelet. Drain the node first if the CPU manager's policy, its options, or the reserved CPUs changed."
+)
+_REPAIR = "Run the playbook kubenode.cpu_manager.repair on the node."
+
+_ALL = (
+    # --- danger ---------------------------------------------------------------------------------------
+    Check(
+        "configuration-unreadable",
+        DANGER,
+        "The kubelet's configuration cannot be read",
+        "A kubelet that reads this file does not start. A running kubelet keeps the settings that it has read before,"
+        " and does not start again after its next restart.",
+        "Correct the file that is named as the source, restore it from a backup beside it, or if a rollout was"
+        " the last change of the node, run the playbook kubenode.cpu_manager.rollback.",
+        ("configuration",),
+    ),
+    Check(
+        "kubelet-would-not-start",
+        DANGER,
+        "The kubelet would not start again",
+        "The kubelet's own checks at its start refuse these files on this machine. A running kubelet does not start"
+        " again after its next restart, such as a reboot.",
+        "Correct what the message names, or if a rollout was the last change of the node, run the playbook"
+        " kubenode.cpu_manager.rollback.",
+        ("start",),
+    ),
+    Check(
+        "checkpoint-refused",
+        DANGER,
+        "The kubelet would refuse the CPU manager's checkpoint",
+        "A kubelet with the wanted settings exits at each start with the message that is shown, until the file is"
+        " repaired or removed.",
+        _REPAIR + " It keeps the exclusive CPUs of containers if that is possible.",
+        ("checkpoint",),
+    ),
+    Check(
+        "memory-state-refused",
+        DANGER,
+        "The kubelet would refuse the memory manager's state",
+        "A kubelet with the wanted settings exits at its start with the message that is shown.",
+        _REPAIR,
+        ("memory_state",),
+    ),
+    # --- not as wanted --------------------------------------------------------------------------------
+    Check(
+        "checkpoint-outdated",
+        WARNING,
+        "The CPU manager's checkpoint does not fit the wanted settings",
+        "With its present settings, the kubelet accepts the file. With the wanted settings it would refuse the file, so"
+        " a rollout repairs or resets it while the kubelet is stopped.",
+        "Run the playbook kubenode.cpu_manager.rollout on the node. Do not change the settings by hand.",
+    ),
+    Check(
+        "memory-state-outdated",
+        WARNING,
+        "The memory manager's state does not fit the wanted settings",
+        "With its present settings, the kubelet accepts the file. With the wanted settings it would refuse the file, so"
+        " a rollout removes it while the kubelet is stopped.",
+        "Run the playbook kubenode.cpu_manager.rollout on the node. Do not change the settings by hand.",
+    ),
+    Check(
+        "policy-differs",
+        WARNING,
+        "The CPU manager's policy is not the wanted one",
+        "Only the static policy gives containers exclusive CPUs.",
+        _ROLLOUT,
+        ("cpu_manager_policy",),
+    ),
+    Check(
+        "policy-options-differ",
+        WARNING,
+        "The options of the CPU manager's policy are not the wanted ones",
+        "The options decide which CPUs a container gets, such as whole cores only.",
+        _ROLLOUT,
+        ("cpu_manager_policy_options",),
+    ),
+    Check(
+        "reconcile-period-differs",
+        WARNING,
+        "The CPU manager's reconcile period is not the wanted one",
+        "The kubelet corrects the CPUs of containers once in this period.",
+        _ROLLOUT,
+        ("cpu_manager_reconcile_period",),
+    ),
+    Check(
+        "topology-manager-differs",
+        WARNING,
+        "A setting of the topology manager is not the wanted one",
+        "The topology manager decides whether CPUs, memory and devices of a pod have to be on the same NUMA nodes, and"
+        " refuses pods for which that is not possible.",
+        _ROLLOUT,
+        ("topology_manager_policy", "topology_manager_scope", "topology_manager_policy_options"),
+    ),
+    Check(
+        "memory-manager-differs",
+        WARNING,
+        "A setting of the memory manager, or reserved memory, is not the wanted one",
+        "The reserved memory of all NUMA nodes has to add up to the other reservations of memory. Otherwise the kubelet"
+        " does not start.",
+        _ROLLOUT,
+        ("memory_manager_policy", "reserved_memory", "kube_reserved_memory", "system_reserved_memory"),
+    ),
+    Check(
+        "reservation-differs",
+        WARNING,
+        "The reserved CPUs are not the wanted ones",
+        "Reserved CPUs are never given to one container alone: the system and the kubelet run there.",
+        _ROLLOUT,
+        ("reserved_system_cpus", "kube_reserved_cpu", "system_reserved_cpu"),
+    ),
+    Check(
+        "cfs-quota-differs",
+        WARNING,
+        "A setting of CPU quotas is not the wanted one",
+        "With quotas the kernel throttles containers at their CPU limits.",
+        _ROLLOUT,
+        ("cpu_cfs_quota", "cpu_cfs_quota_period"),
+    ),
+    Check(
+        "field-differs",
+        WARNING,
+        "A field of the configuration that a wanted setting needs has another value",
+        "Some settings need a feature gate or another field, without which the kubelet ignores or refuses them.",
+        "Run the playbook kubenode.cpu_manager.rollout on the node.",
+    ),
+    Check(
+        "cpuset-differs",
+        WARNING,
+        "A container has other CPUs than the checkpoint gives it",
+        "The kernel enforces what the cgroup has. The container shares CPUs that should be its own, or runs on those of"
+        " others.",
+        "Run the playbook kubenode.cpu_manager.repair on the node, or install the role kubenode.cpu_manager.reconcile.",
+        ("container ",),
+    ),
+    Check(
+        "cgroup-differs",
+        WARNING,
+        "A cgroup above containers, or one of the host, has other CPUs than it should have",
+        "A cgroup can only use CPUs that all cgroups above it have. The system may use all CPUs that the host's cgroups"
+        " have.",
+        "Give the cgroup the wanted CPUs, and its systemd unit, too. If no pass of the module reconcile could write it,"
+        " the report says why, such as another cgroup that has the CPUs to itself.",
+        ("cgroup ",),
+    ),
+    Check(
+        "isolated-cpus-differ",
+        WARNING,
+        "The kernel isolates CPUs that are reserved for the system",
+        "The kernel does not balance load over isolated CPUs, and the system has to run on the reserved ones.",
+        "Take the reserved CPUs out of isolcpus= and nohz_full= on the kernel's command line, or reserve others.",
+        ("isolated", "nohz_full"),
+    ),
+    Check(
+        "kubelet-not-restarted",
+        WARNING,
+        "The kubelet has not been restarted since its files changed",
+        "A kubelet reads its files only when it starts, so it still runs with the settings from before.",
+        _RESTART,
+    ),
+    Check(
+        "running-kubelet-differs",
+        WARNING,
+        "The running kubelet has another setting than its files",
+        "The settings of the running kubelet were read through the API server. They are those of its files when it"
+        " started.",
+        _RESTART,
+    ),
+    Check(
+        "change-interrupted",
+        WARNING,
+        "A change of this node is in progress or was interrupted",
+        "The node may have a part of the old and a part of the new settings, and may be cordoned.",
+        "If no playbook is running, run the last one again: it undoes the change first, then goes on.",
+    ),
+    Check(
+        "change-refused",
+        WARNING,
+        "A rollout would refuse to change the node",
+        "For the reason in the message, the change would do harm or have no effect.",
+        "Do what the message says.",
+    ),
+    Check(
+        "two-owners",
+        WARNING,
+        "Two managers of CPUs on the node contradict each other",
+        "Each undoes what the other does, or assigns CPUs that the other has assigned. The finding has the details.",
+        "Keep only one of them; the finding says how. See docs/docsite/rst/owners.rst.",
+    ),
+    Check(
+        "program-not-roots",
+        WARNING,
+        "Others than root may write what root executes",
+        "A service of this collection runs it as root on the node, so whoever can write the program, its Python or a"
+        " directory above them has all of root's rights.",
+        "Find out who has written there and why. Give it to root alone (chown root:root, chmod go-w), and run the role"
+        " that has written it again.",
+    ),
+    Check(
+        "numa-nodes-many",
+        WARNING,
+        "The topology manager has too many sets of NUMA nodes to go through",
+        "For each pod with devices, memory or CPUs of its own it looks at all sets of NUMA nodes, twice as many with"
+        " each further node. The option max-allowable-numa-nodes lets the kubelet start, but this is no faster.",
+        "Set kubelet_topology_manager_policy: none, or boot the machine with fewer NUMA nodes.",
+    ),
+    *WARNINGS,
+    # --- notes ----------------------------------------------------------------------------------------
+    Check(
+        "reservation-splits-cores",
+        NOTE,
+        "The reservation splits cores",
+        "Containers get the other threads of the cores on which the system runs, and are disturbed by it. With"
+        " full-pcpus-only none can have them for itself, though the scheduler counts them and sends pods to the node,"
+        " which the kubelet then refuses (SMTAlignmentError).",
+        "Reserve whole cores with kubelet_reserved_system_cpus or kubelet_reservation.",
+    ),
+    Check(
+        "wanted-reservation-splits-cores",
+        NOTE,
+        "The wanted reservation would split cores",
+        "After the rollout containers would get the other threads of the cores on which the system runs, or with"
+        " full-pcpus-only, none could have them for itself.",
+        "Reserve whole cores with kubelet_reserved_system_cpus or kubelet_reservation.",
+    ),
+    Check(
+        "cores-uneven",
+        NOTE,
+        "The cores have unequal numbers of online threads",
+        "The kubelet calculates with their average: under the static policy it can assign a CPU that is in use.",
+        "Switch the threads of a core on or off together.",
+    ),
+    Check(
+        "cpus-unseen",
+        NOTE,
+        "Some CPUs belong to no NUMA node",
+        "The kubelet does not use them.",
+        "Correct the firmware's tables, or boot with numa=off.",
+    ),
+    Check(
+        "topology-odd",
+        NOTE,
+        "The kernel's description of the CPUs contradicts itself",
+        "The kubelet may work with a wrong topology.",
+        "Update the firmware and the kernel, and compare with the hardware's documentation.",
+    ),
+    Check(
+        "field-ignored",
+        NOTE,
+        "The kubelet ignores a field of its configuration",
+        "The name is misspelled or in the wrong place, or a flag or a later file takes the place of the field, so the"
+        " setting has no effect.",
+        "Rename or remove the field, or what takes its place.",
+    ),
+    Check(
+        "option-ineffective",
+        NOTE,
+        "An option does not do what it is for",
+        "The kubelet starts with it, and other settings or the machine leave it without effect; or containers have CPUs"
+        " of more sockets or L3 caches than it is to give them.",
+        "Do what the finding says. The CPUs of running containers stay as they are until their pods end.",
+    ),
+    Check(
+        "start-uncertain",
+        NOTE,
+        "Whether the kubelet would start cannot be determined",
+        "It depends on something that the files of the node do not show.",
+        "Try one node first: cpu_manager_canaries.",
+    ),
+    Check(
+        "version-assumed",
+        NOTE,
+        "The version of the kubelet is unknown",
+        "The rules of the newest supported version are used.",
+        "Set kubelet_target_version.",
+    ),
+    Check(
+        "version-untested",
+        NOTE,
+        "The rules are not tested against this version of the kubelet",
+        "A prediction of its start or of its choice of CPUs may be wrong.",
+        "Try one node first: cpu_manager_canaries.",
+    ),
+    Check(
+        "shared-pool-isolated",
+        NOTE,
+        "The shared pool has isolated CPUs",
+        "The kernel does not balance load over them: the threads of a container stay on one CPU.",
+        "Boot without isolcpus=, or reserve these CPUs.",
+    ),
+    Check(
+        "exclusive-not-isolated",
+        NOTE,
+        "Only some of the exclusive CPUs are isolated",
+        "The kernel's work disturbs some containers with exclusive CPUs more than others.",
+        "Isolate all CPUs that are not reserved, or none.",
+    ),
+    Check(
+        "host-not-fenced",
+        NOTE,
+        "The processes of the host may run on exclusive CPUs",
+        "The kubelet keeps other pods off exclusive CPUs, but not the system's services.",
+        "Give the host's slices the reserved CPUs only (AllowedCPUs= of systemd).",
+    ),
+    Check(
+        "kubepods-narrow",
+        NOTE,
+        "The cgroup of all pods lacks CPUs that are assigned to containers",
+        "With cgroup v1, a container that is given these CPUs does not start, as the kernel refuses what the runtime"
+        " writes (EACCES). With cgroup v2, it cannot use them, and there is no error message.",
+        "Give the cgroup all CPUs, and its systemd unit, too. If it is to be narrow, such as a cgroupRoot, reserve the"
+        " CPUs that it lacks with the option strict-cpu-reservation.",
+    ),
+    Check(
+        "exclusive-cpus-idle",
+        NOTE,
+        "A pod without running processes has exclusive CPUs",
+        "No other container can get these CPUs until the kubelet removes the pod.",
+        "A running kubelet removes a pod that is gone within minutes. If it does not, restart it.",
+    ),
+    Check(
+        "init-cpus-lost",
+        NOTE,
+        "Containers that do not run have exclusive CPUs that no container of their pods has",
+        "An init container that has ended keeps its CPUs until its pod ends. Nobody can get those that no later"
+        " container of the pod has reused, while the scheduler counts them as free: a pod that comes for them is"
+        " refused. A container that has only stopped, or is still to start, uses its CPUs then.",
+        "Delete the pod, which is then made again, or give its init containers no more CPUs than its other containers.",
+    ),
+    Check(
+        "process-bound",
+        NOTE,
+        "The first process of a container is bound to fewer CPUs than its cgroup has",
+        "It uses only these CPUs, even if the kubelet assigns others.",
+        "Look for CPUAffinity= in the unit of the container runtime, or for taskset in the container.",
+    ),
+    Check(
+        "cpusets-left-over",
+        NOTE,
+        "Containers have fewer CPUs than the node, although the policy does not assign CPUs",
+        "These cpusets are left over from a static policy that was switched off, or from another tool.",
+        "Restart the containers.",
+    ),
+    Check(
+        "cgroups-unreadable",
+        NOTE,
+        "The cgroups of containers cannot be read",
+        "It is unknown whether containers have their CPUs.",
+        "Do what the message says.",
+    ),
+    Check(
+        "running-kubelet-unread",
+        NOTE,
+        "The running kubelet could not be read",
+        "It is unknown whether it has the settings of its files.",
+        "Do what the message says, or do not set drift_report_ask_kubelets.",
+    ),
+    Check(
+        "kubelet-ambiguous",
+        NOTE,
+        "Several processes look like a kubelet",
+        "The report is about the process that the message names.",
+        "End the other process, or name the files with kubelet_config_path and kubelet_root_dir.",
+    ),
+    Check(
+        "kubelet-missing",
+        NOTE,
+        "No kubelet was found",
+        "There is nothing to compare.",
+        "Take the host out of cpu_manager_hosts, or set cpu_manager_skip_hosts_without_kubelet: true.",
+    ),
+    Check(
+        "settings-elsewhere",
+        NOTE,
+        "Another system writes the kubelet's files",
+        "Its next run overwrites the files: without the same settings there, the change is lost.",
+        "Put the same settings into that system; the report has them in its format.",
+    ),
+    *NOTES,
+    Check(
+        "waiver-ended",
+        NOTE,
+        "The last day of a waiver is over",
+        "What it was about counts again where it is still found.",
+        "Mend it, or decide again: give the waiver in drift_report_waivers a later day, or remove it there.",
+    ),
+    Check(
+        "noted",
+        NOTE,
+        "Other information",
+        "There is no separate check for it.",
+        "Read the message.",
+    ),
+)
+
+CHECKS = {check.id: check for check in _ALL}
+_BY_SUBJECT = {subject: check for check in _ALL for subject in check.subjects}
+
+
+def check_of_subject(subject: str) -> Check:
+    """The check of a subject of drift, as drift_info names it."""
+    kind, space, _rest = subject.partition(" ")
+    return _BY_SUBJECT.get(kind + space) or CHECKS["field-differs"]

@@ -1,0 +1,129 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A fleet's change as text: what differs on each node, what is going to be done, what hinders it, what became of it."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import Any, Collection, Mapping, Sequence
+
+from ..report.answers import FAILED, NO_KUBELET, UNREACHABLE, line, view
+
+# What became of a fleet in a run that changes nodes, as one line. Pure.
+
+
+_REPORT = "ansible-playbook kubenode.cpu_manager.drift_report"
+# Hosts that are named, of those that failed.
+_NAMED = 5
+
+
+def change_summary(
+    nodes: Sequence[Mapping[str, Any]],
+    left: Collection[str],
+    check_mode: bool = False,
+    skip_no_kubelet: bool = False,
+) -> str:
+    """How many nodes were changed, and what comes next.
+
+    nodes: what answers.collect() made of the last result of rollout_info of each host. left: the hosts that have
+    neither failed nor been lost. check_mode: nothing was changed.
+    """
+    changed, unchanged, without, failed = 0, 0, 0, []
+    for node in nodes:
+        if node["host"] not in left:
+            failed.append(line(node["host"]))
+        elif skip_no_kubelet and node["status"] == NO_KUBELET:
+            without += 1
+        elif node.get("actions") or node.get("journal"):
+            changed += 1
+        else:
+            unchanged += 1
+    if failed:
+        following = "see why above, and run again"
+    elif check_mode and changed:
+        following = "run it without --check"
+    else:
+        following = _REPORT
+    return "%s %d, unchanged %d, left out %d, failed %d%s; next: %s" % (
+        "would change" if check_mode else "changed",
+        changed,
+        unchanged,
+        without,
+        len(failed),
+        _named(failed),
+        following,
+    )
+
+
+def _named(hosts: Sequence[str]) -> str:
+    if not hosts:
+        return ""
+    more = len(hosts) - _NAMED
+    return " (%s%s)" % (", ".join(hosts[:_NAMED]), " and %d more" % more if more > 0 else "")
+
+
+# What stays of a terminal's 80 where Ansible indents a text.
+_COLUMNS = 72
+
+
+def plan_text(nodes: Sequence[Mapping[str, object]], skip_no_kubelet: bool = False) -> str:
+    """Nodes of which the same is to be said stand together; those of which nothing is come last.
+
+    nodes: what answers.collect() made of the results of rollout_info.
+    """
+    stories: dict[str, list[str]] = {}
+    quiet, without = [], []
+    for node in nodes:
+        shown = view(node)
+        host, status = shown["host"], shown["status"]
+        if status == NO_KUBELET and skip_no_kubelet:
+            without.append(host)
+        elif status != UNREACHABLE:
+            story = "\n".join(_story(node, shown))
+            if story:
+                stories.setdefault(story, []).append(host)
+            else:
+                quiet.append(host)
+    parts = ["\n".join([*_wrapped(", ".join(hosts) + ":"), story]) for story, hosts in stories.items()]
+    parts += _wrapped("Nothing to do: %s" % ", ".join(quiet)) if quiet else []
+    parts += _wrapped("Without a kubelet, left out: %s" % ", ".join(without)) if without else []
+    return "\n".join(parts)
+
+
+def _story(node: Mapping[str, Any], shown: Mapping[str, Any]) -> list[str]:
+    if shown["status"] == FAILED:
+        return _indented("cannot be planned: " + shown["message"])
+    # What cannot be read is a difference and a refusal, and what is missing a note and a refusal: once is enough.
+    refused = set(map(line, shown["refusals"]))
+    lines = [
+        "%s: %s -> %s" % (row["subject"], row["found"] or "-", row["wanted"] or "-")
+        + ("; " + row["remedy"] if row["remedy"] else "")
+        for row in shown["rows"]
+        if line("%s; %s" % (row["found"], row["remedy"])) not in refused
+    ]
+    actions = [
+        *(["take back a change that was interrupted"] if node.get("journal") else []),
+        *(["drain"] if node.get("drains") is True else []),
+        *([shown["actions"]] if shown["actions"] else []),
+    ]
+    lines += ["to do: " + ", ".join(actions)] if actions else []
+    lines += ["cannot be changed: " + refusal for refusal in shown["refusals"]]
+    lines += ["note: " + note for note in map(line, shown["notes"]) if note not in refused]
+    told = [part for text in lines for part in _indented(text)]
+    elsewhere = shown["elsewhere"]
+    if elsewhere:
+        told += _indented("%s: %s" % (line(elsewhere["name"]), line(elsewhere["why"])))
+        # To be copied as it is.
+        told += ["    " + part for part in elsewhere["snippet"].splitlines()]
+    return told
+
+
+def _indented(text: str) -> list[str]:
+    return ["  " + part for each in text.splitlines() for part in _wrapped(each, _COLUMNS - 2)]
+
+
+def _wrapped(text: str, columns: int = _COLUMNS) -> list[str]:
+    """A text in lines of whole words, each after the first one further in."""
+    return wrap(text, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

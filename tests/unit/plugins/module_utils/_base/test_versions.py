@@ -1,0 +1,57 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tests of plugins/module_utils/_base/versions.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import minor_version, version_notes
+
+ASSUMED = "the version of the kubelet is not known: 1.36 is assumed, the newest whose answers were replayed;"
+
+
+@pytest.mark.parametrize(
+    ("minor", "note"),
+    [
+        (
+            20,
+            "the rules are not tested against a kubelet 1.20, only against 1.33 to 1.36: try one node first",
+        ),
+        (32, "the rules are not tested against a kubelet 1.32, "),
+        (33, None),
+        (36, None),
+        (37, "the rules are not tested against a kubelet 1.37, "),
+    ],
+)
+def test_a_version_whose_rules_are_not_known_for_sure_is_a_note(minor: int, note: str | None) -> None:
+    notes = version_notes(minor)
+    assert len(notes) == (note is not None)
+    assert all(text.startswith(str(note)) for text in notes)
+
+
+def test_an_assumed_version_is_a_note() -> None:
+    assert version_notes(36, True) == [ASSUMED + " give kubelet_version"]
+
+
+OLD = "leave the node out, or bring its kubelet to 1.20 or later first"
+
+
+@pytest.mark.parametrize(
+    ("version", "remedy"),
+    [
+        ("1.3", 'write it in quotes, as in "1.30", if that is meant; else ' + OLD),
+        ("1.19", OLD),
+        ("v1.18.20", OLD),
+        ("v1.9.3", OLD),
+    ],
+)
+def test_the_remedy_for_a_version_that_is_too_old(version: str, remedy: str) -> None:
+    """Only what YAML can have cut short is to be put in quotes."""
+    with pytest.raises(InputError) as error:
+        minor_version(version)
+    assert error.value.remedy == remedy
+    assert "is older than 1.20" in str(error.value)

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tests of plugins/module_utils/_host/only_root.py."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.only_root import check_only_root, fault_of
+
+PROGRAM = "/usr/local/lib/kubenode/a.pyz"
+NOBODY = 65534
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / PROGRAM[1:]).parent.mkdir(parents=True)
+    (tmp_path / PROGRAM[1:]).touch()
+    return tmp_path
+
+
+def fault(root: Path, path: str = PROGRAM, with_file: bool = True) -> tuple[str, str] | None:
+    """Where it is, below the root, and why."""
+    found = fault_of(Tree(str(root)), path, with_file)
+    return None if found is None else (found.path[len(str(root)) :], found.why)
+
+
+def test_what_belongs_to_root(root: Path) -> None:
+    assert fault(root) is None
+    assert fault(root, "/usr/local/nothing/there") is None
+    # A directory above the saved node is none of the node's.
+    assert fault(root, "/../../usr/local/lib/kubenode/a.pyz") is None
+
+
+@pytest.mark.parametrize("place", [PROGRAM, "/usr/local/lib/kubenode", "/usr", ""])
+def test_what_others_may_write(root: Path, place: str) -> None:
+    (root / place[1:]).chmod(0o757)
+    assert fault(root) == (place, "others may write it (mode 0757, group %d)" % os.getegid())
+    assert fault(root, with_file=False) == (None if place == PROGRAM else fault(root))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("place", [PROGRAM, "/usr/local/lib"])
+def test_what_belongs_to_others(root: Path, place: str) -> None:
+    os.chown(root / place[1:], NOBODY, 0)
+    assert fault(root) == (place, "it belongs to user %d" % NOBODY)
+    os.chown(root / place[1:], 0, NOBODY)
+    assert fault(root) is None
+    (root / place[1:]).chmod(0o775)
+    assert fault(root) == (place, "others may write it (mode 0775, group %d)" % NOBODY)
+    # Whoever has a saved node may do with it as he likes.
+    os.chown(root, NOBODY, 0)
+    os.chown(root / place[1:], NOBODY, 0)
+    assert fault(root) is None
+
+
+def test_links_are_followed(root: Path) -> None:
+    """Each directory in which one stands counts, and each to which it leads."""
+    (root / "opt/versions/1").mkdir(parents=True)
+    (root / "opt/versions/1/a.pyz").touch()
+    (root / "opt/current").symlink_to("versions/1")
+    (root / PROGRAM[1:]).unlink()
+    (root / PROGRAM[1:]).symlink_to("/opt/current/a.pyz")
+    assert fault(root) is None
+    (root / "opt/versions").chmod(0o777)
+    assert fault(root, with_file=False) == fault(root) == ("/opt/versions", fault(root)[1])  # type: ignore[index]
+    (root / "opt/versions").chmod(0o755)
+    (root / "opt/versions/1/a.pyz").unlink()
+    (root / "opt/versions/1/a.pyz").symlink_to("a.pyz")
+    assert fault(root) is None
+
+
+def test_a_directory_that_all_share(root: Path) -> None:
+    """What belongs to root stays there; what is not there may be made by anybody."""
+    (root / "usr/local").chmod(0o1777)
+    assert fault(root) is None
+    assert fault(root, "/usr/local/new/a.pyz") == ("/usr/local", "everybody may make files there")
+
+
+def test_the_python(root: Path, tmp_path: Path) -> None:
+    tree = Tree(str(root))
+    check_only_root(tree, PROGRAM, sys.executable, "-I -S")
+    python = tmp_path / "bin/python3"
+    python.parent.mkdir()
+    # Were it run to say where its modules are, others would run it.
+    python.write_text("#!/bin/sh\ntouch %s/ran\necho '[\"%s/modules\"]'\n" % (tmp_path, tmp_path))
+    python.chmod(0o777)
+    with pytest.raises(RefusedError, match=r"mode 0777.*nothing was written; look at what is there") as caught:
+        check_only_root(tree, PROGRAM, str(python), "-I -S")
+    assert (caught.value.kind, caught.value.where) == ("others_write", str(python))
+    assert not (tmp_path / "ran").exists()
+    python.chmod(0o755)
+    check_only_root(tree, PROGRAM, str(python), "-I -S")
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules").chmod(0o777)
+    with pytest.raises(RefusedError) as caught:
+        check_only_root(tree, PROGRAM, str(python), "-I -S")
+    assert caught.value.where == str(tmp_path / "modules")

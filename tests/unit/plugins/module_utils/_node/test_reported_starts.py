@@ -1,0 +1,333 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Nodes on whose starts people have reported, and what is right to say of them; each with its siblings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import start_report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_plan import (
+    ChangeTerms,
+    rollout_report,
+)
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, Files, write_cgroups
+from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
+from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
+from ansible_collections.kubenode.cpu_manager.tests.machines.started import CONFIG, drift_of, node
+
+
+def told(root: Path, minor: int = 33) -> tuple[bool | None, list[dict[str, Any]]]:
+    """Whether the kubelet starts, and what is found."""
+    answer = start_report(node(root, minor), {})
+    return answer["starts"], answer["findings"]
+
+
+# --- a service in the place of a slice --------------------------------------------------------------------
+
+RESERVED = HEADER + (
+    "cgroupDriver: systemd\nfailCgroupV1: false\nenforceNodeAllocatable: [pods, kube-reserved]\n"
+    "kubeReserved: {cpu: 1500m, memory: 1Gi}\nkubeReservedCgroup: %s\nsystemReserved: {cpu: 2000m, memory: 2Gi}\n"
+)
+
+
+def hierarchies(root: Path, *cgroups: str) -> None:
+    for hierarchy in ("cpuset", "memory", "cpu,cpuacct", "pids"):
+        for cgroup in cgroups:
+            (root / "sys/fs/cgroup" / hierarchy / cgroup).mkdir(parents=True, exist_ok=True)
+
+
+def test_the_service_of_the_kubelet_is_no_slice(root: Path) -> None:
+    write(root, CONFIG, RESERVED % "/system.slice/kubelet.service")
+    write_cgroups(root, V1, {"system.slice/kubelet.service": Files("0-7", "0", (500,))}, "0-7", "0")
+    hierarchies(root, "system.slice/kubelet.service")
+    starts, (finding,) = told(root)
+    assert starts is False
+    assert finding["text"] == (
+        'Failed to enforce Kube Reserved Cgroup Limits on "/system.slice/kubelet.service": cgroup ["kubelet.service"]'
+        " has some missing paths: /sys/fs/cgroup"
+    )
+    assert finding["cause"] == (
+        "there is no cgroup /kubelet.service.slice, which the kubelet makes of /system.slice/kubelet.service with the"
+        " systemd driver"
+    )
+    assert "/kube.slice" in finding["remedy"]
+    hierarchies(root, "kubelet.service.slice", "kube.slice")
+    assert told(root) == (True, [])
+    write(root, CONFIG, RESERVED % "/kube.slice")
+    assert told(root) == (True, [])
+
+
+# --- a flag in the place of a map ---------------------------------------------------------------------------
+
+EKS_CONFIG = "/etc/kubernetes/kubelet/kubelet-config.json"
+EKS_DROP_IN = "/etc/systemd/system/kubelet.service.d/30-kubelet-extra-args.conf"
+EKS_VALUES = {
+    "kind": "KubeletConfiguration",
+    "apiVersion": "kubelet.config.k8s.io/v1beta1",
+    "cgroupDriver": "systemd",
+    "cpuManagerPolicy": "static",
+    "kubeReserved": {"cpu": "80m", "ephemeral-storage": "1Gi", "memory": "1843Mi"},
+}
+
+
+def write_eks(root: Path, extra: str, **values: Any) -> None:
+    (root / CONFIG).unlink()
+    write(root, EKS_CONFIG[1:], json.dumps({**EKS_VALUES, **values}))
+    unit = "[Service]\nExecStart=/usr/bin/kubelet --config %s $KUBELET_EXTRA_ARGS\n" % EKS_CONFIG
+    write(root, "etc/systemd/system/kubelet.service", unit)
+    write(root, EKS_DROP_IN[1:], "[Service]\nEnvironment='KUBELET_EXTRA_ARGS=%s'\n" % extra)
+
+
+@pytest.mark.parametrize("flag", ['--kube-reserved="memory=1355Mi"', "--kube-reserved=memory=1355Mi"])
+def test_a_flag_takes_away_the_cpus_that_are_reserved(root: Path, flag: str) -> None:
+    write_eks(root, flag)
+    starts, (refusal, harm) = told(root)
+    place = str(root) + EKS_DROP_IN
+    assert (starts, refusal["fatal"], harm["fatal"]) == (False, True, False)
+    assert refusal["text"] == "[cpumanager] unable to determine reserved CPU resources for static policy"
+    lost = "--kube-reserved in %s takes the place of the whole kubeReserved of %s%s" % (place, root, EKS_CONFIG)
+    assert lost in refusal["cause"]
+    assert "cpu: 80m" in refusal["cause"]
+    assert refusal["remedy"] == "add cpu=80m to --kube-reserved in %s, or remove that flag" % place
+    assert (harm["where"], harm["cause"].startswith(lost)) == ("--kube-reserved", True)
+    plan = drift_of(root, {"cpu_manager_policy": "static", "kube_reserved_cpu": "80m"})
+    assert lost in "".join(note for note in plan["notes"] if getattr(note, "check", "") == "field-ignored")
+    assert lost in plan["found_refusal"]
+    # The remedy can be followed.
+    write(root, EKS_DROP_IN[1:], "[Service]\nEnvironment=KUBELET_EXTRA_ARGS=--kube-reserved=memory=1355Mi,cpu=80m\n")
+    starts, findings = told(root)
+    assert starts is True
+    assert [finding["where"] for finding in findings if "whole" in finding["cause"]] == ["--kube-reserved"]
+
+
+@pytest.mark.parametrize(
+    ("extra", "values", "lost"),
+    [
+        (
+            "--cpu-manager-policy-options=full-pcpus-only=true",
+            {"cpuManagerPolicyOptions": {"strict-cpu-reservation": "true"}},
+            "cpuManagerPolicyOptions of %s, in which strict-cpu-reservation: true no longer counts",
+        ),
+        (
+            "--eviction-hard=nodefs.available<5%",
+            {"evictionHard": {"memory.available": "1Gi", "nodefs.available": "10%"}},
+            "evictionHard of %s, in which memory.available: 1Gi no longer counts",
+        ),
+        (
+            "--system-reserved=memory=1Gi",
+            {"systemReserved": {"cpu": "200m"}},
+            "systemReserved of %s, in which cpu: 200m no longer counts",
+        ),
+        # Gates are merged, and what gives the same takes nothing away.
+        ("--feature-gates=CPUManagerPolicyAlphaOptions=true", {"featureGates": {"SeparateDiskForX": False}}, ""),
+        ("--kube-reserved=cpu=80m,ephemeral-storage=1Gi,memory=1843Mi", {}, ""),
+    ],
+)
+def test_flags_of_other_maps(root: Path, extra: str, values: dict[str, Any], lost: str) -> None:
+    write_eks(root, extra.replace("%", "%%"), **values)
+    found = [finding["cause"] for finding in told(root)[1] if "takes the place of the whole" in finding["cause"]]
+    expected = [lost % (str(root) + EKS_CONFIG)] if lost else []
+    assert [cause.partition("the whole ")[2] for cause in found] == expected
+
+
+def test_each_file_whose_members_are_lost_is_named(root: Path) -> None:
+    """The default thresholds, which come into the file where a drop-in has one, are nobody's."""
+    flags = "--config-dir=/etc/conf.d --eviction-hard=memory.available<1Gi --kube-reserved=memory=1Gi"
+    write_eks(root, flags, evictionHard={"imagefs.available": "20%"})
+    write(root, "etc/conf.d/10.conf", HEADER + "evictionHard: {nodefs.available: 6%}\nsystemReserved: {cpu: 200m}\n")
+    found = [finding["cause"].partition("the whole ")[2] for finding in told(root)[1] if not finding["fatal"]]
+    assert [cause for cause in found if "10.conf" in cause] == [
+        "evictionHard of %s/etc/conf.d/10.conf, in which nodefs.available: 6%% no longer counts" % root
+    ]
+    assert sorted(cause for cause in found if EKS_CONFIG in cause) == [
+        "evictionHard of %s%s, in which imagefs.available: 20%% no longer counts" % (root, EKS_CONFIG),
+        "kubeReserved of %s%s, in which cpu: 80m, ephemeral-storage: 1Gi no longer counts" % (root, EKS_CONFIG),
+    ]
+
+
+# --- a list in the place of a list ----------------------------------------------------------------------------
+
+RKE2 = "/etc/rancher/rke2/config.yaml.d/"
+WANTED = {"cpu_manager_policy": "static", "kube_reserved_cpu": "200m", "system_reserved_cpu": "200m"}
+SERVER = """\
+kubelet-arg:
+- "cpu-manager-policy=static"
+- "system-reserved=cpu=200m,memory=100Mi"
+- "kube-reserved=cpu=200m"
+"""
+
+
+def write_rke2(root: Path, **later: str) -> None:
+    (root / CONFIG).unlink()
+    (root / "var/lib/rancher/rke2/agent").mkdir(parents=True)
+    write(root, RKE2[1:] + "90-harvester-agent.yaml", 'kubelet-arg:\n- "max-pods=110"\n')
+    write(root, RKE2[1:] + "90-harvester-server.yaml", SERVER)
+    for name, text in later.items():
+        write(root, "%s%s.yaml" % (RKE2[1:], name), text)
+
+
+def test_a_later_file_whose_list_takes_the_place_of_others(root: Path) -> None:
+    write_rke2(root, **{"99-max-pods": 'kubelet-arg:\n- "max-pods=200"\n'})
+    later = "%s%s99-max-pods.yaml" % (root, RKE2)
+    (note,) = (note for note in node(root, 28).own_notes() if "kubelet-arg" in note)
+    assert note == (
+        "%s: its kubelet-arg takes the place of that of %s%s90-harvester-server.yaml, so that --cpu-manager-policy,"
+        " --system-reserved, --kube-reserved there do not count; write it as kubelet-arg+, which adds to it"
+        % (later, root, RKE2)
+    )
+    plan = rollout_report(node(root, 28), WANTED, ChangeTerms())
+    assert [row["found"] for row in plan["drift"]] == ["none", "0", "0"]
+    assert note in plan["notes"]
+    (refusal,) = plan["refusals"]
+    assert (refusal["where"], refusal["remedy"]) == (later, "write it there as kubelet-arg+, and run again")
+    assert refusal["text"] == (
+        "its kubelet-arg takes the place of those of all files before it, also of %s%s90-kubenode-cpu-manager.yaml"
+        % (root, RKE2)
+    )
+    # The remedy can be followed: then all of it counts.
+    write(root, RKE2[1:] + "99-max-pods.yaml", 'kubelet-arg+:\n- "max-pods=200"\n')
+    assert not [note for note in node(root, 28).own_notes() if "kubelet-arg" in note]
+    assert rollout_report(node(root, 28), WANTED, ChangeTerms())["drift"] == []
+
+
+def test_what_adds_takes_nothing_away(root: Path) -> None:
+    reserved = 'kubelet-arg+:\n- "system-reserved=cpu=200m,memory=100Mi"\n- "kube-reserved=cpu=200m"\n'
+    write_rke2(
+        root,
+        **{
+            "99-max-pods": 'kubelet-arg:\n- "max-pods=200"\n',
+            "99-z00": reserved,
+            "99-z01": 'kubelet-arg+:\n- "cpu-manager-policy=static"\n',
+        },
+    )
+    # What is given again behind it counts.
+    assert not [note for note in node(root, 28).own_notes() if "kubelet-arg" in note]
+    assert rollout_report(node(root, 28), WANTED, ChangeTerms())["drift"] == []
+
+
+# --- what kubelets were seen to take ----------------------------------------------------------------------------
+
+
+def of_flags(root: Path, minor: int, flags: str, values: str = "") -> tuple[bool | None, list[str]]:
+    """Whether a kubelet with these flags starts, and what it refuses."""
+    write(root, CONFIG, HEADER + values)
+    unit = "[Service]\nExecStart=/usr/bin/kubelet --config=/%s %s\n" % (CONFIG, flags)
+    write(root, "etc/systemd/system/kubelet.service", unit)
+    starts, findings = told(root, minor)
+    return starts, [finding["text"] for finding in findings if finding["fatal"]]
+
+
+OF_NUMA = "--topology-manager-policy-options=max-allowable-numa-nodes=9,prefer-closest-numa-nodes=true"
+
+
+@pytest.mark.parametrize("minor", [33, 36])
+@pytest.mark.parametrize(
+    ("flags", "values"),
+    [
+        (OF_NUMA, ""),
+        ("--topology-manager-policy=restricted " + OF_NUMA, ""),
+        ("--topology-manager-policy-options=", "topologyManagerPolicyOptions: {max-allowable-numa-nodes: many}\n"),
+        ("--config-dir=/etc/kubernetes/kubelet.conf.d", "cpuManagerPolicy: none\n"),
+    ],
+)
+def test_what_is_taken(root: Path, minor: int, flags: str, values: str) -> None:
+    (root / "etc/kubernetes/kubelet.conf.d").mkdir(parents=True)
+    assert of_flags(root, minor, flags, values) == (True, [])
+    assert rollout_report(node(root, minor), {"cpu_manager_reconcile_period": "5s"}, ChangeTerms())["starts"] is True
+
+
+@pytest.mark.parametrize("minor", [33, 36])
+def test_an_option_that_gets_one_value_with_commas(root: Path, minor: int) -> None:
+    """Of the CPU manager's options, each flag gives one."""
+    flags = "--cpu-manager-policy=static --reserved-cpus=0 --cpu-manager-policy-options=full-pcpus-only=true,a=b"
+    text = 'new static policy error: bad value for option "full-pcpus-only": strconv.ParseBool: parsing "true,a=b":'
+    starts, (refusal,) = of_flags(root, minor, flags)
+    assert (starts, refusal.startswith(text)) == (False, True)
+    empty = "--cpu-manager-policy-options="
+    assert of_flags(root, minor, empty)[1] == [
+        'invalid argument "" for "--cpu-manager-policy-options" flag: malformed pair, expect string=string'
+    ]
+
+
+@pytest.mark.parametrize("key", ["true", "yes", "off"])
+def test_a_gate_whose_name_is_a_boolean(root: Path, key: str) -> None:
+    values = "featureGates: {%s: true}\n" % key
+    said = "false" if key == "off" else "true"
+    assert of_flags(root, 33, "", values) == (False, ["unrecognized feature gate: " + said])
+    assert of_flags(root, 36, "", values) == (True, [])
+
+
+@pytest.mark.parametrize("option", ["align-by-socket", "distribute-cpus-across-cores"])
+def test_without_a_reservation_the_options_are_not_read(root: Path, option: str) -> None:
+    values = "cpuManagerPolicy: static\ncpuManagerPolicyOptions: {%s: 'true'}\n" % option
+    without = "[cpumanager] unable to determine reserved CPU resources for static policy"
+    level = (
+        'new static policy error: CPU Manager Policy Alpha-level Options not enabled, but option "%s" provided' % option
+    )
+    assert of_flags(root, 33, "", values)[1] == [without, level]
+    assert of_flags(root, 33, "--reserved-cpus=0", values)[1] == [level]
+    # Too many CPUs are found by the policy itself, behind its options.
+    assert of_flags(root, 33, "--kube-reserved=cpu=9", values)[1][0] != without
+
+
+@pytest.mark.parametrize("minor", [33, 36])
+@pytest.mark.parametrize("provider", ["aws", "gce"])
+def test_a_cloud_provider_that_is_gone(root: Path, minor: int, provider: str) -> None:
+    starts, (text,) = of_flags(root, minor, "--cloud-provider=" + provider)
+    assert starts is False
+    assert text.startswith('cloud provider "%s" was specified, but built-in cloud providers are disabled' % provider)
+
+
+# --- an environment file that is not there ----------------------------------------------------------------------
+
+UNIT = "[Service]\nEnvironmentFile=%s\nExecStart=/usr/bin/kubelet --config=/" + CONFIG + " $ARGS\n"
+MORE = "etc/systemd/system/kubelet.service.d/10-more.conf"
+
+
+@pytest.mark.parametrize(
+    ("named", "more"),
+    [
+        ("-/etc/default/kubelet", ""),
+        ("/etc/there", ""),
+        ("/etc/kubelet.d/*.env", ""),
+        # Taken back by a drop-in file.
+        ("/etc/gone", "[Service]\nEnvironmentFile=\nEnvironmentFile=-/etc/gone\n"),
+    ],
+)
+def test_environment_files_that_need_not_be_there(root: Path, named: str, more: str) -> None:
+    write(root, "etc/there", "ARGS=\n")
+    write(root, "etc/systemd/system/kubelet.service", UNIT % named)
+    write(root, MORE, more)
+    assert told(root) == (True, [])
+
+
+def test_without_its_environment_file_systemd_does_not_start_the_kubelet(root: Path) -> None:
+    write(root, "etc/systemd/system/kubelet.service", UNIT % "-/etc/default/kubelet")
+    write(root, MORE, "[Service]\nEnvironmentFile=/etc/%p.env\n")
+    starts, (finding,) = told(root)
+    assert starts is False
+    assert finding == {
+        "text": "Failed to load environment files: No such file or directory",
+        "cause": (
+            "systemd does not start the service: /%s needs the EnvironmentFile /etc/kubelet.env, which is not there"
+            % MORE
+        ),
+        "remedy": "write the file, or put a - before its path if it need not be there",
+        "fatal": True,
+        "where": "/" + MORE,
+        "context": "kubelet.service: ",
+    }
+    plan = rollout_report(node(root, 33), {"cpu_manager_reconcile_period": "5s"}, ChangeTerms())
+    assert [refusal["where"] for refusal in plan["refusals"]] == ["/" + MORE]
+    # It comes before whatever the kubelet would refuse.
+    write(root, CONFIG, HEADER + "cpuManagerPolicy: 5\n")
+    assert [text["where"] for text in told(root)[1]] == ["/" + MORE, "cpuManagerPolicy"]
+    write(root, "etc/kubelet.env", "")
+    assert [text["where"] for text in told(root)[1]] == ["cpuManagerPolicy"]

@@ -1,0 +1,175 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The report on the start of a kubelet, and the states that the start leaves behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.predict import (
+    Prediction,
+    predict_values,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.memory_state import MemoryPlan
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import (
+    memory_plan,
+    predict_configuration,
+    predict_start,
+    start_report,
+    states_after,
+    with_states,
+)
+from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
+from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
+from ansible_collections.kubenode.cpu_manager.tests.machines.started import (
+    CONFIG,
+    HEAD,
+    findings_of,
+    first_memory,
+    node,
+    state,
+)
+from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CHECKPOINT, MEMORY_STATIC, STATIC
+from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import MEMORY_STATE as MEMORY
+
+ASSUMED_VERSION = (
+    "the version of the kubelet is not known: 1.36 is assumed, the newest whose answers were replayed; give"
+    " kubelet_version"
+)
+
+
+def test_a_good_node(root: Path) -> None:
+    write(root, CHECKPOINT, state("0-7"))
+    write(root, MEMORY, b'{"policyName":"None","machineState":{},"checksum":4236770233}')
+    assert start_report(node(root), {}) == {
+        "starts": True,
+        "kubelet_version": "1.36",
+        "findings": [],
+        "unknown": [],
+        "notes": [
+            ASSUMED_VERSION,
+        ],
+    }
+
+
+def test_all_parts_of_a_node_are_looked_at(root: Path) -> None:
+    """In the order in which the kubelet comes to them."""
+    gate = "featureGates:\n  MemoryManager: true\n"
+    text = HEADER + STATIC + "reservedCPUs: 0\nprotectKernelDefaults: true\n"
+    write(root, CONFIG, text)
+    write(root, CHECKPOINT, state("0-6"))
+    write(root, MEMORY, b"")
+    write(root, "proc/sys/vm/overcommit_memory", "0\n")
+    (root / "sys/fs/cgroup").mkdir(parents=True)
+    report = start_report(node(root), {})
+    assert report["starts"] is False
+    assert [(finding["where"], finding["fatal"]) for finding in report["findings"]] == [
+        ("reservedCPUs", False),
+        ("failCgroupV1", True),
+        (CHECKPOINT, True),
+        (MEMORY, True),
+        ("protectKernelDefaults", True),
+    ]
+    # What cannot be seen does not count where it is certain that the kubelet does not start.
+    assert report["unknown"] == [
+        {"reason": "/proc/sys/vm/panic_on_oom is not among the node's files", "where": "protectKernelDefaults"}
+    ]
+    write(root, CONFIG, text + gate)
+    older = start_report(node(root, 34), {})
+    assert [finding["where"] for finding in older["findings"]] == [
+        *("reservedCPUs", CHECKPOINT, MEMORY, "protectKernelDefaults")
+    ]
+    assert older["kubelet_version"] == "1.34"
+
+
+def test_what_the_kubelet_refuses_early_is_all_that_is_told(root: Path) -> None:
+    """It stops there, and makes no managers."""
+    write(root, CONFIG, HEADER + STATIC + "reservedCPUs: 0\nfeatureGates:\n  MemoryManager: true\n")
+    write(root, CHECKPOINT, state("0-6"))
+    report = start_report(node(root), {})
+    assert (report["starts"], report["unknown"]) == (False, [])
+    assert report["findings"] == [
+        {
+            "text": "unrecognized feature gate: MemoryManager",
+            "cause": "Kubernetes 1.36 removed this gate; what it switched is always on",
+            "remedy": "remove it from featureGates",
+            "fatal": True,
+            "where": "featureGates.MemoryManager",
+            "context": (
+                "panic: failed to merge global and in-flight KubeletConfiguration while setting defaults, error: "
+            ),
+        }
+    ]
+    this_node = node(root)
+    assert (
+        with_states(this_node, predict_configuration(this_node), b"{", b"{").findings
+        == predict_start(this_node).findings
+    )
+
+
+def test_what_becomes_of_the_memory_managers_state(root: Path) -> None:
+    def plan(**values: str) -> MemoryPlan:
+        this_node = node(root)
+        return memory_plan(this_node, predict_values({**HEAD, **values}, this_node.machine()))
+
+    assert plan() == MemoryPlan(None, "")
+    content = b'{"policyName":"None","machineState":{},"checksum":4236770233}'
+    write(root, MEMORY, content)
+    assert not plan().changed
+    assert "differs from state checkpoint policy" in plan(memoryManagerPolicy="Static").reason
+    # No manager comes to it.
+    assert memory_plan(node(root), Prediction([])) == MemoryPlan(content, "")
+
+
+def test_a_planned_configuration(root: Path) -> None:
+    before = (root / CONFIG).read_bytes()
+    wanted = {"cpu_manager_policy_options": {"no-such-option": "true"}, "reserved_system_cpus": "0-7"}
+    assert [finding.fatal for finding in findings_of(root, wanted)] == [True, False]
+    assert [finding.text for finding in findings_of(root, {"reserved_system_cpus": ""})] == [
+        "[cpumanager] unable to determine reserved CPU resources for static policy"
+    ]
+    assert (root / CONFIG).read_bytes() == before
+
+
+def test_to_the_policy_none_without_options(root: Path) -> None:
+    write(root, CONFIG, HEADER + STATIC + 'cpuManagerPolicyOptions:\n  full-pcpus-only: "true"\n')
+    assert findings_of(root, {"cpu_manager_policy": "none"}) == []
+    assert len(findings_of(root, {"cpu_manager_policy": "none", "cpu_manager_policy_options": {"a": "b"}})) == 1
+    assert findings_of(root, {"cpu_manager_policy": "static"}) == []
+
+
+# --- states after a start ---------------------------------------------------------------------------------
+
+
+def test_the_states_after_a_start(root: Path) -> None:
+    first = {CHECKPOINT: state("0-7"), MEMORY: b'{"policyName":"None","machineState":{},"checksum":4236770233}'}
+    assert states_after(node(root)) == first
+    write(root, CHECKPOINT, state("0-2,4-6", app="3,7"))
+    write(root, MEMORY, b'{"policyName":"None"}')
+    after = states_after(node(root))
+    assert after[CHECKPOINT] == first[CHECKPOINT]
+    write(root, CHECKPOINT, first[CHECKPOINT])
+    write(root, MEMORY, first[MEMORY] or b"")
+    assert states_after(node(root)) == first
+    write(root, CONFIG, HEADER + STATIC + MEMORY_STATIC)
+    (root / MEMORY[1:]).unlink()
+    assert states_after(node(root)) == {CHECKPOINT: first[CHECKPOINT], MEMORY: first_memory(root)}
+    write(root, CONFIG, HEADER + "featureGates: {MemoryManager: false}\n")
+    (root / CHECKPOINT[1:]).unlink()
+    assert states_after(node(root, 25)) == {CHECKPOINT: state("", policy="none"), MEMORY: None}
+
+
+@pytest.mark.parametrize(
+    ("text", "directory"),
+    [("cpuManagerPolicy: dynamic\n", None), ("maxPods: x\n", None), (STATIC, CHECKPOINT), (STATIC, MEMORY)],
+)
+def test_no_states_without_a_start(root: Path, text: str, directory: str | None) -> None:
+    write(root, CONFIG, HEADER + text)
+    if directory:
+        (root / directory[1:]).mkdir()
+    with pytest.raises(AssertionError, match="a kubelet that does not start"):
+        states_after(node(root))

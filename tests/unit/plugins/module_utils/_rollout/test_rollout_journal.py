@@ -1,0 +1,250 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tests of plugins/module_utils/_rollout/rollout_journal.py and saving.py, which write and read one file."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import (
+    InputError,
+    NodeError,
+    RefusedError,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import LAST, OPEN
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_journal import (
+    CHANGING,
+    DRAINING,
+    RolloutJournal,
+    SavedFile,
+    changed_files,
+    files_back,
+    files_to_write,
+    judged_journal,
+    read_journal,
+    remove_journal,
+    restore,
+    save_files,
+    write_journal,
+)
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
+
+CONFIG = "/var/lib/kubelet/config.yaml"
+CHECKPOINT = "/var/lib/kubelet/cpu_manager_state"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    (tmp_path / "var/lib/kubelet").mkdir(parents=True)
+    return Tree(str(tmp_path))
+
+
+def put(tree: Tree, path: str, content: bytes, mode: int = 0o644) -> Path:
+    file = Path(tree.path(path))
+    file.write_bytes(content)
+    file.chmod(mode)
+    return file
+
+
+def test_no_journal(tree: Tree) -> None:
+    assert read_journal(tree) is None
+    remove_journal(tree)
+
+
+def test_a_journal_is_read_as_it_was_written(tree: Tree) -> None:
+    put(tree, CONFIG, b"kind: \xff\n", 0o640)
+    journal = RolloutJournal(
+        CHANGING, save_files(tree, [CONFIG, CHECKPOINT]), {"cordoned": False, "taints": [{"key": "a"}]}
+    )
+    write_journal(tree, journal)
+    assert read_journal(tree) == journal
+    assert journal.files[CHECKPOINT] == SavedFile(None)
+    assert journal.files[CONFIG][:2] == (b"kind: \xff\n", 0o640)
+    assert os.stat(tree.path(OPEN)).st_mode & 0o777 == 0o600
+    assert read_journal(tree, LAST) is None
+    # What was secret in a file is so in the journal.
+    assert os.stat(os.path.dirname(tree.path(OPEN))).st_mode & 0o777 == 0o700
+
+
+def test_a_journal_replaces_the_one_before(tree: Tree) -> None:
+    write_journal(tree, RolloutJournal(DRAINING, {}, {}))
+    write_journal(tree, RolloutJournal(CHANGING, {}, {"cordoned": True}))
+    assert read_journal(tree) == RolloutJournal(CHANGING, {}, {"cordoned": True})
+    assert os.listdir(os.path.dirname(tree.path(OPEN))) == ["change.json"]
+    remove_journal(tree)
+    assert os.listdir(os.path.dirname(tree.path(OPEN))) == []
+
+
+def test_a_journal_of_a_run_without_a_name(tree: Tree) -> None:
+    write_journal(tree, RolloutJournal(DRAINING, {}, {}, "one"))
+    journal = read_journal(tree)
+    assert journal is not None
+    assert journal.to_dict() == {"phase": "draining", "files": [], "facts": {}, "run": "one"}
+    put(tree, OPEN, b'{"format": 1, "phase": "changing", "facts": {}, "files": {}}')
+    assert read_journal(tree) == RolloutJournal(CHANGING, {}, {}, "")
+
+
+@pytest.mark.parametrize("use", [read_journal, remove_journal])
+def test_a_journal_that_is_a_link_to_nothing_is_not_none(tree: Tree, use: Callable[[Tree], object]) -> None:
+    journal = Path(tree.path(OPEN))
+    journal.parent.mkdir()
+    journal.symlink_to("nothing")
+    with pytest.raises(NodeError, match=r"change\.json: cannot be read"):
+        use(tree)
+
+
+def test_a_journal_without_a_place(tree: Tree) -> None:
+    directory = Path(tree.path(OPEN)).parent
+    directory.touch()
+    with pytest.raises(NodeError) as caught:
+        write_journal(tree, RolloutJournal(DRAINING, {}, {}))
+    assert (caught.value.where, "nothing was changed" in caught.value.problem) == (str(directory), True)
+    assert caught.value.remedy
+
+
+def test_what_cannot_be_saved(tree: Tree) -> None:
+    config = Path(tree.path(CONFIG))
+    config.symlink_to("missing.yaml")
+    with pytest.raises(NodeError, match=r"config\.yaml: is a link to nothing, .*/missing\.yaml, and") as caught:
+        save_files(tree, [CONFIG])
+    assert caught.value.remedy
+    config.unlink()
+    config.symlink_to("config.yaml")
+    with pytest.raises(NodeError, match=r"config\.yaml"):
+        save_files(tree, [CONFIG])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b'{"format": 2, "phase": "changing", "facts": {}, "files": {}}',
+        b'{"format": 1, "phase": "flying", "facts": {}, "files": {}}',
+        b'{"format": 1, "phase": "changing", "facts": [], "files": {}}',
+        b'{"format": 1, "phase": "changing", "facts": {}, "files": []}',
+        b'{"format": 1, "phase": "changing", "facts": {}, "files": {"/a": {}}}',
+        b'{"format": 1, "phase": "changing", "facts": {}, "files": {"/a": {"content": "?", "mode": 1}}}',
+        b'{"format": 1, "phase": "changing", "facts": {}, "files": {"/a": 7}}',
+        b'{"format": 1, "phase": "changing", "facts": {}, "files": {"/a": {"content": "", "mode": 1e999}}}',
+        b'{"format": 1, "phase": "changing", "files": {}, "facts": ' + b"[" * 100_000,
+    ],
+)
+def test_a_damaged_journal(tree: Tree, content: bytes) -> None:
+    write_journal(tree, RolloutJournal(DRAINING, {}, {}))
+    put(tree, OPEN, content)
+    with pytest.raises(NodeError) as caught:
+        read_journal(tree)
+    assert str(caught.value).startswith(tree.path(OPEN) + ": cannot be read as the journal of a change: ")
+    assert "remove the file" in str(caught.value)
+
+
+def test_a_path_that_is_not_absolute(tree: Tree) -> None:
+    with pytest.raises(InputError, match=r"^files: 'config\.yaml' is not an absolute path on the node"):
+        save_files(tree, ["config.yaml"])
+
+
+def back(tree: Tree, journal: RolloutJournal, overwrite: bool = False) -> list[str]:
+    """Take the change back; give the files that were written."""
+    backs = files_back(tree, journal, overwrite=overwrite)
+    paths = files_to_write(tree, backs)
+    restore(tree, backs, keep=3)
+    return paths
+
+
+def test_files_are_put_back_to_the_byte(tree: Tree) -> None:
+    config, checkpoint = put(tree, CONFIG, b"old", 0o604), put(tree, CHECKPOINT, b"state", 0o600)
+    untouched = put(tree, "/var/lib/kubelet/other", b"same")
+    before = untouched.stat()
+    new = "/var/lib/kubelet/new"
+    saved = save_files(tree, [CONFIG, CHECKPOINT, "/var/lib/kubelet/other", new])
+    journal = RolloutJournal(CHANGING, saved, {}, "run", {CONFIG: b"half", CHECKPOINT: None, new: b"new"})
+    assert changed_files(tree, journal) == []
+    assert back(tree, journal) == []
+    put(tree, CONFIG, b"half", 0o604)
+    checkpoint.unlink()
+    put(tree, new, b"new")
+    assert changed_files(tree, journal) == [CONFIG, CHECKPOINT, new]
+    assert back(tree, journal) == [CONFIG, CHECKPOINT, new]
+    assert (config.read_bytes(), config.stat().st_mode & 0o777) == (b"old", 0o604)
+    assert (checkpoint.read_bytes(), checkpoint.stat().st_mode & 0o777) == (b"state", 0o600)
+    assert untouched.stat() == before
+    # Nothing else is left: of what the change itself wrote, there is no backup.
+    assert sorted(os.listdir(config.parent)) == ["config.yaml", "cpu_manager_state", "other"]
+    assert back(tree, journal) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another owner needs root")
+def test_owner_and_mode(tree: Tree) -> None:
+    """They are put back where it is not known what the change wrote; else others have set them, as of a file."""
+    config = put(tree, CONFIG, b"old", 0o640)
+    os.chown(config, 12, 34)
+    journal = RolloutJournal(CHANGING, save_files(tree, [CONFIG]), {})
+    written = journal._replace(written={CONFIG: b"new"})
+    put(tree, CONFIG, b"new", 0o600)
+    os.chown(config, 56, 78)
+    assert back(tree, written) == [CONFIG]
+    status = config.stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777, config.read_bytes()) == (56, 78, 0o600, b"old")
+    assert back(tree, journal) == [CONFIG]
+    for used in (journal, written):
+        status = config.stat()
+        assert (status.st_uid, status.st_gid, status.st_mode & 0o777, config.read_bytes()) == (12, 34, 0o640, b"old")
+        config.unlink()
+        assert back(tree, used) == [CONFIG]
+
+
+def test_a_directory_that_is_gone(tree: Tree) -> None:
+    config = put(tree, CONFIG, b"old")
+    journal = RolloutJournal(CHANGING, save_files(tree, [CONFIG]), {})
+    config.unlink()
+    config.parent.rmdir()
+    with pytest.raises(RefusedError, match="its directory is gone"):
+        back(tree, journal)
+
+
+@pytest.mark.parametrize("act", [write_journal, lambda tree, _new, path, judged: remove_journal(tree, path, judged)])
+@pytest.mark.parametrize("first", [None, RolloutJournal(DRAINING, {}, {}, "first")])
+def test_a_journal_is_replaced_only_as_long_as_it_is_what_was_judged(
+    tree: Tree, act: Callable[..., None], first: RolloutJournal | None
+) -> None:
+    if first is not None:
+        write_journal(tree, first)
+    judged = judged_journal(tree)
+    assert judged.journal == first
+    rival = RolloutJournal(DRAINING, {}, {}, "second")
+    write_journal(tree, rival)
+    if act is write_journal or first is not None:
+        with pytest.raises(RefusedError, match="was changed while it was worked on"):
+            act(tree, RolloutJournal(CHANGING, {}, {}, "first"), OPEN, judged)
+    assert read_journal(tree) == rival
+
+
+@settings(max_examples=examples(25))
+@given(
+    st.dictionaries(st.text(min_size=1, max_size=8).map("/".__add__), st.one_of(st.none(), st.binary()), max_size=3),
+    st.dictionaries(st.text(max_size=4), st.recursive(st.one_of(st.none(), st.booleans(), st.text()), st.lists)),
+)
+def test_every_journal_survives(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, bytes | None], facts: dict[str, object]
+) -> None:
+    tree = Tree(str(tmp_path_factory.mktemp("node")))
+    saved = {path: SavedFile(None) if content is None else SavedFile(content, 0o600) for path, content in files.items()}
+    for written in (None, files):
+        journal = RolloutJournal(CHANGING, saved, facts, "run", written)
+        write_journal(tree, journal)
+        assert read_journal(tree) == journal
+    assert json.loads(Path(tree.path(OPEN)).read_text(encoding="utf-8"))["format"] == 1

@@ -1,0 +1,121 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tests of plugins/plugin_utils/rollout/texts.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.answers import collect
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.texts import plan_text
+
+POLICY = {"subject": "cpu_manager_policy", "wanted": "static", "found": "none", "source": "/etc/kubelet.yaml"}
+OPTIONS = {"subject": "cpu_manager_policy_options", "wanted": {}, "found": {"full-pcpus-only": "true"}}
+CHANGE: dict[str, Any] = {
+    "status": "drift",
+    "drift": [POLICY],
+    "actions": ["stop_kubelet", "write_configuration", "start_kubelet"],
+    "drain": True,
+    "drains": True,
+    "refusals": [],
+    "notes": [],
+    "journal": None,
+}
+
+
+def told(*answers: Any, skip: bool = False) -> list[str]:
+    return plan_text(collect({"node-%d" % number: answer for number, answer in enumerate(answers)}), skip).splitlines()
+
+
+def test_values_found_and_wanted_and_what_is_done() -> None:
+    answer = {**CHANGE, "drift": [POLICY, {**OPTIONS, "remedy": "do it"}], "notes": ["a note\nof two lines"]}
+    assert told(answer) == [
+        "node-0:",
+        "  cpu_manager_policy: none -> static",
+        "  cpu_manager_policy_options: {full-pcpus-only: true} -> {}; do it",
+        "  to do: drain, stop kubelet, write configuration, start kubelet",
+        "  note: a note of two lines",
+    ]
+
+
+def test_nodes_of_which_the_same_is_said_stand_together() -> None:
+    clean = {**CHANGE, "status": "clean", "drift": [], "actions": [], "drains": False}
+    lines = told(CHANGE, clean, {**CHANGE, "drains": False}, CHANGE, clean)
+    assert [line for line in lines if not line.startswith(" ")] == [
+        "node-0, node-3:",
+        "node-2:",
+        "Nothing to do: node-1, node-4",
+    ]
+
+
+def test_what_hinders_it() -> None:
+    refusals = [
+        {"kind": "assignments", "where": "/state", "text": "a container would lose CPUs", "remedy": "drain the node"},
+        {"kind": "refused", "where": "", "text": "Talos manages it", "remedy": ""},
+    ]
+    lines = told({**CHANGE, "refusals": refusals, "journal": {"phase": "changing"}})
+    assert lines[2:] == [
+        "  to do: take back a change that was interrupted, drain, stop kubelet,",
+        "    write configuration, start kubelet",
+        "  cannot be changed: /state: a container would lose CPUs; drain the node",
+        "  cannot be changed: Talos manages it",
+    ]
+    assert told({"failed": True, "msg": "no such root\nat all"}) == [
+        *("node-0:", "  cannot be planned: no such root", "  at all"),
+    ]
+
+
+def test_what_others_have_to_be_given_is_ready_to_paste() -> None:
+    elsewhere = {"name": "kubespray", "why": "its next run writes the file anew", "snippet": "a: 1\nb:\n  c: 2\n"}
+    assert told({**CHANGE, "elsewhere": elsewhere})[3:] == [
+        "  kubespray: its next run writes the file anew",
+        *("    a: 1", "    b:", "      c: 2"),
+    ]
+
+
+@pytest.mark.parametrize("skip", [True, False])
+def test_hosts_without_a_kubelet(skip: bool) -> None:
+    without = {**CHANGE, "status": "no kubelet", "drift": [], "actions": [], "drains": False}
+    assert told(without, skip=skip) == [
+        "Without a kubelet, left out: node-0" if skip else "Nothing to do: node-0",
+    ]
+
+
+def test_a_node_that_is_away_is_not_in_the_plan() -> None:
+    assert told(None, {"unreachable": True, "msg": "away"}) == []
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"drift": "x"},
+        {"drift": [1, {"subject": "\x1b[2J", "found": "\x07", "wanted": None}]},
+        {"actions": {"a": 1}},
+        {"notes": [{"\x1b": "\x9b31m"}]},
+        {"refusals": [None, {"text": "\x1b]0;owned\x07"}]},
+        {"elsewhere": {"snippet": "\x1b[31mred", "name": [], "why": 3}},
+        {"status": ["drift"]},
+    ],
+)
+def test_no_node_writes_to_the_terminal(hostile: dict[str, Any]) -> None:
+    lines = told({**CHANGE, **hostile}, CHANGE)
+    assert "node-1:" in lines or "node-0, node-1:" in lines
+    assert all(line.isprintable() for line in lines)
+
+
+def test_no_word_is_broken_at_80_columns() -> None:
+    """Ansible indents the text by 8. What is to be copied stays in its lines."""
+    note, snippet = "the version of the kubelet is not known: give kubelet_target_version " * 3, "key: " + "value " * 30
+    elsewhere = {"name": "kubespray", "why": note, "snippet": snippet}
+    answer = {**CHANGE, "notes": [note], "elsewhere": elsewhere}
+    lines = told(*[answer] * 40)
+    copied = [line for line in lines if "value" in line]
+    assert copied == ["    " + snippet]
+    assert max(len(line) for line in lines if line not in copied) <= 72
+    words = " ".join(lines).split()
+    assert words.count("kubelet_target_version") == 6
+    assert {"node-%d%s" % (number, ":" if number == 39 else ",") for number in range(40)} <= set(words)

@@ -1,0 +1,173 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tests of plugins/plugin_utils/simulation/replay.py, result.py and picture.py."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import DynamicRules
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.description import describe_machine
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.generator import TRACES, make_trace
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.nodes import POLICIES
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.picture import draw
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.replay import Replay, replay
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.result import compare, summary, table
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.trace import Trace, TracePod
+
+
+def rules_of(text: str = "1 socket x 8 cores", reserved: str = "0") -> DynamicRules:
+    described = describe_machine(text)
+    return DynamicRules(kubelet_view(described), CPUSet.parse(reserved), distances=described.numa_distances)
+
+
+def pod(name: str, cpu: int, load: float, arrives: float = 0.0, leaves: float = 100.0, most: int = 0) -> TracePod:
+    qos_class = "Burstable" if cpu % 1000 else "Guaranteed"
+    return TracePod(name, qos_class, cpu, most, arrives, leaves, ((0.0, load),))
+
+
+def trace_of(*pods: TracePod) -> Trace:
+    return Trace("mine", "mine", 100.0, sorted(pods, key=lambda pod: pod.arrives))
+
+
+def served(found: Replay, name: str) -> dict[str, Any]:
+    return next(row.to_dict() for row in found.served if row.pod.name == name)
+
+
+# --- replay -------------------------------------------------------------------------------------------
+
+
+def test_threads_run_on_as_many_cpus_as_there_are() -> None:
+    """A pod with 2 CPUs of which 3 threads want to run; one that uses 1 of 2; two that share the rest."""
+    trace = trace_of(
+        pod("busy", 2000, 3.0), pod("idle", 2000, 1.0), pod("small", 500, 4.0), pod("large", 1500, 4.0, 50.0)
+    )
+    found = replay(trace, "static", rules_of())
+    assert served(found, "busy")["thread_seconds_run"] == 200
+    assert served(found, "busy")["thread_seconds_waited"] == 100
+    assert served(found, "busy")["utilisation"] == 1
+    assert served(found, "idle")["utilisation"] == 0.5
+    # 4 CPUs for the first half; then by weight 1 to 3.
+    assert served(found, "small")["thread_seconds_run"] == 50 * 4 + 50 * 1
+    assert served(found, "large")["thread_seconds_run"] == 50 * 3
+    assert found.ran == 200 + 100 + 250 + 150
+    assert found.waited == 100 + 150 + 50
+    assert found.capacity == 800
+
+
+def test_without_exclusive_cpus_a_limit_is_a_limit() -> None:
+    found = replay(trace_of(pod("busy", 2000, 3.0)), "none", rules_of())
+    assert served(found, "busy")["thread_seconds_run"] == 200
+    assert served(found, "busy")["utilisation"] is None
+    assert served(found, "busy")["first_set_after"] is None
+
+
+def test_a_pod_that_is_refused_does_not_run() -> None:
+    found = replay(trace_of(pod("a", 4000, 4.0), pod("b", 4000, 4.0, 10.0)), "static", rules_of())
+    assert served(found, "b")["refused"] == "UnexpectedAdmissionError"
+    assert served(found, "b")["thread_seconds_waited"] == 360
+    assert summary(found)["refused"] == ["b"]
+
+
+def test_who_goes_makes_room_for_who_comes() -> None:
+    trace = trace_of(pod("a", 7000, 1.0, 0.0, 50.0), pod("b", 7000, 7.0, 50.0), pod("c", 1000, 1.0, 100.0, 100.0))
+    found = replay(trace, "static", rules_of())
+    assert served(found, "b")["first_set_after"] == 0
+    assert served(found, "b")["thread_seconds_run"] == 350
+    assert served(found, "c")["thread_seconds_wanted"] == 0
+
+
+def test_dynamic_serves_what_static_leaves_waiting() -> None:
+    trace = trace_of(pod("busy", 2000, 6.0, most=6))
+    found = [replay(trace, policy, rules_of(), 10.0) for policy in ("static", "dynamic")]
+    # It is seen at 10 s: 3 CPUs, 4 at 20; 5 at 30 and 6 at 40, as another one of its size is to find room.
+    assert served(found[0], "busy")["thread_seconds_run"] == 200
+    assert served(found[1], "busy")["thread_seconds_run"] == 2 * 10 + 3 * 10 + 4 * 10 + 5 * 10 + 6 * 60
+    compared = compare(found[1], found[0])
+    assert not compared.worse
+    assert compared.better == [("busy", 300.0)]
+    assert compared.saved_part == 300 / 400
+
+
+def test_the_times_of_a_load_are_those_of_the_pod() -> None:
+    load = ((0.0, 0.0), (10.0, 1.0), (20.0, 0.0), (30.0, 2.0))
+    found = replay(trace_of(pod("a", 2000, 0.0, 5.0, 40.0)._replace(load=load)), "static", rules_of())
+    assert served(found, "a")["thread_seconds_run"] == 1 * 10 + 2 * 5
+    assert [at for at, _placement in found.timeline] == [0.0, 5.0, 40.0]
+
+
+# --- result -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_on_the_documented_traces_no_pod_waits_longer_than_under_static(name: str) -> None:
+    rules = rules_of("2 sockets x 12 cores x 2 threads", "0,24")
+    trace = make_trace(name, 1, 48)
+    found = {policy: replay(trace, policy, rules) for policy in ("static", "dynamic")}
+    compared = compare(found["dynamic"], found["static"])
+    assert not compared.worse
+    assert compared.better
+    assert compared.saved_part > {"services": 0.9, "batch": 0.1, "crowded": 0.5}[name]
+    assert not summary(found["static"])["refused"]
+    # The same again, to the last digit.
+    assert replay(trace, "dynamic", rules) == found["dynamic"]
+
+
+def test_what_is_not_better_is_said() -> None:
+    trace = trace_of(pod("busy", 2000, 6.0, most=6), pod("web", 500, 2.0))
+    static, dynamic = (replay(trace, policy, rules_of()) for policy in ("static", "dynamic"))
+    compared = compare(static, dynamic)
+    assert [name for name, _seconds in compared.worse] == ["busy"]
+    text = compared.to_text()
+    assert text.startswith("static: 1 of 2 pods wait longer than under dynamic, most of all busy, by ")
+    assert "it is not better: in all the threads wait" in text
+    assert compared.to_dict()["never_worse"] is False
+    same = compare(static, static)
+    assert same.to_text() == (
+        "static: no pod waits longer than under static; it is not better: in all the threads wait 0 seconds more"
+    )
+
+
+def test_the_table_has_a_line_for_each_policy() -> None:
+    trace = trace_of(pod("busy", 2000, 3.0))
+    lines = table([summary(replay(trace, policy, rules_of())) for policy in POLICIES]).splitlines()
+    assert [line.split()[0] for line in lines] == ["policy", *POLICIES]
+    assert lines[2].split() == ["static", "25.0", "%", "100.0", "%", "33.3", "%", "100", "0", "0"]
+    assert lines[1].split()[3] == "-"
+
+
+# --- picture ------------------------------------------------------------------------------------------
+
+
+def test_the_picture_shows_each_cpu_all_the_time() -> None:
+    rules = rules_of("2 sockets x 4 cores x 2 threads", "0,8")
+    trace = trace_of(pod("a<b>&c", 2000, 6.0, most=6), pod("late", 3000, 1.0, 50.0), pod("web", 500, 1.0))
+    replays = [replay(trace, policy, rules) for policy in POLICIES]
+    picture = draw("node <1>", replays, rules, trace.duration)
+    root = ElementTree.fromstring(picture)
+    area: dict[str, float] = {}
+    for rect in root.iter("{http://www.w3.org/2000/svg}rect"):
+        title = rect.findtext("{http://www.w3.org/2000/svg}title")
+        if title and title != "reserved":
+            owner = title.partition(":")[0]
+            size = float(rect.get("width", "0")) * float(rect.get("height", "0"))
+            area[owner] = area.get(owner, 0.0) + size
+    assert set(area) == {"shared pool", "a<b>&c", "late"}
+    # Three panels: nothing twice, nothing left out.
+    assert sum(area.values()) == pytest.approx(3 * 924 * 240, rel=0.01)
+    assert picture.count(">reserved<") == 3
+    assert "node &lt;1&gt;" in picture
+    assert draw("node <1>", replays, rules, trace.duration) == picture
+
+
+def test_a_large_machine_has_a_row_for_each_cpu() -> None:
+    rules = rules_of("2 sockets x 128 cores x 2 threads")
+    picture = draw("large", [replay(trace_of(pod("a", 2000, 1.0)), "static", rules)], rules, 100.0)
+    assert ElementTree.fromstring(picture).get("height") == str(46 + 1024 + 10 + 48 - 8)

@@ -1,0 +1,101 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tests of plugins/plugin_utils/simulation/trace.py."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any, Callable
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.trace import Trace, TracePod, read_trace
+
+DATA: dict[str, Any] = {
+    "version": 1,
+    "name": "mine",
+    "description": "two pods",
+    "duration": 600,
+    "pods": [
+        {"name": "web", "qosClass": "Burstable", "cpu": "500m", "arrives": 10, "load": [[0, 0.5]]},
+        {
+            "name": "db",
+            "qosClass": "Guaranteed",
+            "cpu": "2",
+            "elastic": "2-8",
+            "arrives": 0,
+            "leaves": 300,
+            "load": [[0, 0], [20, 4.5]],
+        },
+    ],
+}
+TRACE = Trace(
+    "mine",
+    "two pods",
+    600.0,
+    [
+        TracePod("db", "Guaranteed", 2000, 8, 0.0, 300.0, ((0.0, 0.0), (20.0, 4.5))),
+        TracePod("web", "Burstable", 500, 0, 10.0, 600.0, ((0.0, 0.5),)),
+    ],
+)
+
+
+def test_a_trace_is_read_and_read_back_from_json() -> None:
+    assert read_trace(DATA) == TRACE
+    assert read_trace(json.loads(json.dumps(TRACE.to_dict()))) == TRACE
+
+
+@pytest.mark.parametrize(
+    ("qos_class", "cpu", "exclusive"),
+    [("Guaranteed", 2000, 2), ("Guaranteed", 2500, 0), ("Burstable", 2000, 0), ("BestEffort", 0, 0)],
+)
+def test_who_has_exclusive_cpus(qos_class: str, cpu: int, exclusive: int) -> None:
+    assert TRACE.pods[0]._replace(qos_class=qos_class, cpu=cpu).exclusive == exclusive
+
+
+WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "version": (lambda data: data.pop("version"), "version None"),
+    "duration": (lambda data: data.update(duration=0), "duration"),
+    "no number": (lambda data: data.update(duration=True), "duration"),
+    "no end": (lambda data: data.update(duration=float("nan")), "duration"),
+    "pods": (lambda data: data.update(pods={}), "pods"),
+    "no pod": (lambda data: data["pods"].append("db"), r"pods\[2\]: is no mapping"),
+    "twice": (lambda data: data["pods"][0].update(name="db"), "two pods are named db"),
+    "name": (lambda data: data["pods"][0].update(name="a\nb"), r"pods\[0\]: name"),
+    "class": (lambda data: data["pods"][0].update(qosClass="Best"), r"pods\[0\]: qosClass"),
+    "cpu": (lambda data: data["pods"][0].update(cpu="much"), r"pods\[0\]"),
+    "no cpu": (lambda data: data["pods"][0].pop("cpu"), r"pods\[0\]: cpu"),
+    "best effort with cpu": (lambda data: data["pods"][0].update(qosClass="BestEffort"), r"pods\[0\]: cpu"),
+    "range": (lambda data: data["pods"][1].update(elastic="8-2"), r"pods\[1\].*no range to grow"),
+    "range of others": (lambda data: data["pods"][1].update(elastic="3-8"), r"pods\[1\]: elastic: 3-8 does not begin"),
+    "range of shared": (lambda data: data["pods"][0].update(elastic="1-8"), r"pods\[0\]: elastic"),
+    "leaves before": (lambda data: data["pods"][0].update(leaves=5), r"pods\[0\]: leaves"),
+    "arrives after": (lambda data: data["pods"][0].update(arrives=700), r"pods\[0\]: arrives"),
+    "load": (lambda data: data["pods"][1].update(load=[[0, 1, 2]]), "load"),
+    "load backwards": (lambda data: data["pods"][1].update(load=[[20, 1], [0, 1]]), "load"),
+    "load below nothing": (lambda data: data["pods"][1].update(load=[[0, -1]]), "load"),
+}
+
+
+@pytest.mark.parametrize("damage", WRONG)
+def test_what_is_wrong_is_refused_by_its_place(damage: str) -> None:
+    data = copy.deepcopy(DATA)
+    change, message = WRONG[damage]
+    change(data)
+    with pytest.raises(InputError, match="^trace: .*" + message):
+        read_trace(data)
+
+
+def test_no_mapping() -> None:
+    with pytest.raises(InputError, match="is no mapping"):
+        read_trace([DATA])
+
+
+def test_a_trace_that_takes_a_day_is_refused() -> None:
+    data = {**DATA, "pods": [{**DATA["pods"][0], "name": "web-%d" % number} for number in range(10001)]}
+    with pytest.raises(InputError, match="at most 10000"):
+        read_trace(data)
