@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 
 class Section(NamedTuple):
-    """A part of the page, and which refusals belong to it: by the files that word them, or by what they are."""
+    """A part of the page, and which refusals belong to it: by what words them, or by what they are."""
 
     title: str
     about: str
-    files: str
+    # As Refusal.place has them.
+    places: str
     made: str = ""
 
 
@@ -22,30 +23,30 @@ SECTIONS = (
     Section(
         "Pods that are not admitted",
         "The kubelet runs, and refuses a pod. The reason stands in the pod's status, the text in its message.",
-        "policy/(manager|static|packed|distributed).py",
+        "policy/(manager|static|assignment).py",
         "Admission|SMTAlignmentError|AllocationError|TakeError",
     ),
     Section(
         "CPU manager: policy and options",
         "What the CPU manager refuses of its policy, its options and the reservation that it needs.",
-        "_kubelet/start/checks.py|policy/(options|kubelet_reservation|static|packed|distributed).py",
+        "_kubelet/start/checks.py:(check_decoded|_Check)|policy/(options|reservation|static|assignment).py",
     ),
     Section(
         "CPU manager: checkpoint",
         "The file cpu_manager_state does not go with the configuration or the node's CPUs, or is damaged. What removes"
         " it without need takes the exclusive CPUs from running pods: "
         ":ansplugin:`kubenode.cpu_manager.checkpoint#module` repairs it instead.",
-        "state/(acceptance|decoding|formats|pod_formats|checkpoint).py|_node/start_check.py",
+        "state/(acceptance|decoding|formats|checkpoint).py|_node/start_check.py:(?!with_unit|_finding_of).*",
     ),
     Section(
         "Topology manager",
         "What the topology manager refuses of its policy, its options and the machine.",
-        "_kubelet/start/managers.py|policy/hints.py",
+        "_kubelet/start/managers.py:(?!MemoryCheck|_is_memory).*|policy/hints.py",
     ),
     Section(
         "Memory manager",
         "What the memory manager refuses of its policy and of reservedMemory.",
-        "_kubelet/start/managers.py",
+        "_kubelet/start/managers.py:(MemoryCheck|_is_memory)",
     ),
     Section(
         "Memory manager: state",
@@ -56,17 +57,17 @@ SECTIONS = (
     Section(
         "Other checkpoints",
         "A file that the kubelet restores for in-place resizing of pods or for dynamic resource allocation is damaged.",
-        "_node/start_check.py|state/restored.*.py",
+        "_node/start_check.py:_finding_of|state/restored.py",
     ),
     Section(
         "Reserved CPUs and memory, eviction",
         "What is reserved for the system, and whether the node has so much.",
-        "kubelet/start/checks/(reservations|eviction|creation).py",
+        "_kubelet/start/reservations.py|_kubelet/start/surroundings.py:(creation_|_soft_|_log_|_sysctl_|_with_dots|_refused).*",
     ),
     Section(
         "Cgroups, kernel and swap",
         "What the node has to have beside its configuration.",
-        "_kubelet/start/surroundings.py",
+        "_kubelet/start/surroundings.py:(?!serving_|address_|_is_).*",
     ),
     Section(
         "Feature gates",
@@ -76,20 +77,20 @@ SECTIONS = (
     Section(
         "Fields of the configuration",
         'Behind "failed to validate kubelet configuration, error:". Several refusals stand in one line.',
-        "kubelet/start/checks/(validation|other_fields|image_fields|invalid|logging|serving|field_values|.*syntax).py",
+        "_kubelet/start/(validation|other_fields|fields|surroundings).py",
     ),
     Section(
         "Files of the configuration",
         "The --config file, or a drop-in of --config-dir, cannot be read or decoded.",
-        "kubelet/start/loading/.*.py",
+        "_kubelet/start/(loading|decode).py",
     ),
-    Section("Flags", "The command line.", "kubelet/start/flags/(command|refusals).py"),
-    Section("The unit", "What systemd says, which does not start the kubelet then.", "_node/start_check.py"),
+    Section("Flags", "The command line.", "_kubelet/start/command_line.py"),
+    Section("The unit", "What systemd says, which does not start the kubelet then.", "_node/start_check.py:with_unit"),
     Section(
         "Single values",
         "What Go says of a value that it cannot read. It stands behind one of the texts above, which names the field,"
         " the flag or the file. Correct the value.",
-        "(?!.*/eviction).*",
+        "(?!_kubelet/start/reservations.py:(threshold|soft_faults|_faults|_check_|_parsed|_share)).*",
         "GoError|FaultError",
     ),
 )

@@ -28,7 +28,7 @@ MAKERS: Mapping[str, Sequence[str]] = {
     "StartError": ("text", "cause", "remedy", "where", "context"),
     "_AmountError": ("text", "cause", "remedy"),
     "DecodeError": ("text", "where", "cause", "remedy"),
-    "Fault": ("field", "signal", "text"),
+    "EvictionFault": ("field", "signal", "text"),
     "Admission": ("admitted", "reason", "text"),
     "MemoryJudgement": ("verdict", "text"),
     "KubeletError": _WITH_REMEDY,
@@ -45,21 +45,18 @@ MAKERS: Mapping[str, Sequence[str]] = {
 }
 # Which folders and files of the core word refusals.
 SOURCES = (
-    "kubelet/start/**/*.py",
-    "kubelet/file/yaml_rare/*.py",
-    "kubelet/file/json_fault.py",
+    "_kubelet/start/*.py",
+    "_kubelet/yaml_composer.py",
+    "_kubelet/yaml_scanner.py",
     "policy/options.py",
     "policy/reservation.py",
     "policy/hints.py",
     "policy/manager.py",
     "policy/static.py",
     "policy/assignment.py",
-    "policy/assignment.py",
     "state/*.py",
     "_node/start_check.py",
-    "_node/start_check.py",
-    "_node/start_check.py",
-    "golang.py",
+    "_base/golang.py",
 )
 
 # A refusal that is not certain is none.
@@ -69,7 +66,8 @@ _UNCERTAIN = {"MemoryJudgement": ("verdict", "not judged"), "FaultError": ("is_s
 class Refusal(NamedTuple):
     """One place in the code that words a refusal: each part with its possible values."""
 
-    file: str
+    # The file, and after a colon the function or class at its top that has it.
+    place: str
     line: int
     # The name of what is made: "refused", "KubeletError" and so on.
     made: str
@@ -93,9 +91,20 @@ def _refusals_of(module: Module) -> Iterator[Refusal]:
             continue
         texts = tuple(text for text in made.get("text", ()) if words(text))
         if texts:
-            file = module.path.relative_to(CORE).as_posix()
+            place = "%s:%s" % (module.path.relative_to(CORE).as_posix(), _top_of(module.path, call.lineno))
             causes, remedies = (tuple(filter(None, made.get(part, ()))) for part in ("cause", "remedy"))
-            yield Refusal(file, call.lineno, *made["made"], texts, causes, remedies)
+            yield Refusal(place, call.lineno, *made["made"], texts, causes, remedies)
+
+
+@lru_cache(maxsize=None)
+def _tops(path: Path) -> Sequence[ast.FunctionDef | ast.ClassDef]:
+    return [
+        node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    ]
+
+
+def _top_of(path: Path, line: int) -> str:
+    return next((node.name for node in _tops(path) if node.lineno <= line <= (node.end_lineno or line)), "")
 
 
 # --- what a call makes -----------------------------------------------------------------------------------

@@ -30,12 +30,7 @@ import collection_path
 
 collection_path.register()
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start import (
-    other_fields,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start import (
-    other_fields as image_fields,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start import other_fields
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.fields import NO_END, NumberRange
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Finding
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import predict_start
@@ -121,7 +116,7 @@ class Entry:
     """One entry of the page."""
 
     def __init__(self, refusal: Refusal) -> None:
-        self.file = refusal.file
+        self.place = refusal.place
         self.made = refusal.made
         self.texts = list(refusal.texts)
         self.causes = list(refusal.causes)
@@ -134,7 +129,7 @@ class Entry:
         return next(
             section
             for section in (*(section for section in SECTIONS if section.made), *SECTIONS)
-            if re.fullmatch(section.files, self.file) and re.fullmatch(section.made or ".*", self.made)
+            if re.fullmatch("(%s)(:.*)?" % section.places, self.place) and re.fullmatch(section.made or ".*", self.made)
         )
 
     def match(self, said: Said) -> int:
@@ -143,7 +138,7 @@ class Entry:
         found = max((words(template) for template in self.texts if is_in(template, text)), default=0)
         if self.made in _ALIKE:
             # It stands inside of a longer text, which has the cause.
-            manager = "memory" if "/memory" in self.file else "cpu"
+            manager = "memory" if "/memory" in self.place else "cpu"
             return found + _INSIDE if found and said.error.startswith("start %s manager" % manager) else 0
         if not found or not self.causes or not said.cause:
             # Where the cause is known elsewhere, the text alone decides.
@@ -189,21 +184,21 @@ def entries() -> list[Entry]:
 
 
 def _is_of_ranges(refusal: Refusal) -> bool:
-    return refusal.file.endswith("invalid.py") and refusal.made == "invalid"
+    return refusal.place.startswith("_kubelet/start/fields.py:") and refusal.made == "invalid"
 
 
 def _ranges() -> Iterator[Refusal]:
     """A refusal for each number that has to be in a range."""
-    for module in (other_fields, image_fields):
-        for value in vars(module).values():
-            for limits in value if isinstance(value, tuple) else ():
-                if isinstance(limits, NumberRange):
-                    text = "invalid configuration: %s (--%s) \ue000number\ue001 %s"
-                    text %= (limits.field, limits.flag, limits.text)
-                    end = "or more" if limits.most == NO_END else "to %d" % limits.most
-                    remedy = "write %d %s" % (limits.least, end)
-                    file = "kubelet/start/checks/%s.py" % module.__name__.rpartition(".")[2]
-                    yield Refusal(file, 0, "refused", (text,), ("the number is out of range",), (remedy,))
+    for value in vars(other_fields).values():
+        for limits in value if isinstance(value, tuple) else ():
+            if isinstance(limits, NumberRange):
+                text = "invalid configuration: %s (--%s) \ue000number\ue001 %s"
+                text %= (limits.field, limits.flag, limits.text)
+                end = "or more" if limits.most == NO_END else "to %d" % limits.most
+                remedy = "write %d %s" % (limits.least, end)
+                yield Refusal(
+                    "_kubelet/start/other_fields.py:", 0, "refused", (text,), ("the number is out of range",), (remedy,)
+                )
 
 
 @lru_cache(maxsize=None)

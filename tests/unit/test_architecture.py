@@ -101,6 +101,8 @@ OURS = sorted(
     for path in (CHECKOUT / folder).rglob("*.py")
     if "output" not in path.parts
 )
+# Files of other projects that the code names.
+OF_OTHERS = {"consts.py", "zipimport.py"}
 # Names that say nothing of what they hold.
 EMPTY_NAMES = {"one", "other", "known", "thing"}
 # Python's own name for the operand of a comparison or of an operator.
@@ -253,6 +255,20 @@ def test_a_file_is_a_concept_and_says_which(path: Path) -> None:
 @pytest.mark.parametrize(("module", "most"), MOST_FILES_OF.items())
 def test_a_small_module_brings_little(module: str, most: int) -> None:
     assert len(reached(CHECKOUT / "plugins" / "modules" / (module + ".py"))) <= most
+
+
+def test_each_file_that_is_named_is_there() -> None:
+    """In docstrings and comments of the code, and on the page on architecture and that of a new release."""
+    places = [*OURS, PAGE, PAGES / "new_kubernetes_release.rst"]
+    there = {path.name for path in OURS} | OF_OTHERS
+    named = {
+        "%s: %s" % (place_of(path), name)
+        for path in places
+        if "tests" not in path.relative_to(CHECKOUT).parts
+        for name in re.findall(r"(?<![\w%*{}-])[a-z_]\w*\.py\b", path.read_text("utf-8"))
+        if name not in there
+    }
+    assert sorted(named) == []
 
 
 def test_what_is_promised_is_there() -> None:

@@ -156,7 +156,7 @@ def _quoted(text: str, position: int, quote: str) -> tuple[str, int]:
 
 # One value in a file of variables that systemd gives to a service, and all else as it is. Pure.
 #
-# environment.py reads such files as newer versions do. In older ones a backslash lets a comment go on, too: what is
+# What reads such files here does it as newer versions do. In older ones a backslash lets a comment go on, too: what is
 # written here counts in all. Its source: EnvironmentFile= in systemd.exec(5).
 
 

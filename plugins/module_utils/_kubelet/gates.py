@@ -84,7 +84,7 @@ OWN_LIVES: Mapping[str, str] = {
 
 # The feature gates that a kubelet has registered, by version of Kubernetes.
 #
-# Complete for 1.33 to 1.36; of 1.37 what its source had shortly before the release. lives.py says how a life is
+# Complete for 1.33 to 1.36; of 1.37 what its source had shortly before the release. GateLife says how a life is
 # written. Its source: pkg/features/kube_features.go, client-go/features/known_features.go, and the gates of
 # component-base (logs, metrics, zpages), apiserver, apiextensions-apiserver and controller-manager, which a kubelet
 # registers too.

@@ -6,7 +6,7 @@
 
 That is a file of our own in a directory that the runtime reads anyway; where a file of somebody else has the last word,
 a marked block in it; and for k3s and RKE2, which write containerd's file anew at each start, a template that adds to
-theirs. Sources: as in state.py, and docs/advanced.md of k3s.
+theirs. Sources: as in runtime_files.py, and docs/advanced.md of k3s.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@
     device-plugins/kubelet_internal_checkpoint  the devices that containers have
 
 A kubelet passes over the last one where it is damaged. All others keep it from starting, where their gate
-is on. What a kubelet itself wrote is known here at once; restored_formats.py looks at everything else as
+is on. What a kubelet itself wrote is known here at once; check_exactly() looks at everything else as
 closely as Go does. Source: pkg/kubelet/checkpointmanager; pkg/kubelet/allocation/state and
 pkg/kubelet/status/state (checkpoint.go, state_checkpoint.go); pkg/kubelet/cm/dra/state;
 pkg/kubelet/cm/devicemanager.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/node/cache/: divided, followed and put back, on the model of resctrl."""
+"""Tests of plugins/module_utils/_caches/cache_partition.py: divided, followed and put back, on the model of resctrl."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plan.py, layout.py and steps.py in plugins/module_utils/cache/: a plan's laws, and that a kernel takes it.
+"""Tests of plugins/module_utils/_caches/ways.py and write.py: a plan's laws, and that a kernel takes it.
 
 The kernel's part is played by the model of tests/machines/resctrl/, in this process.
 """

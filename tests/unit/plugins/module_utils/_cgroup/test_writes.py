@@ -4,7 +4,7 @@
 
 """Tests of plugins/module_utils/_cgroup/writes.py: the writes of cgroup v1, and what is the same for v2.
 
-The rules of v2 are in test_plan_v2.py.
+The rules of v2 are in test_writes_v2.py.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 """Tests of plugins/module_utils/_containers/pods.py: what is read of a pod, of lists and workloads, and of a node's
 pods.
 
-What is wrong with a manifest is told in test_pods_bad_manifests.py; QoS classes are in test_qos.py.
+What is wrong with a manifest is told in test_pods_bad_manifests.py; QoS classes are in _cgroup/test_kubepods_qos.py.
 """
 
 from __future__ import annotations

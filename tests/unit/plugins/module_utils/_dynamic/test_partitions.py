@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/_dynamic/agent.py and release.py on nodes with partitions of cgroup v2."""
+"""Tests of plugins/module_utils/_dynamic/agent.py on nodes with partitions of cgroup v2."""
 
 from __future__ import annotations
 

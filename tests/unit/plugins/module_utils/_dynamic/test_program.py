@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/_dynamic/program.py, figures.py and release.py."""
+"""Tests of plugins/module_utils/_dynamic/program.py."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/host/tuned.py."""
+"""Tests of plugins/module_utils/_owners/owners.py."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Odd files of a kubelet; test_saved_files.py compares whole nodes."""
+"""Odd files of a kubelet; test_files_of_machine.py compares whole nodes."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/policy/dynamic.py and dynamic_pass.py: the laws on random lives of nodes.
+"""Tests of plugins/module_utils/policy/dynamic.py: the laws on random lives of nodes.
 
 LIVES=10000 pytest -k lives    # as many, instead of a few: make lives
 

@@ -4,7 +4,7 @@
 
 """Tests of plugins/plugin_utils/report/assemble.py: what an answer has, its notes, and which are waived.
 
-What further looks find is in test_findings_of_looks.py.
+What further looks find is in test_assemble_findings_of_looks.py.
 """
 
 from __future__ import annotations
