@@ -62,7 +62,7 @@ def test_a_node_that_refuses_stops_all(
         assert run.last(refusing)["outcome"] == "failed"
         assert said in message, message
         # It is in the plan, too, which all see.
-        assert re.search("%s:\n(.*\n)*.*cannot be (changed|planned): " % refusing, run.output), run.output
+        assert re.search("%s:\n(.*\n)*.*cannot be (changed|planned):" % refusing, run.output), run.output
         assert {name: (node.state(), node.node.log()) for name, node in nodes.items()} == found, run.account()
 
 
