@@ -14,8 +14,11 @@ from difflib import get_close_matches
 from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..module_utils._base.errors import InputError
+from ..module_utils._kubelet.settings import SETTINGS
 
-# What an operator can set: the options of the roles, and the variables of the playbooks.
+_ROLE_PREFIX, _PLAYBOOK_PREFIX = "kubelet_", "cpu_manager_"
+
+# What an operator can set beside the settings: the options of the roles, and the variables of the playbooks.
 _KNOWN = (
     "cache_allow_owners cache_config_path cache_exclusive_share cache_kubelet_root cache_manage_service cache_mode"
     " cache_mount cache_node_root cache_reconcile cache_shared_bandwidth cache_shared_share cache_state"
@@ -43,22 +46,16 @@ _KNOWN = (
     " isolation_benchmark_seconds isolation_benchmark_seed isolation_benchmark_stress_ng isolation_benchmark_title"
     " isolation_benchmark_unit_milliseconds isolation_benchmark_units isolation_benchmark_workloads"
     " kubelet_allow_owners kubelet_api_become kubelet_api_host kubelet_api_timeout kubelet_backup_keep"
-    " kubelet_config_path kubelet_cpu_cfs_quota kubelet_cpu_cfs_quota_period kubelet_cpu_manager_policy"
-    " kubelet_cpu_manager_policy_options kubelet_cpu_manager_reconcile_period kubelet_discard_assignments"
-    " kubelet_dra_reserved_cpus kubelet_drain kubelet_drain_delete_emptydir_data kubelet_drain_force"
-    " kubelet_drain_grace_period kubelet_drain_timeout kubelet_kube_context kubelet_kube_reserved_cpu"
-    " kubelet_kube_reserved_memory kubelet_kubeconfig kubelet_log_file kubelet_manage_service"
-    " kubelet_memory_manager_policy kubelet_node_name kubelet_node_root kubelet_overwrite_edited kubelet_pods"
-    " kubelet_reservation"
-    " kubelet_reserved_memory kubelet_reserved_system_cpus kubelet_rollback_of kubelet_root_dir kubelet_runtime_config"
-    " kubelet_runtime_service kubelet_runtime_version kubelet_service kubelet_system_reserved_cpu"
-    " kubelet_system_reserved_memory kubelet_target_version kubelet_topology_manager_policy"
-    " kubelet_topology_manager_policy_options kubelet_topology_manager_scope kubelet_verify_seconds"
-    " kubelet_verify_timeout reconcile_allow_owners reconcile_config_path reconcile_delay reconcile_interpreter"
-    " reconcile_kubelet_root reconcile_manage_service reconcile_node_root reconcile_period reconcile_policy"
-    " reconcile_policy_options reconcile_program_path reconcile_reserved_cpus reconcile_restart"
-    " reconcile_runtime_endpoint reconcile_settings_path reconcile_settle reconcile_shared_minimum reconcile_state"
-    " reconcile_textfile reconcile_unit_directory reconcile_use_runtime"
+    " kubelet_config_path kubelet_discard_assignments kubelet_dra_reserved_cpus kubelet_drain"
+    " kubelet_drain_delete_emptydir_data kubelet_drain_force kubelet_drain_grace_period kubelet_drain_timeout"
+    " kubelet_kube_context kubelet_kubeconfig kubelet_log_file kubelet_manage_service kubelet_node_name"
+    " kubelet_node_root kubelet_overwrite_edited kubelet_pods kubelet_reservation kubelet_rollback_of"
+    " kubelet_root_dir kubelet_runtime_config kubelet_runtime_service kubelet_runtime_version kubelet_service"
+    " kubelet_target_version kubelet_verify_seconds kubelet_verify_timeout reconcile_allow_owners"
+    " reconcile_config_path reconcile_delay reconcile_interpreter reconcile_kubelet_root reconcile_manage_service"
+    " reconcile_node_root reconcile_period reconcile_policy reconcile_policy_options reconcile_program_path"
+    " reconcile_reserved_cpus reconcile_restart reconcile_runtime_endpoint reconcile_settings_path reconcile_settle"
+    " reconcile_shared_minimum reconcile_state reconcile_textfile reconcile_unit_directory reconcile_use_runtime"
 )
 
 # Those of the roles' own that are nearly one of these, and what kubespray's inventories have beside them.
@@ -97,13 +94,12 @@ _INTERNAL = (
     " reconcile_unit_paths reconcile_units reconcile_wanted_units reconcile_written"
 )
 
-KNOWN = frozenset(_KNOWN.split())
+KNOWN = frozenset(_KNOWN.split()) | {_ROLE_PREFIX + name for name in SETTINGS}
 INTERNAL = frozenset(_INTERNAL.split())
 _OTHERS = frozenset(_OTHER.split())
 
 # Nothing else begins so: kubelet_ is kubespray's as well, and a cache is anybody's.
 _OURS_ALONE = ("cpu_manager_", "drift_report_", "housekeeping_", "isolation_benchmark_", "reconcile_")
-_ROLE_PREFIX, _PLAYBOOK_PREFIX = "kubelet_", "cpu_manager_"
 
 # How many letters of a word may be wrong, missing, too many or swapped, by the length of the word.
 _LONG_WORD, _SHORT_WORD = 6, 3

@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.action.fleet_report import ActionModule
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.module import SETTINGS_ARGUMENTS
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.assemble import GATES
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.metrics import HELP
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.variables import KNOWN
@@ -66,6 +68,32 @@ def test_the_role_takes_the_values_that_the_report_takes(entry_point: str) -> No
             assert of_role[names[option]]["choices"] == taken["choices"], option
     assert compared["fail_on"] == list(GATES)
     assert set(compared) == ({"forms", "fail_on", "look_at"} if entry_point == "main" else {"forms", "fail_on"})
+
+
+@pytest.mark.parametrize("module", ["kubelet_config", "rollout_info"])
+def test_the_settings_are_documented_as_they_are_taken(module: str) -> None:
+    documented = {name: option for name, option in modules()[module].items() if name in SETTINGS_ARGUMENTS.options}
+    shown = {name: as_taken(option) for name, option in documented.items()}
+    assert shown == {name: as_taken(option) for name, option in SETTINGS_ARGUMENTS.options.items()}
+
+
+def test_the_role_takes_every_setting_as_modules_take_it() -> None:
+    """The variable of a setting is kubelet_ and its name. The module checks what is within a list or mapping."""
+    role = CHECKOUT / "roles" / "kubelet"
+    assert yaml.safe_load((role / "vars/main.yml").read_text("utf-8"))["kubelet_settings"] == list(
+        SETTINGS_ARGUMENTS.options
+    )
+    specification = yaml.safe_load((role / "meta/argument_specs.yml").read_text("utf-8"))["argument_specs"]
+    of_role = specification["main"]["options"]
+    for name, option in SETTINGS_ARGUMENTS.options.items():
+        assert as_taken(of_role["kubelet_" + name]) == {**as_taken(option), "options": {}}, name
+
+
+def as_taken(option: Any) -> dict[str, Any]:
+    """What code and documentation say of an option, in one form."""
+    within = option.get("options") or option.get("suboptions") or {}
+    plain = {key: option[key] for key in ("type", "elements", "choices", "required", "default") if option.get(key)}
+    return {**plain, "options": {name: as_taken(inner) for name, inner in within.items()}}
 
 
 def test_the_readme_of_the_role_and_the_guide_name_each_gate() -> None:

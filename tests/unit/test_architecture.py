@@ -18,6 +18,7 @@ from typing import Iterator
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.settings import SETTINGS
 from ansible_collections.kubenode.cpu_manager.tests.support.each import of_each
 
 CHECKOUT = Path(__file__).parents[2]
@@ -103,6 +104,16 @@ OURS = sorted(
 )
 # Files of other projects that the code names.
 OF_OTHERS = {"consts.py", "zipimport.py"}
+# What a setting of the kubelet is written in: its row, and the lists that Ansible reads without our code.
+FILES_OF_A_SETTING = {
+    "plugins/module_utils/_kubelet/settings.py",
+    "plugins/doc_fragments/settings.py",
+    "roles/kubelet/meta/argument_specs.yml",
+    "roles/kubelet/vars/main.yml",
+}
+MOST_FILES_OF_A_SETTING = 4
+WITH_SETTINGS = ("plugins", "roles", "playbooks", "meta", "docs")
+PLAIN_SETTING = "cpu_manager_reconcile_period"
 # Names that say nothing of what they hold.
 EMPTY_NAMES = {"one", "other", "known", "thing"}
 # Python's own name for the operand of a comparison or of an operator.
@@ -285,6 +296,28 @@ def test_the_page_names_every_package() -> None:
     assert [[name.partition(".")[0].rstrip("/") for name in row if name != "cpuset.py"] for row in reversed(rows)] == [
         list(packages) for packages in LEVELS.values()
     ]
+
+
+def test_a_setting_is_one_row_and_what_has_to_be_written_out() -> None:
+    """The page that docs/write_checks.py makes of the row is left out."""
+    listed = subprocess.run(["git", "ls-files", "-z", *WITH_SETTINGS], cwd=CHECKOUT, check=True, stdout=subprocess.PIPE)
+    paths = [os.fsdecode(path) for path in listed.stdout.split(b"\0") if path]
+    texts = {path: (CHECKOUT / path).read_text("utf-8", "replace") for path in paths}
+    named_in = {
+        name: {path for path, text in texts.items() if re.search(r"\b(kubelet_)?%s\b" % name, text)}
+        for name in SETTINGS
+    }
+    assert set.intersection(*named_in.values()) == FILES_OF_A_SETTING
+    assert len(FILES_OF_A_SETTING) <= MOST_FILES_OF_A_SETTING
+    # Of a setting that nothing reads for what it means.
+    made = "docs/docsite/rst/checks/%s.rst" % SETTINGS[PLAIN_SETTING].check
+    others = named_in[PLAIN_SETTING] - FILES_OF_A_SETTING - {made}
+    assert {path for path in others if name_is_in_code(PLAIN_SETTING, path, texts[path])} == set()
+
+
+def name_is_in_code(name: str, path: str, text: str) -> bool:
+    """Whether a file has a name elsewhere than in examples of its documentation, and is no page."""
+    return not path.endswith((".rst", ".md")) and name in text.partition('\nEXAMPLES = r"""')[0]
 
 
 def test_the_picture_is_that_of_the_page() -> None:

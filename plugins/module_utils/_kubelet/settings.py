@@ -11,7 +11,7 @@ Source: k8s.io/kubelet/config/v1beta1/types.go and pkg/kubelet/apis/config/valid
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Container, Iterator, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from .._base.errors import ConfigurationError, InputError, Note, RefusedError, option
 from .._base.quantity import counted, millis, nanoseconds
@@ -30,53 +30,6 @@ if TYPE_CHECKING:
     from .start.predict import Prediction
 
 
-# What has to be set together with a setting, or the kubelet would refuse it.
-
-
-_DEFAULT_QUOTA_PERIOD = 100 * 10**6
-
-_RESERVED_CGROUPS = {"systemReservedCgroup": "system-reserved", "kubeReservedCgroup": "kube-reserved"}
-
-
-def companions(wanted: Mapping[str, object], configuration: Configuration, minor: int) -> dict[tuple[str, ...], object]:
-    """What to change beside the wanted settings, as KubeletConfiguration.with_changes() takes it.
-
-    A feature gate is switched on where it is off and a wanted option needs it.
-    """
-    gates = Gates.of(configuration.values, minor)
-    changes: dict[tuple[str, ...], object] = {
-        ("featureGates", name): True
-        for name in _needed_gates(wanted, minor)
-        if not gates.enabled(name) and GATES[name].alpha <= minor
-    }
-    if wanted.get("reserved_system_cpus"):
-        changes.update(((name,), "") for name in _idle_cgroups(configuration.values))
-    return changes
-
-
-def _needed_gates(wanted: Mapping[str, Any], minor: int) -> Iterator[str]:
-    options = wanted.get("cpu_manager_policy_options")
-    if options:
-        yield CPU_OPTIONS
-        yield from (gate for gate in (option_gate(name, minor) for name in options) if gate is not None)
-    manager_options = wanted.get("topology_manager_policy_options")
-    if manager_options:
-        yield TOPOLOGY_OPTIONS
-        yield from (gate for gate in (manager_option_gate(name, minor) for name in manager_options) if gate)
-    if wanted.get("memory_manager_policy", "None") != "None":
-        yield MEMORY_MANAGER
-    if nanoseconds(wanted.get("cpu_cfs_quota_period", "100ms")) != _DEFAULT_QUOTA_PERIOD:
-        yield CFS_QUOTA_PERIOD
-
-
-def _idle_cgroups(values: Mapping[str, Any]) -> Iterator[str]:
-    """The cgroups that are named and not enforced, as on EKS: all they do is to keep CPUs from being reserved."""
-    enforced = values.get("enforceNodeAllocatable") or ()
-    for name, enforcement in _RESERVED_CGROUPS.items():
-        if values.get(name) and not any(str(enforced_name).startswith(enforcement) for enforced_name in enforced):
-            yield name
-
-
 # The kind of an error where no kubelet would start.
 WOULD_NOT_START = "would_not_start"
 
@@ -87,15 +40,41 @@ STATIC_MEMORY = "Static"
 MEMORY_MANAGER_POLICIES = ("None", STATIC_MEMORY)
 
 _NANOSECONDS_PER_SECOND = 10**9
-_SHORTEST_QUOTA_PERIOD, _LONGEST_QUOTA_PERIOD = 10**6, _NANOSECONDS_PER_SECOND
+_DEFAULT_QUOTA_PERIOD = 100 * 10**6
+
+# Checks of the report that several settings have.
+_TOPOLOGY, _MEMORY = "topology-manager-differs", "memory-manager-differs"
+_RESERVATION, _QUOTA = "reservation-differs", "cfs-quota-differs"
+
+
+class Bounds(NamedTuple):
+    """What a wanted value may mean; most: None where there is no most."""
+
+    least: int = 0
+    most: int | None = None
+    remedy: str = "write 0 or more"
+
+
+# (a value of a setting, the minor version of a kubelet) -> the feature gates that it needs.
+GatesOf = Callable[[Any, int], Iterable[str]]
 
 
 class Setting(NamedTuple):
-    """One setting: where it is in the file, what the kubelet takes without it, and when two values mean the same."""
+    """One setting, and all that depends on which it is.
+
+    path: where it is in the file. default: what the kubelet takes without it. meaning: equal for two values that mean
+    the same; raises InputError. argument: as modules take it. check: of the report, for a node that differs in it.
+    """
 
     path: tuple[str, ...]
     default: Any
     meaning: Callable[[Any], Any]
+    argument: Mapping[str, Any]
+    check: str
+    bounds: Bounds | None = None
+    gates: GatesOf | None = None
+    # Whether a restart with another value admits every running pod as before.
+    is_harmless: bool = False
 
 
 def _text(value: object) -> str:
@@ -111,15 +90,6 @@ def _options(value: object) -> dict[str, str]:
         if not isinstance(text, str):
             raise InputError("option %s is %r, not a text" % (name, text), remedy='write it quoted, as in "true"')
     return dict(value)
-
-
-def _choice(choices: tuple[str, ...]) -> Callable[[object], str]:
-    def choose(value: object) -> str:
-        if value not in choices:
-            raise InputError("%r is not one of %s" % (value, ", ".join(choices)))
-        return str(value)
-
-    return choose
 
 
 def _switch(value: object) -> bool:
@@ -145,38 +115,131 @@ def _cpus(value: object) -> CPUSet:
     return CPUSet.parse_plain(_text(value))
 
 
+# --- kinds of settings ------------------------------------------------------------------------------------------------
+
+_TEXT: Mapping[str, Any] = {"type": "str"}
+
+
+def _choice(field: str, choices: tuple[str, ...], check: str, gates: GatesOf | None = None) -> Setting:
+    """One of these texts; the first is the default."""
+
+    def choose(value: object) -> str:
+        if value not in choices:
+            raise InputError("%r is not one of %s" % (value, ", ".join(choices)))
+        return str(value)
+
+    return Setting((field,), choices[0], choose, {"type": "str", "choices": list(choices)}, check, gates=gates)
+
+
+def _named_options(field: str, gate: str, gate_of: Callable[[str, int], str | None], check: str) -> Setting:
+    """Options by their names: all need one gate, and each may need one of its own."""
+
+    def gates(value: Mapping[str, str], minor: int) -> Iterator[str]:
+        if value:
+            yield gate
+            yield from filter(None, (gate_of(name, minor) for name in value))
+
+    return Setting((field,), {}, _options, {"type": "dict"}, check, gates=gates)
+
+
+def _amount(field: str, resource: str, check: str) -> Setting:
+    return Setting((field, resource), "0", millis, _TEXT, check, Bounds())
+
+
+# Every setting. Its arguments, its variable (kubelet_ and the name), what a rollout does and the report says follow.
 SETTINGS: dict[str, Setting] = {
-    "cpu_manager_policy": Setting(("cpuManagerPolicy",), NONE, _choice(CPU_MANAGER_POLICIES)),
-    "cpu_manager_policy_options": Setting(("cpuManagerPolicyOptions",), {}, _options),
-    # The kubelet takes its default for a period of zero, too.
-    "cpu_manager_reconcile_period": Setting(
-        ("cpuManagerReconcilePeriod",), "10s", lambda value: nanoseconds(value) or 10 * _NANOSECONDS_PER_SECOND
+    "cpu_manager_policy": _choice("cpuManagerPolicy", CPU_MANAGER_POLICIES, "policy-differs"),
+    "cpu_manager_policy_options": _named_options(
+        "cpuManagerPolicyOptions", CPU_OPTIONS, option_gate, "policy-options-differ"
     ),
-    "topology_manager_policy": Setting(("topologyManagerPolicy",), "none", _choice(TOPOLOGY_MANAGER_POLICIES)),
-    "topology_manager_scope": Setting(("topologyManagerScope",), "container", _choice(TOPOLOGY_MANAGER_SCOPES)),
-    "topology_manager_policy_options": Setting(("topologyManagerPolicyOptions",), {}, _options),
-    "memory_manager_policy": Setting(("memoryManagerPolicy",), "None", _choice(MEMORY_MANAGER_POLICIES)),
-    "cpu_cfs_quota": Setting(("cpuCFSQuota",), True, _switch),
-    "cpu_cfs_quota_period": Setting(("cpuCFSQuotaPeriod",), "100ms", nanoseconds),
-    "reserved_system_cpus": Setting(("reservedSystemCPUs",), "", _cpus),
-    "kube_reserved_cpu": Setting(("kubeReserved", "cpu"), "0", millis),
-    "system_reserved_cpu": Setting(("systemReserved", "cpu"), "0", millis),
-    "kube_reserved_memory": Setting(("kubeReserved", "memory"), "0", millis),
-    "system_reserved_memory": Setting(("systemReserved", "memory"), "0", millis),
-    "reserved_memory": Setting(("reservedMemory",), [], _reserved_memory),
+    "cpu_manager_reconcile_period": Setting(
+        ("cpuManagerReconcilePeriod",),
+        "10s",
+        # The kubelet takes its default for a period of zero, too.
+        lambda value: nanoseconds(value) or 10 * _NANOSECONDS_PER_SECOND,
+        _TEXT,
+        "reconcile-period-differs",
+        Bounds(),
+        is_harmless=True,
+    ),
+    "topology_manager_policy": _choice("topologyManagerPolicy", TOPOLOGY_MANAGER_POLICIES, _TOPOLOGY),
+    "topology_manager_scope": _choice("topologyManagerScope", TOPOLOGY_MANAGER_SCOPES, _TOPOLOGY),
+    "topology_manager_policy_options": _named_options(
+        "topologyManagerPolicyOptions", TOPOLOGY_OPTIONS, manager_option_gate, _TOPOLOGY
+    ),
+    "memory_manager_policy": _choice(
+        "memoryManagerPolicy",
+        MEMORY_MANAGER_POLICIES,
+        _MEMORY,
+        lambda value, _minor: () if value == MEMORY_MANAGER_POLICIES[0] else (MEMORY_MANAGER,),
+    ),
+    "cpu_cfs_quota": Setting(("cpuCFSQuota",), True, _switch, {"type": "bool"}, _QUOTA, is_harmless=True),
+    "cpu_cfs_quota_period": Setting(
+        ("cpuCFSQuotaPeriod",),
+        "100ms",
+        nanoseconds,
+        _TEXT,
+        _QUOTA,
+        Bounds(10**6, _NANOSECONDS_PER_SECOND, "write 1ms to 1s"),
+        lambda value, _minor: () if nanoseconds(value) == _DEFAULT_QUOTA_PERIOD else (CFS_QUOTA_PERIOD,),
+        is_harmless=True,
+    ),
+    # Raw, else Ansible makes the text "3" of the number 3, which may mean three CPUs.
+    "reserved_system_cpus": Setting(("reservedSystemCPUs",), "", _cpus, {"type": "raw"}, _RESERVATION),
+    "kube_reserved_cpu": _amount("kubeReserved", "cpu", _RESERVATION),
+    "system_reserved_cpu": _amount("systemReserved", "cpu", _RESERVATION),
+    "kube_reserved_memory": _amount("kubeReserved", "memory", _MEMORY),
+    "system_reserved_memory": _amount("systemReserved", "memory", _MEMORY),
+    "reserved_memory": Setting(
+        ("reservedMemory",),
+        [],
+        _reserved_memory,
+        {
+            "type": "list",
+            "elements": "dict",
+            "options": {
+                "numaNode": {"type": "int", "required": True},
+                "limits": {"type": "dict", "required": True},
+            },
+        },
+        _MEMORY,
+    ),
 }
 
-# Those that may need something beside them.
-_WITH_COMPANIONS = frozenset(
-    (
-        "cpu_manager_policy_options",
-        "topology_manager_policy_options",
-        "memory_manager_policy",
-        "cpu_cfs_quota_period",
-        "reserved_system_cpus",
-    )
-)
-_AMOUNTS = ("kube_reserved_cpu", "system_reserved_cpu", "kube_reserved_memory", "system_reserved_memory")
+
+# --- what has to be set together with a setting, or the kubelet would refuse it --------------------------------------
+
+_RESERVED_CGROUPS = {"systemReservedCgroup": "system-reserved", "kubeReservedCgroup": "kube-reserved"}
+
+
+def companions(wanted: Mapping[str, object], configuration: Configuration, minor: int) -> dict[tuple[str, ...], object]:
+    """What to change beside the wanted settings, as KubeletConfiguration.with_changes() takes it.
+
+    A feature gate is switched on where it is off and a wanted option needs it.
+    """
+    gates = Gates.of(configuration.values, minor)
+    changes: dict[tuple[str, ...], object] = {
+        ("featureGates", name): True
+        for name in _needed_gates(wanted, minor)
+        if not gates.enabled(name) and GATES[name].alpha <= minor
+    }
+    if wanted.get("reserved_system_cpus"):
+        changes.update(((name,), "") for name in _idle_cgroups(configuration.values))
+    return changes
+
+
+def _needed_gates(wanted: Mapping[str, Any], minor: int) -> Iterator[str]:
+    for name, setting in SETTINGS.items():
+        if setting.gates is not None and name in wanted:
+            yield from setting.gates(wanted[name], minor)
+
+
+def _idle_cgroups(values: Mapping[str, Any]) -> Iterator[str]:
+    """The cgroups that are named and not enforced, as on EKS: all they do is to keep CPUs from being reserved."""
+    enforced = values.get("enforceNodeAllocatable") or ()
+    for name, enforcement in _RESERVED_CGROUPS.items():
+        if values.get(name) and not any(str(enforced_name).startswith(enforcement) for enforced_name in enforced):
+            yield name
 
 
 def found_settings(configuration: Configuration, replaced: Container[str] = ()) -> dict[str, Any]:
@@ -212,15 +275,15 @@ def check_settings(wanted: Mapping[str, object]) -> None:
             SETTINGS[name].meaning(value)
         except InputError as error:
             raise error.within(option(name)) from error
-    for name in _AMOUNTS:
-        if name in wanted and millis(wanted[name]) < 0:
-            raise InputError("%r is negative" % wanted[name], option(name), "write 0 or more")
-    period = wanted.get("cpu_manager_reconcile_period", "0")
-    if nanoseconds(period) < 0:
-        raise InputError("%r is negative" % period, option("cpu_manager_reconcile_period"), "write 0 or more")
-    period = wanted.get("cpu_cfs_quota_period", SETTINGS["cpu_cfs_quota_period"].default)
-    if not _SHORTEST_QUOTA_PERIOD <= nanoseconds(period) <= _LONGEST_QUOTA_PERIOD:
-        raise InputError("%r is out of range" % period, option("cpu_cfs_quota_period"), "write 1ms to 1s")
+    for name, value in wanted.items():
+        bounds = SETTINGS[name].bounds
+        if bounds is not None and not _is_within(bounds, SETTINGS[name].meaning(value)):
+            problem = "%r is %s" % (value, "negative" if bounds.most is None else "out of range")
+            raise InputError(problem, option(name), bounds.remedy)
+
+
+def _is_within(bounds: Bounds, number: int) -> bool:
+    return bounds.least <= number and (bounds.most is None or number <= bounds.most)
 
 
 def _check_reserved(value: object) -> None:
@@ -300,11 +363,7 @@ def plan_settings(
     found = found_settings(configuration, wanted)
     settings = complete(wanted, found)
     edits = changes(settings, found)
-    beside: dict[tuple[str, ...], object] = {}
-    if not _WITH_COMPANIONS.isdisjoint(wanted):
-        # Imported here: every import costs time on every node.
-
-        beside = companions({name: settings[name] for name in wanted}, configuration, minor)
+    beside = companions({name: settings[name] for name in wanted}, configuration, minor)
     if not edits and not beside:
         return SettingsPlan(found, settings, {}, {}, configuration)
     edits.update(beside)

@@ -12,16 +12,7 @@ from .._base.ansible_module import Arguments
 from .._base.errors import call_more_options, option
 from .._base.tree import SAID, Tree
 from .._base.versions import minor_version
-from .._kubelet.settings import (
-    CPU_MANAGER_POLICIES,
-    MEMORY_MANAGER_POLICIES,
-    SETTINGS,
-    TOPOLOGY_MANAGER_POLICIES,
-    TOPOLOGY_MANAGER_SCOPES,
-    check_settings,
-    needed_config,
-    plan_settings,
-)
+from .._kubelet.settings import SETTINGS, check_settings, needed_config, plan_settings
 from ..cpuset import CPUSet
 from ..policy.options import texts_of_options
 from ..policy.reservation import PACKED, SPREAD
@@ -93,29 +84,7 @@ def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
 
 SETTINGS_ARGUMENTS = Arguments(
     {
-        "cpu_manager_policy": {"type": "str", "choices": list(CPU_MANAGER_POLICIES)},
-        "cpu_manager_policy_options": {"type": "dict"},
-        "cpu_manager_reconcile_period": {"type": "str"},
-        "topology_manager_policy": {"type": "str", "choices": list(TOPOLOGY_MANAGER_POLICIES)},
-        "topology_manager_scope": {"type": "str", "choices": list(TOPOLOGY_MANAGER_SCOPES)},
-        "topology_manager_policy_options": {"type": "dict"},
-        "memory_manager_policy": {"type": "str", "choices": list(MEMORY_MANAGER_POLICIES)},
-        "cpu_cfs_quota": {"type": "bool"},
-        "cpu_cfs_quota_period": {"type": "str"},
-        # Else Ansible makes the text "3" of the number 3, which may mean three CPUs.
-        "reserved_system_cpus": {"type": "raw"},
-        "kube_reserved_cpu": {"type": "str"},
-        "system_reserved_cpu": {"type": "str"},
-        "kube_reserved_memory": {"type": "str"},
-        "system_reserved_memory": {"type": "str"},
-        "reserved_memory": {
-            "type": "list",
-            "elements": "dict",
-            "options": {
-                "numaNode": {"type": "int", "required": True},
-                "limits": {"type": "dict", "required": True},
-            },
-        },
+        **{name: dict(setting.argument) for name, setting in SETTINGS.items()},
         "reservation": {"type": "dict", "options": PLANNER},
     },
     mutually_exclusive=[("reserved_system_cpus", "reservation")],
@@ -134,9 +103,9 @@ def wanted_settings(node: Node, parameters: Mapping[str, Any], needs_kubelet: bo
     needs_kubelet: plan none for a machine without a kubelet, such as a bastion, which may be too small for it.
     """
     wanted = {name: parameters[name] for name in SETTINGS if parameters[name] is not None}
-    for name in ("cpu_manager_policy_options", "topology_manager_policy_options"):
-        if name in wanted:
-            wanted[name] = texts_of_options(wanted[name])
+    for name, value in wanted.items():
+        if SETTINGS[name].argument["type"] == "dict":
+            wanted[name] = texts_of_options(value)
     check_settings(wanted)
     if parameters["reservation"] is not None and (node.installation is not None or not needs_kubelet):
         from .reserved_cpus import reserve

@@ -252,9 +252,6 @@ def with_memory_state(answer: Mapping[str, Any], memory: MemoryPlan, found: str)
 ROLLOUT, ROLLBACK = "rollout", "rollback"
 RESTORE_CONFIGURATION = "restore_configuration"
 
-# A restart with one of these changed admits every running pod as before.
-_HARMLESS = frozenset(("cpu_manager_reconcile_period", "cpu_cfs_quota", "cpu_cfs_quota_period"))
-
 # What is done with each file that the kubelet's managers keep, in the order of Node.state_paths.
 _OF_STATES = ({RESET_CHECKPOINT, REPAIR_CHECKPOINT}, {RESET_MEMORY_STATE})
 # Kinds of refusals that are about the files as they will be.
@@ -592,7 +589,6 @@ def needs_drain(actions: Iterable[str], drift: Iterable[Mapping[str, object]]) -
     counts as changed.
     Source: HandlePodAdditions in pkg/kubelet/kubelet.go.
     """
-    return _resets(actions) or any(
-        row["subject"] not in _HARMLESS and (row["subject"] in SETTINGS or row["subject"] == CONFIGURATION)
-        for row in drift
-    )
+    subjects = [row["subject"] for row in drift]
+    may_refuse = {CONFIGURATION, *(name for name, setting in SETTINGS.items() if not setting.is_harmless)}
+    return _resets(actions) or not may_refuse.isdisjoint(subjects)

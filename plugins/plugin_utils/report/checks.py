@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...module_utils._kubelet.settings import SETTINGS
+
 # What a check of a report is. Pure.
 
 
@@ -40,7 +42,8 @@ class Check(NamedTuple):
     title: str
     why: str
     remedy: str
-    # The subjects of drift that are findings of it; one that ends in a space is a beginning.
+    # The subjects of drift that are findings of it; one that ends in a space is a beginning. Those that are settings
+    # are in the settings' own rows.
     subjects: tuple[str, ...] = ()
     # Which of LOOKS finds it; empty for what every report compares.
     look: str = ""
@@ -331,7 +334,6 @@ _ALL = (
         "The CPU manager's policy is not the wanted one",
         "Only the static policy gives containers exclusive CPUs.",
         _ROLLOUT,
-        ("cpu_manager_policy",),
     ),
     Check(
         "policy-options-differ",
@@ -339,7 +341,6 @@ _ALL = (
         "The options of the CPU manager's policy are not the wanted ones",
         "The options decide which CPUs a container gets, such as whole cores only.",
         _ROLLOUT,
-        ("cpu_manager_policy_options",),
     ),
     Check(
         "reconcile-period-differs",
@@ -347,7 +348,6 @@ _ALL = (
         "The CPU manager's reconcile period is not the wanted one",
         "The kubelet corrects the CPUs of containers once in this period.",
         _ROLLOUT,
-        ("cpu_manager_reconcile_period",),
     ),
     Check(
         "topology-manager-differs",
@@ -356,7 +356,6 @@ _ALL = (
         "The topology manager decides whether CPUs, memory and devices of a pod have to be on the same NUMA nodes, and"
         " refuses pods for which that is not possible.",
         _ROLLOUT,
-        ("topology_manager_policy", "topology_manager_scope", "topology_manager_policy_options"),
     ),
     Check(
         "memory-manager-differs",
@@ -365,7 +364,6 @@ _ALL = (
         "The reserved memory of all NUMA nodes has to add up to the other reservations of memory. Otherwise the kubelet"
         " does not start.",
         _ROLLOUT,
-        ("memory_manager_policy", "reserved_memory", "kube_reserved_memory", "system_reserved_memory"),
     ),
     Check(
         "reservation-differs",
@@ -373,7 +371,6 @@ _ALL = (
         "The reserved CPUs are not the wanted ones",
         "Reserved CPUs are never given to one container alone: the system and the kubelet run there.",
         _ROLLOUT,
-        ("reserved_system_cpus", "kube_reserved_cpu", "system_reserved_cpu"),
     ),
     Check(
         "cfs-quota-differs",
@@ -381,7 +378,6 @@ _ALL = (
         "A setting of CPU quotas is not the wanted one",
         "With quotas the kernel throttles containers at their CPU limits.",
         _ROLLOUT,
-        ("cpu_cfs_quota", "cpu_cfs_quota_period"),
     ),
     Check(
         "field-differs",
@@ -659,8 +655,15 @@ _ALL = (
     ),
 )
 
-CHECKS = {check.id: check for check in _ALL}
-_BY_SUBJECT = {subject: check for check in _ALL for subject in check.subjects}
+
+def _with_settings(check: Check) -> Check:
+    """A check with the settings whose differences are findings of it."""
+    settings = tuple(name for name, setting in SETTINGS.items() if setting.check == check.id)
+    return check._replace(subjects=check.subjects + settings)
+
+
+CHECKS = {check.id: _with_settings(check) for check in _ALL}
+_BY_SUBJECT = {subject: check for check in CHECKS.values() for subject in check.subjects}
 
 
 def check_of_subject(subject: str) -> Check:
