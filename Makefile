@@ -137,7 +137,7 @@ kubernetes: $(TESTING)
 	@# Where it cannot be had, the tests that need it say so.
 	-@python tests/cluster build
 
-# The other Pythons, and the floor of coverage.
+# The other Pythons, and the least coverage.
 share-1: sanity coverage
 
 share-%: $(TESTING) $(LINK) $(KUBERNETES_CORE) kubernetes
