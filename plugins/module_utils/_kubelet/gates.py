@@ -14,10 +14,8 @@ from typing import Iterator, Mapping, NamedTuple
 
 from ..policy.options import ALPHA_GATE, BETA_GATE, MANAGER_BETA_GATE
 
-# How the life of a feature gate is written down, and those of the gates that this project depends on.
-#
-# All others are in the table below.
-# Its source: pkg/features/kube_features.go.
+# How the life of a feature gate is written down, and those of the gates that this project depends on; all others are in
+# the table below. Its source: pkg/features/kube_features.go.
 
 
 ALPHA, BETA = "a", "b"
