@@ -87,9 +87,7 @@ def samples() -> dict[str, str]:
     names: dict[str, str] = {}
     for role in ("kubelet", "drift_report"):
         text = (CHECKOUT / "roles" / role / "vars/main.yml").read_text("utf-8")
-        given = yaml.safe_load(text)
-        names.update(given.get("kubelet_other_option_names") or given[role + "_option_names"])
-        names.update((name, "kubelet_" + name) for name in given.get("kubelet_settings", ()))
+        names.update(yaml.safe_load(text)[role + "_option_names"])
     call_options(names)
     try:
         return {check: "\n".join(_sample(check)) for check in CHECKS if check != WITHOUT_SAMPLE}

@@ -80,9 +80,10 @@ def test_the_settings_are_documented_as_they_are_taken(module: str) -> None:
 def test_the_role_takes_every_setting_as_modules_take_it() -> None:
     """The variable of a setting is kubelet_ and its name. The module checks what is within a list or mapping."""
     role = CHECKOUT / "roles" / "kubelet"
-    assert yaml.safe_load((role / "vars/main.yml").read_text("utf-8"))["kubelet_settings"] == list(
-        SETTINGS_ARGUMENTS.options
-    )
+    variables = yaml.safe_load((role / "vars/main.yml").read_text("utf-8"))
+    names = [(name, "kubelet_" + name) for name in SETTINGS_ARGUMENTS.options]
+    assert list(variables["kubelet_setting_names"].items()) == names
+    assert set(names) <= set(variables["kubelet_option_names"].items())
     specification = yaml.safe_load((role / "meta/argument_specs.yml").read_text("utf-8"))["argument_specs"]
     of_role = specification["main"]["options"]
     for name, option in SETTINGS_ARGUMENTS.options.items():
