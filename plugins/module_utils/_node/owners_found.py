@@ -24,12 +24,8 @@ from .._kubelet.installation import cgroups_of, in_pod, is_in_container, trusted
 from .._owners.conflicts import contradictions
 from .._owners.owners import (
     CLAIM,
-    CRIO,
-    DRACPU,
-    IRQBALANCE_OWNER,
-    POLICIES,
-    POLICY_PROGRAM,
-    TUNED,
+    POD_PROGRAMS,
+    PROGRAMS,
     Facts,
     Owner,
     claims_of,
@@ -40,8 +36,6 @@ if TYPE_CHECKING:
     from .._kubelet.configuration import Configuration
     from .node import Node
 
-_OF_HOST = (CRIO, TUNED, IRQBALANCE_OWNER)
-_OF_PODS = (DRACPU, *(POLICY_PROGRAM + policy for policy in POLICIES.values()))
 # A script is the third word of its process: "/usr/bin/python3 -Es /usr/sbin/tuned -l -P".
 _FIRST_WORDS = 3
 _ROOT = 0
@@ -107,10 +101,10 @@ def _processes(tree: Tree) -> dict[str, list[int]]:
 
 def _names_in(line: str) -> Iterator[str]:
     """The programs of which a command line can be."""
-    if not any(name in line for name in (*_OF_HOST, *_OF_PODS)):
+    if not any(name in line for name in PROGRAMS):
         return
     words = {posixpath.basename(word) for word in line.split("\0")[:_FIRST_WORDS]}
-    yield from (name for name in (*_OF_HOST, *_OF_PODS) if name in words)
+    yield from (name for name in PROGRAMS if name in words)
 
 
 def _counts(pid: int, name: str) -> bool:
@@ -119,7 +113,7 @@ def _counts(pid: int, name: str) -> bool:
             return False
         groups = cgroups_of(str(pid))
         if is_in_container(pid) or in_pod(groups):
-            return name in _OF_PODS and _has_nri(pid)
+            return name in POD_PROGRAMS and _has_nri(pid)
         if any(_is_service(path, name) for path in groups):
             return True
         return name in os.path.basename(trusted_program(pid))

@@ -399,27 +399,43 @@ HOUSEKEEPING = "housekeeping"
 GORESCTRL_OWNER = "goresctrl"
 CACHE = "cache"
 
-# What people call them, in the order in which they are reported.
-NAMES = {
-    KUBELET_STATIC: "the kubelet's static CPU manager policy",
-    DRA_CPU: "the DRA CPU driver",
-    BALLOONS: "the NRI policy balloons",
-    TOPOLOGY_AWARE: "the NRI policy topology-aware",
-    CRIO_INTERRUPTS: "CRI-O's annotation irq-load-balancing",
-    CRIO_SHARED: "CRI-O's shared CPUs",
-    TUNED: "tuned",
-    IRQBALANCE_OWNER: "irqbalance",
-    RECONCILE: "the role reconcile",
-    HOUSEKEEPING: "the role housekeeping",
-    GORESCTRL_OWNER: "a container runtime or plugin with classes of goresctrl",
-    CACHE: "the role cache",
+_POLICY_PROGRAM = "nri-resource-policy-"
+
+
+class OwnerKind(NamedTuple):
+    """What is fixed of an owner.
+
+    name: what people call it. program: the name of the file whose processes are evidence of it; empty for none.
+    in_pods: whether it runs in pods, and not as a service of the host.
+    """
+
+    name: str
+    program: str = ""
+    in_pods: bool = False
+
+
+# In the order in which they are reported.
+OWNERS = {
+    KUBELET_STATIC: OwnerKind("the kubelet's static CPU manager policy"),
+    DRA_CPU: OwnerKind("the DRA CPU driver", "dracpu", in_pods=True),
+    BALLOONS: OwnerKind("the NRI policy balloons", _POLICY_PROGRAM + "balloons", in_pods=True),
+    TOPOLOGY_AWARE: OwnerKind("the NRI policy topology-aware", _POLICY_PROGRAM + "topology-aware", in_pods=True),
+    CRIO_INTERRUPTS: OwnerKind("CRI-O's annotation irq-load-balancing", "crio"),
+    CRIO_SHARED: OwnerKind("CRI-O's shared CPUs", "crio"),
+    TUNED: OwnerKind("tuned", "tuned"),
+    IRQBALANCE_OWNER: OwnerKind("irqbalance", "irqbalance"),
+    RECONCILE: OwnerKind("the role reconcile"),
+    HOUSEKEEPING: OwnerKind("the role housekeeping"),
+    GORESCTRL_OWNER: OwnerKind("a container runtime or plugin with classes of goresctrl"),
+    CACHE: OwnerKind("the role cache"),
 }
+NAMES = {owner: kind.name for owner, kind in OWNERS.items()}
+# Of the programs of pods and of the host, by the names of their files.
+POD_PROGRAMS = tuple(kind.program for kind in OWNERS.values() if kind.in_pods)
+PROGRAMS = tuple(dict.fromkeys(kind.program for kind in OWNERS.values() if kind.program))
 
 STATIC = "static"
 
-# The programs, by the names of their files.
-DRACPU, CRIO = "dracpu", "crio"
-POLICY_PROGRAM = "nri-resource-policy-"
 POLICIES = {BALLOONS: "balloons", TOPOLOGY_AWARE: "topology-aware"}
 
 # The driver's name, and the kind of its devices as it is in a file's name.
@@ -476,6 +492,10 @@ class Facts(NamedTuple):
     processes: Mapping[str, Sequence[int]] = {}
     claims: Sequence[int] = ()
 
+    def of(self, owner: str) -> Sequence[int]:
+        """The processes of the program of an owner."""
+        return self.processes.get(OWNERS[owner].program, ())
+
 
 def find_owners(tree: Tree, facts: Facts) -> list[Owner]:
     """Who manages CPUs on a node, in the order of NAMES. A file that cannot be read shows nothing."""
@@ -510,7 +530,7 @@ def _kubelet(facts: Facts) -> Iterator[Owner]:
 
 def _dra_driver(tree: Tree, facts: Facts) -> Iterator[Owner]:
     """It is active where the kubelet has it registered: the driver takes its socket away when it ends."""
-    pids = facts.processes.get(DRACPU, ())
+    pids = facts.of(DRA_CPU)
     sockets = _registered(tree, facts.kubelet_root)
     evidence = [*sockets, *_cdi_files(tree)]
     if facts.claims:
@@ -552,14 +572,14 @@ def _nri_policies(tree: Tree, facts: Facts) -> Iterator[Owner]:
     # Of the policy that ran last.
     cached = members_at(tree, POLICY_CACHE).get("PolicyName")
     for owner, policy in POLICIES.items():
-        pids = facts.processes.get(POLICY_PROGRAM + policy, ())
+        pids = facts.of(owner)
         evidence = [*_plugins(tree, policy), *([POLICY_CACHE] if cached == policy else [])]
         yield from _made(owner, evidence, pids, bool(pids) or not tree.live)
 
 
 def _plugins(tree: Tree, policy: str) -> list[str]:
     """The files of a policy that the container runtime starts by itself, "10-nri-resource-policy-balloons"."""
-    pattern = r"(?:\d\d-)?(?:%s)?%s(?:\.\w+)?" % (POLICY_PROGRAM, policy)
+    pattern = r"(?:\d\d-)?(?:%s)?%s(?:\.\w+)?" % (_POLICY_PROGRAM, policy)
     return [
         "%s/%s" % (directory, name)
         for directory in (_PLUGINS, _PLUGIN_SETTINGS)
@@ -570,7 +590,7 @@ def _plugins(tree: Tree, policy: str) -> list[str]:
 
 def _crio(tree: Tree, facts: Facts) -> Iterator[Owner]:
 
-    pids = facts.processes.get(CRIO, ())
+    pids = facts.of(CRIO_SHARED)
     is_active = bool(pids or enabled_at(tree, "crio.service")) or not tree.live
     settings = read_crio(tree)
     if settings.interrupts:
@@ -590,7 +610,7 @@ def _tuned(tree: Tree, facts: Facts) -> Iterator[Owner]:
     tuned = read_tuned(tree)
     if tuned is None or not tuned.isolates:
         return
-    pids = facts.processes.get(TUNED, ())
+    pids = facts.of(TUNED)
     enabled = enabled_at(tree, "tuned.service")
     name = "tuned with the profile %s" % " ".join(tuned.profiles)
     yield from _made(TUNED, [*tuned.files, *enabled], pids, bool(pids or enabled) or not tree.live, name)
@@ -598,7 +618,7 @@ def _tuned(tree: Tree, facts: Facts) -> Iterator[Owner]:
 
 def _irqbalance(tree: Tree, facts: Facts) -> Iterator[Owner]:
     """Its file alone does nothing."""
-    pids = facts.processes.get(IRQBALANCE_OWNER, ())
+    pids = facts.of(IRQBALANCE_OWNER)
     enabled = enabled_at(tree, "irqbalance.service")
     if enabled or pids:
         files = [path for path in _IRQBALANCE_FILES if is_there(tree, path)]

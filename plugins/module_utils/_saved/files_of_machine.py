@@ -93,15 +93,6 @@ from .files_of_kubelet import save_kubelet
 
 
 _PROCESS = re.compile(r"process (\d+)")
-# The program whose processes are evidence of an owner.
-_OWNERS_PROGRAMS = {
-    owners.DRA_CPU: owners.DRACPU,
-    owners.CRIO_INTERRUPTS: owners.CRIO,
-    owners.CRIO_SHARED: owners.CRIO,
-    owners.TUNED: "tuned",
-    owners.IRQBALANCE_OWNER: "irqbalance",
-    **{owner: owners.POLICY_PROGRAM + policy for owner, policy in owners.POLICIES.items()},
-}
 _DIRECTORIES = ("/etc/crio", "/etc/containerd")
 # In the path of a link by which systemd starts a unit.
 _WANTS = ".target.wants/"
@@ -139,7 +130,7 @@ def _save_evidence(collector: Collector, owner: str, evidence: str) -> None:
     process = _PROCESS.fullmatch(evidence)
     if process is not None:
         path = "/proc/%s/cmdline" % process.group(1)
-        collector.add(collector.new_place(path), _OWNERS_PROGRAMS[owner].encode("ascii") + b"\0")
+        collector.add(collector.new_place(path), owners.OWNERS[owner].program.encode("ascii") + b"\0")
     elif evidence == owners.POLICY_CACHE:
         policy = json.dumps({"PolicyName": owners.POLICIES[owner]})
         collector.file(evidence, lambda _content: policy.encode("ascii"))
