@@ -7,7 +7,8 @@
 A change replaces the lines of its key and leaves every other byte alone: comments, order, quotes, blank lines and
 line endings. The values are kept as they are written: an unquoted C(true) among the cpuManagerPolicyOptions, which
 the kubelet refuses, is read as a boolean.
-Source: k8s.io/kubelet/config/v1beta1/types.go; k8s.io/apimachinery/pkg/util/yaml (what is JSON).
+Source: k8s.io/kubelet/config/v1beta1/types.go; pkg/kubelet/apis/config/v1beta1/defaults_linux.go;
+k8s.io/apimachinery/pkg/util/yaml (what is JSON); RFC 7396 as github.com/evanphx/json-patch has it (merge.go).
 """
 
 from __future__ import annotations
@@ -368,6 +369,18 @@ def _all_members(mapping: TextNode) -> Iterator[TextMember]:
 API_VERSION = "kubelet.config.k8s.io/v1beta1"
 KIND = "KubeletConfiguration"
 
+HARD = "evictionHard"
+MEMORY_AVAILABLE, NODEFS_AVAILABLE = "memory.available", "nodefs.available"
+
+# The eviction thresholds of a kubelet whose file has none.
+EVICTION_HARD: Mapping[str, str] = {
+    MEMORY_AVAILABLE: "100Mi",
+    NODEFS_AVAILABLE: "10%",
+    "nodefs.inodesFree": "5%",
+    "imagefs.available": "15%",
+    "imagefs.inodesFree": "5%",
+}
+
 _OTHER_FILE = "name the file that the kubelet's --config gives in config_path"
 
 
@@ -561,3 +574,18 @@ def _remove(values: dict[str, Any], path: tuple[str, ...]) -> None:
     elif rest:
         return
     values.pop(key, None)
+
+
+def merge_patch(target: object, patch: object) -> Any:
+    """The target with a JSON merge patch, as the kubelet merges drop-ins: maps are merged, null removes, all else
+    replaces. Neither is changed.
+    """
+    if not isinstance(patch, Mapping):
+        return patch
+    merged = dict(target) if isinstance(target, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_patch(merged.get(key), value)
+    return merged

@@ -15,55 +15,30 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 from .._base.errors import ConfigurationError, InputError
 from .._base.tree import is_number
 from ..policy.options import BOOLEANS
-from .configuration import API_VERSION, KIND, Configuration, ReplacedMap
-from .start.loading import EVICTION_HARD
+from .configuration import API_VERSION, EVICTION_HARD, KIND, Configuration, ReplacedMap, merge_patch
+from .start import flags as table
+from .start.flags import Flag
 
-# The kubelet's flags that give what its configuration gives, too; a flag wins.
+# The kubelet's flags that give what its configuration gives, too, as far as they are read here; a flag wins.
 #
-# All are deprecated and still work in Kubernetes 1.36.
-# Its source: cmd/kubelet/app/options/options.go, k8s.io/component-base/cli/flag, github.com/spf13/pflag.
+# All are deprecated and still work in Kubernetes 1.36. What each takes, and which field it sets, is in the table of all
+# flags. Its source: cmd/kubelet/app/options/options.go, k8s.io/component-base/cli/flag, github.com/spf13/pflag.
 
-
-TEXT, NUMBER, SWITCH, LIST, MAP = "text", "number", "switch", "list", "map"
-THRESHOLDS, GATES, MEMORY = "thresholds", "gates", "memory"
-# One pair for each time that the flag is given: of PAIR a comma belongs to the value, PAIRS may have several.
-PAIR, PAIRS = "pair", "pairs"
-
-
-class ConfigurationFlag(NamedTuple):
-    """What a flag gives: a field of the KubeletConfiguration, in this form."""
-
-    field: str
-    form: str = TEXT
-
-
-FLAGS: dict[str, ConfigurationFlag] = {
-    "--cpu-manager-policy": ConfigurationFlag("cpuManagerPolicy"),
-    "--cpu-manager-policy-options": ConfigurationFlag("cpuManagerPolicyOptions", PAIR),
-    "--cpu-manager-reconcile-period": ConfigurationFlag("cpuManagerReconcilePeriod"),
-    "--topology-manager-policy": ConfigurationFlag("topologyManagerPolicy"),
-    "--topology-manager-scope": ConfigurationFlag("topologyManagerScope"),
-    "--topology-manager-policy-options": ConfigurationFlag("topologyManagerPolicyOptions", PAIRS),
-    "--memory-manager-policy": ConfigurationFlag("memoryManagerPolicy"),
-    "--reserved-memory": ConfigurationFlag("reservedMemory", MEMORY),
-    "--kube-reserved": ConfigurationFlag("kubeReserved", MAP),
-    "--system-reserved": ConfigurationFlag("systemReserved", MAP),
-    "--reserved-cpus": ConfigurationFlag("reservedSystemCPUs"),
-    "--kube-reserved-cgroup": ConfigurationFlag("kubeReservedCgroup"),
-    "--system-reserved-cgroup": ConfigurationFlag("systemReservedCgroup"),
-    "--enforce-node-allocatable": ConfigurationFlag("enforceNodeAllocatable", LIST),
-    "--eviction-hard": ConfigurationFlag("evictionHard", THRESHOLDS),
-    "--cpu-cfs-quota": ConfigurationFlag("cpuCFSQuota", SWITCH),
-    "--cpu-cfs-quota-period": ConfigurationFlag("cpuCFSQuotaPeriod"),
-    "--cgroup-driver": ConfigurationFlag("cgroupDriver"),
-    "--cgroup-root": ConfigurationFlag("cgroupRoot"),
-    "--container-runtime-endpoint": ConfigurationFlag("containerRuntimeEndpoint"),
-    "--healthz-bind-address": ConfigurationFlag("healthzBindAddress"),
-    "--healthz-port": ConfigurationFlag("healthzPort", NUMBER),
-    "--fail-cgroupv1": ConfigurationFlag("failCgroupV1", SWITCH),
-    "--feature-gates": ConfigurationFlag("featureGates", GATES),
-}
-NAMES = {flag.field: name for name, flag in FLAGS.items()}
+_READ = """
+    cpu-manager-policy cpu-manager-policy-options cpu-manager-reconcile-period
+    topology-manager-policy topology-manager-scope topology-manager-policy-options
+    memory-manager-policy reserved-memory
+    kube-reserved system-reserved reserved-cpus kube-reserved-cgroup system-reserved-cgroup
+    enforce-node-allocatable eviction-hard
+    cpu-cfs-quota cpu-cfs-quota-period
+    cgroup-driver cgroup-root container-runtime-endpoint
+    healthz-bind-address healthz-port fail-cgroupv1 feature-gates
+"""
+FLAGS: dict[str, Flag] = {"--" + name: table.FLAGS[name] for name in _READ.split()}
+# Each sets a field of the KubeletConfiguration itself.
+NAMES = {flag.path[0]: name for name, flag in FLAGS.items()}
+# Written with one pair each time: of the first a comma belongs to the value.
+_WRITTEN_ONE_BY_ONE = frozenset(("--cpu-manager-policy-options", "--topology-manager-policy-options"))
 
 CONFIG, CONFIG_DIR, ROOT_DIR = "--config", "--config-dir", "--root-dir"
 PATHS = (CONFIG, CONFIG_DIR, ROOT_DIR)
@@ -110,7 +85,7 @@ def split_flags(arguments: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _is_switch(name: str) -> bool:
-    return name in FLAGS and FLAGS[name].form == SWITCH
+    return name in FLAGS and FLAGS[name].kind in table.SWITCHES
 
 
 def path_of(given: Sequence[GivenFlag], name: str) -> str | None:
@@ -123,10 +98,10 @@ def values_of(given: Iterable[GivenFlag]) -> dict[str, object]:
     values: dict[str, Any] = {}
     for flag in given:
         if flag.name in FLAGS:
-            field, form = FLAGS[flag.name]
+            (field,), kind = FLAGS[flag.name].path, FLAGS[flag.name].kind
             try:
                 # The last one counts, and members add up.
-                value = _READERS[form](flag.value)
+                value = _READERS[kind](flag.value)
             except InputError as error:
                 raise InputError("%s in %s: %s" % (flag.name, flag.source, error)) from error
             if field in values and isinstance(value, dict):
@@ -141,15 +116,15 @@ def values_of(given: Iterable[GivenFlag]) -> dict[str, object]:
 def arguments_for(field: str, value: Any) -> list[str]:
     """The flags that give a field this value; none for an empty map or list."""
     name = NAMES[field]
-    form = FLAGS[name].form
-    if form in (PAIR, PAIRS):
+    kind = FLAGS[name].kind
+    if name in _WRITTEN_ONE_BY_ONE:
         return ["%s=%s=%s" % (name, key, text) for key, text in value.items()]
-    if form == MEMORY:
+    if kind == table.MEMORY:
         return ["%s=%d:%s" % (name, reservation["numaNode"], _pairs(reservation["limits"])) for reservation in value]
-    if form in (MAP, THRESHOLDS, GATES):
+    if kind in (table.PAIRS, table.THRESHOLDS, table.GATES):
         texts = {key: _text(item) for key, item in value.items()}
-        return [name + "=" + _pairs(texts, "<" if form == THRESHOLDS else "=")] if value else []
-    if form == LIST:
+        return [name + "=" + _pairs(texts, "<" if kind == table.THRESHOLDS else "=")] if value else []
+    if kind == table.STRINGS:
         return ["%s=%s" % (name, ",".join(value))] if value else []
     return ["%s=%s" % (name, _text(value))]
 
@@ -204,16 +179,17 @@ def _read_memory(text: str) -> list[dict[str, object]]:
 
 
 _READERS: dict[str, Any] = {
-    TEXT: str,
-    NUMBER: _read_number,
-    SWITCH: _read_switch,
-    LIST: _read_list,
-    MAP: _read_map,
-    PAIR: _read_pair,
-    PAIRS: _read_map,
-    THRESHOLDS: lambda text: _read_map(text, "<"),
-    GATES: lambda text: {name: _read_switch(value) for name, value in _read_map(text).items()},
-    MEMORY: _read_memory,
+    table.STRING: str,
+    table.DURATION: str,
+    table.IP: str,
+    table.INT32: _read_number,
+    table.BOOL: _read_switch,
+    table.STRINGS: _read_list,
+    table.PAIR: _read_pair,
+    table.PAIRS: _read_map,
+    table.THRESHOLDS: lambda text: _read_map(text, "<"),
+    table.GATES: lambda text: {name: _read_switch(value) for name, value in _read_map(text).items()},
+    table.MEMORY: _read_memory,
 }
 
 
@@ -309,19 +285,6 @@ def effective_configuration(
         except InputError as error:
             raise ConfigurationError(error.what, error.where, error.remedy) from error
     return EffectiveConfiguration(layers)
-
-
-def merge_patch(target: object, patch: object) -> Any:
-    """The target with a JSON merge patch: maps are merged, null removes, all else replaces."""
-    if not isinstance(patch, Mapping):
-        return patch
-    merged = dict(target) if isinstance(target, Mapping) else {}
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = merge_patch(merged.get(key), value)
-    return merged
 
 
 def _with_flags(values: Mapping[str, object], given: Mapping[str, Any]) -> dict[str, object]:

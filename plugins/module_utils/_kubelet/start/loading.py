@@ -7,7 +7,7 @@
 The file is decoded, gets its defaults and has its feature gates checked before a drop-in is read. Drop-ins are JSON
 merge patches to the JSON of all that, which is then decoded once more.
 Source: cmd/kubelet/app/server.go (loadConfigFile, mergeKubeletConfigurations); pkg/kubelet/kubeletconfig;
-k8s.io/apimachinery/pkg/runtime/serializer (json, recognizer); github.com/evanphx/json-patch (merge.go).
+k8s.io/apimachinery/pkg/runtime/serializer (json, recognizer).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, 
 
 from ..._base.errors import GoError
 from ..._base.golang import Number, Object, quote, read_json
-from ..configuration import is_json
+from ..configuration import EVICTION_HARD, is_json, merge_patch
 from ..yaml import read
 from ..yaml_nodes import ReadError
 from .amount import duration_text
@@ -47,25 +47,6 @@ from .decode import (
 )
 from .findings import Finding, StartError, UnpredictableError, harmful
 
-# The eviction thresholds of a kubelet whose file has none.
-#
-# Its source: pkg/kubelet/apis/config/v1beta1/defaults_linux.go.
-
-
-HARD = "evictionHard"
-
-MEMORY_AVAILABLE = "memory.available"
-NODEFS_AVAILABLE = "nodefs.available"
-
-EVICTION_HARD: Mapping[str, str] = {
-    MEMORY_AVAILABLE: "100Mi",
-    NODEFS_AVAILABLE: "10%",
-    "nodefs.inodesFree": "5%",
-    "imagefs.available": "15%",
-    "imagefs.inodesFree": "5%",
-}
-
-
 # What there is in the place of a kubelet's file, or of its directory of drop-ins.
 
 
@@ -82,10 +63,9 @@ FileState = Union[bytes, Absent]
 DropIns = Union[Sequence["tuple[str, FileState]"], Absent]
 
 
-# The JSON that drop-ins are merged into, and the merge.
+# The JSON that drop-ins are merged into.
 #
-# Its source: cmd/kubelet/app/server.go (mergeKubeletConfigurations), encoding/json (omitempty), RFC 7396 as
-# github.com/evanphx/json-patch has it (merge.go).
+# Its source: cmd/kubelet/app/server.go (mergeKubeletConfigurations), encoding/json (omitempty).
 
 
 _MAX_DEPTH = 64
@@ -132,19 +112,6 @@ def _number(number: Number) -> int | float:
         text = "json: cannot unmarshal number %s into Go value of type float64" % number
         raise DecodeError(text, "", "a number is out of range", "correct it")
     return value
-
-
-def patched(target: object, patch: object) -> Any:
-    """The target with a JSON merge patch: objects are merged, null removes, all else replaces."""
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = patched(merged.get(key), value)
-    return merged
 
 
 def encoded(struct: str, values: Mapping[str, object]) -> dict[str, Any]:
@@ -430,7 +397,7 @@ class _Loading:
         for name in drop_in_order(list(states)):
             path = _clean("%s/%s" % (config_dir, name))
             tree = self._drop_in(states[name], path, context + "failed to load kubelet dropin file, path: %s, " % path)
-            merged = patched(merged, tree)
+            merged = merge_patch(merged, tree)
             folded = {fold(key) for key in tree}
             given |= {field for field in STRUCTS[KUBELET_CONFIGURATION] if fold(field) in folded}
         context = _MERGE + "failed to unmarshal merged JSON into kubelet configuration: "

@@ -19,10 +19,10 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple
 from ..._base.errors import BeyondError, GoError, InputError
 from ..._base.golang import quote, read_cpus, read_integer
 from ...cpuset import CPUSet
+from ..configuration import EVICTION_HARD, HARD, MEMORY_AVAILABLE, NODEFS_AVAILABLE
 from .amount import BINARY, DECIMAL, Amount
 from .decode import parse_duration
 from .findings import Finding, Host, Unknown, harmful, refused
-from .loading import EVICTION_HARD, HARD, MEMORY_AVAILABLE, NODEFS_AVAILABLE
 
 # The eviction thresholds of a kubelet: which it refuses, and how much memory the hard ones keep from pods.
 #

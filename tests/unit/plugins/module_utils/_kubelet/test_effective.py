@@ -14,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import ConfigurationError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import KubeletConfiguration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import (
+    KubeletConfiguration,
+    merge_patch,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.effective import (
     EffectiveConfiguration,
     effective_configuration,
-    merge_patch,
     read_flags,
 )
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import NEWEST_MINOR
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.effective import (
     CONFIG,
     FLAGS,
@@ -23,6 +24,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.effe
     read_flags,
     split_flags,
     values_of,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start import flags as table
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.command_line import (
+    read_command,
+    read_duration,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.decode import (
     KUBELET_CONFIGURATION,
@@ -119,33 +125,63 @@ def test_what_is_behind_the_end_of_flags_is_no_flag() -> None:
 
 
 def test_every_flag_gives_a_field() -> None:
-    assert {flag.field for flag in FLAGS.values()} <= set(STRUCTS[KUBELET_CONFIGURATION])
+    assert {flag.path[0] for flag in FLAGS.values()} <= set(STRUCTS[KUBELET_CONFIGURATION])
     assert len(NAMES) == len(FLAGS)
 
 
 keys = st.text("abcz.-", min_size=1, max_size=5).map(lambda text: "k" + text)
 texts = st.text("abc019.%Gi", min_size=1, max_size=4)
 maps = st.dictionaries(keys, texts, min_size=1, max_size=3)
-BY_FORM: dict[str, st.SearchStrategy[Any]] = {
-    "text": texts,
-    "switch": st.booleans(),
-    "number": st.integers(0, 65535),
-    "list": st.lists(texts, min_size=1),
-    "map": maps,
-    "pair": maps,
-    "thresholds": maps,
-    "gates": st.dictionaries(keys, st.booleans(), min_size=1),
-    "memory": st.lists(st.fixed_dictionaries({"numaNode": st.integers(0, 9), "limits": maps}), min_size=1),
+BY_KIND: dict[str, st.SearchStrategy[Any]] = {
+    table.STRING: texts,
+    table.DURATION: texts,
+    table.IP: texts,
+    table.BOOL: st.booleans(),
+    table.INT32: st.integers(0, 65535),
+    table.STRINGS: st.lists(texts, min_size=1),
+    table.PAIR: maps,
+    table.PAIRS: maps,
+    table.THRESHOLDS: maps,
+    table.GATES: st.dictionaries(keys, st.booleans(), min_size=1),
+    table.MEMORY: st.lists(st.fixed_dictionaries({"numaNode": st.integers(0, 9), "limits": maps}), min_size=1),
 }
 
 
 @given(st.data(), st.sampled_from(sorted(FLAGS)))
 def test_what_is_written_reads_back(data: st.DataObject, name: str) -> None:
-    field, form = FLAGS[name]
-    value = data.draw(BY_FORM[form])
+    (field,), kind = FLAGS[name].path, FLAGS[name].kind
+    value = data.draw(BY_KIND[kind])
     assert values_of(read_flags(arguments_for(field, value), "test")) == {field: value}
 
 
 @pytest.mark.parametrize("field", ["kubeReserved", "cpuManagerPolicyOptions", "reservedMemory", "featureGates"])
 def test_nothing_is_no_flag(field: str) -> None:
     assert arguments_for(field, {}) == []
+
+
+# What the kubelet takes, as it is typed.
+TYPED: dict[str, st.SearchStrategy[str]] = {
+    table.STRING: texts,
+    table.DURATION: st.sampled_from(["10s", "1m30s", "100ms", "0"]),
+    table.IP: st.sampled_from(["10.0.0.1", "::1"]),
+    table.BOOL: st.sampled_from(["true", "False", "1", "f"]),
+    table.INT32: st.integers(0, 65535).map(str),
+    table.STRINGS: st.sampled_from(["pods", "pods,kube-reserved", ""]),
+    table.PAIR: st.sampled_from(["a=true", "b = 1,c=2", "a="]),
+    table.PAIRS: st.sampled_from(["cpu=1", "cpu=2,memory=1Gi", " cpu = 3 ,,a=b=c", ""]),
+    table.THRESHOLDS: st.sampled_from(["memory.available<1Gi", "a<1%,b<2", ""]),
+    table.GATES: st.sampled_from(["A=true", "A=false,B=1", ""]),
+    table.MEMORY: st.sampled_from(["0:memory=1Gi", "0:memory=1Gi,hugepages-2Mi=4Mi;1:memory=2Gi"]),
+}
+
+
+@given(st.data(), st.lists(st.sampled_from(sorted(FLAGS)), max_size=5))
+def test_the_kubelet_reads_them_the_same(data: st.DataObject, names: list[str]) -> None:
+    """Two programs read flags: this one what a file or a unit says, the prediction in the words of the kubelet."""
+    words = ["%s=%s" % (name, data.draw(TYPED[FLAGS[name].kind])) for name in names]
+    given_values = values_of(read_flags(words, "test"))
+    for flag in FLAGS.values():
+        if flag.kind == table.DURATION and flag.path[0] in given_values:
+            given_values[flag.path[0]] = read_duration(str(given_values[flag.path[0]]))
+    settings = read_command(words, NEWEST_MINOR).settings
+    assert given_values == {setting.path[0]: setting.value for setting in settings}

@@ -10,6 +10,7 @@ from typing import Any, Mapping, Sequence
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import EVICTION_HARD
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.decode import KUBELET_CONFIGURATION
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import (
     Finding,
@@ -19,7 +20,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.star
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.loading import (
     DUPLICATE,
-    EVICTION_HARD,
     UNKNOWN,
     Absent,
     FileState,

@@ -10,13 +10,13 @@ from typing import Any, Sequence
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import EVICTION_HARD
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.decode import KUBELET_CONFIGURATION
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import (
     StartError,
     UnpredictableError,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.loading import (
-    EVICTION_HARD,
     SPELLING,
     UNKNOWN,
     Absent,

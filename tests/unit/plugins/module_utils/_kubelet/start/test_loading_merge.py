@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.golang import read_json
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import merge_patch
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.decode import KUBELET_CONFIGURATION
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import UnpredictableError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.loading import (
     encoded,
     filled,
-    patched,
     plain,
 )
 
@@ -50,7 +50,7 @@ def test_a_json_value_that_is_too_deep() -> None:
     ],
 )
 def test_a_patch(target: Any, patch: Any, merged: Any) -> None:
-    assert patched(target, patch) == merged
+    assert merge_patch(target, patch) == merged
 
 
 def test_the_json_of_values() -> None:

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import GoError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.amount import Amount
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.loading import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import (
     EVICTION_HARD,
     HARD,
     MEMORY_AVAILABLE,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.amount import Amount
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.reservations import (
     PERIOD,
     RECLAIM,
