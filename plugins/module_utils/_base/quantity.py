@@ -12,8 +12,9 @@ from __future__ import annotations
 from .errors import InputError
 from .startup import Pattern
 
-_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+# The power of ten of each suffix, and that of two.
+DECIMAL_SUFFIXES = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+BINARY_SUFFIXES = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 # In nanoseconds.
 DURATION_UNITS = {
     "ns": 1,
@@ -66,8 +67,8 @@ def millis(quantity: object) -> int:
     text = _text(quantity)
     sign, whole, fraction, suffix = _number(text)
     digits = int((whole + fraction) or "0")
-    if suffix in _BINARY:
-        scaled, power = digits << _BINARY[suffix], 3 - len(fraction)
+    if suffix in BINARY_SUFFIXES:
+        scaled, power = digits << BINARY_SUFFIXES[suffix], 3 - len(fraction)
     else:
         scaled, power = digits, _decimal_power(text, suffix) + 3 - len(fraction)
     factor: int = 10 ** abs(power)
@@ -75,8 +76,8 @@ def millis(quantity: object) -> int:
 
 
 def _decimal_power(text: str, suffix: str) -> int:
-    if suffix in _DECIMAL:
-        return _DECIMAL[suffix]
+    if suffix in DECIMAL_SUFFIXES:
+        return DECIMAL_SUFFIXES[suffix]
     exponent = suffix[1:]
     digits = exponent[1:] if exponent[:1] in ("+", "-") else exponent
     if suffix[:1] in ("e", "E") and digits.isascii() and digits.isdigit() and len(digits) <= 3:

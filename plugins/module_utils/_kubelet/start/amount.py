@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, Mapping, NamedTuple
 
 from ..._base.errors import GoError
-from ..._base.quantity import MAX_DIGITS
+from ..._base.quantity import BINARY_SUFFIXES, DECIMAL_SUFFIXES, MAX_DIGITS
 
 if TYPE_CHECKING:
     # Imported where an amount has a fraction: every import costs time on every node.
@@ -25,16 +25,16 @@ DECIMAL, BINARY, EXPONENT = "DecimalSI", "BinarySI", "DecimalExponent"
 # Go takes a number without digits for 0.
 _QUANTITY = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?[0-9]*|[-+][0-9]*)?)")
 _USUAL = re.compile(r"[0-9]+(?:m|k|M|G|Ki|Mi|Gi)?")
-_BINARY_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_DECIMAL_SUFFIXES = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
-_POWERS = {suffix: power for power, suffix in _DECIMAL_SUFFIXES.items()}
+# By their power of ten, and by how often they are 1024.
+_BY_POWER = {power: suffix for suffix, power in DECIMAL_SUFFIXES.items()}
+_BY_STEP = ("", *BINARY_SUFFIXES)
 # Of a number in 64 bits, as far as Go takes this way of reading; a binary suffix takes some of them.
 _DIGITS, _BINARY_PREFIX_DIGITS = 18, 4
 _MOST = 1 << 63
 # From here on a number can be coarser than all suffixes.
-_COARSE = 10 ** (max(_DECIMAL_SUFFIXES) + 3)
+_COARSE = 10 ** (max(_BY_POWER) + 3)
 # What is finer is rounded away from zero.
-_FINEST = min(_DECIMAL_SUFFIXES)
+_FINEST = min(_BY_POWER)
 # How many powers of ten Go multiplies a number with in one step: what is beyond 64 bits is cut off.
 _STEPS = (1, 2, 3, 6, 9)
 
@@ -68,13 +68,13 @@ class Amount(NamedTuple):
         number = int(whole + fraction or "0")
         # How many digits 64 bits have room for.
         room = _DIGITS - len(whole.lstrip("0") or "0") - len(fraction)
-        if suffix in _BINARY_SUFFIXES and suffix:
-            step = _BINARY_SUFFIXES.index(suffix)
+        if suffix in BINARY_SUFFIXES:
+            step = _BY_STEP.index(suffix)
             room = -1 if fraction else room - _BINARY_PREFIX_DIGITS - 3 * step
             amount = cls(number << 10 * step, -len(fraction), BINARY, room < 0)._capped()
         else:
-            form = DECIMAL if suffix in _POWERS else EXPONENT
-            power = _POWERS[suffix] if suffix in _POWERS else _exponent(suffix[1:], number)
+            form = DECIMAL if suffix in DECIMAL_SUFFIXES else EXPONENT
+            power = DECIMAL_SUFFIXES[suffix] if suffix in DECIMAL_SUFFIXES else _exponent(suffix[1:], number)
             scale = power - len(fraction)
             amount = cls(number, scale, form, room < 0 or scale < _FINEST)._rounded()
         return amount._replace(value=-amount.value) if sign == "-" else amount
@@ -127,20 +127,20 @@ class Amount(NamedTuple):
             while whole % 1024 == 0:
                 whole, steps = whole // 1024, steps + 1
             # For what is coarser than all suffixes, Go writes none.
-            return "%d%s" % (whole, _BINARY_SUFFIXES[steps] if steps < len(_BINARY_SUFFIXES) else "")
+            return "%d%s" % (whole, _BY_STEP[steps] if steps < len(_BY_STEP) else "")
         value, scale = self.value, self.scale
         while value % 10 == 0:
             value, scale = value // 10, scale + 1
         value, scale = value * 10 ** (scale % 3), scale - scale % 3
         if self.format == EXPONENT:
             return "%de%d" % (value, scale) if scale else str(value)
-        return "%d%s" % (value, _DECIMAL_SUFFIXES.get(scale, ""))
+        return "%d%s" % (value, _BY_POWER.get(scale, ""))
 
     def for_people(self) -> str:
         """The same, where Go writes no suffix, and so another amount, for what is coarser than all suffixes."""
         if self.format != DECIMAL or abs(self.exact()) < _COARSE:
             return str(self)
-        return "%d%s" % (self.value, _DECIMAL_SUFFIXES.get(self.scale, "e%d" % self.scale))
+        return "%d%s" % (self.value, _BY_POWER.get(self.scale, "e%d" % self.scale))
 
     def of_cpus(self) -> str:
         """The same as a number of CPUs: thousands of these have no suffix."""

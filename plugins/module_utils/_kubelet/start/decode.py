@@ -16,7 +16,7 @@ import re
 from typing import Any, Callable, Iterable, Mapping, NamedTuple
 
 from ..._base.golang import Number, Object, quote
-from ..._base.quantity import DURATION_UNITS, MAX_DURATION
+from ..._base.quantity import BINARY_SUFFIXES, DECIMAL_SUFFIXES, DURATION_UNITS, MAX_DURATION
 
 # JSON values as Go meets them, and what it says of texts that are no duration, quantity or time.
 #
@@ -134,7 +134,7 @@ def _duration_quote(text: str) -> str:
 _NUMBER = re.compile(r"[+-]?([0-9]*)(?:\.([0-9]*))?")
 _SUFFIX = re.compile(r"[eEinumkKMGTP]*[-+]?[0-9]*")
 _EXPONENT = re.compile(r"[eE][-+]?([0-9]+)")
-_SUFFIXES = frozenset(("", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))
+_SUFFIXES = frozenset((*DECIMAL_SUFFIXES, *BINARY_SUFFIXES))
 _WRONG_FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 # What Go takes off from around a text, as far as it is left in JSON as it is.
 SPACES = " \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"

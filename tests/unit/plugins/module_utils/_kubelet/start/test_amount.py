@@ -9,10 +9,15 @@ from math import ceil
 from time import perf_counter
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import GoError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.quantity import (
+    BINARY_SUFFIXES,
+    DECIMAL_SUFFIXES,
+    millis,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.amount import (
     BINARY,
     Amount,
@@ -247,7 +252,7 @@ def test_numbers_in_64_bits(text: str, number: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "millis"),
+    ("text", "thousandths"),
     [
         ("0", 0),
         ("2", 2000),
@@ -269,8 +274,8 @@ def test_numbers_in_64_bits(text: str, number: int | None) -> None:
         ("10000000000000000000", 10**22 % (1 << 64)),
     ],
 )
-def test_thousandths(text: str, millis: int) -> None:
-    assert Amount.parse(text).millis() == millis
+def test_thousandths(text: str, thousandths: int) -> None:
+    assert Amount.parse(text).millis() == thousandths
 
 
 @given(st.integers(-(10**30), 10**30), st.sampled_from(["", "m", "k", "Ki", "Gi", "E", "e5"]))
@@ -279,6 +284,18 @@ def test_thousandths_fit_64_bits(number: int, suffix: str) -> None:
     assert -(1 << 63) <= amount.millis() < 1 << 63
     if amount.is_long:
         assert (amount.millis() - ceil(amount.exact() * 1000)) % (1 << 64) == 0
+
+
+@given(
+    st.from_regex(r"[+]?([0-9]{1,20}[.]?|[0-9]{0,9}[.][0-9]{1,20})", fullmatch=True),
+    st.sampled_from([*DECIMAL_SUFFIXES, *BINARY_SUFFIXES, "e2", "E-3", "e+1"]),
+)
+def test_thousandths_are_those_that_are_read_without_an_amount(number: str, suffix: str) -> None:
+    """Most modules read a number of CPUs alone, without limits of Go and without a format."""
+    expected = millis(number + suffix)
+    # Where Go has room for them.
+    assume(expected < 1 << 63)
+    assert Amount.parse(number + suffix).millis() == expected
 
 
 @given(st.text(alphabet="0123456789.+-eEinumkKMGTP _x", max_size=30))
