@@ -337,7 +337,8 @@ class Variable(NamedTuple):
 class Service(NamedTuple):
     """What systemd gives a service.
 
-    command: the words of its command line, with its variables in place; none where no unit gives it.
+    command: the words of its command line, with its variables in place; none where no unit gives it, or where it is
+    longer than a kernel takes.
     variables: those of its units and of its environment files, which need not be there.
     files: the paths of these environment files, of which the last one counts.
     """
@@ -353,17 +354,22 @@ def read_service(tree: Tree, service: str) -> Service:
     variables: dict[str, Variable] = {}
     files: list[str] = []
     unset: list[str] = []
+    # An empty value takes back what came before.
     for path, name, value in settings_of(tree, service):
-        # An empty value takes back what came before.
         if name == "ExecStart":
             command = [resolved(word, service) for word in command_words(value) or ()]
+        elif name == "Environment" and value:
+            variables.update((key, Variable(text, path)) for key, text in assignments_of(value, service).items())
         elif name == "Environment":
-            given = assignments_of(value, service)
-            variables = {**variables, **{key: Variable(text, path) for key, text in given.items()}} if value else {}
+            variables.clear()
+        elif name == "EnvironmentFile" and value:
+            files.append(resolved(value.lstrip(_MAY_BE_MISSING), service))
         elif name == "EnvironmentFile":
-            files = [*files, resolved(value.lstrip(_MAY_BE_MISSING), service)] if value else []
+            files.clear()
+        elif name == "UnsetEnvironment" and value:
+            unset += split_words(value)
         elif name == "UnsetEnvironment":
-            unset = [*unset, *split_words(value)] if value else []
+            unset.clear()
     for path in files:
         variables.update(variables_in(tree, path))
     for word in unset:
@@ -377,8 +383,10 @@ def missing_files(tree: Tree, service: str) -> list[Variable]:
     """The environment files that are not there, and without which systemd does not start a service; who names each."""
     files: list[Variable] = []
     for path, name, value in settings_of(tree, service):
-        if name == "EnvironmentFile":
-            files = [*files, Variable(resolved(value, service), path)] if value else []
+        if name == "EnvironmentFile" and value:
+            files.append(Variable(resolved(value, service), path))
+        elif name == "EnvironmentFile":
+            files.clear()
     # Of a pattern, it is not looked for what it matches.
     needed = [file for file in files if file.value.startswith("/") and _PATTERN.isdisjoint(file.value)]
     return [file for file in needed if not tree.exists(file.value)]
@@ -401,7 +409,11 @@ def _in_place(command: list[str], variables: Mapping[str, Variable]) -> list[str
     signs = command[0][: len(command[0]) - len(program)]
     # Behind an @ comes what the program finds as its own name.
     words = command[2 if "@" in signs else 1 :]
-    return [program, *(words if ":" in signs else (part for word in words for part in _expanded(word, variables)))]
+    if ":" in signs:
+        return [program, *words]
+    if sum(_expanded_size(word, variables) for word in words) > LARGEST_OF_KUBELET:
+        return []  # no kernel takes such a command line
+    return [program, *(part for word in words for part in _expanded(word, variables))]
 
 
 def command_words(value: str) -> list[str] | None:
@@ -474,6 +486,12 @@ def _text(tree: Tree, path: str) -> str:
         return (tree.content(path, LARGEST_OF_KUBELET) or b"").decode("utf-8", "surrogateescape")
     except (NodeError, RefusedError):
         return ""
+
+
+def _expanded_size(word: str, variables: Mapping[str, Variable]) -> int:
+    """How many signs a word has at the most with the variables in place, found out before there are so many."""
+    names = [word[1:], *(name for _dollar, name, _end in _VARIABLE.findall(word))]
+    return len(word) + sum(len(variables[name].value) for name in names if name in variables)
 
 
 def _expanded(word: str, variables: Mapping[str, Variable]) -> list[str]:

@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.services import unit_command
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.services import (
+    missing_files,
+    read_service,
+    unit_command,
+)
 
 UNIT = "/usr/lib/systemd/system/kubelet.service"
 ETC = "/etc/systemd/system/kubelet.service"
@@ -138,3 +142,28 @@ def test_what_says_nothing(tmp_path: Path) -> None:
     assert unit_command(tree, "kubelet") == []
     (tmp_path / ETC.lstrip("/")).symlink_to("/dev/null")
     assert unit_command(tree, "kubelet") == []
+
+
+@pytest.mark.parametrize("word", ["${V}", "$V"])
+def test_a_command_line_is_no_longer_than_a_kernel_takes(tmp_path: Path, word: str) -> None:
+    """Variables in place make few signs many: it is found out before these are made."""
+    value = "v" * 1000
+
+    def command(times: int) -> list[str]:
+        text = "[Service]\nEnvironment=V=%s\nExecStart=/k %s\n" % (value, " ".join([word] * times))
+        return unit_command(node(tmp_path, {ETC: text}), "kubelet")
+
+    assert command(900) == ["/k", *([value] * 900)]
+    assert command(2000) == []
+
+
+def test_what_is_taken_back(tmp_path: Path) -> None:
+    """An empty value takes back what came before, and nothing that comes after."""
+    before = "Environment=A=1\nEnvironmentFile=/a\nUnsetEnvironment=B\n"
+    empty = "Environment=\nEnvironmentFile=\nUnsetEnvironment=\n"
+    after = "Environment=B=2 C=3\nEnvironmentFile=-/b\nUnsetEnvironment=C\n"
+    tree = node(tmp_path, {ETC: "[Service]\n" + before + empty + after})
+    service = read_service(tree, "kubelet")
+    assert {name: variable.value for name, variable in service.variables.items()} == {"B": "2"}
+    assert service.files == ["/b"]
+    assert missing_files(tree, "kubelet") == []
