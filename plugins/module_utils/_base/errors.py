@@ -40,11 +40,11 @@ class CPUManagerError(Exception):
             self.kind = kind
 
     def within(self: _Error, where: str) -> _Error:
-        """The same error, about a part of `where`."""
+        """This error, about a part of `where`."""
         return self._again(self.problem, where)
 
     def adding(self: _Error, more: str) -> _Error:
-        """The same error, with more about what is wrong."""
+        """This error, with more about what is wrong."""
         return self._again("%s; %s" % (self.what, more), self.where)
 
     def _again(self: _Error, what: str, where: str) -> _Error:
@@ -58,7 +58,7 @@ class CPUManagerError(Exception):
         return {"kind": self.kind, "where": self.where, "remedy": self.remedy}
 
     def to_row(self) -> dict[str, Any]:
-        """The same with what is wrong, as a row of a list of reasons."""
+        """Plain data with what is wrong, as a row of a list of reasons."""
         return {**self.to_dict(), "text": self.what}
 
 

@@ -58,7 +58,7 @@ def counted_are(number: int, noun: str) -> str:
 
 
 def counted_cpus(milli: int) -> str:
-    """The same of thousandths of a CPU."""
+    """`2 CPUs`, `1 CPU`, `0.5 CPUs`. milli: thousandths of a CPU."""
     return counted(("%.3f" % (milli / 1000)).rstrip("0").rstrip("."), "CPU")
 
 

@@ -226,8 +226,6 @@ def cache_report(node: Node, seconds: int, sleep: Sleep = time.sleep) -> dict[st
         answer.update(_shown(node, found, online, exclusive or CPUSet(), rates, seconds, notes))
     findings: list[dict[str, str]] = []
     if has_journal or _has_foreign(found):
-        # Imported here: most nodes have no group at all.
-
         wish, findings = findings_of(node, found, mounted is not None, notes)
         answer["partition"] = wish
     answer["findings"] = findings
@@ -297,8 +295,6 @@ def _rates(
         return {}
     if before is None or after is None:
         return {}
-    # Imported here: without a time nobody needs it.
-
     return rates_between(before, after, end - start)
 
 
@@ -325,8 +321,6 @@ def _shown(
         "seconds": seconds if rates else None,
     }
     if any(group.tasks for group in found.groups.values()):
-        # Imported here: on most nodes no process is in a group.
-
         answer["containers"] = containers_in(node, found, notes)
     return answer
 

@@ -31,8 +31,6 @@ def caches_follow(node: Node, allow_owners: Sequence[str], say: Callable[[str], 
     try:
         if not node.tree.exists(CACHE, follow=False):
             return True
-        # Imported here: the caches of most nodes are not divided.
-
         for line in follow(node, allow_owners):
             say(line)
     except (InputError, NodeError, RefusedError, OSError) as error:

@@ -139,7 +139,7 @@ def lines_of(found: Resctrl, level: str) -> list[str]:
 
 
 def lines_after(found: Resctrl, level: str, steps: Sequence[ResctrlStep]) -> list[str]:
-    """The same once these steps are done, as far as they say."""
+    """Our groups and the root as lines, as they are once these steps are done, as far as these say."""
     groups = {name: found.groups[name] for name in (ROOT, *OUR_GROUPS) if name in found.groups}
     for step in steps:
         group = groups.get(step.group)

@@ -236,7 +236,9 @@ class Hierarchy:
         return None if cgroup is None else cgroup.effective_cpus
 
     def effective_cpus_of(self, paths: Iterable[str]) -> dict[str, CPUSet | None]:
-        """The same of many cgroups. These paths must be such as this hierarchy has just listed.
+        """{path: the CPUs that its processes run on; None when it does not exist}, of many cgroups.
+
+        These paths must be such as this hierarchy has just listed.
 
         So nothing on the way is a link, and each file is opened at once, not name by name.
         """
@@ -294,7 +296,7 @@ class Hierarchy:
             raise self.unreadable(path, "", error) from error
 
     def listed_children(self, path: str) -> list[str]:
-        """The same of one that was just listed."""
+        """The paths of the cgroups right below one that was just listed, sorted."""
         try:
             return _listed(path, os.open(self.place(path), _DIRECTORY | os.O_NOFOLLOW))
         except OSError:

@@ -226,7 +226,7 @@ class Quota(NamedTuple):
     period_us: int
 
     def unlimited(self) -> Quota:
-        """The same period without a limit."""
+        """This period without a limit."""
         return self._replace(quota_us=None)
 
 

@@ -101,7 +101,7 @@ def usable_cpus(hierarchy: Hierarchy, roots: Iterable[str], online: CPUSet) -> C
 
 
 def owned_on(tree: Tree) -> CPUSet:
-    """The same of all partitions of a node; none where that cannot be read."""
+    """The CPUs that all partitions of a node own; none where that cannot be read."""
     try:
         return owned_cpus(read_partitions(Hierarchy(tree)))
     except (NodeError, RefusedError):

@@ -127,7 +127,7 @@ def unit_paths(tree: Tree, unit: str) -> list[str]:
 
 
 def manager_settings(tree: Tree, name: str) -> list[tuple[str, str]]:
-    """The same of the manager of the system."""
+    """[(file, value)] of a setting of the manager of the system, in the order in which they count."""
     return _values(tree, manager_paths(tree), MANAGER_SECTION, name)
 
 

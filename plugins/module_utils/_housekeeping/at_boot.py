@@ -184,7 +184,7 @@ def change_partition(
 
 
 def change_after_boot(place: TopCgroup, own: OwnCPUs) -> Change:
-    """The same where systemd has started the slice, or has not."""
+    """What brings one slice to what is wanted after a boot, whether systemd has started it or not."""
     if place.is_there:
         return change_partition({own.slice: place}, (), own, CPUSet(), runs=False)
     what = "%s: systemd has not started this slice, so CPUs %s are nobody's own" % (place.path, own.cpus)

@@ -193,7 +193,7 @@ def _text(tree: Tree, path: str) -> str | None:
 
 
 def with_files(tree: Tree, found: FoundHost, wanted: WantedHost, journal: HousekeepingJournal | None) -> FoundHost:
-    """The same with these. Raises NodeError for one that cannot be read."""
+    """What was found, with the files that are wanted. Raises NodeError for one that cannot be read."""
     kept = {} if journal is None else journal.files
     links = {} if journal is None else journal.links
     paths = dict.fromkeys([*(file.path for file in wanted.files), *kept])

@@ -47,7 +47,7 @@ def pods_of(running: Iterable[Running]) -> dict[str, PodContainers]:
 
 
 def read_pods(hierarchy: Hierarchy, cgroup_root: str, uids: Iterable[str]) -> dict[str, PodContainers]:
-    """The same of some pods, by their cgroups."""
+    """{UID: the pod} of these pods, by their cgroups."""
     pods, found = Kubepods(hierarchy, cgroup_root).pods(), {}
     for uid in set(uids).intersection(pods):
         path = pods[uid].path

@@ -535,8 +535,6 @@ class Gate(NamedTuple):
 def _gate(name: str) -> Gate | None:
     if name in OWN_LIVES:
         return Gate.of(read_life(OWN_LIVES[name]))
-    # Imported here: most nodes have no gates of their own, and every import costs time on every node.
-
     life = life_of(name)
     return None if life is None else Gate.of(life)
 

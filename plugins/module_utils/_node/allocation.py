@@ -327,8 +327,6 @@ def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) ->
     policy: Policy = NonePolicy()
     options = StaticOptions() if prediction.checked is None else prediction.checked.options
     if question.policy != KUBELET:
-        # Imported here: most plans are about the kubelet.
-
         given = options, _reserved(settings), question.shared_minimum
         policy = our_policy(question.policy, question.topology, question.machine, *given)
     elif config.policy_name == STATIC and prediction.checked is not None:
@@ -427,8 +425,6 @@ def _add_all(
             return refused
         reason, message, why = admission.reason, admission.message, ""
         if reason == TOPOLOGY_AFFINITY_ERROR:
-            # Imported here: most pods are admitted.
-
             why = why_refused(manager, pod, admission)
         # The kubelet counts once the pod has its CPUs, which are free again when the pod is found to be gone.
         lacking = room.refusal(pod) if room is not None and admission.admitted else None

@@ -363,8 +363,6 @@ def _option_notes(
     chosen = [(_options(starts.found), plan.found), (_options(starts.planned), plan.settings)]
     if not any(options != StaticOptions() or given["topology_manager_policy_options"] for options, given in chosen):
         return []
-    # Imported here: most nodes have no such options.
-
     found, wanted = (Chosen(*each) for each in chosen)
     names = {} if observed is None else observed.pod_names()
     return option_notes(found, wanted, machine, topology, state, names)

@@ -42,7 +42,10 @@ def lost_of(pod: str, containers: Mapping[str, CPUSet], ended: Collection[str]) 
 
 
 def lost_cpus(running: Sequence[Running], state: State) -> list[Lost]:
-    """The same of all pods of which something with CPUs of its own runs. All that runs is `running`, with its name."""
+    """What containers that have ended keep, of all pods of which something with CPUs of its own runs.
+
+    running: all that runs, with its name.
+    """
     here = running_names(running)
     names = {container.pod_uid: container.pod or container.pod_uid for container in running if container.name}
     return [
@@ -55,7 +58,7 @@ def lost_cpus(running: Sequence[Running], state: State) -> list[Lost]:
 
 
 def lost_in(observed: Observed | None, state: State | None) -> Sequence[Lost]:
-    """The same of a node; nothing where it is not known what runs."""
+    """What containers of a node that have ended keep; nothing where it is not known what runs."""
     if observed is None or state is None or not observed.all_named:
         return ()
     return lost_cpus(observed.running, state)

@@ -151,11 +151,11 @@ class Node:
         self._host: Host | None = None
 
     def on(self, tree: Tree) -> Node:
-        """The same node with other files."""
+        """This node with other files."""
         return self._made(tree, *self._given)
 
     def of_version(self, minor: int) -> Node:
-        """The same node with a kubelet 1.`minor`."""
+        """This node with a kubelet 1.`minor`."""
         config_path, kubelet_root, _minor, command_line = self._given
         return self._made(self.tree, config_path, kubelet_root, minor, command_line)
 
@@ -369,8 +369,6 @@ class Node:
         notes: list[str] = [Note("kubelet-missing", str(self.missing()))] if is_missing else []
         notes += self.kubelet_notes()
         if self.kubelet_pid is not None:
-            # Imported here: on a saved node no kubelet runs.
-
             notes += not_restarted_notes(self)
         if any(self.tree.exists(path, follow=False) for path in SERVICES):
             notes += program_notes(self.tree)

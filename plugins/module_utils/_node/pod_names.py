@@ -65,7 +65,10 @@ def checkpoint_without_names(content: bytes) -> bytes:
 
 
 def memory_state_without_names(content: bytes) -> bytes:
-    """The same of the memory manager's state. Raises UnsafeError."""
+    """The memory manager's state with hashes for names, its checksums right where they were.
+
+    Raises UnsafeError for what may have names elsewhere.
+    """
     members = _members(content)
     right = [sums for sums in _SUMS if "checksum" in members and _memory_sum(content, *sums) == members["checksum"]]
     _rename(members)

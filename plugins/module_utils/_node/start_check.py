@@ -318,12 +318,9 @@ def _of_node(node: Node, *predictions: Prediction) -> list[Prediction]:
     answers = with_restored(node, *predictions)
     installation = node.installation
     if installation is not None and installation.flags:
-        # Imported here, as below: most kubelets have no flags that count.
-
         answers = with_replaced(node, answers)
-    if installation is not None and has_unit(node.tree, service_of(node.tree, installation.distribution)):
-        answers = with_unit(node.tree, service_of(node.tree, installation.distribution), answers)
-    return answers
+    service = "" if installation is None else service_of(node.tree, installation.distribution)
+    return with_unit(node.tree, service, answers) if service and has_unit(node.tree, service) else answers
 
 
 def predicted_starts(node: Node, wanted: Mapping[str, object], configuration: Configuration | None = None) -> Starts:
@@ -382,7 +379,7 @@ def certain_config(prediction: Prediction) -> CPUManagerConfig:
 
 
 def config_if_certain(prediction: Prediction) -> CPUManagerConfig | None:
-    """The same; None where it is not certain."""
+    """With what the CPU manager would start, were the kubelet to get so far; None where that is not certain."""
     try:
         return certain_config(prediction)
     except RefusedError:

@@ -589,7 +589,6 @@ def _plugins(tree: Tree, policy: str) -> list[str]:
 
 
 def _crio(tree: Tree, facts: Facts) -> Iterator[Owner]:
-
     pids = facts.of(CRIO_SHARED)
     is_active = bool(pids or enabled_at(tree, "crio.service")) or not tree.live
     settings = read_crio(tree)

@@ -185,7 +185,7 @@ def entries_of_kubelet(
 
 
 def with_claims(entries: Iterable[PublishedCPUs], claimed: CPUSet, by: str) -> list[PublishedCPUs]:
-    """The same on a node of the DRA driver, whose claims have these CPUs."""
+    """What containers have on a node of the DRA driver, whose claims have these CPUs."""
     return _with_one_user(
         [
             entry._replace(cpus=entry.effective, exclusive=True, by=by)
@@ -197,7 +197,7 @@ def with_claims(entries: Iterable[PublishedCPUs], claimed: CPUSet, by: str) -> l
 
 
 def by_kernel(entries: Iterable[PublishedCPUs], online: CPUSet, by: str) -> list[PublishedCPUs]:
-    """The same on a node of an NRI policy: what the kernel lets each container use."""
+    """What containers have on a node of an NRI policy: what the kernel lets each use."""
     return _with_one_user(
         [
             entry._replace(cpus=entry.effective, exclusive=bool(entry.effective) and entry.effective < online, by=by)
@@ -207,7 +207,7 @@ def by_kernel(entries: Iterable[PublishedCPUs], online: CPUSet, by: str) -> list
 
 
 def _with_one_user(entries: Sequence[PublishedCPUs]) -> list[PublishedCPUs]:
-    """The same, of which those are no longer exclusive whose CPUs the kernel lets another container use, too."""
+    """The entries; those are no longer exclusive whose CPUs the kernel lets another container use, too."""
     # A container that restarts may be there twice.
     users: dict[tuple[str, str], int] = {}
     for entry in entries:

@@ -64,7 +64,7 @@ class ReconcileResult(NamedTuple):
         return self._lines(self.old, [row.effective for row in self.rows])
 
     def after(self) -> str:
-        """The same afterwards."""
+        """The checkpoint and each container's CPUs afterwards, as lines."""
         return self._lines(self.new, [row.wanted if row.result == WRITTEN else row.effective for row in self.rows])
 
     def _lines(self, state: State | None, sets: Iterable[CPUSet]) -> str:

@@ -157,7 +157,7 @@ def _file_back(tree: Tree, journal: RolloutJournal, path: str, overwrite: bool) 
 
 
 def _edited(here: str, back: FileBack, written: bytes | None, found: bytes, overwrite: bool) -> FileBack:
-    """The same for a file of the change that others have changed since."""
+    """What becomes of a file of the change that others have changed since."""
     others = "others have changed it since the change wrote it: "
     try:
         undone = _without(back.content, written, found, here)

@@ -169,7 +169,7 @@ class Collector:
         return self._place(above, name)
 
     def _place(self, above: str, name: str) -> str | None:
-        """The same of a name in a directory that was looked for."""
+        """Where a name in a directory that was looked for leads; None as of place()."""
         directory, path = self._directories[above], "%s/%s" % (above, name)
         if directory is None or not name:
             return directory

@@ -649,7 +649,7 @@ def take(topology: CPUTopology, available: CPUSet, count: int, options: StaticOp
 
 
 def take_mask(topology: CPUTopology, available: int, count: int, options: StaticOptions, exact: bool = EXACT) -> int:
-    """The same on masks."""
+    """take() with masks for sets of CPUs."""
     strategy = SPREAD if options.distribute_cpus_across_cores else PACKED
     prefer_uncore = options.prefer_align_cpus_by_uncorecache
     if options.distribute_cpus_across_numa:

@@ -90,7 +90,7 @@ class IsolatedPolicy(StaticPolicy):
         return super().pod_hints(self._free(state), pod)
 
     def _free(self, state: RunningState) -> RunningState:
-        """The same assignments, with the free isolated CPUs in the place of the shared pool."""
+        """The state's assignments, with the free isolated CPUs in the place of the shared pool."""
         free = RunningState()
         free.assignments = state.assignments
         free.default = self.isolated.mask & ~state.snapshot().exclusive_cpus().mask

@@ -112,7 +112,7 @@ def option_gate(name: str, minor: int) -> str | None:
 
 
 def manager_option_gate(name: str, minor: int) -> str | None:
-    """The same of an option of the topology manager."""
+    """The feature gate that an option of the topology manager needs in 1.`minor`; None for none, or no such option."""
     return _gate(MANAGER_SINCE.get(name), minor, MANAGER_ALPHA_GATE, MANAGER_BETA_GATE)
 
 

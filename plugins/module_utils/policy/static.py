@@ -123,7 +123,7 @@ class Policy:
         raise NotImplementedError
 
     def pod_hints(self, state: RunningState, pod: Pod) -> list[Hint] | None:
-        """The same for a pod as a whole."""
+        """The NUMA nodes that could serve a pod as a whole. None: no preference; empty: it cannot be served."""
         raise NotImplementedError
 
 

@@ -137,7 +137,7 @@ Checkpoint = Format1
 
 
 def migrated(old: Checkpoint, container_ids: ContainerIDs) -> Checkpoint:
-    """The same in a format that names pods. Raises CheckpointError for a container whose pod is not known."""
+    """The checkpoint in a format that names pods. Raises CheckpointError for a container whose pod is not known."""
     if old.version != Format1.version:
         return old
     checkpoint = Format2()
@@ -200,7 +200,7 @@ _CPUSET = "{CPUSet:(cpuset.CPUSet){elems:(map[int]struct {})map[%s]}}"
 
 
 class Format3(Format2):
-    """Also CPUs of whole pods."""
+    """Format 3: with the CPUs of whole pods."""
 
     version = 3
     zero_is_right = False

@@ -51,7 +51,7 @@ def place_name(row: Mapping[str, Any]) -> str:
 
 
 def placement(row: Mapping[str, object]) -> str:
-    """The same with the CPUs."""
+    """Where it ran, with the CPUs."""
     return "%s: %s" % (place_name(row), row["cpus"])
 
 

@@ -205,7 +205,7 @@ def propose(shape: Shape, topology: Topology, minor: int, wish: SettingsWish) ->
 
 
 def arguments(lines: list[Line]) -> dict[str, Any]:
-    """The same for the options of modules, which are about the kubelet alone."""
+    """The proposal as options of modules, which are about the kubelet alone."""
     return {line.variable[len(PREFIX) :]: line.value for line in lines if line.variable.startswith(PREFIX)}
 
 

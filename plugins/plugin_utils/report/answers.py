@@ -67,7 +67,7 @@ def _as_json(value: object) -> str:
 
 
 def line(value: object) -> str:
-    """The same in one line."""
+    """A value of a node's answer as text that can be shown, in one line."""
     return " ".join(text(value).split())
 
 

@@ -137,13 +137,13 @@ class Amount(NamedTuple):
         return "%d%s" % (value, _BY_POWER.get(scale, ""))
 
     def for_people(self) -> str:
-        """The same, where Go writes no suffix, and so another amount, for what is coarser than all suffixes."""
+        """The amount as text, right also where Go writes another: it has no suffix for what is coarser than all."""
         if self.format != DECIMAL or abs(self.exact()) < _COARSE:
             return str(self)
         return "%d%s" % (self.value, _BY_POWER.get(self.scale, "e%d" % self.scale))
 
     def of_cpus(self) -> str:
-        """The same as a number of CPUs: thousands of these have no suffix."""
+        """The amount as a number of CPUs: thousands of these have no suffix."""
         if self.format == DECIMAL and self.scale > 0 and abs(self.exact()) < _COARSE:
             return "%d" % int(self.exact())
         return self.for_people()

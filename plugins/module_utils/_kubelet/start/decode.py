@@ -528,7 +528,7 @@ def decode_file(tree: object, minor: int) -> dict[str, Any]:
 
 
 def decode_merged(tree: object, minor: int) -> dict[str, Any]:
-    """The same of what drop-ins were merged into."""
+    """The fields of what drop-ins were merged into. Raises DecodeError."""
     return _Decoder(minor, True).decode(tree)
 
 

@@ -405,8 +405,6 @@ def taint_findings(fields: FieldValues) -> Iterator[Finding]:
 
 
 def _taint_fault(key: str, value: str, effect: str, minor: int) -> str:
-    # Imported here: few nodes have taints.
-
     faults = [*name_faults(key, minor), *(value_faults(value) if value else ())]
     if effect and effect not in _EFFECTS:
         faults.append("the effect is none of %s" % ", ".join(_EFFECTS))

@@ -366,8 +366,6 @@ class Reservations:
         merged: Mapping[str, str] = given
         if self.values.get("mergeDefaultEvictionSettings"):
             merged = {**EVICTION_HARD, **given}
-        # Imported here: nearly all nodes have the default.
-
         faults = list(threshold_faults(HARD, merged, self.host.minor))
         for fault in faults:
             self._refuse(
