@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.archive import unpacked
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._saved.files_of_machine import save_node
@@ -85,14 +86,14 @@ def test_what_gives_the_kubelet_its_flags_is_kept(tmp_path: Path, name: str) -> 
     node = Node(Tree(str(tmp_path / "node")))
     archive, _about = save_node(node, name)
     (tmp_path / "node.tar.gz").write_bytes(archive)
-    with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
-        opened.extractall(tmp_path / "copy", filter="data")
-    copy = Node(Tree(str(tmp_path / "copy")))
+    opened = unpacked(str(tmp_path / "node.tar.gz"))
+    copy = Node(Tree(opened.directory))
     assert node.installation is not None
     assert copy.installation is not None
     assert copy.installation.distribution == node.installation.distribution
     assert copy.installation.config_path == node.installation.config_path
     assert len(copy.installation.command_line) == len(node.installation.command_line)
+    opened.remove()
 
 
 @pytest.mark.parametrize("name", NODES)
