@@ -2,19 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The plan of a fleet's change. Each filter is documented in the file of its name beside this one."""
+"""The plan of a node's or a fleet's change. Each filter is documented in the file of its name beside this one."""
 
 from __future__ import annotations
 
 from typing import Any, Callable, Collection, Mapping
 
+from ansible.errors import AnsibleFilterError
+
 from ..plugin_utils.report.answers import collect
-from ..plugin_utils.rollout.rollback import choose_rollout
-from ..plugin_utils.rollout.texts import change_summary, plan_text
-
-
-def _plan_text(plans: Mapping[str, object], skip_no_kubelet: bool = False) -> str:
-    return plan_text(collect(plans), skip_no_kubelet)
+from ..plugin_utils.rollout.texts import change_summary
+from ..plugin_utils.rollout.verdict import refusal
 
 
 def _change_summary(
@@ -23,8 +21,10 @@ def _change_summary(
     return change_summary(collect(plans), left, check_mode, skip_no_kubelet)
 
 
-def _rollback_choice(plans: Mapping[str, Any], now: str, named: str = "") -> dict[str, str]:
-    return choose_rollout({host: plan or {} for host, plan in plans.items()}, now, named).to_dict()
+def _plan_refusal(plan: object, skip_no_kubelet: bool = False, done_so_far: str = "") -> str:
+    if not isinstance(plan, Mapping):
+        raise AnsibleFilterError("plan_refusal takes the result of rollout_info, not %r" % (plan,))
+    return refusal(plan, skip_no_kubelet, done_so_far)
 
 
 class FilterModule:
@@ -32,8 +32,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Their names and functions."""
-        return {
-            "change_summary": _change_summary,
-            "plan_text": _plan_text,
-            "rollback_choice": _rollback_choice,
-        }
+        return {"change_summary": _change_summary, "plan_refusal": _plan_refusal}

@@ -6,12 +6,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable
 
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._base.errors import MALFORMED
-from ..plugin_utils.rollout.capacity import shortage, static_hosts
 from ..plugin_utils.rollout.pods import identities, judge_drain
 
 
@@ -25,15 +24,6 @@ def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
     return filter_
 
 
-def _cpu_shortage(
-    nodes: Sequence[Mapping[str, Any]], pods: Sequence[Mapping[str, Any]], drained: Any, static: Any = ()
-) -> list[dict[str, object]]:
-    return [
-        {"pod": claim.pod, "cpus": claim.cpu / 1000, "exclusive": claim.exclusive, "text": claim.to_text()}
-        for claim in shortage(nodes, pods, drained, static)
-    ]
-
-
 class FilterModule:
     """The filters of this collection that look at pods."""
 
@@ -42,7 +32,5 @@ class FilterModule:
         filters: dict[str, Callable[..., Any]] = {
             "drain_verdict": lambda pods, **options: judge_drain(pods, **options).to_dict(),
             "pod_identities": identities,
-            "cpu_shortage": _cpu_shortage,
-            "static_hosts": static_hosts,
         }
         return {name: _reporting(function) for name, function in filters.items()}

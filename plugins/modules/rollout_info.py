@@ -100,6 +100,11 @@ options:
     description:
       - As O(kubenode.cpu_manager.runtime_config#module:runtime_version).
     type: str
+  role:
+    description:
+      - The name of a role of this collection. The host is refused if its variables of this role have values that the
+        role does not take.
+    type: str
   upgrade_to:
     description:
       - A version of Kubernetes, such as V(1.37). RV(upgrade) then says whether the node's kubelet could become one of
@@ -441,6 +446,8 @@ def main() -> None:
                 "overwrite_edited": {"type": "bool", "default": False},
                 "runtime_config": {"type": "str", "choices": ["present", "absent"]},
                 "runtime_version": {"type": "str"},
+                # Of the action plugin of this name.
+                "role": {"type": "str"},
                 "upgrade_to": {"type": "str"},
             }
         ),

@@ -72,10 +72,17 @@ options:
       - With V(changing) in O(state), the arguments of M(kubenode.cpu_manager.rollout_info), which is called before.
         What it returns in C(resets) is O(aside).
     type: dict
-  service:
+  stopping:
     description:
-      - With V(stopping) in O(state), the name of the service that is stopped as soon as this is written down.
-    type: str
+      - With V(changing) in O(state), the step V(stopping), which comes before, with its own O(begin) and O(facts). The
+        service that is named in C(service) is stopped as soon as that is written down.
+    type: dict
+  restores:
+    description:
+      - With V(changing) in O(state), the files that are then restored from the journal of the last complete change, as
+        with V(restored) and V(last) in O(source).
+    type: list
+    elements: path
   overwrite_edited:
     description:
       - With V(restored) in O(state), what happens to a file that others have changed since the change wrote it. In a
@@ -144,20 +151,25 @@ journal:
       description: The name of the run that makes the change.
       type: str
       sample: "2026-11-22T09:30:00.123456"
+    steps_back:
+      description: What leads back from there, in this order.
+      type: list
+      elements: str
+      sample: [stop_kubelet, restore_files, start_kubelet]
 restored:
   description: The files that were restored or removed.
-  returned: when O(state=restored)
+  returned: when O(state=restored), or with O(restores)
   type: list
   elements: str
   sample: [/var/lib/kubelet/config.yaml]
 backup_files:
   description: By the paths of files that were restored, the backups of what was there.
-  returned: when O(state=restored)
+  returned: when O(state=restored), or with O(restores)
   type: dict
   sample: {"/var/lib/kubelet/config.yaml": "/var/lib/kubelet/config.yaml.20261121T221530Z~"}
 notes:
   description: What others have written since the change, and how it is kept.
-  returned: when O(state=restored)
+  returned: when O(state=restored), or with O(restores)
   type: list
   elements: str
   sample: []
@@ -172,8 +184,8 @@ from ..module_utils._base.tree import Tree
 from ..module_utils._rollout.rollout_journal import (
     CHANGING,
     DRAINING,
-    PHASES,
     RUN,
+    STEPS_BACK,
     STOPPING,
     FileBack,
     Judged,
@@ -225,7 +237,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         elif after is not None and after != before:
             write_journal(tree, after, OPEN, judged)
             put_aside(tree, parameters["aside"] if state == CHANGING else (), parameters["backup_keep"])
-    result["journal"] = None if after is None else after.to_dict()
+    result["journal"] = None if after is None else {**after.to_dict(), "steps_back": after.steps_back()}
     if state != "restored":
         diff = [difference(tree.path(OPEN), text_of(before), text_of(after))]
     return Outcome(result, changed, diff)
@@ -375,7 +387,7 @@ def main() -> None:
             {
                 "state": {
                     "type": "str",
-                    "choices": ["read", "taken", *PHASES, "restored", *ENDS],
+                    "choices": ["read", "taken", *STEPS_BACK, "restored", *ENDS],
                     "required": True,
                 },
                 **RUN,
@@ -384,7 +396,8 @@ def main() -> None:
                 "aside": {"type": "list", "elements": "path", "default": []},
                 # Of the action plugin of this name.
                 "aside_for": {"type": "dict"},
-                "service": {"type": "str"},
+                "stopping": {"type": "dict"},
+                "restores": {"type": "list", "elements": "path"},
                 "overwrite_edited": {"type": "bool", "default": False},
                 "backup_keep": {"type": "int", "default": 3},
                 "facts": {"type": "dict", "default": {}},

@@ -19,7 +19,7 @@ description:
     the kubelet, if the kubelet exits or does not become healthy.
   - A kubelet counts as healthy if its process stays the same, if it answers at C(/healthz), if its checkpoint has the
     configured policy, and if its containers have the CPUs that the checkpoint gives them.
-  - It only reads. In check mode it does not wait, and returns at once what it would wait for.
+  - Without O(start) it only reads. In check mode it does not wait, and returns at once what it would wait for.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -37,6 +37,11 @@ options:
     description: The systemd unit whose journal has what the kubelet logs.
     type: str
     default: kubelet
+  start:
+    description:
+      - Whether the service is started before. With V(false) somebody else starts it, and nothing is done. By default
+        the module only waits.
+    type: bool
   log_file:
     description: The file to which the kubelet logs, if it does not log to the journal.
     type: path
@@ -129,6 +134,8 @@ def main() -> None:
                 "seconds": {"type": "float", "default": 20},
                 "timeout": {"type": "float", "default": 180},
                 "service": {"type": "str", "default": "kubelet"},
+                # Of the action plugin of this name.
+                "start": {"type": "bool"},
                 "log_file": {"type": "path"},
             },
         ),

@@ -7,8 +7,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Mapping
 
+import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
 
@@ -40,6 +42,22 @@ def validated(
         return values, None
     error = refusal(options, {}, given, DEFAULT_TYPE_VALIDATORS, name_of)
     return values, error or InputError("; ".join(messages))
+
+
+_ROLES = Path(__file__).resolve().parents[2] / "roles"
+_NOTHING = object()
+
+
+def check_role_variables(role: str, templar: Any, task_vars: Mapping[str, Any]) -> None:
+    """Refuse a host whose variables have values that a role of this collection does not take. Raises InputError."""
+    spec = yaml.safe_load((_ROLES / role / "meta" / "argument_specs.yml").read_bytes())
+    options = spec["argument_specs"]["main"]["options"]
+    # As a whole: what is omitted is left out, and is a sign of its own for older versions.
+    found = templar.template({name: task_vars[name] for name in options if name in task_vars})
+    omitted = task_vars.get("omit", _NOTHING)
+    _values, wrong = validated(options, {name: value for name, value in found.items() if value != omitted})
+    if wrong:
+        raise wrong
 
 
 # What a task is given: Ansible has checked each value against the arguments.

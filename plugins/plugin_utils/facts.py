@@ -22,7 +22,8 @@ KIND = "foreign_fact"
 _PREFIXES = ("cpu_manager_", "drift_report_", "housekeeping_", "isolation_benchmark_", "kubelet_", "proposal_")
 # What the roles and playbooks read beside these, of their own, of kubespray, and of Ansible itself.
 _READ = (
-    "proposal saved_directory saved_fixed saved_here saved_left_here saved_left_there saved_name saved_node saved_there"
+    "acting_root proposal"
+    " saved_directory saved_fixed saved_here saved_left_here saved_left_there saved_name saved_node saved_there"
     " kube_cpu_reserved kube_memory_reserved kube_override_hostname system_cpu_reserved system_memory_reserved"
     " system_reserved"
     " dict group_names inventory_dir inventory_file inventory_hostname inventory_hostname_short lookup now omit q query"

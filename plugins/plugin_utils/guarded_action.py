@@ -118,13 +118,17 @@ class GuardedAction(_Gate):
 
     def run_builtin(self, name: str, arguments: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of one of Ansible's own modules on the node, whose answer is data as well."""
+        return self.run_module("ansible.builtin." + name, "ansible.legacy." + name, arguments, task_vars)
+
+    def run_module(
+        self, module: str, plugin: str, arguments: Mapping[str, Any], task_vars: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The result of another module, with the action plugin of that name where there is one."""
         task = self._task.copy()
-        task.action, task.args = "ansible.builtin." + name, dict(arguments)
-        plugins = self._shared_loader_obj.action_loader
-        plugin = plugins.get("ansible.legacy." + name, class_only=True) or plugins.get(
-            "ansible.legacy.normal", class_only=True
-        )
-        action = type("ActionModule", (_Gate, plugin), {})(
+        task.action, task.args = module, dict(arguments)
+        loader = self._shared_loader_obj.action_loader
+        found = loader.get(plugin, class_only=True) or loader.get("ansible.legacy.normal", class_only=True)
+        action = type("ActionModule", (_Gate, found), {})(
             task=task,
             connection=self._connection,
             play_context=self._play_context,

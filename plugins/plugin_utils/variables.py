@@ -81,7 +81,7 @@ _OTHER = (
 _INTERNAL = (
     "cache_found cache_plan cache_prefix cache_removed cache_result cache_results cache_unit cache_written"
     " drift_report_check drift_report_hosts drift_report_option_names drift_report_pattern drift_report_written"
-    " housekeeping_result"
+    " housekeeping_kubelet housekeeping_result"
     " isolation_benchmark_acting isolation_benchmark_beside isolation_benchmark_day_ago isolation_benchmark_ended"
     " isolation_benchmark_ends isolation_benchmark_fixed isolation_benchmark_former isolation_benchmark_left"
     " isolation_benchmark_limit isolation_benchmark_log isolation_benchmark_logs isolation_benchmark_more"

@@ -15,6 +15,8 @@ from .pods import Pods
 ROLLBACK = "kubenode.cpu_manager.rollback"
 REPAIR = "kubenode.cpu_manager.repair"
 STATIC = {"cpuManagerPolicy": "static"}
+# The first task that changes a node, but for its drain.
+STOP = "Stop the kubelet, and save what is about to be changed"
 
 
 def deploy(pods: Pods, replicas: int, available: int, stopping: int = 0) -> None:

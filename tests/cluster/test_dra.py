@@ -90,7 +90,7 @@ def test_there_and_back(fleet: Fleet, pods: Pods) -> None:
     steps = changed_tasks(run)
     order = [
         "Cordon and drain the node",
-        "Stop the kubelet",
+        "Stop the kubelet, and save what is about to be changed",
         "Write the container runtime's configuration",
         "Restart the container runtime",
         "Start the kubelet",

@@ -17,6 +17,12 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_journal import (
+    STOPPING,
+    RolloutJournal,
+    write_journal,
+)
 from ansible_collections.kubenode.cpu_manager.tests.faults import mounts
 from ansible_collections.kubenode.cpu_manager.tests.faults.child import Child
 from ansible_collections.kubenode.cpu_manager.tests.faults.counting import Count
@@ -27,12 +33,9 @@ from .bad_days import CONTAINER, HEALTHY, NEXT, STATIC_PODS, Day, add_days
 from .fleet import JOURNAL, ROLLOUT, Fleet
 from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode, wait_until
 from .pods import Pods
-from .rollouts import names_of
+from .rollouts import STOP, names_of
 
 # --- a run that is killed ---------------------------------------------------------------------------------
-
-# The first task with a journal that says that the kubelet is stopped.
-SAVE = "Save the files that are about to be changed, and put states aside that the kubelet would refuse"
 
 
 def kill_at(fleet: Fleet, step: str, name: str, **variables: Any) -> bool:
@@ -46,12 +49,11 @@ def kill_at(fleet: Fleet, step: str, name: str, **variables: Any) -> bool:
 
 
 STEPS = (
-    "Stop the kubelet",
-    "Save the files that are about to be changed, and put states aside that the kubelet would refuse",
+    STOP,
     "Write the kubelet's configuration",
     "Reset or repair the checkpoint if the kubelet would refuse it",
     "Start the kubelet",
-    "Wait until the kubelet has started and stays up",
+    "End the change",
     "Write down that the change is done",
 )
 
@@ -145,7 +147,7 @@ def test_a_recovered_node_runs_where_another_one_fails(alone: Fleet) -> None:
     "step",
     [
         "Cordon and drain the node",
-        "Stop the kubelet",
+        STOP,
         "Write the kubelet's configuration",
         "Wait until the node is ready",
     ],
@@ -176,7 +178,9 @@ def test_a_run_that_another_one_overtakes(fleet: Fleet, step: str) -> None:
 def test_an_operator_who_finishes_an_interrupted_change(alone: Fleet) -> None:
     """The restart that was planned is not needed any more, and the change is closed all the same."""
     node = alone.add("worker")
-    assert kill_at(alone, SAVE, "worker")
+    # As a run leaves it that is killed between the two halves of its first step.
+    write_journal(Tree(str(node.root)), RolloutJournal(STOPPING, {}, {}, "2026-01-01T00:00:00.000000"))
+    node.stop()
     held = alone.directory / "held"
     with ThreadPoolExecutor() as pool:
         run = pool.submit(begin, alone, "Take the change over", held)
@@ -193,7 +197,7 @@ def test_an_operator_who_finishes_an_interrupted_change(alone: Fleet) -> None:
         finally:
             held.unlink()
     assert run.result().status == 0, run.result().account()
-    assert "Stop the kubelet" not in [result["task"].rpartition(" : ")[2] for result in run.result().results["worker"]]
+    assert STOP not in [result["task"].rpartition(" : ")[2] for result in run.result().results["worker"]]
     assert (alone.policy("worker"), node.read(JOURNAL), node.is_active()) == ("static", None, True)
 
 

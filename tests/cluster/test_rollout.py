@@ -23,7 +23,7 @@ from .fleet import JOURNAL, LAST, ROLLOUT, Fleet
 from .kubelet.faults import DIES, REFUSES, Fault
 from .kubelet_node import CHECKPOINT, CONFIG, saved, wait_until
 from .pods import Pods
-from .rollouts import REPAIR, ROLLBACK, STATIC, deploy, failure, names_of
+from .rollouts import REPAIR, ROLLBACK, STATIC, STOP, deploy, failure, names_of
 
 
 def test_a_fleet_is_rolled_out_and_back(fleet: Fleet, control_plane: ControlPlane, pods: Pods) -> None:
@@ -47,7 +47,7 @@ def test_a_fleet_is_rolled_out_and_back(fleet: Fleet, control_plane: ControlPlan
     assert run.status == 0, run.account()
     for name, node in fleet.nodes.items():
         steps = names_of(run, name)
-        assert steps.index("Cordon and drain the node") < steps.index("Stop the kubelet")
+        assert steps.index("Cordon and drain the node") < steps.index(STOP)
         assert steps[-2:] == ["Let pods come back to the node", "Write down that the change is done"]
         assert (fleet.policy(name), fleet.is_open(name), node.read(JOURNAL)) == ("static", True, None)
     control_plane.kubectl("rollout", "status", "deployment/web", "--timeout=60s", pods.option)
@@ -124,14 +124,14 @@ def test_a_rollback_goes_back_one_rollout(alone: Fleet) -> None:
     assert settings() == [("static", "1s"), after, before]
     # What a single node names does not decide for others: the operator names it.
     last, older = last_rollout(alone, "a"), last_rollout(alone, "b")
-    message = failure(alone.run(ROLLBACK), "b")
+    message = failure(alone.run(ROLLBACK), "a")
     assert message.startswith("only a names the last rollout, and others name another")
     assert "%s (on a), %s (on b)" % (last, older) in message
     assert settings() == [("static", "1s"), after, before]
     assert alone.run(ROLLBACK, "-e", "kubelet_rollback_of=" + last).status == 0
     assert settings() == [after, after, before]
     # That it was taken back stays known: of the rollout before, only b still knows, and it does not go back by itself.
-    assert "%s (taken back already on a), %s (on b)" % (last, older) in failure(alone.run(ROLLBACK), "b")
+    assert "%s (taken back already on a), %s (on b)" % (last, older) in failure(alone.run(ROLLBACK), "a")
     assert settings() == [after, after, before]
     assert alone.run(ROLLBACK, "-e", "kubelet_rollback_of=" + older).status == 0
     assert settings() == [after, before, before]
@@ -234,7 +234,7 @@ def test_a_rollback_of_a_rollout_that_was_interrupted(alone: Fleet) -> None:
     rollout = datetime.now(timezone.utc).replace(tzinfo=None).isoformat()
     older = last_rollout(alone, "b")
     node.write(JOURNAL, json.dumps({"format": 1, "phase": "stopping", "facts": {"rollout": rollout}, "files": {}}))
-    assert "only a names the last rollout" in failure(alone.run(ROLLBACK), "b")
+    assert "only a names the last rollout" in failure(alone.run(ROLLBACK), "a")
     assert node.read(JOURNAL) is not None
     back = alone.run(ROLLBACK, "-e", "kubelet_rollback_of=" + rollout)
     assert back.status == 0, back.account()
@@ -318,7 +318,7 @@ def test_a_kubelet_that_does_not_come_up_is_taken_back(fleet: Fleet, fault: Faul
     before = {path: canary.read(path) for path in (CONFIG, CHECKPOINT)}
     words = second.log()
     message = failure(fleet.run(ROLLOUT), "canary")
-    assert "Wait until the kubelet has started and stays up: " in message
+    assert "Start the kubelet: " in message
     assert message.endswith("; the node is as it was")
     assert {path: canary.read(path) for path in (CONFIG, CHECKPOINT)} == before
     assert (canary.read(JOURNAL), fleet.is_open("canary")) == (None, True)

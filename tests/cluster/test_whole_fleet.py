@@ -116,7 +116,8 @@ def test_a_rollback_of_a_mere_period_drains_nobody(fleet: Fleet, pods: Pods) -> 
     before = pods.on("worker")
     run = fleet.run(ROLLBACK)
     assert run.status == 0, run.account()
-    assert "Restore the configuration" in names_of(run, "worker")
+    (saved,) = [result for result in run.results["worker"] if "restored" in result]
+    assert (saved["changed"], saved["restored"]) == (True, [CONFIG]), run.account()
     assert "Cordon and drain the node" not in names_of(run, "worker")
     assert (pods.on("worker"), node.configuration()["cpuManagerReconcilePeriod"]) == (before, "500ms")
     # That of a policy does.

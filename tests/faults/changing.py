@@ -66,7 +66,7 @@ class Change:
         return call(rollout_journal, self.root, state=state, run=self.run, backup_keep=0, **given)
 
     def steps(self) -> Iterator[Step]:
-        """One after the other, as in tasks/change.yml."""
+        """One after the other, as in tasks/node/change.yml."""
         files = self.plan["files"]
         configuration = [path for path in files if not is_state(posixpath.basename(path))]
         yield lambda: self.journal("stopping", facts={"rollout": self.run} if self.change == "rollout" else {})
@@ -83,7 +83,7 @@ class Change:
         yield lambda: self.journal("undone" if self.change == "rollback" else "done", files=configuration)
 
     def steps_back(self, overwrite: bool = False) -> Iterator[Step]:
-        """Take over what is open and take it back, as in tasks/recover.yml and take_back.yml."""
+        """Take over what is open and take it back, as in tasks/node/undo_interrupted.yml and undo.yml."""
         yield lambda: self.journal("taken")
         restores: list[str] = []
         yield lambda: restores.extend((self.look()["journal"] or {"restores": []})["restores"])

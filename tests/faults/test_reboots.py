@@ -37,7 +37,7 @@ from .counting import Count
 from .tracer import Traced
 
 STRICT = {"cpu_manager_policy_options": {"strict-cpu-reservation": "true"}}
-TASKS = Path(__file__).resolve().parents[2] / "roles/kubelet/tasks"
+TASKS = Path(__file__).resolve().parents[2] / "roles/kubelet/tasks/node"
 
 
 class Case(NamedTuple):
@@ -143,34 +143,33 @@ def test_a_kubelet_starts_at_each_moment_of_a_change(tmp_path: Path, name: str, 
     count("kills", traced.stops)
 
 
-def steps_of(tasks: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The modules of this collection that tasks call, and those of the files that they import."""
+def modules_in(tasks: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The modules of this collection that tasks call."""
     for task in tasks:
         for name, given in task.items():
-            if name.endswith(".import_tasks"):
-                imported = TASKS / given.rpartition("/")[2]
-                yield from steps_of(yaml.safe_load(imported.read_text(encoding="utf-8")))
-            elif name.startswith("kubenode.cpu_manager."):
+            if name.startswith("kubenode.cpu_manager."):
                 yield name.rpartition(".")[2], given or {}
 
 
-@pytest.mark.parametrize("name", ["change", "change_alone"])
-def test_the_steps_are_those_of_the_role(name: str) -> None:
+def test_the_steps_are_those_of_the_role() -> None:
     """In this order, which is what the test above looks at."""
-    (whole,) = yaml.safe_load((TASKS / (name + ".yml")).read_text(encoding="utf-8"))
-    steps = list(steps_of(whole["block"]))
-    rollback = [("rollout_journal", "restored")] if name == "change" else []
+    (whole,) = yaml.safe_load((TASKS / "change.yml").read_text(encoding="utf-8"))
+    steps = list(modules_in(whole["block"]))
     assert [(step, given.get("state")) for step, given in steps] == [
-        ("rollout_journal", "stopping"),
         ("rollout_journal", "changing"),
-        *rollback,
         ("kubelet_config", None),
         ("checkpoint", None),
-        ("on_node", None),
         ("wait_for_kubelet", None),
-        ("rollout_journal", "{{ 'undone' if kubelet_change == 'rollback' else 'done' }}"),
     ]
-    # The one stops the kubelet after it has written that down, and the other looks at its states before it saves them.
-    assert steps[0][1]["service"] == "{{ kubelet_unit if kubelet_manage_service | bool else omit }}"
-    assert steps[1][1]["aside_for"] == "{{ kubelet_arguments | combine(kubelet_terms) }}"
-    assert steps[4 + len(rollback)][1]["service"]["state"] == "started"
+    # It stops the kubelet after it has written that down, looks at its states before it saves them, and puts the files
+    # of a rollback back after it has saved what is there.
+    first = steps[0][1]
+    assert first["stopping"] == "{{ kubelet_stopping }}"
+    assert first["aside_for"] == "{{ kubelet_arguments | combine(kubelet_terms) }}"
+    assert first["restores"] == "{{ kubelet_configuration_files if kubelet_change == 'rollback' else omit }}"
+    assert "{{ kubelet_ending }}" in whole["block"][-1]["ansible.builtin.include_tasks"]
+    (end,) = yaml.safe_load((TASKS / "end.yml").read_text(encoding="utf-8"))
+    ends = "{{ 'undone' if kubelet_change == 'rollback' else 'done' }}"
+    assert list(modules_in([end])) == [
+        ("rollout_journal", {"state": ends, "files": "{{ kubelet_configuration_files }}"})
+    ]

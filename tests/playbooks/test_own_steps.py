@@ -16,10 +16,14 @@ import yaml
 from .conftest import CHECKOUT, CopyOf, ansible_playbook
 
 ROLES = CHECKOUT / "roles"
-PLAYBOOKS = {path.stem for path in (CHECKOUT / "playbooks").glob("*.yml")}
+PLAYBOOK_FILES = CHECKOUT / "playbooks"
+PLAYBOOKS = {path.stem for path in PLAYBOOK_FILES.glob("*.yml")}
 SIGN = "somebody else's step"
 # The directories of an operator in which Ansible might look, and those of a role.
-DIRECTORIES = (".", "tasks", "handlers", "vars", "defaults", "templates", "files", "playbooks")
+DIRECTORIES = (
+    *(".", "tasks", "handlers", "vars", "defaults", "templates", "files", "playbooks"),
+    *("fleet", "node", "cluster", "tasks/node", "tasks/cluster"),
+)
 
 # One that a service sees, which the tests' own need not be.
 PYTHON = "/usr/bin/python3"
@@ -49,7 +53,7 @@ WITH_SOURCE = ("template", "copy", "script", "unarchive")
 def write_traps(directory: Path) -> None:
     """Files of all names that the roles and playbooks use, in all places where Ansible might look for them."""
     trap = json.dumps([{"name": SIGN, "ansible.builtin.debug": {"msg": SIGN}}])
-    names = {path.name for path in [*CHECKOUT.glob("playbooks/*.yml"), *ROLES.glob("*/*/*")] if path.is_file()}
+    names = {path.name for path in [*CHECKOUT.glob("playbooks/**/*.yml"), *ROLES.glob("*/*/**/*")] if path.is_file()}
     for folder in DIRECTORIES:
         (directory / folder).mkdir(parents=True, exist_ok=True)
         for name in names:
@@ -123,15 +127,17 @@ def named_loosely(path: Path) -> Iterator[str]:
     for task in tasks_in(yaml.safe_load(path.read_text(encoding="utf-8"))):
         included = file_of(task, INCLUDES, "file") or ROLE_TASKS
         source = file_of(task, WITH_SOURCE, "src") or "/"
-        # A playbook is looked for beside the one that imports it, and nowhere else.
-        is_own = included.startswith(ROLE_TASKS) or any(name.endswith("import_playbook") for name in task)
+        # What a playbook imports is looked for beside it, and nowhere else.
+        statics = ("import_playbook", "import_tasks") if PLAYBOOK_FILES in path.parents else ("import_playbook",)
+        is_own = included.startswith(ROLE_TASKS) or any(name.endswith(statics) for name in task)
         if not is_own or not source.startswith(("/", "{{ role_path }}/", "{{ saved_here.path }}/")):
             yield "%s: %s" % (path, task["name"])
 
 
 def test_each_file_is_named_so_that_no_other_can_be_found() -> None:
     """Ansible looks for a relative name in the operator's directory, too."""
-    files = sorted([*ROLES.glob("*/tasks/*.yml"), *CHECKOUT.glob("playbooks/*.yml")])
+    files = sorted([*ROLES.glob("*/tasks/**/*.yml"), *PLAYBOOK_FILES.glob("**/*.yml")])
+    files = [path for path in files if path.parent != PLAYBOOK_FILES / "vars"]
     assert [found for path in files for found in named_loosely(path)] == []
 
 

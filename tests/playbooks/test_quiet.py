@@ -80,7 +80,7 @@ def summary(run: Run) -> str:
     """The last result, which is one for the whole run."""
     found = [result for results in run.results.values() for result in results if result["task"].endswith("Sum up")]
     (result,) = found
-    assert run.output.rpartition("TASK [")[2].startswith("kubenode.cpu_manager.kubelet : Sum up]")
+    assert run.output.rpartition("TASK [")[2].startswith("Sum up]")
     return str(result["msg"])
 
 

@@ -39,6 +39,7 @@ status) [ -e $pid ] || exit 3 ;;
 esac
 """
 
+STOP = "Stop the kubelet, and save what is about to be changed"
 JOURNAL = "var/lib/kubenode-cpu-manager/change.json"
 
 STATIC = checkpoint("static", "0-7")
@@ -209,7 +210,7 @@ def failures(run: Run, name: str) -> list[tuple[str, str]]:
 def changed(run: Run, name: str) -> list[str]:
     """The tasks that changed something on a host, other than the journal alone."""
     changes = [(result["task"].rpartition(" : ")[2], result) for result in run.results[name] if result["changed"]]
-    return [task for task, result in changes if "journal" not in result or task == "Stop the kubelet"]
+    return [task for task, result in changes if "journal" not in result or task == STOP]
 
 
 def test_check_mode_leaves_services_and_files_alone(story: Story) -> None:
@@ -231,7 +232,7 @@ def test_one_stop_and_one_start(story: Story, name: str, log: list[str], policy:
     assert story.after[name].pid not in (None, story.before[name].pid)
     assert story.services[name].policy() == policy
     reset = [] if name == "period" else ["Reset or repair the checkpoint if the kubelet would refuse it"]
-    steps = ["Stop the kubelet", "Write the kubelet's configuration", *reset, "Start the kubelet"]
+    steps = [STOP, "Write the kubelet's configuration", *reset, "Start the kubelet"]
     assert changed(story.run, name) == steps
 
 

@@ -32,7 +32,7 @@ CORE = "kubernetes.core."
 NODE, POD = "worker.example.org", "web-1"
 ROLE = "kubenode.cpu_manager.kubelet"
 # What the role isolation_benchmark gives to all tasks of a file.
-DEFAULTS = {"group/kubernetes.core.k8s": {"kubeconfig": "{{ isolation_benchmark_kubeconfig }}"}}
+DEFAULTS = {"group/kubernetes.core.k8s": {"kubeconfig": "{{ isolation_benchmark_fixed.kubeconfig }}"}}
 
 
 class Lowest(NamedTuple):
@@ -107,7 +107,7 @@ def tasks_in(node: Any) -> Iterator[dict[str, Any]]:
 def used() -> dict[str, set[str]]:
     """{module of kubernetes.core: the options that roles and playbooks give it}"""
     found: dict[str, set[str]] = {}
-    for file in [*CHECKOUT.glob("roles/*/*/*.yml"), *CHECKOUT.glob("playbooks/**/*.yml")]:
+    for file in [*CHECKOUT.glob("roles/*/**/*.yml"), *CHECKOUT.glob("playbooks/**/*.yml")]:
         for task in tasks_in(yaml.safe_load(file.read_text("utf-8"))):
             ((module, arguments),) = ((name, value) for name, value in task.items() if name.startswith(CORE))
             # What module_defaults gives them.
@@ -147,6 +147,22 @@ def pod(name: str) -> dict[str, Any]:
     }
 
 
+VERDICT = "kubenode.cpu_manager.rollout_verdict"
+# What the role's tasks act with, but for the kubeconfig.
+FIXED = {
+    "api_host": "localhost",
+    "api_become": False,
+    "api_timeout": 60,
+    "node_name": NODE,
+    "drain": True,
+    "drain_timeout": 30,
+    "drain_delete_emptydir_data": True,
+    "drain_force": False,
+    "verify_timeout": 60,
+    "check_capacity": True,
+}
+
+
 @pytest.fixture
 def api() -> Iterator[APIServer]:
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
@@ -157,8 +173,13 @@ def api() -> Iterator[APIServer]:
 
 def run(lowest: Lowest, api: APIServer, directory: Path, *tasks: dict[str, Any], **variables: Any) -> str:
     kubeconfig = str(api.kubeconfig(directory / "kubeconfig"))
-    variables = {"kubelet_kubeconfig": kubeconfig, "isolation_benchmark_kubeconfig": kubeconfig, **variables}
-    (directory / "play.json").write_text(json.dumps([{**play(**variables), "tasks": tasks}]), encoding="utf-8")
+    acting = {
+        "kubelet_fixed": {**FIXED, "kubeconfig": kubeconfig},
+        "isolation_benchmark_fixed": {**FIXED, "kubeconfig": kubeconfig, "namespace": "default"},
+    }
+    # As a task registers what the run acts with.
+    found = {"ansible.builtin.set_fact": {**acting, **variables}}
+    (directory / "play.json").write_text(json.dumps([{**play(), "tasks": [found, *tasks]}]), encoding="utf-8")
     return lowest.run(directory, "timeout", "100", "ansible-playbook", "-i", NODE + ",", "play.json")
 
 
@@ -187,20 +208,18 @@ def test_a_node_is_drained_and_comes_back(lowest: Lowest, api: APIServer, tmp_pa
     root = tmp_path / "node"
     root.mkdir()
     plan = {"journal": None, "drain": True}
-    drain = include("drain")
+    drain = include("cluster/drain")
     emptied = {"ansible.builtin.assert": {"that": ["kubelet_emptied"]}}
-    back = include("rejoin", kubelet_facts={"node": NODE, "cordoned": False, "taints": []})
+    back = include("cluster/rejoin", kubelet_facts={"node": NODE, "cordoned": False, "taints": []})
     run(
         lowest,
         api,
         tmp_path,
         drain,
         emptied,
-        kubelet_node_name=NODE,
         kubelet_node_root=str(root),
         kubelet_plan=plan,
         kubelet_taken={"journal": None},
-        kubelet_drain_timeout=30,
     )
     path = "/api/v1/nodes/" + NODE
     assert api.objects[path]["spec"]["unschedulable"] is True
@@ -210,9 +229,11 @@ def test_a_node_is_drained_and_comes_back(lowest: Lowest, api: APIServer, tmp_pa
 
 
 def test_a_node_that_is_looked_up_keeps_what_others_set(lowest: Lowest, api: APIServer, tmp_path: Path) -> None:
-    plan = {"journal": {"facts": {"node": NODE}}}
-    found = {"ansible.builtin.assert": {"that": ["kubelet_cluster_node.resources | length == 1"]}}
-    run(lowest, api, tmp_path, include("look_up"), found, kubelet_plan=plan)
+    journal = {"phase": "changing", "facts": {"node": NODE}, "exclusive_now": "2"}
+    plan = {"node": NODE, "journal": journal, "kubelet": {"pid": 1}}
+    api.objects["/api/v1/nodes/" + NODE]["spec"]["unschedulable"] = True
+    recover = {VERDICT: {"step": "recover"}}
+    run(lowest, api, tmp_path, recover, kubelet_plan=plan)
     assert api.changes == []
 
 
@@ -220,14 +241,15 @@ def test_objects_are_applied(lowest: Lowest, api: APIServer, tmp_path: Path) -> 
     version, kind = "topology.node.k8s.io/v1alpha2", "NodeResourceTopology"
     label = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "labels": {"a": "b"}}}
     topology = {"apiVersion": version, "kind": kind, "metadata": {"name": NODE}, "zones": []}
-    run(lowest, api, tmp_path, include("apply_objects", kubelet_objects=[label, topology]))
+    run(lowest, api, tmp_path, include("cluster/apply_objects", kubelet_objects=[label, topology]))
     assert api.objects["/api/v1/nodes/" + NODE]["metadata"]["labels"] == {"a": "b"}
     assert api.objects["/apis/%s/noderesourcetopologies/%s" % (version, NODE)] == topology
 
 
 def test_the_capacity_of_a_cluster_is_counted(lowest: Lowest, api: APIServer, tmp_path: Path) -> None:
-    names = {"kubelet_batch": [NODE], "kubelet_plan": {}}
-    run(lowest, api, tmp_path, include("shortage"), **names)
+    plan = {"node": NODE, "drain": True, "drains": True, "found": {"cpu_manager_policy": "none"}}
+    batch = {VERDICT: {"step": "batch", "fleet": [NODE]}}
+    run(lowest, api, tmp_path, batch, kubelet_plan=plan)
     assert api.changes == []
 
 
@@ -255,6 +277,6 @@ def test_all_pods_of_a_label_are_deleted(lowest: Lowest, api: APIServer, tmp_pat
     benchmark["metadata"]["labels"] = labels
     api.add(benchmark)
     delete["module_defaults"] = DEFAULTS
-    names = {"isolation_benchmark_namespace": "default", "isolation_benchmark_plan": {"run_id": "7"}}
+    names = {"isolation_benchmark_plan": {"run_id": "7"}}
     run(lowest, api, tmp_path, delete, **names)
     assert [name for name in api.objects if "/pods/" in name] == ["/api/v1/namespaces/default/pods/" + POD]

@@ -16,7 +16,7 @@ import yaml
 CHECKOUT = Path(__file__).parents[2]
 FILES = sorted(
     path
-    for pattern in ("roles/*/tasks/*.yml", "roles/*/vars/*.yml", "roles/*/defaults/*.yml", "playbooks/*.yml")
+    for pattern in ("roles/*/tasks/**/*.yml", "roles/*/vars/*.yml", "roles/*/defaults/*.yml", "playbooks/**/*.yml")
     for path in CHECKOUT.glob(pattern)
 )
 # What Ansible takes for an expression as it is.

@@ -68,21 +68,19 @@ USES = {
     ("kubelet_cluster_pods", "roles/kubelet/vars/main.yml", "kubelet_drain_verdict"): _SAYS,
     (
         "kubelet_cluster_pods",
-        "roles/kubelet/tasks/drain.yml",
+        "roles/kubelet/tasks/cluster/drain.yml",
         "Wait until only pods of DaemonSets, static pods and ended ones are left",
     ): _DECIDES,
     (
         "kubelet_cluster_pods",
-        "roles/kubelet/tasks/drain.yml",
+        "roles/kubelet/tasks/cluster/drain.yml",
         "Remember that the node is empty, and which pods stay",
     ): "replaces it by the names and identities of the pods, of which no task hides anything any more",
     (
         "kubelet_cluster_pods",
-        "roles/kubelet/tasks/write.yml",
+        "roles/kubelet/tasks/node/change.yml",
         "Reset or repair the checkpoint if the kubelet would refuse it",
     ): "gets the names and identities that took its place after the drain",
-    ("kubelet_cluster_pods", "roles/kubelet/tasks/shortage.yml", "Count at the API server"): _SAYS,
-    ("kubelet_cluster_nodes", "roles/kubelet/tasks/shortage.yml", "Count at the API server"): _SAYS,
     (
         "isolation_benchmark_read",
         "roles/isolation_benchmark/tasks/pods.yml",

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, NamedTuple
 
 from .._base.errors import ConfigurationError, CPUManagerError, InputError, NodeError, Note, RefusedError
 from .._base.versions import version_notes
@@ -136,14 +136,41 @@ START = "start"
 BACK = "if a rollout was the last change of the node, go back with the playbook rollback"
 
 STOP_KUBELET = "stop_kubelet"
+RESTORE_CONFIGURATION = "restore_configuration"
 RESET_CHECKPOINT = "reset_checkpoint"
-REPAIR_CHECKPOINT = "repair_checkpoint"
 RESET_MEMORY_STATE = "reset_memory_state"
+REPAIR_CHECKPOINT = "repair_checkpoint"
 WRITE_CONFIGURATION = "write_configuration"
+WRITE_RUNTIME = "write_runtime_configuration"
+RESTART_RUNTIME = "restart_runtime"
 START_KUBELET = "start_kubelet"
 RECONCILE = "reconcile"
+# All that may be done on a node, in this order. States come before the configuration: a running kubelet would write
+# them again, and a stopped one must not find the new policy beside the old state.
+ACTIONS = (
+    STOP_KUBELET,
+    RESTORE_CONFIGURATION,
+    RESET_CHECKPOINT,
+    RESET_MEMORY_STATE,
+    REPAIR_CHECKPOINT,
+    WRITE_CONFIGURATION,
+    WRITE_RUNTIME,
+    RESTART_RUNTIME,
+    START_KUBELET,
+    RECONCILE,
+)
 # What is done with the files that the kubelet's managers keep.
 STATE_ACTIONS = frozenset((RESET_CHECKPOINT, REPAIR_CHECKPOINT, RESET_MEMORY_STATE))
+
+
+def in_order(actions: Iterable[str], *more: str) -> list[str]:
+    """These actions and more, in the order in which they are done."""
+    return [action for action in ACTIONS if action in {*actions, *more}]
+
+
+def with_restart(actions: Iterable[str], *more: str) -> list[str]:
+    """These actions and more, done while the kubelet is stopped."""
+    return in_order(actions, STOP_KUBELET, START_KUBELET, *more)
 
 
 def report(
@@ -209,11 +236,9 @@ def report(
                 "refused_now": bool(refused_now),
             }
         )
-        # Before the configuration: a running kubelet would write the file again, and a stopped one must not
-        # find the new policy beside the old state.
-        actions.insert(0, _checkpoint_action(checkpoint, config))
+        actions.append(_checkpoint_action(checkpoint, config))
     if actions:
-        actions = [STOP_KUBELET, *actions, START_KUBELET]
+        actions = with_restart(actions)
     reserved = _found_reservation(found, starts.found)
     reserved_wanted = CPUSet.parse(plan.settings["reserved_system_cpus"]) if config is None else config.reserved
     cpus = _pools(topology, reserved, judgement.state)
@@ -249,7 +274,7 @@ def report(
         lost = [part.to_dict() for part in compared.lost]
         drift += compared.drift
         notes += compared.notes
-        actions += [RECONCILE] if compared.to_reconcile else []
+        actions = in_order(actions, RECONCILE) if compared.to_reconcile else actions
     return {
         **result,
         "status": DRIFT if drift else CLEAN if wanted else NOTHING_WANTED,

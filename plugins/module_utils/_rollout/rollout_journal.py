@@ -24,11 +24,21 @@ from .._base.journal_file import DIRECTORY, OPEN, JournalFile
 from .._base.tree import OverlaidTree, Tree
 from .._kubelet.yaml_nodes import REMOVE, same
 
-# How far a change has come, and so what takes it back.
-DRAINING = "draining"  # make the node schedulable again
-STOPPING = "stopping"  # and start the kubelet
-CHANGING = "changing"  # and before that put the files back
-PHASES = (DRAINING, STOPPING, CHANGING)
+# How far a change has come.
+DRAINING = "draining"  # the node is cordoned, or about to be
+STOPPING = "stopping"  # the kubelet is stopped, or about to be
+CHANGING = "changing"  # the files are changed, or about to be
+
+# The steps back from there, in their order. Where the files are back already, the runtime may still run with what was
+# taken back, and the kubelet may have ended by itself.
+_SERVICES_BACK = ("restart_runtime", "start_kubelet", "rejoin_cluster")
+STEPS_BACK = {
+    DRAINING: _SERVICES_BACK,
+    STOPPING: _SERVICES_BACK,
+    CHANGING: ("stop_kubelet", "restore_files", *_SERVICES_BACK),
+}
+# {step back: the fact of the change without which it is none}
+_ONLY_WITH = {"restart_runtime": "runtime", "rejoin_cluster": "node"}
 
 
 class SavedFile(NamedTuple):
@@ -58,6 +68,10 @@ class RolloutJournal(NamedTuple):
         """Plain data, as modules return it; contents stay on the node."""
         return {"phase": self.phase, "files": sorted(self.files), "facts": dict(self.facts), "run": self.run}
 
+    def steps_back(self) -> list[str]:
+        """What takes the change back from here, in the order in which it is done."""
+        return [step for step in STEPS_BACK[self.phase] if _ONLY_WITH.get(step) in (None, *self.facts)]
+
 
 def read_journal(tree: Tree, path: str = OPEN) -> RolloutJournal | None:
     """The journal at OPEN or LAST; None where there is none. Raises NodeError for a damaged one."""
@@ -76,7 +90,7 @@ def journal_file(path: str) -> JournalFile:
 
 def journal_of(data: Any) -> RolloutJournal:
     """The journal that a file holds. Raises ValueError and what else reading malformed data raises."""
-    if data["phase"] not in PHASES or not isinstance(data["facts"], dict):
+    if data["phase"] not in STEPS_BACK or not isinstance(data["facts"], dict):
         raise ValueError("it is of another format")
     files = {str(name): _saved(saved) for name, saved in data["files"].items()}
     written = data.get("written")

@@ -34,11 +34,15 @@ from .._node.drift import (
     REPAIR_CHECKPOINT,
     RESET_CHECKPOINT,
     RESET_MEMORY_STATE,
+    RESTART_RUNTIME,
+    RESTORE_CONFIGURATION,
     START,
     START_KUBELET,
     STATE_ACTIONS,
-    STOP_KUBELET,
+    WRITE_RUNTIME,
+    in_order,
     report,
+    with_restart,
 )
 from .._node.memory_state import MemoryPlan, memory_loss_error
 from .._node.node import Node, read_sources
@@ -54,7 +58,6 @@ from .rollout_journal import CHANGING, RolloutJournal, read_journal
 # The container runtime's part in the plan of a node's change: it is in the same journal as the kubelet's.
 
 
-WRITE_RUNTIME, RESTART_RUNTIME = "write_runtime_configuration", "restart_runtime"
 # What the journal remembers of it, so that whatever takes the change back restarts the runtime, too.
 FACT = "runtime"
 
@@ -70,18 +73,13 @@ def with_runtime(report: Mapping[str, Any], node: Node, wanted: WantedRuntime, m
         return {**plan, "refusals": [*report["refusals"], error.to_row()]}
     if not change.contents:
         return plan
-    actions = list(report["actions"])
-    if START_KUBELET not in actions:
-        actions = [STOP_KUBELET, START_KUBELET, *actions]
-    restart = [WRITE_RUNTIME, RESTART_RUNTIME]
-    place = actions.index(START_KUBELET)
     paths = sorted(change.contents)
     refusals = [error.to_row() for error in unwritable(node.tree, paths)]
     return {
         **plan,
         "status": DRIFT if report["status"] in (CLEAN, NOTHING_WANTED) else report["status"],
         "drift": [*report["drift"], *_rows(node, change, wanted)],
-        "actions": [*actions[:place], *restart, *actions[place:]],
+        "actions": with_restart(report["actions"], WRITE_RUNTIME, RESTART_RUNTIME),
         "files": list(dict.fromkeys([*(report["files"] or node.state_paths), *paths])),
         "refusals": [*report["refusals"], *refusals],
         **_drained(report, may_drain),
@@ -102,9 +100,7 @@ def with_last_runtime(report: Mapping[str, Any], node: Node, may_drain: bool) ->
     changed = [path for path, saved in last.files.items() if saved.content != tree.content(path)]
     if set(changed).isdisjoint(path for path in fact["files"] if isinstance(path, str)):
         return plan
-    actions = list(report["actions"])
-    actions.insert(actions.index(START_KUBELET), RESTART_RUNTIME)
-    return {**plan, **_drained(report, may_drain), "actions": actions, FACT: fact}
+    return {**plan, **_drained(report, may_drain), "actions": in_order(report["actions"], RESTART_RUNTIME), FACT: fact}
 
 
 def _drained(report: Mapping[str, Any], may_drain: bool) -> dict[str, bool]:
@@ -242,15 +238,10 @@ def with_memory_state(answer: Mapping[str, Any], memory: MemoryPlan, found: str)
         return {**answer, "notes": [*answer["notes"], *note]}
     row = {"subject": "memory_state", "wanted": ACCEPTED, "found": "refused: " + memory.reason, "source": None}
     drift = [*answer["drift"], {**row, "refused_now": bool(found)}]
-    actions = answer["actions"] if START_KUBELET in answer["actions"] else [STOP_KUBELET, START_KUBELET]
-    at = 2 if RESET_CHECKPOINT in actions else 1
-    actions = [*actions[:at], RESET_MEMORY_STATE, *actions[at:]]
-    others = [action for action in answer["actions"] if action not in actions]
-    return {**answer, "status": DRIFT, "drift": drift, "actions": actions + others}
+    return {**answer, "status": DRIFT, "drift": drift, "actions": with_restart(answer["actions"], RESET_MEMORY_STATE)}
 
 
 ROLLOUT, ROLLBACK = "rollout", "rollback"
-RESTORE_CONFIGURATION = "restore_configuration"
 
 # What is done with each file that the kubelet's managers keep, in the order of Node.state_paths.
 _OF_STATES = ({RESET_CHECKPOINT, REPAIR_CHECKPOINT}, {RESET_MEMORY_STATE})
@@ -520,7 +511,7 @@ def _rollback_plan(
         "checkpoint": then["checkpoint"],
         "cpus": {**now["cpus"], "reserved_wanted": then["cpus"].get("reserved_wanted", "")},
         "drift": [*_restored_rows(now, configuration, before, changed), *_states(then["drift"])],
-        "actions": [STOP_KUBELET, RESTORE_CONFIGURATION, *resets, START_KUBELET],
+        "actions": with_restart(resets, RESTORE_CONFIGURATION),
         "starts": not any(finding.fatal for finding in findings),
         "findings": [finding.to_dict() for finding in findings],
         "unknown": [doubt.to_dict() for doubt in prediction.unknown],

@@ -15,8 +15,6 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.kubenode.cpu_manager.plugins.filter.pods import FilterModule
 
 FILTERS = FilterModule().filters()
-# What else they take.
-MORE: dict[str, list[list[Any]]] = {"cpu_shortage": [[1], ["a"]], "static_hosts": [[]]}
 WEB: dict[str, Any] = {
     "metadata": {
         "name": "web",
@@ -38,24 +36,10 @@ def test_identities() -> None:
     assert [identity["metadata"]["uid"] for identity in FILTERS["pod_identities"]([WEB])] == ["u"]
 
 
-def test_shortage() -> None:
-    nodes = [
-        {"metadata": {"name": name}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}} for name in "ab"
-    ]
-    assert FILTERS["cpu_shortage"](nodes, [WEB], ["b"]) == []
-    assert FILTERS["cpu_shortage"](nodes, [WEB], ["a"]) == [
-        {"pod": "shop/web", "cpus": 1.5, "exclusive": 0, "text": "shop/web: 1.5 CPUs"}
-    ]
-
-
-def test_static_hosts() -> None:
-    assert FILTERS["static_hosts"]({"a": {"found": {"cpu_manager_policy": "static"}}, "b": None}, []) == ["a"]
-
-
 @pytest.mark.parametrize("name", FILTERS)
 def test_what_are_no_pods(name: str) -> None:
     with pytest.raises(AnsibleFilterError):
-        FILTERS[name]([1], *MORE.get(name, []))
+        FILTERS[name]([1])
 
 
 def test_each_is_documented() -> None:

@@ -43,7 +43,11 @@ def tasks_of(items: Any, is_delegated: bool = False) -> Iterator[tuple[dict[str,
             yield item, is_others
 
 
-FILES = sorted([*CHECKOUT.glob("roles/*/tasks/*.yml"), *CHECKOUT.glob("playbooks/*.yml")])
+FILES = sorted(
+    path
+    for pattern in ("roles/*/tasks/**/*.yml", "playbooks/*.yml", "playbooks/fleet/*.yml", "playbooks/tasks/*.yml")
+    for path in CHECKOUT.glob(pattern)
+)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(path.parts[-3:]))

@@ -42,7 +42,7 @@ def options_of_roles() -> Iterator[str]:
 
 
 def variables_of_playbooks() -> Iterator[str]:
-    for path in CHECKOUT.glob("playbooks/*.yml"):
+    for path in CHECKOUT.glob("playbooks/**/*.yml"):
         yield from re.findall(r"\bcpu_manager_[a-z_]+", path.read_text(encoding="utf-8"))
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.rollback import Choice, choose_rollout
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.verdict import Choice, choose_rollout
 
 FIRST, SECOND, THIRD = "2026-11-01T09:30:00", "2026-11-02T09:30:00.000001", "2026-11-02T09:30:00.000002"
 NOW, LATER, SOON = "2026-11-03T12:00:00.500000", "2026-11-03T12:00:01", "2026-11-03T12:00:00.500001"

@@ -1,0 +1,180 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Judges the plans of all hosts of a run on the controller. The module of this name documents it."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from typing import Any, Iterator, Mapping
+
+from ..module_utils._base.errors import MALFORMED, InputError, NodeError, RefusedError
+from ..plugin_utils.controller_action import OPTION_NAMES, Given, validated
+from ..plugin_utils.guarded_action import GuardedAction
+from ..plugin_utils.report.answers import answered, collect, mapping
+from ..plugin_utils.rollout.capacity import shortage
+from ..plugin_utils.rollout.texts import plan_text
+from ..plugin_utils.rollout.verdict import (
+    PlannedHost,
+    Run,
+    choose_rollout,
+    cluster_need,
+    in_service_error,
+    may_have_pods,
+    refuse_lost,
+    refuse_shortage,
+    rough_warning,
+    static_nodes,
+)
+
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "step": {"type": "str", "required": True, "choices": ["choose", "plan", "batch", "recover"]},
+    "change": {"type": "str", "choices": ["rollout", "repair", "rollback"], "default": "rollout"},
+    "rollback_of": {"type": "str", "default": ""},
+    "told": {"type": "str", "default": ""},
+    "skip_hosts_without_kubelet": {"type": "bool", "default": False},
+    "max_fail_percentage": {"type": "int", "default": 0},
+    "fleet": {"type": "list", "elements": "str", "default": []},
+}
+_LIVE_PODS = ["status.phase!=Succeeded", "status.phase!=Failed"]
+
+
+class ActionModule(GuardedAction):
+    """Each step of a run has its verdict."""
+
+    _supports_async = False
+
+    def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        """The result of the task: what is decided."""
+        given, wrong = validated({**OPTION_NAMES, **_ARGUMENTS}, self._task.args)
+        if wrong:
+            raise wrong
+        steps = {"choose": self._choose, "plan": self._plan, "batch": self._batch, "recover": self._recover}
+        return {"changed": False, **steps[given["step"]](given, task_vars)}
+
+    def _choose(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        choice = choose_rollout(_plans(task_vars), _now(), given["rollback_of"])
+        if choice.problem:
+            raise RefusedError(choice.problem)
+        return {"rollout": choice.rollout, "told": choice.told}
+
+    def _plan(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        need = cluster_need(_hosts(task_vars, task_vars["ansible_play_hosts"]))
+        back = "Going back to what was before the rollout of %s (UTC): %s.\n" % (given["rollback_of"], given["told"])
+        plan = plan_text(collect(_plans(task_vars)), given["skip_hosts_without_kubelet"])
+        told = back + plan if given["told"] else plan
+        return {"run": _now(), "told": told, **need._asdict()}
+
+    def _batch(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        every = task_vars["ansible_play_hosts_all"]
+        fleet = {host.name: host for host in _hosts(task_vars, dict.fromkeys([*every, *given["fleet"]]))}
+        run = Run(fleet, every, task_vars["ansible_play_batch"], task_vars["ansible_play_hosts"])
+        refuse_lost(run, given["max_fail_percentage"])
+        others = [fleet[name] for name in given["fleet"]]
+        asked = run.asks(given["change"])
+        if asked is None:
+            warning = rough_warning(run, given["change"], others)
+            # As the module debug shows a message.
+            return {"msg": warning, "_ansible_verbose_always": True} if warning else {}
+        try:
+            nodes = read_cluster(self, "the nodes of the cluster", asked.fixed, task_vars, kind="Node")
+            pods = read_cluster(
+                self, "the pods of the cluster", asked.fixed, task_vars, kind="Pod", field_selectors=_LIVE_PODS
+            )
+        except NodeError as error:
+            names = ", ".join(host.name for host in run.emptied)
+            raise error.adding("the nodes %s were not touched" % names) from None
+        drained = [host.node_name for host in run.emptied]
+        try:
+            claims = shortage(nodes, pods, drained, static_nodes(run, others))
+        except InputError:
+            raise
+        except MALFORMED as error:
+            raise NodeError("what the cluster says of its nodes and pods cannot be read: %s" % error) from None
+        refuse_shortage(run, claims)
+        return {}
+
+    def _recover(self, _given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        (host,) = _hosts(task_vars, [task_vars["inventory_hostname"]])
+        if may_have_pods(host.plan) and not self._is_cordoned(host, task_vars):
+            raise in_service_error(host.plan)
+        return {}
+
+    def _is_cordoned(self, host: PlannedHost, task_vars: Mapping[str, Any]) -> bool:
+        if not host.fixed.get("drain"):
+            return False
+        # Not as the journal names it, which is the node's.
+        nodes = read_cluster(self, "the node from the cluster", host.fixed, task_vars, kind="Node", name=host.node_name)
+        return any(mapping(mapping(node).get("spec")).get("unschedulable") for node in nodes)
+
+
+def _hosts(task_vars: Mapping[str, Any], names: Any) -> list[PlannedHost]:
+    """The hosts of these names, as far as the run has come with each."""
+    variables_of = {name: task_vars["hostvars"][name] for name in names}
+    return [
+        PlannedHost(
+            name,
+            mapping(variables.get("kubelet_plan")),
+            mapping(variables.get("kubelet_fixed")),
+            "kubelet_verdict" in variables,
+        )
+        for name, variables in variables_of.items()
+    ]
+
+
+def _plans(task_vars: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {host.name: host.plan for host in _hosts(task_vars, task_vars["ansible_play_hosts_all"])}
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).replace(tzinfo=None).isoformat()
+
+
+# What is read from the API of a cluster, with a module of kubernetes.core.
+
+
+_MODULE = "kubernetes.core.k8s_info"
+
+
+class _TooLate(BaseException):
+    """No handler of other errors takes it for one of its own."""
+
+
+@contextmanager
+def _at_most(seconds: int) -> Iterator[None]:
+    """Raises _TooLate after these seconds. A worker of Ansible does what a task says in its main thread."""
+
+    def end(*_arguments: object) -> None:
+        raise _TooLate
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def read_cluster(
+    action: GuardedAction, what: str, fixed: Mapping[str, Any], task_vars: Mapping[str, Any], **query: Any
+) -> list[Any]:
+    """Objects that the API server gives. They may hold passwords: no result and no log has them.
+
+    what: in words, for an error. fixed: what the run acts with, of the host that is asked about: `kubeconfig` and
+    `context`, and `api_timeout` in seconds. query: options of k8s_info. Raises NodeError where there is no answer.
+    """
+    arguments = {name: fixed[name] for name in ("kubeconfig", "context") if fixed.get(name) is not None}
+    try:
+        with _at_most(int(fixed["api_timeout"])):
+            answer = action.run_module(_MODULE, _MODULE, {**arguments, **query}, task_vars)
+    except _TooLate:
+        answer = {"failed": True, "msg": "Timed out after %s seconds" % fixed["api_timeout"]}
+    answer = answered(answer)
+    resources = answer.get("resources")
+    if answer.get("failed") or answer.get("unreachable") or not isinstance(resources, list):
+        raise NodeError("Read %s: %s" % (what, str(answer.get("msg", "it failed without a message")).strip()))
+    return resources

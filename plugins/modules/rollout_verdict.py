@@ -1,0 +1,116 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: rollout_verdict
+short_description: Judge the change of a fleet from the plans of its nodes
+version_added: 0.1.0
+author:
+  - the kubenode.cpu_manager developers (@kubenode)
+description:
+  - What the role P(kubenode.cpu_manager.kubelet#role) and the playbooks C(rollout), C(rollback) and C(repair) decide on
+    the controller. It takes the variables C(kubelet_plan) and C(kubelet_fixed) of all hosts of the play, and changes
+    nothing.
+  - Where pods must find room on other nodes, or an interrupted change has drained a node, it reads nodes and pods from
+    the API server, with C(kubernetes.core.k8s_info) on the host that the task is delegated to. Pods are in no result
+    and no log.
+extends_documentation_fragment:
+  - kubenode.cpu_manager.attributes.controller
+  - kubenode.cpu_manager.node.names
+options:
+  step:
+    description:
+      - V(choose) chooses the rollout that a fleet goes back from. It fails if a node is not known, if a node names a
+        rollout whose time is still to come or that is no time, if a single node names the newest and others name
+        another, or if no node has had a rollout.
+      - V(plan) returns the plan as text, and what the run needs the cluster for.
+      - V(batch) fails if a batch must not be changed, because more hosts were lost than may fail, or because pods would
+        find no CPUs on the other nodes.
+      - V(recover) fails if pods may have come to this node since a change of it was interrupted.
+    type: str
+    choices: [choose, plan, batch, recover]
+    required: true
+  change:
+    description: What the run does.
+    type: str
+    choices: [rollout, repair, rollback]
+    default: rollout
+  rollback_of:
+    description:
+      - With V(choose), the rollout that the operator has named. By default the newest.
+      - With V(plan), the rollout that was chosen.
+    type: str
+    default: ''
+  told:
+    description: With V(plan), what was said about the rollout that was chosen.
+    type: str
+    default: ''
+  skip_hosts_without_kubelet:
+    description: Whether hosts without a kubelet are left out.
+    type: bool
+    default: false
+  max_fail_percentage:
+    description: With V(batch), how many of the hosts may be lost.
+    type: int
+    default: 0
+  fleet:
+    description: With V(batch), the hosts whose nodes may take pods, also those that do not change.
+    type: list
+    elements: str
+    default: []
+seealso:
+  - module: kubenode.cpu_manager.rollout_info
+"""
+
+EXAMPLES = r"""
+- name: Judge the plans of all nodes
+  kubenode.cpu_manager.rollout_verdict:
+    step: plan
+  register: verdict
+  run_once: true
+"""
+
+RETURN = r"""
+rollout:
+  description: The rollout that the fleet goes back from.
+  returned: with V(choose)
+  type: str
+  sample: "2026-11-22T09:30:00.123456"
+told:
+  description: What is to be shown to the operator.
+  returned: with V(choose) and V(plan)
+  type: str
+  sample: "Nothing to do: worker-1, worker-2"
+run:
+  description: The name of the run, its time in UTC.
+  returned: with V(plan)
+  type: str
+  sample: "2026-11-22T09:30:00.123456"
+hosts:
+  description: The hosts that are going to be drained, or were for a change that was interrupted.
+  returned: with V(plan)
+  type: list
+  elements: str
+  sample: [worker-3]
+purpose:
+  description: What the cluster is needed for.
+  returned: with V(plan)
+  type: str
+  sample: draining and uncordoning worker-3
+alternative:
+  description: How the run can do without the cluster; empty if it cannot.
+  returned: with V(plan)
+  type: str
+  sample: drain nodes yourself and set kubelet_drain to false
+msg:
+  description: Where the other nodes may have too few CPUs, by a rough count.
+  returned: with V(batch), if no cluster is asked and the count is too small
+  type: str
+  sample: "exclusive CPUs of pods on worker-3: 8, CPUs in the shared pools of the other nodes: only 4"
+"""
