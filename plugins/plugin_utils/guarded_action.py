@@ -11,6 +11,7 @@ refused before anything is done for it, and so is one with a misspelled variable
 
 from __future__ import annotations
 
+import gc
 import re
 from typing import Any, Mapping, MutableMapping
 
@@ -70,6 +71,20 @@ class _Gate(ActionBase):  # type: ignore[misc]  # Ansible is untyped
             said[name] = shown(said[name])
             said[name + "_lines"] = said[name].splitlines()
         return said
+
+    def _configure_module(self, *arguments: Any, **options: Any) -> Any:
+        """A module, packed with all that it imports.
+
+        Ansible parses each of these files. The collector would look through all of these objects, and through Ansible,
+        again and again; what is packed is in use until the end.
+        """
+        was_on = gc.isenabled()
+        gc.disable()
+        try:
+            return super()._configure_module(*arguments, **options)
+        finally:
+            if was_on:
+                gc.enable()
 
 
 def _without_acts(answer: Mapping[str, Any], action: ActionBase) -> dict[str, Any]:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, Iterator
 
 import pytest
 import yaml
+from ansible.plugins.action import ActionBase
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +32,13 @@ _KEYWORDS = ("block", "rescue", "always")
 def test_every_module_has_an_action_plugin_with_the_base(module: str) -> None:
     name = "ansible_collections.kubenode.cpu_manager.plugins.action." + module
     assert issubclass(importlib.import_module(name).ActionModule, GuardedAction)
+
+
+def test_the_collector_does_not_run_while_a_module_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = []
+    monkeypatch.setattr(ActionBase, "_configure_module", lambda *_arguments: runs.append(gc.isenabled()))
+    GuardedAction._configure_module(object.__new__(GuardedAction), "a.module", {}, {})
+    assert (runs, gc.isenabled()) == ([False], True)
 
 
 def tasks_of(items: Any, is_delegated: bool = False) -> Iterator[tuple[dict[str, Any], bool]]:
