@@ -59,6 +59,9 @@ SOURCES = (
     "_base/golang.py",
 )
 
+# What is put into the words of another refusal.
+_PARTS = frozenset(("_node/start_check.py:stored_state",))
+
 # A refusal that is not certain is none.
 _UNCERTAIN = {"MemoryJudgement": ("verdict", "not judged"), "FaultError": ("is_sure", "False")}
 
@@ -90,8 +93,8 @@ def _refusals_of(module: Module) -> Iterator[Refusal]:
         if made is None:
             continue
         texts = tuple(text for text in made.get("text", ()) if words(text))
-        if texts:
-            place = "%s:%s" % (module.path.relative_to(CORE).as_posix(), _top_of(module.path, call.lineno))
+        place = "%s:%s" % (module.path.relative_to(CORE).as_posix(), _top_of(module.path, call.lineno))
+        if texts and place not in _PARTS:
             causes, remedies = (tuple(filter(None, made.get(part, ()))) for part in ("cause", "remedy"))
             yield Refusal(place, call.lineno, *made["made"], texts, causes, remedies)
 

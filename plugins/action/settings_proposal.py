@@ -12,7 +12,7 @@ from typing import Any, Mapping
 from ansible.utils.display import Display
 
 from ..module_utils._base.errors import InputError, NodeError, RefusedError
-from ..module_utils._node.module import PLANNER
+from ..module_utils._node.reservation_request import PLANNER
 from ..plugin_utils.controller_action import ControllerAction, Given, validated
 from ..plugin_utils.proposal.files import is_edited, proposal_files, table_rows
 from ..plugin_utils.proposal.groups import NodeGroup, conflicts, group_nodes, judge, read_nodes

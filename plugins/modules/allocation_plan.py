@@ -414,8 +414,9 @@ from ..module_utils._base.tree import Tree
 from ..module_utils._containers.pods import pods_from_manifests
 from ..module_utils._kubelet.configuration import Configuration
 from ..module_utils._node.allocation import Question, compare_plans, default_configuration, plan_allocations
-from ..module_utils._node.module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
+from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.node import Node
+from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils.topology.description import describe_machine
 from ..module_utils.topology.model import Topology
 

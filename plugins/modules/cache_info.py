@@ -313,11 +313,12 @@ from typing import Any, Mapping
 from ..module_utils._base.ansible_module import Arguments, Outcome, run
 from ..module_utils._base.tree import Tree
 from ..module_utils._caches.cache_info import cache_answer
-from ..module_utils._node.module import HIDE_NAMES, KUBELET, node_of
+from ..module_utils._node.hidden_names import HIDE_NAMES, shown_node_of
+from ..module_utils._node.module import KUBELET
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
-    return Outcome(cache_answer(tree, lambda: node_of(tree, parameters), parameters["seconds"]))
+    return Outcome(cache_answer(tree, lambda: shown_node_of(tree, parameters), parameters["seconds"]))
 
 
 def main() -> None:

@@ -163,14 +163,14 @@ note_checks:
 from typing import Any, Mapping
 
 from ..module_utils._base.ansible_module import Arguments, Outcome, difference, run
-from ..module_utils._base.tree import Tree
+from ..module_utils._base.tree import RESCTRL, Tree
 from ..module_utils._caches.cache_journal import terms_of, wish_of
 from ..module_utils._caches.cache_partition import absent, present
 from ..module_utils._caches.resctrl import EXCLUSIVE, SHAREABLE
 from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.owners_found import owners_of
 from ..module_utils._owners.conflicts import refuse
-from ..module_utils._owners.owners import CACHE, MOUNT
+from ..module_utils._owners.owners import CACHE
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
@@ -182,7 +182,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         refuse(owners_of(node), CACHE, parameters["allow_owners"])
         answer = present(node, wish, terms_of(parameters), not check_mode)
     before, after = ("".join(line + "\n" for line in lines) for lines in (answer.before, answer.after))
-    return Outcome(answer.to_dict(), answer.changed, [difference(tree.path(MOUNT), before, after)])
+    return Outcome(answer.to_dict(), answer.changed, [difference(tree.path(RESCTRL), before, after)])
 
 
 def main() -> None:

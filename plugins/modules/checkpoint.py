@@ -226,15 +226,10 @@ from ..module_utils._node.checkpoint_plan import (
     plan_valid,
     with_assumed_version,
 )
-from ..module_utils._node.memory_state import MemoryPlan, memory_loss_error
-from ..module_utils._node.module import (
-    KUBELET,
-    SETTINGS_ARGUMENTS,
-    node_of,
-    planned_config,
-    wanted_settings,
-)
+from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.node import Node
+from ..module_utils._node.start_check import MemoryPlan, memory_loss_error, planned_config
+from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils._rollout.rollout_journal import RUN, begin_writing, with_what_is_aside
 from ..module_utils.state.acceptance import CPUManagerConfig
 from ..module_utils.state.writing import MODE, format_for, write_checkpoint
@@ -294,7 +289,7 @@ def plan_change(node: Node, parameters: Parameters) -> tuple[CheckpointPlan, dic
     old = node.checkpoint()
     if state == "absent":
         return plan_absent(old), {}, []
-    config = planned_config(node, parameters)
+    config = planned_config(node, wanted_settings(node, parameters))
     if node.version is None:
         config, notes = with_assumed_version(old, config)
     else:

@@ -122,8 +122,11 @@ from typing import Mapping
 
 from ..module_utils._base.ansible_module import Outcome, run
 from ..module_utils._base.tree import Tree
-from ..module_utils._node.lost import lost_in, lost_notes
-from ..module_utils._node.module import KUBELET, SETTINGS_ARGUMENTS, node_of, planned_config
+from ..module_utils._node.container_cpus import lost_notes
+from ..module_utils._node.module import KUBELET, node_of
+from ..module_utils._node.observation import lost_in
+from ..module_utils._node.start_check import planned_config
+from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils.state.acceptance import judge
 from ..module_utils.state.checkpoint import restore_error
 
@@ -132,7 +135,7 @@ def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outc
     node = node_of(tree, parameters)
     observed, _notes = node.observed(node.configuration())
     # Not before the containers: the kubelet writes a container's CPUs down before it starts the container.
-    judgement = judge(node.checkpoint(), planned_config(node, parameters))
+    judgement = judge(node.checkpoint(), planned_config(node, wanted_settings(node, parameters)))
     says = restore_error(judgement.reason, node.checkpoint_path) if judgement.unread else judgement.reason
     found = lost_in(observed, judgement.state)
     return Outcome(

@@ -142,7 +142,8 @@ from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, 
 from ..module_utils._base.errors import InputError, option
 from ..module_utils._base.tree import Tree
 from ..module_utils._dra.dra_info import DriverWish, driver_report
-from ..module_utils._node.module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
+from ..module_utils._node.module import KUBELET, node_of
+from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils.cpuset import CPUSet
 
 

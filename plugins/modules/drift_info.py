@@ -290,7 +290,8 @@ from ..module_utils._base.ansible_module import Outcome, run
 from ..module_utils._base.errors import noted
 from ..module_utils._base.tree import Tree
 from ..module_utils._node.drift import report
-from ..module_utils._node.module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
+from ..module_utils._node.module import KUBELET, node_of
+from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:

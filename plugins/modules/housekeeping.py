@@ -321,10 +321,11 @@ from ..module_utils._housekeeping.wanted import (
     waits_for_boot,
 )
 from ..module_utils._kubelet.configuration import Configuration
-from ..module_utils._node.module import KUBELET, RESERVED_ARGUMENTS, node_of, wanted_reservation
+from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.node import Node, cgroup_root_of
 from ..module_utils._node.owners_found import owners_of
 from ..module_utils._node.programs import HIDDEN, PYTHON_FLAGS
+from ..module_utils._node.reservation_request import RESERVED_ARGUMENTS, wanted_reservation
 from ..module_utils._owners.conflicts import refuse
 from ..module_utils._owners.owners import HOUSEKEEPING, TUNED, Owner, undisturbed
 from ..module_utils.cpuset import CPUSet

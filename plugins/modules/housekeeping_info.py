@@ -373,7 +373,8 @@ from typing import Any, Mapping
 from ..module_utils._base.ansible_module import Outcome, run
 from ..module_utils._base.tree import Tree
 from ..module_utils._housekeeping.housekeeping_info import housekeeping
-from ..module_utils._node.module import KUBELET, RESERVED_ARGUMENTS, node_of, wanted_reservation
+from ..module_utils._node.module import KUBELET, node_of
+from ..module_utils._node.reservation_request import RESERVED_ARGUMENTS, wanted_reservation
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:

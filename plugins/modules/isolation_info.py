@@ -282,11 +282,12 @@ note_checks:
 from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils._base.tree import Tree
 from ..module_utils._isolation.isolation_info import isolation_report
-from ..module_utils._node.module import HIDE_NAMES, KUBELET, node_of
+from ..module_utils._node.hidden_names import HIDE_NAMES, shown_node_of
+from ..module_utils._node.module import KUBELET
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
-    return Outcome(isolation_report(node_of(tree, parameters), parameters["seconds"], parameters["threshold"]))
+    return Outcome(isolation_report(shown_node_of(tree, parameters), parameters["seconds"], parameters["threshold"]))
 
 
 def main() -> None:

@@ -147,9 +147,9 @@ from ..module_utils._base.tree import Tree
 from ..module_utils._kubelet.placement import main_file, plan_files
 from ..module_utils._kubelet.settings import plan_settings
 from ..module_utils._node.drift import describe_drift
-from ..module_utils._node.module import KUBELET, SETTINGS_ARGUMENTS, node_of, wanted_settings
-from ..module_utils._node.node import read_sources
-from ..module_utils._node.start_check import config_after, memory_plan, predicted_starts
+from ..module_utils._node.module import KUBELET, node_of
+from ..module_utils._node.start_check import config_after, memory_plan, predicted_starts, read_sources
+from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils._rollout.rollout_journal import RUN, begin_writing
 from ..module_utils._saved.files_of_kubelet import shown_difference
 from ..module_utils.state.acceptance import judge

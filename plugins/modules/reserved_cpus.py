@@ -148,8 +148,7 @@ from ..module_utils._base.quantity import millis
 from ..module_utils._base.tree import Tree
 from ..module_utils._base.versions import NEWEST_MINOR
 from ..module_utils._kubelet.settings import check_settings
-from ..module_utils._node.module import RESERVATION
-from ..module_utils._node.reserved_cpus import reserve
+from ..module_utils._node.reservation_request import RESERVATION, reserve
 from ..module_utils.cpuset import CPUSet
 from ..module_utils.policy.options import parse_static_options, texts_of_options
 from ..module_utils.policy.reservation import Reservation, kubelet_reservation

@@ -373,19 +373,15 @@ from typing import Any, Mapping
 from ..module_utils._base.ansible_module import Arguments, Outcome, run
 from ..module_utils._base.tree import Tree
 from ..module_utils._base.versions import minor_version
-from ..module_utils._node.module import (
-    HIDE_NAMES,
-    KUBELET,
-    SETTINGS_ARGUMENTS,
-    node_of,
-    wanted_settings,
-)
+from ..module_utils._node.hidden_names import HIDE_NAMES, shown_node_of
+from ..module_utils._node.module import KUBELET
 from ..module_utils._node.node import Node
+from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils._rollout.rollout_plan import ROLLBACK, ROLLOUT, ChangeTerms, rollout_report
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
-    node = node_of(tree, parameters)
+    node = shown_node_of(tree, parameters)
     wanted = wanted_settings(node, parameters, needs_kubelet=True) if parameters["change"] == ROLLOUT else {}
     terms = ChangeTerms(
         parameters["change"],

@@ -273,11 +273,12 @@ from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, 
 from ..module_utils._base.errors import noted
 from ..module_utils._base.tree import Tree
 from ..module_utils._isolation.throttling_info import throttling
-from ..module_utils._node.module import HIDE_NAMES, KUBELET, node_of
+from ..module_utils._node.hidden_names import HIDE_NAMES, shown_node_of
+from ..module_utils._node.module import KUBELET
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
-    result = throttling(node_of(tree, parameters), parameters["seconds"], parameters["throttled_percent"])
+    result = throttling(shown_node_of(tree, parameters), parameters["seconds"], parameters["throttled_percent"])
     return Outcome({**result, **noted(result["notes"])})
 
 

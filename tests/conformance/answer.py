@@ -37,7 +37,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors 
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import minor_version
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.reserved_cpus import reserve
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.reservation_request import reserve
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import (
     EndlessDistributionError,

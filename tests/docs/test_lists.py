@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.action.fleet_report import ActionModule
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.module import SETTINGS_ARGUMENTS
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.wanted_settings import SETTINGS_ARGUMENTS
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.assemble import GATES
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.metrics import HELP
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.variables import KNOWN

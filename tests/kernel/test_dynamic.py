@@ -20,8 +20,13 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import CPU, CPUACCT, Hierarchy
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.writer import Quota, read_quota, write_quota
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import (
+    CPU,
+    CPUACCT,
+    Hierarchy,
+    Quota,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.writer import read_quota, write_quota
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import LoggedContainer
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic import census
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.acting import Quotas

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers import crictl
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import LoggedContainer
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import observation
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.enforcement import Enforcement, compare
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.observation import Enforcement, compare
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._reconcile.reconcile import reconcile_pods
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
@@ -40,7 +41,7 @@ SETS = {
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
     """The logs of containers, which this machine has none of, tell the names."""
     containers = {OWN: LoggedContainer("shop/db-0", "server"), SHARED: LoggedContainer("shop/web-1", "app")}
-    monkeypatch.setattr(observation, "logged_containers", lambda _tree: containers)
+    monkeypatch.setattr(crictl, "logged_containers", lambda _tree: containers)
 
 
 def state(cgroups: Cgroups) -> State:
@@ -112,13 +113,13 @@ def test_a_process_that_is_bound(cgroups: Cgroups) -> None:
 
 def test_a_container_that_ends_while_it_is_looked_at(cgroups: Cgroups, monkeypatch: pytest.MonkeyPatch) -> None:
     cgroups.make_all(SETS)
-    names_of = observation.names_of
+    names_of = crictl.names_of
 
     def end(tree: Tree) -> object:
         cgroups.remove(OWN_PATH)
         return names_of(tree)
 
-    monkeypatch.setattr(observation, "names_of", end)
+    monkeypatch.setattr(crictl, "names_of", end)
     assert told(cgroups) == {}
 
 

@@ -21,7 +21,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.predict import predict_values
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.reserved_cpus import reserve
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.reservation_request import reserve
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._reconcile.reconcile import reconcile_pods
 
 from .cgroups import Cgroups

@@ -26,11 +26,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hiera
     lineage,
     parent_of,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers import crictl
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import LoggedContainer
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import observation
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_writes import Listed
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.enforcement import compare
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node, cgroup_root_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.observation import compare
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._reconcile.reconcile import (
     ReconcileResult,
     reconcile_listed,
@@ -148,7 +149,7 @@ def kubelet_files(directory: Path, place: Place, state: State = STATE) -> Node:
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
     """The logs of containers, which this machine has none of, tell the names."""
     containers = {OWN: LoggedContainer("shop/db-0", "server"), SHARED: LoggedContainer("shop/web-1", "app")}
-    monkeypatch.setattr(observation, "logged_containers", lambda _tree: containers)
+    monkeypatch.setattr(crictl, "logged_containers", lambda _tree: containers)
 
 
 OWN_PATH, SHARED_PATH = "kubepods/poduid-db/" + OWN, "kubepods/burstable/poduid-web/" + SHARED

@@ -12,9 +12,9 @@ from typing import Any, Mapping, Sequence
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Finding
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.drift import report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.memory_state import memory_config
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import (
+    memory_config,
     predict_configuration,
     predict_start,
     predicted_starts,

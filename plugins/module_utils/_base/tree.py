@@ -15,6 +15,10 @@ from .errors import PERMISSION, TOO_LONG, InputError, NodeError, RefusedError, o
 
 # What node_save writes down beside a saved node's files: what a live node says that is in none of them.
 SAID = "/kubenode-saved.json"
+# Where the kernel's resctrl is mounted, and the type of its file system.
+RESCTRL, RESCTRL_TYPE = "/sys/fs/resctrl", "resctrl"
+# How the groups begin of the library goresctrl, which container runtimes and plugins of NRI use.
+GORESCTRL = "goresctrl."
 
 _SAVE_AGAIN = "save the node's files again"
 # What a path that leads to nothing is answered with. Any other error says nothing of what is there.

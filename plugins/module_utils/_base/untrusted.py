@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from typing import Iterator
 
 from .errors import NodeError, RefusedError
-from .files import cannot_write
 
 # A directory in which no link is followed.
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -40,6 +39,9 @@ def write_file(path: str, content: bytes, mode: int) -> None:
         with opened_directory(directory) as descriptor:
             put_file(descriptor, name, content, mode)
     except OSError as error:
+        # Imported here: who looks at files of others writes none.
+        from .files import cannot_write
+
         raise cannot_write(path, error, "what was there is still there") from error
 
 

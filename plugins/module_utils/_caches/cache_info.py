@@ -15,10 +15,10 @@ from .._base.errors import CPUManagerError, InputError, Note, noted, option
 from .._base.journal_file import CACHE
 from .._base.journal_file import CACHE as JOURNAL
 from .._base.quantity import counted_are
+from .._base.tree import GORESCTRL, RESCTRL
 from .._cgroup.kubepods import container_id
+from .._containers.crictl import find_names
 from .._node.node import Node
-from .._node.observation import find_names
-from .._owners.owners import GORESCTRL, MOUNT
 from ..cpuset import CPUSet, count_bits
 from .cache_journal import CacheJournal, read_journal, shown_wish
 from .cache_partition import assigned_cpus, plan_of, pool_of
@@ -240,7 +240,7 @@ def _nothing(is_there: bool) -> dict[str, Any]:
     return {
         "supported": is_there,
         "mounted": False,
-        "mount": MOUNT,
+        "mount": RESCTRL,
         "options": [],
         "closids": {"total": 0, "used": 0},
         "caches": [],
@@ -258,7 +258,7 @@ def _nothing(is_there: bool) -> dict[str, Any]:
 def _read(node: Node, notes: list[str]) -> Resctrl | None:
     """resctrl, under its lock where it is mounted here."""
     with ExitStack() as stack:
-        if os.path.ismount(node.tree.path(MOUNT)):
+        if os.path.ismount(node.tree.path(RESCTRL)):
             try:
                 stack.enter_context(locked(node.tree, exclusive=False, patience=_PATIENCE))
             except CPUManagerError as error:
@@ -282,7 +282,7 @@ def _rates(
     """{group: {id: bytes a second}} over a time; nothing without one, or where nothing counts."""
     if not seconds:
         return {}
-    if found.monitoring is None or not os.path.ismount(node.tree.path(MOUNT)):
+    if found.monitoring is None or not os.path.ismount(node.tree.path(RESCTRL)):
         notes.append(Note(UNMEASURED, "the bandwidth is not measured: nothing counts it here"))
         return {}
     try:

@@ -12,12 +12,11 @@ from typing import Any, Mapping, NamedTuple, Sequence
 from .._base.command import Run, run_command
 from .._base.errors import CPUManagerError, NodeError, Note, RefusedError, noted, option
 from .._base.quantity import counted
-from .._base.tree import Tree
+from .._base.tree import RESCTRL, RESCTRL_TYPE, Tree
 from .._host.only_root import boot_id_of
 from .._node.exclusive import has_promise, read_exclusive
 from .._node.node import Node
 from .._node.reserved_cpus import kubelet_reservation
-from .._owners.owners import KIND, MOUNT
 from ..cpuset import CPUSet
 from .cache_journal import (
     CacheJournal,
@@ -189,7 +188,7 @@ def present(node: Node, wish: CacheWish, terms: CacheTerms, act: bool, run: Run 
             # No group was written.
             with suppress(CPUManagerError):
                 if is_mounted:
-                    run(["umount", MOUNT])
+                    run(["umount", RESCTRL])
                 if before is None:
                     remove_journal(tree)
                 else:
@@ -244,7 +243,7 @@ def check_done(tree: Tree, target: Target) -> None:
     if left:
         raise NodeError(
             "the kernel has taken each write, and still this is to be done: %s" % "; ".join(map(str, left)),
-            where=tree.path(MOUNT),
+            where=tree.path(RESCTRL),
             remedy="look for a different program that writes there, and run again",
         )
 
@@ -275,7 +274,7 @@ def absent(node: Node, act: bool, run: Run = run_command) -> PartitionResult:
         # Under the lock: who waits for it finds nothing to bring back.
         remove_journal(tree)
     if answer.mounts:
-        run(["umount", MOUNT])
+        run(["umount", RESCTRL])
     return answer
 
 
@@ -360,7 +359,7 @@ def check_supported(tree: Tree) -> None:
     if not is_supported(tree):
         raise NodeError(
             "is not there, so the kernel or the CPUs of this machine have no resctrl",
-            where=tree.path(MOUNT),
+            where=tree.path(RESCTRL),
             remedy="take this node out of those whose caches are divided",
             kind=NOT_SUPPORTED,
         )
@@ -370,8 +369,8 @@ def not_mounted(tree: Tree) -> NodeError:
     """What to say where resctrl could be mounted, and is not."""
     return NodeError(
         "resctrl is not mounted there",
-        where=tree.path(MOUNT),
-        remedy="set %s, or run mount -t resctrl resctrl %s" % (option("mount"), MOUNT),
+        where=tree.path(RESCTRL),
+        remedy="set %s, or run mount -t resctrl resctrl %s" % (option("mount"), RESCTRL),
         kind=NOT_MOUNTED,
     )
 
@@ -379,11 +378,11 @@ def not_mounted(tree: Tree) -> NodeError:
 def check_mountable(tree: Tree) -> None:
     """Raise RefusedError for a saved node."""
     if not tree.live:
-        raise RefusedError("nothing can be mounted in saved files", where=tree.path(MOUNT))
+        raise RefusedError("nothing can be mounted in saved files", where=tree.path(RESCTRL))
 
 
 def mount_it(tree: Tree, run: Run) -> None:
     """Mount resctrl. Raises NodeError where that fails."""
-    run(["mount", "-t", KIND, KIND, MOUNT])
+    run(["mount", "-t", RESCTRL_TYPE, RESCTRL_TYPE, RESCTRL])
     if find_mount(tree) is None:
         raise not_mounted(tree)

@@ -10,8 +10,7 @@ import re
 from typing import Callable, Sequence, TypeVar
 
 from .._base.errors import InputError, NodeError
-from .._base.tree import Tree, is_number
-from .._owners.owners import KIND, MOUNT
+from .._base.tree import RESCTRL, RESCTRL_TYPE, Tree, is_number
 from ..cpuset import CPUSet
 from .resctrl import (
     CODE,
@@ -63,15 +62,15 @@ def find_mount(tree: Tree) -> tuple[str, tuple[str, ...]] | None:
         for line in tree.read_bytes(path).decode("utf-8", "surrogateescape").splitlines():
             fields = line.split(" ")
             # Elsewhere somebody has it for his own ends; there it is the same one.
-            if len(fields) >= 4 and fields[2] == KIND and fields[1] == MOUNT:
-                return MOUNT, tuple(fields[3].split(","))
+            if len(fields) >= 4 and fields[2] == RESCTRL_TYPE and fields[1] == RESCTRL:
+                return RESCTRL, tuple(fields[3].split(","))
         return None
     return None
 
 
 def is_supported(tree: Tree) -> bool:
     """Whether the kernel and the CPUs have resctrl: only then the directory is there."""
-    return tree.exists(MOUNT)
+    return tree.exists(RESCTRL)
 
 
 def read_resctrl(tree: Tree, counters: bool = True) -> Resctrl | None:

@@ -17,8 +17,7 @@ from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from .._base.errors import PERMISSION, NodeError, RefusedError
 from .._base.files import OPENED, PATIENCE, Sleep, take_lock
-from .._base.tree import Tree
-from .._owners.owners import MOUNT
+from .._base.tree import RESCTRL, Tree
 from ..cpuset import CPUSet
 from .resctrl import (
     EXCLUSIVE,
@@ -188,7 +187,7 @@ def locked(tree: Tree, exclusive: bool, patience: float = PATIENCE, sleep: Sleep
 
     Raises NodeError where somebody else holds it for longer than `patience` seconds.
     """
-    here = tree.path(MOUNT)
+    here = tree.path(RESCTRL)
     try:
         directory = os.open(here, OPENED | os.O_NOFOLLOW)
     except OSError as error:
@@ -203,7 +202,7 @@ def locked(tree: Tree, exclusive: bool, patience: float = PATIENCE, sleep: Sleep
 
 def check_mounted(tree: Tree) -> None:
     """Raise RefusedError where the files are only saved, so that nothing takes what is written."""
-    here = tree.path(MOUNT)
+    here = tree.path(RESCTRL)
     if not os.path.ismount(here):
         raise RefusedError(
             "is no mounted resctrl, but saved files of one", where=here, remedy="use check mode, or the node itself"
@@ -248,7 +247,7 @@ def _refused(tree: Tree, directory: int, step: ResctrlStep, error: OSError) -> N
         finally:
             os.close(descriptor)
     said = " and says: %s" % "; ".join(status.splitlines()) if status and status != "ok" else ""
-    where = "/".join(part for part in (tree.path(MOUNT), step.group, step.file) if part)
+    where = "/".join(part for part in (tree.path(RESCTRL), step.group, step.file) if part)
     kind = PERMISSION if isinstance(error, PermissionError) and os.geteuid() != 0 else ""
     return NodeError(
         "the kernel refuses this (%s)%s: %s" % (error.strerror, said, step),

@@ -450,3 +450,14 @@ def joined(path: str, name: str) -> str:
 
 def _link(place: str) -> RefusedError:
     return RefusedError("is a symbolic link, and none is followed among cgroups", where=place)
+
+
+class Quota(NamedTuple):
+    """Microseconds of each period; quota_us is None for no limit."""
+
+    quota_us: int | None
+    period_us: int
+
+    def unlimited(self) -> Quota:
+        """This period without a limit."""
+        return self._replace(quota_us=None)

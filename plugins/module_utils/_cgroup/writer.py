@@ -10,12 +10,12 @@ import errno
 import os
 import re
 from functools import partial
-from typing import Callable, Iterable, NamedTuple, Sequence
+from typing import Callable, Iterable, Sequence
 
 from .._base.command import Run, run_command
 from .._base.errors import PERMISSION, NodeError, RefusedError
 from ..cpuset import CPUSet
-from .hierarchy import CPUS, EFFECTIVE, MEMS, Hierarchy, name_of, parent_of
+from .hierarchy import CPUS, EFFECTIVE, MEMS, Hierarchy, Quota, name_of, parent_of
 from .writes import Write, shown
 
 _SYSTEMD = "/run/systemd/system"
@@ -217,17 +217,6 @@ def _vanished(place: str) -> NodeError:
 _V1_QUOTA, _V1_PERIOD, _V2 = "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.max"
 _V1_NONE, _V2_NONE = "-1", "max"
 _NUMBER = re.compile("[0-9]{1,19}", re.ASCII)
-
-
-class Quota(NamedTuple):
-    """Microseconds of each period; quota_us is None for no limit."""
-
-    quota_us: int | None
-    period_us: int
-
-    def unlimited(self) -> Quota:
-        """This period without a limit."""
-        return self._replace(quota_us=None)
 
 
 def read_quota(hierarchy: Hierarchy, path: str) -> Quota | None:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The containers of a live node: through crictl, and by the names of their log files.
+"""The containers of a node and their names: through crictl, by their log files, and as hashes where names are hidden.
 
 What is written through it stays: the runtime remembers it, and writes it again when something else of the container
 changes. Source: ListContainers and UpdateContainerResources in k8s.io/cri-api; the labels in
@@ -11,6 +11,7 @@ pkg/kubelet/types/labels.go.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -176,3 +177,52 @@ def _sandboxes(text: str) -> list[Sandbox]:
         return found
     except MALFORMED as error:
         raise NodeError("what it prints cannot be read: %r" % error, where="crictl pods") from error
+
+
+# The names of containers, in full or as hashes.
+
+
+_DIGITS = 8
+
+
+def hashed(name: str) -> str:
+    """What takes the place of a name: 8 hexadecimal digits of its SHA-256."""
+    return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
+
+
+def with_hashes(names: Mapping[str, LoggedContainer]) -> dict[str, LoggedContainer]:
+    """{container id: its names} with hashes, for names that are in no file of the node."""
+    return {
+        container_id: LoggedContainer("/".join(map(hashed, container.pod_name.split("/"))), hashed(container.name))
+        for container_id, container in names.items()
+    }
+
+
+def find_names(
+    tree: Tree, endpoint: str | None = None, hide_names: bool = False
+) -> tuple[Mapping[str, LoggedContainer], bool]:
+    """As names_of() gives them, from the container runtime where there are no logs.
+
+    endpoint: the socket of the container runtime; None for what crictl is configured with. hide_names: whether names
+    that the runtime gives become hashes; the files of such a node have hashes.
+    """
+    names, all_named = names_of(tree)
+    if names:
+        return names, all_named
+    runtime = find_crictl(tree, endpoint)
+    if runtime is not None:
+        runtime.read()
+    names, all_named = names_of(tree, runtime)
+    return with_hashes(names) if hide_names else names, all_named
+
+
+def names_of(tree: Tree, runtime: Crictl | None = None) -> tuple[Mapping[str, LoggedContainer], bool]:
+    """{container id: its names}, and whether all that run are in it.
+
+    runtime: one that was read already. The logs have them, too: the kubelet makes a link for each.
+    """
+    logged = logged_containers(tree)
+    if runtime is not None and not runtime.failure:
+        # Another runtime than the kubelet's would know none of them.
+        return {**logged, **runtime.names}, True
+    return logged, bool(logged)

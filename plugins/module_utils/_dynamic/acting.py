@@ -16,8 +16,8 @@ from typing import Iterable, Mapping, Sequence
 from .._base.errors import CPUManagerError, NodeError, RefusedError
 from .._base.tree import Tree
 from .._base.untrusted import DIRECTORY, read_file
-from .._cgroup.hierarchy import Hierarchy
-from .._cgroup.writer import Quota, read_quota, write_quota
+from .._cgroup.hierarchy import Hierarchy, Quota
+from .._cgroup.writer import read_quota, write_quota
 from .._node.container_cpus import FAILED, SKIPPED, WRITE, ContainerRow, Running
 from .._node.container_writes import Settling
 from .._published.publish import OURS, PublishedCPUs, Publishing, is_name

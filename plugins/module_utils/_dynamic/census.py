@@ -15,9 +15,9 @@ from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
 from .._base.errors import InputError, NodeError, option
 from .._base.tree import is_number
 from .._base.versions import NEWEST_MINOR
-from .._cgroup.hierarchy import Hierarchy, parent_of
+from .._cgroup.hierarchy import Hierarchy, Quota, parent_of
 from .._cgroup.kubepods import GUARANTEED, Kubepods
-from .._cgroup.writer import Quota, read_quota
+from .._cgroup.writer import read_quota
 from .._containers.crictl import Crictl, LoggedContainer, logged_containers
 from .._containers.pods import APP, Container, Pod
 from .._kubelet.configuration import Configuration

@@ -13,12 +13,11 @@ from .._base.errors import InputError, NodeError, Note, option
 from .._base.quantity import counted
 from .._cgroup.hierarchy import CPU, Hierarchy, find_controller, parent_of
 from .._cgroup.kubepods import Kubepods
-from .._containers.crictl import LoggedContainer
+from .._containers.crictl import LoggedContainer, find_names
 from .._kubelet.configuration import Configuration
 from .._kubelet.gates import GATES, NO_EXCLUSIVE_QUOTA, Gates
 from .._node.exclusive import Recorded, read_exclusive
 from .._node.node import Node, cgroup_root_of
-from .._node.observation import find_names
 from ..cpuset import CPUSet
 from ..state.assignments import State
 from ..state.formats import NAMELESS

@@ -14,11 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from .._base.errors import ConfigurationError, InputError, Note, RefusedError, option
-from .._base.quantity import counted, millis, nanoseconds
+from .._base.quantity import millis, nanoseconds
 from .._base.versions import NEWEST_MINOR
 from ..cpuset import CPUSet
 from ..policy.options import ALPHA_GATE, OPTION_SINCE, STRICT_RESERVATION, manager_option_gate, option_gate
-from ..policy.reservation import split_cores
+from ..policy.reservation import check_is_text, split_cores
 from ..state.acceptance import NONE, STATIC, CPUManagerConfig
 from .configuration import Configuration, changed_values
 from .gates import CFS_QUOTA_PERIOD, CPU_OPTIONS, GATES, MEMORY_MANAGER, TOPOLOGY_OPTIONS, Gates
@@ -269,7 +269,7 @@ def _found(configuration: Configuration, setting: Setting, is_replaced: bool) ->
 
 def check_settings(wanted: Mapping[str, object]) -> None:
     """Raise InputError for a value that no kubelet would take; the message names the setting."""
-    _check_reserved(wanted.get("reserved_system_cpus", ""))
+    check_is_text(wanted.get("reserved_system_cpus", ""))
     for name, value in wanted.items():
         try:
             SETTINGS[name].meaning(value)
@@ -284,21 +284,6 @@ def check_settings(wanted: Mapping[str, object]) -> None:
 
 def _is_within(bounds: Bounds, number: int) -> bool:
     return bounds.least <= number and (bounds.most is None or number <= bounds.most)
-
-
-def _check_reserved(value: object) -> None:
-    """Raise InputError for CPUs that are no text: it is not known what they mean."""
-    if isinstance(value, str):
-        return
-    what, remedy = "%r is not a text" % (value,), 'write the CPUs as one text, as in "0-1,24-25"'
-    if isinstance(value, int) and not isinstance(value, bool):
-        what = "the number %d can mean CPU %d or %s" % (value, value, counted(value, "CPU"))
-        remedy = 'write "%d" in quotes for the CPU, or %s: {count: %d} for so many CPUs' % (
-            value,
-            option("reservation"),
-            value,
-        )
-    raise InputError(what, option("reserved_system_cpus"), remedy)
 
 
 def complete(wanted: Mapping[str, object], found: Mapping[str, object]) -> dict[str, object]:

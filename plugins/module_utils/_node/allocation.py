@@ -27,7 +27,7 @@ from ..policy.dynamic_state import DynamicRules
 from ..policy.hints import MOST_NUMA_NODES, NONE, SINGLE_NUMA_NODE, TopologyManager
 from ..policy.isolated import ISOLATED, IsolatedPolicy, static_with_isolated
 from ..policy.manager import TOPOLOGY_AFFINITY_ERROR, Admission, CPUManager
-from ..policy.option_harms import admission_harm, fewest
+from ..policy.option_harms import admission_harm, fewest, option_harms, scattered_notes
 from ..policy.options import StaticOptions
 from ..policy.reservation import split_cores
 from ..policy.static import NonePolicy, Policy, StaticPolicy, count_of_pod
@@ -35,7 +35,7 @@ from ..state.acceptance import STATIC, StateError, check_checkpoint
 from ..state.assignments import State
 from ..state.formats import CheckpointError
 from ..topology.model import Group, Topology
-from .lost import lost_cpus, lost_notes, lost_of, running_names
+from .container_cpus import lost_cpus, lost_notes, lost_of, running_names
 
 if TYPE_CHECKING:
     from .._cgroup.limits import Burst
@@ -476,12 +476,11 @@ def _option_notes(question: Question, settings: Mapping[str, Any], manager: CPUM
     options = policy.options if question.policy == KUBELET and isinstance(policy, StaticPolicy) else StaticOptions()
     if options == StaticOptions() and not settings["topology_manager_policy_options"]:
         return []
-    # Imported here: most plans are made without options.
-    from .drift import Chosen, option_notes
-
-    chosen = Chosen(options, settings)
+    machine = question.machine
+    given = (settings["topology_manager_policy"], settings["topology_manager_policy_options"], machine.minor)
+    harms = option_harms(options, machine.topology, *given, len(machine.nodes()))
     names = {pod.uid: pod.name for pod in question.pods}
-    return option_notes(chosen, chosen, question.machine, question.topology, state, names)
+    return [*(harm.to_note() for harm in harms), *scattered_notes(options, question.topology, state, names)]
 
 
 def _shared_pool(manager: CPUManager, topology: Topology) -> CPUSet:

@@ -10,8 +10,9 @@ writes there stays until the kubelet restarts. Source: reconcileState in pkg/kub
 
 from __future__ import annotations
 
-from typing import Any, Iterable, NamedTuple
+from typing import Any, Collection, Iterable, Mapping, NamedTuple, Sequence
 
+from .._base.errors import Note
 from ..cpuset import CPUSet
 from ..state.acceptance import STATIC
 from ..state.assignments import State
@@ -153,3 +154,73 @@ def widened(version: int, cpus: CPUSet, effective: CPUSet, wanted: CPUSet) -> CP
 def cuts(version: int, cpus: CPUSet, wanted: CPUSet) -> bool:
     """Whether less than the wanted set gets through. On v2 an empty set stands for all that the parent has."""
     return not wanted <= cpus if version == 1 or cpus else False
+
+
+def ways_out(missing: CPUSet, narrow: Sequence[str] = ()) -> str:
+    """What can be done where containers are given CPUs that a cgroup above the kubelet's own does not have."""
+    reserve = "reserve CPUs %s, too, with strict-cpu-reservation (from 1.32 on), so that no container is given them"
+    return ("widen %s, or " % " and ".join(narrow) if narrow else "") + reserve % missing
+
+
+# CPUs that are assigned to containers that do not run, and to none that runs in their pods.
+#
+# An init container that has ended keeps its CPUs until its pod ends: those that no later container has reused are
+# nobody's, and no request counts them. Source: GetAllocatableCPUs, allocateCPUs and updateCPUsToReuse in
+# pkg/kubelet/cm/cpumanager/policy_static.go.
+
+
+class Lost(NamedTuple):
+    """What one container keeps. pod: its namespace and name, or its UID where these are not known."""
+
+    pod: str
+    container: str
+    cpus: CPUSet
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain data, as modules return it."""
+        return {**self._asdict(), "cpus": str(self.cpus)}
+
+
+def lost_of(pod: str, containers: Mapping[str, CPUSet], ended: Collection[str]) -> list[Lost]:
+    """What these containers of a pod, which have ended, keep beside all that its others have."""
+    used = CPUSet(cpu for name, cpus in containers.items() if name not in ended for cpu in cpus)
+    kept = ((name, cpus - used) for name, cpus in sorted(containers.items()) if name in ended)
+    return [Lost(pod, name, cpus) for name, cpus in kept if cpus]
+
+
+def lost_cpus(running: Sequence[Running], state: State) -> list[Lost]:
+    """What containers that have ended keep, of all pods of which something with CPUs of its own runs.
+
+    running: all that runs, with its name.
+    """
+    here = running_names(running)
+    names = {container.pod_uid: container.pod or container.pod_uid for container in running if container.name}
+    return [
+        lost
+        for uid, containers in sorted(state.assignments.items())
+        # What a whole pod has, it divides itself.
+        if uid not in state.pod_assignments and not here.get(uid, set()).isdisjoint(containers)
+        for lost in lost_of(names[uid], containers, containers.keys() - here[uid])
+    ]
+
+
+def running_names(running: Iterable[Running]) -> dict[str, set[str]]:
+    """{pod UID: the names of its containers that run}"""
+    here: dict[str, set[str]] = {}
+    for container in running:
+        if container.name and container.effective is not None:
+            here.setdefault(container.pod_uid, set()).add(container.name)
+    return here
+
+
+def lost_notes(found: Sequence[Lost]) -> list[str]:
+    """One note on all of them; none where there is nothing."""
+    if not found:
+        return []
+    cpus = CPUSet(cpu for lost in found for cpu in lost.cpus)
+    owners = ", ".join("%s/%s (%s)" % lost for lost in found)
+    text = (
+        "no container that runs has CPUs %s, which are assigned: %s; an init container that has ended keeps them until"
+        " its pod ends, and the scheduler counts them as free: to get them back, delete the pod"
+    )
+    return [Note("init-cpus-lost", text % (cpus, owners))]

@@ -21,7 +21,7 @@ from ..state.acceptance import STATIC, CPUManagerConfig
 from ..state.assignments import State
 from ..state.repair import pins_of, repair
 from ..topology.kubelet_view import CPUTopology
-from .container_cpus import ENDED, FAILED, KEPT, SKIPPED, WRITE, WRITTEN, ContainerRow, Running, cuts, widened
+from .container_cpus import ENDED, FAILED, KEPT, SKIPPED, WRITE, WRITTEN, ContainerRow, Running, cuts, ways_out, widened
 
 # What to write so that each container has its CPUs. Pure: it reads and writes nothing.
 
@@ -93,12 +93,6 @@ def after_writes(version: int, cgroups: Mapping[str, Cgroup], writes: Iterable[W
                 own, above = found[path].cpus or CPUSet(), found[parent_of(path)].effective_cpus
                 found[path] = found[path]._replace(effective_cpus=own & above or above)
     return found
-
-
-def ways_out(missing: CPUSet, narrow: Sequence[str] = ()) -> str:
-    """What can be done where containers are given CPUs that a cgroup above the kubelet's own does not have."""
-    reserve = "reserve CPUs %s, too, with strict-cpu-reservation (from 1.32 on), so that no container is given them"
-    return ("widen %s, or " % " and ".join(narrow) if narrow else "") + reserve % missing
 
 
 def _lacking(version: int, cgroups: Mapping[str, Cgroup], outside: str, missing: CPUSet) -> RefusedError:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple
 
 from .._base.errors import ConfigurationError, CPUManagerError, InputError, NodeError, Note, RefusedError
 from .._base.versions import version_notes
@@ -25,7 +25,7 @@ from .._kubelet.settings import (
 from .._kubelet.start.findings import Host
 from .._kubelet.yaml_nodes import value_at
 from ..cpuset import CPUSet
-from ..policy.option_harms import Harm, option_harms, scattered
+from ..policy.option_harms import Harm, option_harms, scattered_notes
 from ..policy.options import StaticOptions
 from ..state.acceptance import ABSENT, ACCEPTED, REFUSED, CPUManagerConfig, Judgement, judge, readable
 from ..state.assignments import State
@@ -56,21 +56,11 @@ def option_notes(
 ) -> list[str]:
     """Notes on what is found, on what is wanted in its place, and on who has scattered CPUs."""
     harms = found.harms(host)
-    notes: list[str] = [_note(harm) for harm in harms]
-    notes += [_note(harm, "with the wanted settings: ") for harm in wanted.harms(host) if harm not in harms]
-    owners = () if state is None else named_owners(state, pod_names)
-    return [*notes, *(Note("option-ineffective", text) for text in scattered(found.options, topology, owners))]
-
-
-def _note(harm: Harm, begin: str = "") -> Note:
-    return Note(harm.check, "%s%s: %s; %s" % (begin, harm.where, harm.cause, harm.remedy))
-
-
-def named_owners(state: State, pod_names: Mapping[str, str]) -> Iterator[tuple[str, CPUSet]]:
-    """Who has exclusive CPUs, by the name for a message. pod_names: {pod UID: its name}, of those that are known."""
-    for uid, container, cpus in state.owners():
-        pod = "pod %s" % pod_names.get(uid, uid)
-        yield ("%s, container %s" % (pod, container) if container else pod), cpus
+    return [
+        *(harm.to_note() for harm in harms),
+        *(harm.to_note("with the wanted settings: ") for harm in wanted.harms(host) if harm not in harms),
+        *(scattered_notes(found.options, topology, state, pod_names) if state is not None else ()),
+    ]
 
 
 # The CPUs that the kernel was booted to isolate, against those that the kubelet gives out. Pure.
@@ -266,7 +256,7 @@ def report(
     enforcement: dict[str, Any] | None = None
     lost: list[dict[str, str]] = []
     if observed is not None:
-        from .observation import compare
+        from .enforcement import compare
 
         # What a kubelet would not take is reset or repaired first, and then gives the CPUs out anew.
         compared = compare(observed, judgement.policy_name, judgement.state if judgement.verdict == ACCEPTED else None)

@@ -18,15 +18,16 @@ from .._base.errors import MALFORMED, PERMISSION, InputError, NodeError, Refused
 from .._base.files import replace_file
 from .._base.journal_file import PROMISE
 from .._base.tree import Tree
-from .._cgroup.writer import Quota
+from .._cgroup.hierarchy import Quota
+from .._containers.crictl import hashed
 from ..cpuset import CPUSet, count_bits
-from ..policy.dynamic_state import DynamicState, Key
 from ..state.acceptance import ABSENT, STATIC, readable
 from ..state.assignments import State
 from .node import Node
 
 if TYPE_CHECKING:
     from .._kubelet.configuration import Configuration
+    from ..policy.dynamic_state import DynamicState, Key
 
 
 # What the program has promised, as a file: written before the kernel is touched, so that one that is killed comes back
@@ -112,6 +113,9 @@ def forget_promise(tree: Tree) -> None:
 
 
 def _parsed(data: Any) -> Promise:
+    # Imported here: on most nodes nothing is promised.
+    from ..policy.dynamic_state import DynamicState
+
     if data["version"] != _VERSION:
         raise InputError("version %r is not known" % (data["version"],))
     found = {(str(row["pod"]), str(row["container"])): CPUSet.parse(row["cpus"]).mask for row in data["found"]}
@@ -176,9 +180,6 @@ def where_static(node: Node, configuration: Configuration | None) -> str:
 
 
 def _promised(node: Node) -> Recorded:
-    # Imported here: on most nodes the kubelet gives CPUs out.
-    from .pod_names import hashed
-
     where = node.tree.path(PROMISE)
     try:
         promise, _content = read_promise(node.tree)

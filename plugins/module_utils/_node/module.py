@@ -2,50 +2,25 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What modules share that are about a node with a kubelet: their arguments, and the node that these describe."""
+"""The node that the arguments of a module describe: as it is, or as node_save has saved it."""
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+import json
+import re
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
 from .._base.ansible_module import Arguments
-from .._base.errors import call_more_options, option
+from .._base.errors import MALFORMED, Note
 from .._base.tree import SAID, Tree
 from .._base.versions import minor_version
-from .._kubelet.settings import SETTINGS, check_settings, needed_config, plan_settings
-from ..cpuset import CPUSet
-from ..policy.options import texts_of_options
-from ..policy.reservation import PACKED, SPREAD
-from ..state.acceptance import CPUManagerConfig
+from .._kubelet.installation import Search
 from .node import Node
 
-# The arguments of modules that plan a reservation.
+if TYPE_CHECKING:
+    from .._kubelet.start.findings import Host
 
-
-PLANNER: dict[str, Any] = {
-    "count": {"type": "int"},
-    "fraction": {"type": "float"},
-    "curve": {
-        "type": "list",
-        "elements": "dict",
-        "options": {"cpus": {"type": "int"}, "fraction": {"type": "float", "required": True}},
-    },
-    "strategy": {"type": "str", "choices": [PACKED, SPREAD], "default": PACKED},
-    "allow_split_core": {"type": "bool", "default": False},
-    "near_device": {"type": "str"},
-}
-
-# One way to say how many CPUs.
-_WAYS = ("count", "fraction", "curve")
-
-RESERVATION = Arguments(
-    {**PLANNER, "smt": {"type": "str", "choices": ["keep", "off"], "default": "keep"}}, mutually_exclusive=[_WAYS]
-)
-
-
-# What all modules share that are about a node with a kubelet: their arguments, and the node that these describe.
-
-
+# What modules take that are about a node with a kubelet.
 KUBELET = Arguments(
     {
         "config_path": {"type": "path"},
@@ -55,80 +30,105 @@ KUBELET = Arguments(
     }
 )
 
-HIDE_NAMES = Arguments({"hide_names": {"type": "bool", "default": False}})
-
 
 def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
-    """The node that the arguments KUBELET describe, and HIDE_NAMES where the module takes it."""
+    """The node that the arguments KUBELET describe."""
     version = parameters["kubelet_version"]
-    kind: type[Node] = Node
-    if not tree.live and tree.exists(SAID):
-        # Imported here: only a node that was saved by node_save has it.
-        from .saved_node import SavedNode
-
-        kind = SavedNode
-    node = kind(
+    kind = SavedNode if not tree.live and tree.exists(SAID) else Node
+    return kind(
         tree,
         parameters["config_path"],
         parameters["kubelet_root"],
         minor_version(version) if version else None,
         parameters["command_line"] or (),
     )
-    if not parameters.get("hide_names"):
-        return node
-    # Imported here: every import costs time on every node.
-    from .saved_node import with_hidden_names
-
-    return with_hidden_names(node)
 
 
-SETTINGS_ARGUMENTS = Arguments(
-    {
-        **{name: dict(setting.argument) for name, setting in SETTINGS.items()},
-        "reservation": {"type": "dict", "options": PLANNER},
-    },
-    mutually_exclusive=[("reserved_system_cpus", "reservation")],
-)
-
-# Of these, those that say which CPUs are reserved.
-RESERVED_ARGUMENTS = Arguments(
-    {name: SETTINGS_ARGUMENTS.options[name] for name in ("reserved_system_cpus", "reservation")},
-    SETTINGS_ARGUMENTS.mutually_exclusive,
-)
+# A node that node_save has saved, with what was found on the live node and is in none of its files.
 
 
-def wanted_settings(node: Node, parameters: Mapping[str, Any], needs_kubelet: bool = False) -> dict[str, Any]:
-    """The settings that were asked for, a reservation planned for this machine included. Raises InputError.
+KIND = "kubenode.cpu_manager/saved-node"
 
-    needs_kubelet: plan none for a machine without a kubelet, such as a bastion, which may be too small for it.
-    """
-    wanted = {name: parameters[name] for name in SETTINGS if parameters[name] is not None}
-    for name, value in wanted.items():
-        if SETTINGS[name].argument["type"] == "dict":
-            wanted[name] = texts_of_options(value)
-    check_settings(wanted)
-    if parameters["reservation"] is not None and (node.installation is not None or not needs_kubelet):
-        from .reserved_cpus import reserve
+FORMAT = 1
 
-        call_more_options({name: "%s.%s" % (option("reservation"), name) for name in PLANNER})
-        wanted["reserved_system_cpus"] = str(reserve(node.tree, node.topology, parameters["reservation"]).reserved)
-    return wanted
+_VERSION = re.compile(r"1\.[0-9]{1,3}(?:\.[0-9]{1,5})?")
+
+_RUNTIME_VERSION = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
+
+_CHECK = re.compile("[a-z-]{0,60}")
+
+_MOST_NOTES, _LONGEST_NOTE = 20, 1000
 
 
-def wanted_reservation(node: Node, parameters: Mapping[str, object]) -> CPUSet | None:
-    """The CPUs that RESERVED_ARGUMENTS name, or that are planned by them; None where there are none such.
+class SavedFacts(NamedTuple):
+    """What was found on a live node and is in none of its files."""
 
-    Raises InputError.
-    """
-    wanted = wanted_settings(node, {**dict.fromkeys(SETTINGS), **parameters})
-    return CPUSet.parse(wanted.get("reserved_system_cpus", "")) or None
+    # Of the kubelet that ran; empty where it is not known.
+    version: str = ""
+    # What was strange about the processes that looked like a kubelet, with the id of the check.
+    notes: Sequence[str] = ()
+    # The bytes of the file system with the kubelet's directory; None where it is not known.
+    storage: int | None = None
+    # Of the container runtime; empty where it is not known.
+    runtime: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as an archive has it."""
+        notes = [{"check": getattr(note, "check", ""), "text": str(note)} for note in self.notes]
+        return {"version": self.version, "notes": notes, "storage": self.storage, "runtime": self.runtime}
 
 
-def planned_config(node: Node, parameters: Mapping[str, object]) -> CPUManagerConfig:
-    """What the CPU manager would start with, once the settings that were asked for are in the kubelet's file."""
-    wanted = wanted_settings(node, parameters)
-    plan_settings(wanted, node.needed_configuration(), node.minor)
-    # Imported here: hardly any module needs it.
-    from .start_check import predict_configuration
+def read_said(tree: Tree) -> SavedFacts:
+    """What was saved of a node beside its files. Raises NodeError for a file that node_save has not written."""
+    try:
+        data = json.loads(tree.read_bytes(SAID).decode("utf-8"))
+        if data["kind"] != KIND or data["format"] != FORMAT:
+            raise ValueError("it is of another kind or format")
+        said = data["said"]
+        version, storage, notes = said["version"], said["storage"], said["notes"]
+        # Not in archives of before it was saved.
+        runtime = said.get("runtime", "")
+        if version and not _VERSION.fullmatch(version):
+            raise ValueError("it gives no version of a kubelet")
+        if runtime and not _RUNTIME_VERSION.fullmatch(runtime):
+            raise ValueError("it gives no version of a container runtime")
+        if storage is not None and (not isinstance(storage, int) or not 0 <= storage < 1 << 63):
+            raise ValueError("it gives no size of a file system")
+        notes = [_note(note["check"], note["text"]) for note in notes[:_MOST_NOTES]]
+        return SavedFacts(version, notes, storage, runtime)
+    except MALFORMED as error:
+        raise tree.damaged(SAID, "is not what node_save writes: %s" % error) from error
 
-    return needed_config(predict_configuration(node, wanted))
+
+def _note(check: str, text: str) -> str:
+    if not _CHECK.fullmatch(check) or not isinstance(text, str):
+        raise ValueError("%r is no note" % check[:60])
+    text = text[:_LONGEST_NOTE]
+    return Note(check, text) if check else text
+
+
+class SavedNode(Node):
+    """A node whose kubelet ran when it was saved, by what was written down then."""
+
+    is_saved = True
+
+    def __init__(self, tree: Tree, *given: Any) -> None:
+        """given: what Node() takes after the tree."""
+        self._said = read_said(tree)
+        super().__init__(tree, *given)
+        self.runtime_version = self._said.runtime or None
+        notes = tuple(self._said.notes)
+        self._search = Search(self._search.kubelet, notes)
+        if self.installation is not None:
+            self.installation = self.installation._replace(notes=notes)
+
+    def machine(self) -> Host:
+        """What the kubelet makes of the machine."""
+        if self._host is None:
+            self._host = super().machine()._replace(storage=self._said.storage)
+        return self._host
+
+    def _running_version(self) -> str | None:
+        if self.installation is None or self.installation.pid is None:
+            return None
+        return self._said.version or None

@@ -11,29 +11,18 @@ from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
 from .._base.errors import PERMISSION, CPUManagerError, NodeError, Note, option
 from .._base.journal_file import LAST, OPEN, SERVICES
-from .._base.tree import LARGEST_OF_KUBELET, Tree
+from .._base.tree import LARGEST_OF_KUBELET, Tree, is_number
 from .._base.versions import NEWEST_MINOR, minor_version, version_notes
 from .._kubelet.configuration import KubeletConfiguration
 from .._kubelet.distributions import (
     CHECKPOINT_NAME,
     CONTAINERD,
-    DROP_IN,
-    DROP_IN_NAME,
     DROP_IN_SUFFIX,
-    FLAGS,
-    KUBELET_ARG_NAME,
     KUBELET_ROOT,
     MEMORY_STATE_NAME,
-    PATCH_NAME,
 )
-from .._kubelet.effective import effective_configuration
-from .._kubelet.elsewhere import companions_elsewhere, elsewhere
-from .._kubelet.flag_files import kubelet_arg_paths
 from .._kubelet.installation import Installation, Search, find_installation, running_version, search_kubelet, why_unseen
-from .._kubelet.placement import Sources
 from ..cpuset import CPUSet
-from ..topology.sysfs import read_sysfs
-from .machine import host_of, other_host
 from .programs import program_notes
 
 if TYPE_CHECKING:
@@ -145,7 +134,7 @@ class Node:
         self.minor = NEWEST_MINOR if self.version is None else minor_version(self.version)
         # Of the container runtime, where it was saved with the node: its program says it on a live one.
         self.runtime_version: str | None = None
-        # Whether pods and containers have hashes in place of names: saved_node.py.
+        # Whether pods and containers have hashes in place of names: hidden_names.py.
         self.hides_names = False
         self._topology: Topology | None = None
         self._host: Host | None = None
@@ -168,12 +157,17 @@ class Node:
     def topology(self) -> Topology:
         """The machine's CPUs. Raises NodeError."""
         if self._topology is None:
+            # Imported here: not every look at a node is about its CPUs.
+            from ..topology.sysfs import read_sysfs
+
             self._topology = read_sysfs(self.tree)
         return self._topology
 
     @topology.setter
     def topology(self, topology: Topology) -> None:
         """Put another machine in this node's place, of which nothing else is known."""
+        from .._kubelet.start.findings import other_host
+
         self._topology, self._host = topology, other_host(topology, self.minor)
 
     def machine(self) -> Host:
@@ -210,6 +204,9 @@ class Node:
         drop_ins, flags = self.drop_ins(), self.installation.flags
         if file is not None and not drop_ins and not flags:
             return file
+        # Imported here: many nodes have one file.
+        from .._kubelet.effective import effective_configuration
+
         return effective_configuration(file, drop_ins, flags)
 
     def found(self) -> tuple[Configuration | None, NodeError | None]:
@@ -298,6 +295,9 @@ class Node:
         """
         if self.installation is None or not self.installation.distribution.pointer:
             return None
+        # Imported here: others write hardly any kubelet's files.
+        from .._kubelet.elsewhere import companions_elsewhere, elsewhere
+
         found = {} if configuration is None else configuration.values
         companions = companions_elsewhere(wanted, found, self.minor)
         return elsewhere(self.installation.distribution, wanted, companions, found)
@@ -419,41 +419,81 @@ def cgroup_root_of(configuration: Configuration | None) -> str:
     return "" if configuration is None else str(configuration.values.get("cgroupRoot") or "").strip("/")
 
 
-# Reads what is needed to decide where a kubelet's settings are to be written.
+# What of a node decides, beside what its kubelet is given, whether that starts: memory, cgroups, disk, swap.
+
+_CGROUP = "/sys/fs/cgroup"
+
+_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "pids", "systemd")
+
+_MEMINFO, _SWAPS = "/proc/meminfo", "/proc/swaps"
+
+_SYSTEMD, _RUN = "/run/systemd/system", "/run"
 
 
-def read_sources(node: Node, patches_dir: str | None = None) -> Sources:
-    """What the kubelet takes its settings from, to be written.
+def host_of(node: Node) -> Host:
+    """What of the node's files decides whether its kubelet starts."""
+    # Imported here, as below: not every look at a node is about its kubelet's start.
+    from .._kubelet.start.findings import other_host
 
-    patches_dir: of kubeadm, the usual one where it is None; an empty text for none. Raises NodeError where there is no
-    kubelet, or a file cannot be read.
-    """
-    node.needed_configuration()
-    installation, tree = node.installation, node.tree
-    if installation is None:
-        raise AssertionError("a configuration without an installation")
-    distribution = installation.distribution
-    flag_file = distribution.flag_files[0] if distribution.place in (DROP_IN, FLAGS) else None
-    flag_paths = []
-    if flag_file is not None:
-        flag_paths = kubelet_arg_paths(tree, flag_file.path) if distribution.has_kubelet_args else [flag_file.path]
-    patch_path = None
-    patches_dir = distribution.patches_dir if patches_dir is None else patches_dir
-    if distribution.patches_dir is not None and patches_dir and tree.exists(patches_dir):
-        patch_path = _inside(patches_dir, PATCH_NAME)
-    return Sources(
-        installation,
-        node.file(),
-        node.drop_ins(),
-        [(tree.path(path), tree.read_text(path, LARGEST_OF_KUBELET)) for path in flag_paths],
-        None if installation.config_dir is None else tree.path(_inside(installation.config_dir, DROP_IN_NAME)),
-        tree.path(_inside(flag_file.path + ".d", KUBELET_ARG_NAME))
-        if flag_file and distribution.has_kubelet_args
-        else None,
-        None if patch_path is None else tree.path(patch_path),
-        node.parsed(patch_path) if patch_path is not None and tree.exists(patch_path) else None,
+    topology, tree = node.topology, node.tree
+    has_cgroups = tree.exists(_CGROUP)
+    cgroup_v1 = has_cgroups and not tree.exists(_CGROUP + "/cgroup.controllers")
+
+    def lacks_cgroup(path: str) -> bool | None:
+        if not has_cgroups:
+            return None
+        roots = [_CGROUP]
+        try:
+            if cgroup_v1:
+                roots = [
+                    place
+                    for place in ("%s/%s" % (_CGROUP, controller) for controller in _CONTROLLERS)
+                    if tree.exists(place)
+                ]
+            return not all(tree.exists("%s/%s" % (root, path)) for root in roots) if roots else None
+        except NodeError:  # such as a name that no file can have
+            return None
+
+    memory = _memory_of(tree)
+    return other_host(topology, node.minor)._replace(
+        memory=memory.get("MemTotal"),
+        cgroup_v1=cgroup_v1,
+        storage=_storage_of(node),
+        lacks_cgroup=lacks_cgroup,
+        # Of a saved node it is not known where nothing below /run is saved.
+        has_systemd=tree.exists(_SYSTEMD) if tree.exists(_RUN) else None,
+        swap_on=len(_lines(tree, _SWAPS)) > 1,
+        kernel_flag=lambda flag: _number("".join(_lines(tree, "/proc/sys/" + flag))),
+        is_assumed=node.version is None,
+        huge_pages=memory.get("Hugetlb", 0),
     )
 
 
-def _inside(directory: str, name: str) -> str:
-    return "%s/%s" % (directory.rstrip("/"), name)
+def _memory_of(tree: Tree) -> dict[str, int]:
+    """What the machine's memory is divided into, in bytes, as far as its files tell."""
+    rows = [line.partition(":")[::2] for line in _lines(tree, _MEMINFO)]
+    sizes = {name: _number("".join(rest.split()[:1])) for name, rest in rows}
+    return {name: 1024 * size for name, size in sizes.items() if size is not None}
+
+
+def _lines(tree: Tree, path: str) -> list[str]:
+    """The lines of a file; none where it cannot be read."""
+    try:
+        return tree.read_text(path).splitlines()
+    except NodeError:
+        return []
+
+
+def _number(text: str) -> int | None:
+    return int(text) if is_number(text) and len(text) < 19 else None
+
+
+def _storage_of(node: Node) -> int | None:
+    """The bytes of the file system of the kubelet's directory, which only a live node has."""
+    if not node.tree.live:
+        return None
+    try:
+        system = os.statvfs(os.path.dirname(node.checkpoint_path))
+    except OSError:
+        return None
+    return system.f_blocks * system.f_frsize

@@ -2,27 +2,27 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What runs on a node and on which CPUs, and how that differs from what the checkpoint gives. It only reads."""
+"""What runs on a node, in which cgroups and on which CPUs. It only reads."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Iterable, Mapping, NamedTuple, Sequence
 
-from .._base.errors import CPUManagerError, InputError, NodeError, Note
+from .._base.errors import InputError, NodeError, Note
 from .._base.tree import Tree
-from .._cgroup.hierarchy import Hierarchy, lineage, parent_of
+from .._cgroup.hierarchy import Hierarchy, lineage
 from .._cgroup.kubepods import Kubepods
-from .._containers.crictl import LoggedContainer, logged_containers
+from .._containers.crictl import LoggedContainer, find_names
 from ..cpuset import CPUSet
-from ..state.acceptance import STATIC
 from ..state.assignments import State
-from .container_cpus import KEPT, SKIPPED, WRITE, ContainerRow, Running, cuts, decide
-from .container_writes import ways_out
-from .lost import Lost, lost_in, lost_notes
+from .container_cpus import (
+    Lost,
+    Running,
+    lost_cpus,
+)
 
 if TYPE_CHECKING:
-    from .._containers.crictl import Crictl
+    pass
 
 
 _ALLOWED = "Cpus_allowed_list:"
@@ -46,8 +46,8 @@ class Observed(NamedTuple):
     effective: Mapping[str, CPUSet | None]
     # {container id: the CPUs that its first process may use}, as far as the node shows it.
     affinities: Mapping[str, CPUSet]
-    # Given what is to become of them: which a pass could not write, and why, by their cgroups. It reads more.
-    rehearse: Callable[[Sequence[ContainerRow]], Mapping[str, CPUManagerError]]
+    # Where more can be read of them.
+    hierarchy: Hierarchy
 
     def pod_names(self) -> dict[str, str]:
         """{pod UID: its namespace and name}, of those whose name is known."""
@@ -90,19 +90,10 @@ def observe(
             hierarchy.cpus_of(paths),
             hierarchy.effective_cpus_of(paths),
             _affinities(hierarchy, running),
-            partial(_rehearse, hierarchy, online, running),
+            hierarchy,
         ),
         [],
     )
-
-
-def _rehearse(
-    hierarchy: Hierarchy, online: CPUSet, running: Sequence[Running], rows: Sequence[ContainerRow]
-) -> Mapping[str, CPUManagerError]:
-    # Imported here: on most nodes nothing differs.
-    from .container_writes import rehearse
-
-    return rehearse(hierarchy, online, running, rows)
 
 
 def find_hierarchy(tree: Tree) -> tuple[Hierarchy | None, list[str]]:
@@ -111,43 +102,6 @@ def find_hierarchy(tree: Tree) -> tuple[Hierarchy | None, list[str]]:
         return Hierarchy(tree), []
     except NodeError as error:
         return None, [Note("cgroups-unreadable", str(error))]
-
-
-def find_names(
-    tree: Tree, endpoint: str | None = None, hide_names: bool = False
-) -> tuple[Mapping[str, LoggedContainer], bool]:
-    """As names_of() gives them, from the container runtime where there are no logs.
-
-    endpoint: the socket of the container runtime; None for what crictl is configured with. hide_names: whether names
-    that the runtime gives become hashes; the files of such a node have hashes.
-    """
-    names, all_named = names_of(tree)
-    if names:
-        return names, all_named
-    # Imported here: to call it takes longer than all the rest.
-    from .._containers.crictl import find_crictl
-
-    runtime = find_crictl(tree, endpoint)
-    if runtime is not None:
-        runtime.read()
-    names, all_named = names_of(tree, runtime)
-    if hide_names:
-        from .pod_names import with_hashes
-
-        names = with_hashes(names)
-    return names, all_named
-
-
-def names_of(tree: Tree, runtime: Crictl | None = None) -> tuple[Mapping[str, LoggedContainer], bool]:
-    """{container id: its names}, and whether all that run are in it.
-
-    runtime: one that was read already. The logs have them, too: the kubelet makes a link for each.
-    """
-    logged = logged_containers(tree)
-    if runtime is not None and not runtime.failure:
-        # Another runtime than the kubelet's would know none of them.
-        return {**logged, **runtime.names}, True
-    return logged, bool(logged)
 
 
 def read_running(kubepods: Kubepods, names: Mapping[str, LoggedContainer]) -> list[Running]:
@@ -198,236 +152,8 @@ def _allowed(tree: Tree, process: int) -> CPUSet | None:
         return None
 
 
-# What the kernel enforces, against what the checkpoint gives.
-#
-# It decides and plans as the reconcile pass does: each difference here without a remedy is one that a pass writes.
-
-
-_RESTART = "restart the kubelet, which then writes the cpusets of all its containers once"
-_MOVE = "move a pod with exclusive CPUs to another node: %s"
-_FENCES = {
-    1: "keep services off them with CPUAffinity= in systemd's system.conf",
-    2: "keep them off with AllowedCPUs= of these units",
-}
-# What the kernel does where a cgroup lacks what the kubelet gives to containers in it.
-_LACKING = {
-    1: "a container that is given them does not start, as the kernel refuses what the runtime writes (EACCES)",
-    2: "what the kubelet gives to containers in it is cut by them",
-}
-
-
-class Enforcement(NamedTuple):
-    """What differs, and what is worth a note; see the module drift_info for the shapes."""
-
-    drift: Sequence[dict[str, str]]
-    notes: Sequence[str]
-    # Whether a reconcile pass would write anything.
-    to_reconcile: bool
-    summary: dict[str, Any]
-    lost: Sequence[Lost] = ()
-
-
-def compare(observed: Observed, policy_name: str | None, state: State | None) -> Enforcement:
-    """What runs on a node against its checkpoint. Without a state, which the kubelet would take, nothing differs."""
-    if state is None:
-        return Enforcement((), (), False, _summary(observed, ()))
-    rows = decide(observed.running, policy_name, state, observed.online, observed.all_named)
-    differing = [row for row in rows if row.result == WRITE]
-    refused = observed.rehearse(rows) if differing else {}
-    writable = [row for row in differing if row.cgroup not in refused]
-    exclusive = state.exclusive_cpus() & observed.online
-    drift = [
-        *_cutting(observed, writable),
-        *_refusing(observed, differing, refused),
-        *(_different(observed, row, refused.get(row.cgroup)) for row in differing),
-        *_trespassing(observed, rows, state),
-        *_fences(observed, exclusive),
-    ]
-    lost = lost_in(observed, state)
-    notes = [
-        *_unfenced(observed, exclusive),
-        *_narrow(observed, exclusive, state.default_cpu_set),
-        *_idle(observed, state),
-        *lost_notes(lost),
-        *_bound(observed),
-        *(_left_over(observed) if policy_name != STATIC else ()),
-    ]
-    return Enforcement(drift, notes, bool(writable), _summary(observed, rows), lost)
-
-
-def _summary(observed: Observed, rows: Sequence[ContainerRow]) -> dict[str, object]:
-    results = [row.result for row in rows] or [SKIPPED] * len(observed.running)
-    return {
-        "version": observed.version,
-        "mount": observed.mount,
-        "containers": {
-            "kept": results.count(KEPT),
-            "different": results.count(WRITE),
-            "skipped": results.count(SKIPPED),
-        },
-        "cgroups": [
-            {"path": path, "cpus": str(observed.held(path)), "effective": str(observed.effective[path] or "")}
-            for path in (*observed.kubelets, *observed.hosts)
-        ],
-    }
-
-
-def _name(owner: ContainerRow | Running, container: str | None) -> str:
-    return "%s/%s" % (owner.pod or owner.pod_uid, container or owner.id[:12])
-
-
-def _by_pod(state: State) -> dict[str, CPUSet]:
-    """{pod UID: all CPUs that it or its containers have to themselves}"""
-    found: dict[str, CPUSet] = {}
-    for uid, _container, cpus in state.owners():
-        found[uid] = found.get(uid, CPUSet()) | cpus
-    return found
-
-
-# --- differences --------------------------------------------------------------------------------------
-
-
-def _different(observed: Observed, row: ContainerRow, refused: CPUManagerError | None) -> dict[str, str]:
-    """A container that has other CPUs than it is to have."""
-    found, held = str(row.effective), observed.held(row.cgroup)
-    if held != row.effective:
-        found += " (cpuset.cpus: %s)" % (held or "empty")
-    subject = "container " + _name(row, row.container)
-    return {"subject": subject, "wanted": str(row.wanted), "found": found, **_remedy(refused)}
-
-
-def _remedy(refused: CPUManagerError | None) -> dict[str, str]:
-    return {} if refused is None else {"remedy": str(refused)}
-
-
-def _refusing(
-    observed: Observed, differing: Sequence[ContainerRow], refused: Mapping[str, CPUManagerError]
-) -> Iterator[dict[str, str]]:
-    """The cgroups above containers that no pass can widen for them."""
-    needs: dict[str, CPUSet] = {}
-    errors = {}
-    for row in differing:
-        error = refused.get(row.cgroup)
-        if error is not None and error.where in observed.above(row.cgroup):
-            needs[error.where] = needs.get(error.where, CPUSet()) | row.wanted
-            errors[error.where] = error
-    for path, wanted in sorted(needs.items()):
-        held = observed.held(path)
-        yield {
-            "subject": "cgroup " + path,
-            "wanted": str(held | wanted),
-            "found": str(held),
-            **_remedy(errors[path]),
-        }
-
-
-def _cutting(observed: Observed, differing: Sequence[ContainerRow]) -> Iterator[dict[str, str]]:
-    """The cgroups above these containers that let less through than they want: on v2 without any error."""
-    needs: dict[str, CPUSet] = {}
-    for row in differing:
-        for path in observed.above(row.cgroup):
-            needs[path] = needs.get(path, CPUSet()) | row.wanted
-    for path in sorted(needs):
-        held = observed.held(path)
-        # What it holds itself, since what is effective may be cut above it, where it is told already.
-        if cuts(observed.version, held, needs[path]):
-            yield {"subject": "cgroup " + path, "wanted": str(held | needs[path]), "found": str(held)}
-
-
-def _trespassing(observed: Observed, rows: Sequence[ContainerRow], state: State) -> Iterator[dict[str, str]]:
-    """Containers whose own CPUs cannot be determined, but which have those of others."""
-    own, exclusive = _by_pod(state), state.exclusive_cpus()
-    for container, row in zip(observed.running, rows):
-        foreign = row.effective & (exclusive - own.get(container.pod_uid, CPUSet()))
-        # A sandbox may have all CPUs: it only sleeps.
-        if row.result == SKIPPED and container.name is not None and foreign:
-            yield {
-                "subject": "container " + _name(row, row.container),
-                "wanted": str(row.effective - foreign),
-                "found": str(row.effective),
-                "remedy": _RESTART if container.pod_uid in state.pod_assignments else _MOVE % row.why,
-            }
-
-
-def _fences(observed: Observed, exclusive: CPUSet) -> Iterator[dict[str, str]]:
-    """The host's cgroups that somebody has fenced in, and not off the exclusive CPUs."""
-    for path in observed.hosts:
-        effective = observed.effective[path] or CPUSet()
-        if effective < observed.online and not effective.isdisjoint(exclusive):
-            wanted = effective - exclusive or observed.online - exclusive
-            yield {
-                "subject": "cgroup " + path,
-                "wanted": str(wanted),
-                "found": str(effective),
-                "remedy": "give %s only the CPUs %s, and its unit too if it is one of systemd's" % (path, wanted),
-            }
-
-
-# --- notes --------------------------------------------------------------------------------------------
-
-
-def _unfenced(observed: Observed, exclusive: CPUSet) -> Iterator[str]:
-    open_ones = [path for path in observed.hosts if observed.effective[path] == observed.online]
-    # On v1, what has no cgroup of its own is in the topmost.
-    if observed.version == 1 and not observed.hosts:
-        open_ones = ["the topmost cgroup"]
-    if exclusive and open_ones:
-        yield Note(
-            "host-not-fenced",
-            "what runs in %s may run on the exclusive CPUs %s, too: %s"
-            % (", ".join(open_ones), exclusive, _FENCES[observed.version]),
-        )
-
-
-def _narrow(observed: Observed, exclusive: CPUSet, shared: CPUSet) -> Iterator[str]:
-    lacking: dict[str, CPUSet] = {}
-    for path in observed.kubelets:
-        # Only Guaranteed pods have exclusive CPUs, and they are in no class's cgroup.
-        given = shared if parent_of(path) in observed.kubelets else exclusive | shared
-        missing = (given & observed.online) - (observed.effective[path] or CPUSet())
-        if missing:
-            above = reversed(list(lineage(path)))
-            who = next((cgroup for cgroup in above if cuts(observed.version, observed.held(cgroup), missing)), path)
-            lacking[who] = lacking.get(who, CPUSet()) | missing
-    for path, missing in lacking.items():
-        text = "%s has no CPUs %s: %s" % (path, missing, _LACKING[observed.version])
-        if path not in observed.kubelets:
-            text += "; it is above the kubelet's cgroups (cgroupRoot): " + ways_out(missing, ["it"])
-        yield Note("kubepods-narrow", text)
-
-
-def _idle(observed: Observed, state: State) -> Iterator[str]:
-    here = {container.pod_uid for container in observed.running}
-    for uid, cpus in _by_pod(state).items():
-        if uid not in here:
-            text = "CPUs %s are exclusive to pod %s, of which nothing runs here" % (cpus, uid)
-            yield Note("exclusive-cpus-idle", text)
-
-
-def _bound(observed: Observed) -> Iterator[str]:
-    bound = []
-    for container in observed.running:
-        allowed = observed.affinities.get(container.id, observed.online) & observed.online
-        if container.effective is not None and allowed < container.effective:
-            bound.append("%s: %s of %s" % (_name(container, container.name), allowed, container.effective))
-    if bound:
-        yield Note(
-            "process-bound",
-            "containers whose first process is bound to fewer CPUs than its cgroup has: %d (%s%s); it binds itself, or"
-            " has the CPUAffinity= of the service that started it" % (len(bound), bound[0], ", ..." * (len(bound) > 1)),
-        )
-
-
-def _left_over(observed: Observed) -> Iterator[str]:
-    few = [
-        container
-        for container in observed.running
-        if container.name and container.effective and container.effective < observed.online
-    ]
-    if few:
-        yield Note(
-            "cpusets-left-over",
-            "containers that have fewer CPUs than the node, although the policy gives none out: %d (%s: %s%s); a static"
-            " policy has left that, or another tool wrote it"
-            % (len(few), _name(few[0], few[0].name), few[0].effective, ", ..." * (len(few) > 1)),
-        )
+def lost_in(observed: Observed | None, state: State | None) -> Sequence[Lost]:
+    """What containers of a node that have ended keep; nothing where it is not known what runs."""
+    if observed is None or state is None or not observed.all_named:
+        return ()
+    return lost_cpus(observed.running, state)

@@ -9,38 +9,23 @@ The hash of a name is always the same, so that a container in one file is found 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any, Iterable, Mapping
 
 from .._base.errors import GoError
 from .._base.golang import json_text, read_json
-from .._containers.crictl import LoggedContainer
+from .._containers.crictl import hashed
 from .._kubelet.redaction import UnsafeError
 from ..state import memory_manager as memory_formats
 from ..state.checkpoint import decode_checkpoint, unique_members
 from ..state.formats import STRUCT, CheckpointError, Format1, Format4, fnv
 
-_DIGITS = 8
 # The sums that kubelets make of the memory manager's state: of which members, and under which name.
 _SUMS = tuple(
     (fields, memory_formats.STRUCT + end)
     for fields in (memory_formats.FORMAT1, memory_formats.FORMAT2)
     for end in ("", "V1", "V2")
 )
-
-
-def hashed(name: str) -> str:
-    """What takes the place of a name: 8 hexadecimal digits of its SHA-256."""
-    return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
-
-
-def with_hashes(names: Mapping[str, LoggedContainer]) -> dict[str, LoggedContainer]:
-    """{container id: its names} with hashes, for names that are in no file of the node."""
-    return {
-        container_id: LoggedContainer("/".join(map(hashed, container.pod_name.split("/"))), hashed(container.name))
-        for container_id, container in names.items()
-    }
 
 
 def checkpoint_without_names(content: bytes) -> bytes:

@@ -2,25 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Plan a node's reservation from what an operator asks for: a count, a fraction or a curve, near a device."""
+"""The CPUs for the host where nobody names them: those that the kubelet is configured to reserve."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from .._base.errors import InputError, option
-from .._base.tree import Tree, is_number
-from .._host.layers import parsed
 from ..cpuset import CPUSet
-from ..policy.reservation import PACKED, CurveStep, Reservation, count_by_curve, plan_reservation
-from ..topology.model import Topology
 
 if TYPE_CHECKING:
     from .._kubelet.configuration import Configuration
     from .node import Node
-
-
-# The CPUs for the host where nobody names them: those that the kubelet is configured to reserve.
 
 
 _RESERVED = ("reservedSystemCPUs",)
@@ -40,7 +32,7 @@ def kubelet_reservation(node: Node, configuration: Configuration) -> HostReserva
     """
     text = configuration.values.get(_RESERVED[0])
     if isinstance(text, str) and text:
-        return HostReservation(parsed(text), configuration.origin(_RESERVED) or "")
+        return HostReservation(CPUSet.parse(text), configuration.origin(_RESERVED) or "")
     if configuration.values.get("cpuManagerPolicy") != "static":
         return HostReservation(CPUSet(), "")
     # Imported here: it is much, and a list of CPUs needs none of it.
@@ -48,65 +40,3 @@ def kubelet_reservation(node: Node, configuration: Configuration) -> HostReserva
 
     config = certain_config(predicted_starts(node, {}, configuration).found)
     return HostReservation(config.reserved, configuration.source)
-
-
-def reserve(tree: Tree, topology: Topology, request: Mapping[str, Any]) -> Reservation:
-    """The reservation for a request with one of `count`, `fraction`, `curve`, and the planner's other options.
-
-    A count is taken to the letter; the share that a fraction or a curve gives is rounded up to whole cores.
-    Raises InputError.
-    """
-    ways = [way for way in ("count", "fraction", "curve") if request.get(way) is not None]
-    if len(ways) != 1:
-        what = "says in several ways how many CPUs" if ways else "does not say how many CPUs"
-        remedy = "give one of count, fraction and curve%s" % (", not " + " and ".join(ways) if ways else "")
-        raise InputError(what, where=option("reservation"), remedy=remedy)
-    smt = request.get("smt") != "off"
-    usable = len(topology.online) if smt else len(topology.cores)
-    near = numa_node_of_device(tree, topology, request["near_device"]) if request.get("near_device") else None
-    strategy, allow_split_core = request.get("strategy") or PACKED, bool(request.get("allow_split_core"))
-    try:
-        count = request["count"] if ways == ["count"] else count_by_curve(usable, _steps(ways[0], request))
-        return plan_reservation(topology, count, strategy, smt, allow_split_core, near, at_least=ways != ["count"])
-    except InputError as error:
-        raise error.within(option(ways[0])) from error
-
-
-def _steps(way: str, request: Mapping[str, Any]) -> list[CurveStep]:
-    if way == "fraction":
-        return [CurveStep(None, request["fraction"])]
-    if not request["curve"]:
-        raise InputError("the curve has no step", remedy="give one with a fraction")
-    return [CurveStep(step.get("cpus"), step["fraction"]) for step in request["curve"]]
-
-
-def numa_node_of_device(tree: Tree, topology: Topology, device: str) -> int:
-    """The NUMA node that a network device is attached to. Raises InputError where there is none such."""
-    if "/" in device or device in (".", ".."):
-        raise InputError(
-            "%r is a path" % device, where=option("near_device"), remedy="give the name of a network device"
-        )
-    path = "/sys/class/net/%s" % device
-    if not tree.exists(path):
-        raise InputError(
-            "no such network device",
-            where="%s: %s" % (option("near_device"), tree.path(path)),
-            remedy="there are %s" % (", ".join(tree.names("/sys/class/net")) or "none"),
-        )
-    text = tree.read_value(path + "/device/numa_node")
-    node_ids = [node.id for node in topology.numa_nodes]
-    if text is not None and is_number(text):
-        if int(text) not in node_ids:
-            raise InputError(
-                "NUMA node %s does not exist" % text,
-                where="%s: %s" % (option("near_device"), tree.path(path + "/device/numa_node")),
-                remedy="there are %s; omit %s" % (", ".join(map(str, node_ids)), option("near_device")),
-            )
-        return int(text)
-    if len(node_ids) == 1:
-        return node_ids[0]
-    raise InputError(
-        "does not give its NUMA node (%s)" % text,
-        where="%s: %s" % (option("near_device"), tree.path(path)),
-        remedy="omit %s" % option("near_device"),
-    )

@@ -6,21 +6,33 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import stat
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
-from .._base.errors import PERMISSION, NodeError, RefusedError
+from .._base.errors import PERMISSION, NodeError, RefusedError, option
 from .._base.golang import quote
 from .._base.tree import LARGEST_OF_KUBELET, OverlaidTree, Tree
 from .._host.services import missing_files
 from .._kubelet.configuration import Configuration, KubeletConfiguration, ReplacedMap
-from .._kubelet.distributions import KUBELET_ROOT, has_unit, service_of
-from .._kubelet.flag_files import find_words, handed_over
+from .._kubelet.distributions import (
+    DROP_IN,
+    DROP_IN_NAME,
+    FLAGS,
+    KUBELET_ARG_NAME,
+    KUBELET_ROOT,
+    PATCH_NAME,
+    has_unit,
+    service_of,
+)
+from .._kubelet.flag_files import find_words, handed_over, kubelet_arg_paths
 from .._kubelet.gates import Gates
 from .._kubelet.installation import may_give_flags
-from .._kubelet.placement import plan_files
+from .._kubelet.placement import Sources, plan_files
 from .._kubelet.settings import check_wishes, needed_config, plan_settings, start_error
+from .._kubelet.start.amount import BINARY, Amount
 from .._kubelet.start.findings import Checked, Finding, Host, Unknown, harmful, refused
 from .._kubelet.start.loading import Absent
 from .._kubelet.start.predict import GivenToKubelet, Prediction, Starts, predict, predict_plain
@@ -28,7 +40,16 @@ from ..state.acceptance import REFUSED, CPUManagerConfig, checkpoint_after, judg
 from ..state.assignments import State
 from ..state.checkpoint import restore_error
 from ..state.formats import CheckpointError
-from ..state.memory_manager import NOT_JUDGED, judge_memory, memory_state_after
+from ..state.memory_manager import (
+    NOT_JUDGED,
+    Amounts,
+    MemoryConfig,
+    MemoryStateError,
+    judge_memory,
+    memory_owners,
+    memory_state_after,
+)
+from ..state.memory_manager import STATIC as STATIC_MEMORY
 from ..state.restored import (
     CLAIMS,
     DEVICES,
@@ -40,13 +61,12 @@ from ..state.restored import (
     restored_by,
 )
 from ..topology.kubelet_view import CPUTopology
-from .memory_state import MemoryPlan, memory_config, plan_memory_state, stored_state
-from .node import Node, read_sources
+from ..topology.model import Topology
+from .node import Node
 
 if TYPE_CHECKING:
     from .._kubelet.settings import SettingsPlan
     from .._kubelet.start.loading import Absent, DropIns, FileState
-    from ..state.memory_manager import MemoryStateError
 
 
 # What keeps systemd from starting a kubelet at all.
@@ -225,6 +245,43 @@ def given_of(node: Node) -> GivenToKubelet:
     )
 
 
+def read_sources(node: Node, patches_dir: str | None = None) -> Sources:
+    """What the kubelet takes its settings from, to be written.
+
+    patches_dir: of kubeadm, the usual one where it is None; an empty text for none. Raises NodeError where there is no
+    kubelet, or a file cannot be read.
+    """
+    node.needed_configuration()
+    installation, tree = node.installation, node.tree
+    if installation is None:
+        raise AssertionError("a configuration without an installation")
+    distribution = installation.distribution
+    flag_file = distribution.flag_files[0] if distribution.place in (DROP_IN, FLAGS) else None
+    flag_paths = []
+    if flag_file is not None:
+        flag_paths = kubelet_arg_paths(tree, flag_file.path) if distribution.has_kubelet_args else [flag_file.path]
+    patch_path = None
+    patches_dir = distribution.patches_dir if patches_dir is None else patches_dir
+    if distribution.patches_dir is not None and patches_dir and tree.exists(patches_dir):
+        patch_path = _inside(patches_dir, PATCH_NAME)
+    return Sources(
+        installation,
+        node.file(),
+        node.drop_ins(),
+        [(tree.path(path), tree.read_text(path, LARGEST_OF_KUBELET)) for path in flag_paths],
+        None if installation.config_dir is None else tree.path(_inside(installation.config_dir, DROP_IN_NAME)),
+        tree.path(_inside(flag_file.path + ".d", KUBELET_ARG_NAME))
+        if flag_file and distribution.has_kubelet_args
+        else None,
+        None if patch_path is None else tree.path(patch_path),
+        node.parsed(patch_path) if patch_path is not None and tree.exists(patch_path) else None,
+    )
+
+
+def _inside(directory: str, name: str) -> str:
+    return "%s/%s" % (directory.rstrip("/"), name)
+
+
 def given_with(node: Node, wanted: Mapping[str, object]) -> GivenToKubelet:
     """What it would be given with the wanted settings where they are written; where nothing may be, as if they were.
 
@@ -311,6 +368,12 @@ def predict_configuration(node: Node, wanted: Mapping[str, object] | None = None
     """What is predicted of the kubelet of this node with `wanted` in its configuration."""
     (prediction,) = _of_node(node, predict(given_with(node, wanted) if wanted else given_of(node), node.machine()))
     return prediction
+
+
+def planned_config(node: Node, wanted: Mapping[str, object]) -> CPUManagerConfig:
+    """What the CPU manager would start with, once these settings are in the kubelet's file."""
+    plan_settings(wanted, node.needed_configuration(), node.minor)
+    return needed_config(predict_configuration(node, wanted))
 
 
 def _of_node(node: Node, *predictions: Prediction) -> list[Prediction]:
@@ -543,3 +606,136 @@ def memory_state_findings(
             cause = "the memory manager's state does not agree with the configuration and the node's memory"
         remedy = "drain the node, stop the kubelet and take the file out of the way before it starts again"
         yield _start_refused(judgement.text(path), cause, remedy, path, "memory")
+
+
+_NODES = "/sys/devices/system/node"
+# As cAdvisor reads them (utils/sysinfo/sysinfo.go).
+_TOTAL = re.compile(r"MemTotal:\s*([0-9]{1,18}) kB")
+_PAGES = re.compile(r"hugepages-([0-9]{1,18})kB")
+_COUNT = re.compile(r"\s*([0-9]{1,18})")
+
+
+class MemoryPlan(NamedTuple):
+    """The file as it is, and why it has to go."""
+
+    old: bytes | None
+    # Why the kubelet would refuse it; empty: it stays.
+    reason: str
+    # [(pod UID, container)] that lose the memory of their own.
+    owners: Sequence[tuple[str, str]] = ()
+    # Why it cannot be determined whether the kubelet would refuse it.
+    unknown: str = ""
+
+    @property
+    def changed(self) -> bool:
+        """Whether the file is to be removed, for the kubelet to write a new one."""
+        return bool(self.reason)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as modules return it."""
+        verdict = "refused" if self.reason else "not judged" if self.unknown else "accepted"
+        return {
+            "verdict": "absent" if self.old is None else verdict,
+            "reason": self.reason or self.unknown,
+            "lost": [{"pod": pod, "container": container} for pod, container in self.owners],
+        }
+
+
+def memory_loss_error(path: str, memory: MemoryPlan) -> RefusedError | None:
+    """Why the file is not to be removed while containers run; None where none loses memory. path: the file."""
+    if not memory.owners:
+        return None
+    owners = ", ".join("pod %s, container %s" % owner for owner in memory.owners)
+    return RefusedError(
+        "the kubelet would refuse it (%s), and these containers would lose their memory: %s; nothing was written"
+        % (memory.reason, owners),
+        path,
+        "drain the node and set %s: true" % option("discard_assignments"),
+        kind="assignments",
+    )
+
+
+def plan_memory_state(old: bytes | None, config: MemoryConfig | None) -> MemoryPlan:
+    """Remove a state that the kubelet would refuse with this configuration: it cannot be repaired from outside.
+
+    config: None where the kubelet has no memory manager of a known policy.
+    """
+    if old is None or config is None:
+        return MemoryPlan(old, "")
+    verdict, reason, _restored = judge_memory(old, config)
+    if verdict == NOT_JUDGED:
+        return MemoryPlan(old, "", unknown=reason)
+    return MemoryPlan(old, reason, memory_owners(old) if verdict == REFUSED else ())
+
+
+def stored_state(tree: Tree, path: str) -> bytes | MemoryStateError | None:
+    """What the kubelet reads at its start from a state's file; None where it writes a new one; or why it cannot read.
+
+    A link to nothing is taken for no file. Raises NodeError where the file cannot be read here.
+    """
+    try:
+        return tree.content(path, LARGEST_OF_KUBELET)
+    except NodeError:
+        said = _said_of(path, tree.path(path))
+        if said is None:
+            raise
+    return MemoryStateError(said) if said else None
+
+
+def _said_of(path: str, here: str) -> str | None:
+    """What the kubelet says when it reads this; empty where there is nothing to read; None where it is not known."""
+    try:
+        return "read %s: is a directory" % path if stat.S_ISDIR(os.stat(here).st_mode) else None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            return "open %s: %s" % (path, os.strerror(error.errno).lower())
+        return "" if error.errno == errno.ENOENT else None
+
+
+def memory_config(node: Node, checked: Checked) -> MemoryConfig | None:
+    """What the memory manager starts with; None where there is none of a known policy."""
+    if checked.memory_manager_policy is None:
+        return None
+    config = MemoryConfig(checked.memory_manager_policy, checked.reserved_memory, node.minor, checked.pod_level)
+    if config.policy != STATIC_MEMORY:
+        return config
+    machine, unknown = machine_memory(node.tree, node.topology)
+    return config._replace(machine=machine, unknown=unknown)
+
+
+def machine_memory(tree: Tree, topology: Topology) -> tuple[Amounts | None, str]:
+    """The memory and huge pages of each NUMA node as the kubelet sees them, in bytes; else None, and why.
+
+    Source: cAdvisor's utils/sysinfo/sysinfo.go.
+    """
+    if not topology.numa:
+        # Then each socket is a NUMA node, and one without memory.
+        return {socket.id: {"memory": 0} for socket in topology.sockets}, ""
+    found = {}
+    for node in topology.numa_nodes:
+        path = "%s/node%d" % (_NODES, node.id)
+        text = tree.read_value(path + "/meminfo")
+        total = _TOTAL.search(text or "")
+        if total is None:
+            return None, "%s/meminfo does not give the memory of NUMA node %d" % (tree.path(path), node.id)
+        pages = _huge_pages(tree, path + "/hugepages")
+        if pages is None:
+            return None, "%s/hugepages does not give the huge pages of NUMA node %d" % (tree.path(path), node.id)
+        found[node.id] = {**pages, "memory": int(total.group(1)) * 1024}
+    return found, ""
+
+
+def _huge_pages(tree: Tree, path: str) -> dict[str, int] | None:
+    """{resource: bytes}; none on a kernel without huge pages; None where the files are not as Linux has them."""
+    names = tree.names(path)
+    if not names:
+        return {}
+    found = {}
+    for name in names:
+        size = _PAGES.fullmatch(name)
+        count = _COUNT.match(tree.read_value("%s/%s/nr_hugepages" % (path, name)) or "")
+        if size is None or count is None:
+            return None
+        bytes_each = int(size.group(1)) * 1024
+        found["hugepages-" + str(Amount(bytes_each, 0, BINARY))] = int(count.group(1)) * bytes_each
+    return found

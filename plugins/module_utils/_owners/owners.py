@@ -18,7 +18,7 @@ import re
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from .._base.errors import CPUManagerError, InputError
-from .._base.tree import Tree
+from .._base.tree import GORESCTRL, RESCTRL, Tree
 from .._host import layers as layers_of
 from .._host.layers import (
     INTERRUPTS,
@@ -33,15 +33,6 @@ from .._host.layers import (
     text_at,
 )
 from ..cpuset import CPUSet
-
-# Where the kernel's resctrl is mounted, and which of its groups are those of container runtimes.
-
-
-# Where the kernel expects it. The type of its file system has the same name.
-MOUNT, KIND = "/sys/fs/resctrl", "resctrl"
-# Those of the library goresctrl, which container runtimes and plugins of NRI use.
-GORESCTRL = "goresctrl."
-
 
 # Which profile tuned has, and whether it keeps the system off some CPUs, as cpu-partitioning and realtime do.
 #
@@ -304,7 +295,7 @@ _CLASS_DROP_INS = ("/etc/containerd/conf.d", "/etc/crio/crio.conf.d")
 
 def goresctrl_groups(tree: Tree) -> list[str]:
     """The groups that are named as those of goresctrl."""
-    return ["%s/%s" % (MOUNT, name) for name in names_in(tree, MOUNT) if name.startswith(GORESCTRL)]
+    return ["%s/%s" % (RESCTRL, name) for name in names_in(tree, RESCTRL) if name.startswith(GORESCTRL)]
 
 
 def files_with_classes(tree: Tree) -> list[str]:

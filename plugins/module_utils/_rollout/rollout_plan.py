@@ -44,10 +44,9 @@ from .._node.drift import (
     report,
     with_restart,
 )
-from .._node.memory_state import MemoryPlan, memory_loss_error
-from .._node.node import Node, read_sources
+from .._node.node import Node
 from .._node.runtime import PRESENT, RuntimeChange, WantedRuntime, plan_runtime
-from .._node.start_check import memory_plan, predicted_starts, with_states
+from .._node.start_check import MemoryPlan, memory_loss_error, memory_plan, predicted_starts, read_sources, with_states
 from .._owners import owners
 from .._owners.conflicts import refusals
 from ..cpuset import CPUSet

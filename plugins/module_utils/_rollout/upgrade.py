@@ -16,9 +16,8 @@ from .._base.errors import CPUManagerError
 from .._base.versions import version_notes
 from .._kubelet.start.predict import Prediction
 from .._node.checkpoint_plan import format_notes, plan_format
-from .._node.memory_state import stored_state
 from .._node.node import Node
-from .._node.start_check import predict_configuration, predict_start, with_states
+from .._node.start_check import predict_configuration, predict_start, stored_state, with_states
 from ..state.acceptance import CPUManagerConfig
 
 

@@ -19,7 +19,7 @@ from typing import Callable, Mapping, Sequence
 
 from .._base.errors import CPUManagerError, InputError
 from .._base.journal_file import CACHE, PROMISE
-from .._base.tree import SAID, Tree, is_number
+from .._base.tree import RESCTRL, SAID, Tree, is_number
 from .._caches.read import (
     BANDWIDTHS,
     CACHE_FILES,
@@ -40,7 +40,7 @@ from .._cgroup.hierarchy import CPU as CPU_CONTROLLER
 from .._cgroup.hierarchy import CPUS, ROOT, Hierarchy
 from .._cgroup.kubepods import Kubepods
 from .._containers.crictl import DIRECTORY as LOGS
-from .._containers.crictl import LoggedContainer
+from .._containers.crictl import LoggedContainer, hashed, names_of
 from .._host.kernel_line import MARK, NAMES, parse_line
 from .._host.layers import (
     BANNED_LIST,
@@ -71,15 +71,12 @@ from .._isolation.bandwidth import FILES as BANDWIDTH_FILES
 from .._isolation.throttling_info import watched_containers
 from .._kubelet.redaction import UnsafeError, escaped, runtime_redacted
 from .._node.exclusive import parse_promise
+from .._node.module import FORMAT, KIND, SavedFacts
 from .._node.node import Node, cgroup_root_of
-from .._node.observation import names_of
 from .._node.owners_found import owners_of
-from .._node.pod_names import hashed
-from .._node.runtime import runtime_of
-from .._node.saved_node import FORMAT, KIND, said_of
+from .._node.runtime import runtime_of, version_of
 from .._owners import owners
 from .._owners import owners as tuned
-from .._owners.owners import MOUNT
 from .._runtime.runtime_files import read_files
 from ..topology.cpuinfo import FIELDS
 from ..topology.sysfs import CORE_MASKS, CPU, DIE_MASKS, L3, NODE, SOCKET_MASKS
@@ -170,7 +167,7 @@ def save_cache(collector: Collector, redact: bool) -> None:
     if collector.file(CACHE) is not None:
         collector.file(BOOT_ID)
     collector.file(PROMISE, _without_names if redact else None)
-    collector.mark(MOUNT)
+    collector.mark(RESCTRL)
     try:
         if find_mount(collector.tree) is None:
             return
@@ -182,16 +179,16 @@ def save_cache(collector: Collector, redact: bool) -> None:
         ((MONITORING,), MONITORING_FILES),
     ):
         for name in names:
-            if collector.mark("%s/info/%s" % (MOUNT, name)):
+            if collector.mark("%s/info/%s" % (RESCTRL, name)):
                 for file in files:
-                    collector.file("%s/info/%s/%s" % (MOUNT, name, file))
-    _save_group(collector, MOUNT, _ROOT_FILES)
-    for name in collector.names(MOUNT):
-        if name not in NO_GROUPS and collector.place("%s/%s/schemata" % (MOUNT, name)) is not None:
-            _save_group(collector, "%s/%s" % (MOUNT, name), GROUP_FILES)
+                    collector.file("%s/info/%s/%s" % (RESCTRL, name, file))
+    _save_group(collector, RESCTRL, _ROOT_FILES)
+    for name in collector.names(RESCTRL):
+        if name not in NO_GROUPS and collector.place("%s/%s/schemata" % (RESCTRL, name)) is not None:
+            _save_group(collector, "%s/%s" % (RESCTRL, name), GROUP_FILES)
     # The L3 caches are saved with the machine.
     for level in LEVELS[1:]:
-        if any(collector.place("%s/info/%s" % (MOUNT, name)) for name in CACHES if name.startswith(level)):
+        if any(collector.place("%s/info/%s" % (RESCTRL, name)) for name in CACHES if name.startswith(level)):
             _save_level(collector, level)
 
 
@@ -792,3 +789,14 @@ def _save_affinities(collector: Collector, node: Node, hierarchy: Hierarchy, nam
         path = "/proc/%d/status" % process
         collector.file(path, _lines_of(lambda line: line.startswith("Cpus_allowed_list")))
         collector.redacted.discard(path)
+
+
+def said_of(node: Node) -> SavedFacts:
+    """What is to be saved of a node beside its files."""
+    installation = node.installation
+    try:
+        storage = node.machine().storage
+    except CPUManagerError:  # such as of a machine that shows no CPU
+        storage = None
+    running = installation is not None and installation.pid is not None
+    return SavedFacts((node.version or "") if running else "", node.kubelet_notes(), storage, version_of(node))

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
+from .._base.errors import Note
 from ..cpuset import CPUSet
+from ..state.assignments import State
 from ..topology.kubelet_view import CPUTopology
 from ..topology.model import Group, Topology
 from .hints import MOST_NUMA_NODES, NONE, SINGLE_NUMA_NODE
@@ -21,6 +23,7 @@ from .options import ALIGN_BY_SOCKET, DISTRIBUTE_ACROSS_NUMA, PREFER_UNCORE, Sta
 _DISTRIBUTES_IN_SOCKETS = 37
 # So many owners of scattered CPUs are named.
 _NAMED = 3
+_INEFFECTIVE = "option-ineffective"
 
 
 class Harm(NamedTuple):
@@ -29,7 +32,11 @@ class Harm(NamedTuple):
     where: str
     cause: str
     remedy: str
-    check: str = "option-ineffective"
+    check: str = _INEFFECTIVE
+
+    def to_note(self, begin: str = "") -> Note:
+        """What a report says of it, behind this beginning."""
+        return Note(self.check, "%s%s: %s; %s" % (begin, self.where, self.cause, self.remedy))
 
 
 def option_harms(
@@ -102,6 +109,20 @@ def admission_harm(manager: str, nodes: int, nodes_with_cpus: int) -> Harm | Non
         "set topologyManagerPolicy: none",
         "numa-nodes-many",
     )
+
+
+def scattered_notes(
+    options: StaticOptions, topology: Topology, state: State, pod_names: Mapping[str, str]
+) -> list[Note]:
+    """Notes on scattered CPUs. pod_names: {pod UID: its name}, of those that are known."""
+    return [Note(_INEFFECTIVE, text) for text in scattered(options, topology, _named_owners(state, pod_names))]
+
+
+def _named_owners(state: State, pod_names: Mapping[str, str]) -> Iterator[tuple[str, CPUSet]]:
+    """Who has exclusive CPUs, by the name for a message."""
+    for uid, container, cpus in state.owners():
+        pod = "pod %s" % pod_names.get(uid, uid)
+        yield ("%s, container %s" % (pod, container) if container else pod), cpus
 
 
 def scattered(options: StaticOptions, topology: Topology, sets: Iterable[tuple[str, CPUSet]]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Iterator, NamedTuple, Sequence
 
-from .._base.errors import InputError, KubeletError
+from .._base.errors import InputError, KubeletError, option
 from .._base.quantity import counted
 from ..cpuset import CPUSet, iterate_bits
 from ..topology.kubelet_view import CPUTopology
@@ -63,6 +63,30 @@ def kubelet_reservation(
             "reserve fewer with reservedSystemCPUs, kubeReserved and systemReserved",
         )
     return reserved
+
+
+def named_cpus(value: object) -> CPUSet:
+    """The CPUs that the option reserved_system_cpus names. Raises InputError."""
+    check_is_text(value)
+    try:
+        return CPUSet.parse_plain(str(value))
+    except InputError as error:
+        raise error.within(option("reserved_system_cpus")) from error
+
+
+def check_is_text(value: object) -> None:
+    """Raise InputError for CPUs that are no text: it is not known what they mean."""
+    if isinstance(value, str):
+        return
+    what, remedy = "%r is not a text" % (value,), 'write the CPUs as one text, as in "0-1,24-25"'
+    if isinstance(value, int) and not isinstance(value, bool):
+        what = "the number %d can mean CPU %d or %s" % (value, value, counted(value, "CPU"))
+        remedy = 'write "%d" in quotes for the CPU, or %s: {count: %d} for so many CPUs' % (
+            value,
+            option("reservation"),
+            value,
+        )
+    raise InputError(what, option("reserved_system_cpus"), remedy)
 
 
 def split_cores(reserved: CPUSet, others: CPUSet, whole_cores_only: bool, is_wanted: bool = False) -> str:

@@ -20,10 +20,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.p
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Checked, Finding
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.predict import predict_values
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.memory_state import memory_config
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import (
     checkpoint_findings,
+    memory_config,
     memory_state_findings,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet

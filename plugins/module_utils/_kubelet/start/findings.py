@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
 
 from ..._base.errors import KubeletError
 from ..._base.versions import NEWEST_MINOR
-from ...topology.kubelet_view import CPUTopology
+from ...topology.kubelet_view import CPUTopology, kubelet_view
 
 if TYPE_CHECKING:
     from ...policy.options import StaticOptions
     from ...state.acceptance import CPUManagerConfig
+    from ...topology.model import Topology
 
 
 # What ends a prediction early: the kubelet stops before all else is read, or it cannot be predicted what it does.
@@ -134,6 +135,12 @@ class Host(NamedTuple):
     def nodes(self) -> tuple[int, ...]:
         """The ids of the NUMA nodes."""
         return tuple(self.topology.numa_nodes) if self.numa_nodes is None else self.numa_nodes
+
+
+def other_host(topology: Topology, minor: int) -> Host:
+    """A machine of which only the CPUs and NUMA nodes are known."""
+    nodes = tuple(group.id for group in topology.numa_nodes)
+    return Host(kubelet_view(topology), minor, nodes, topology.numa_distances)
 
 
 def refused(text: str, cause: str, remedy: str, where: str) -> Finding:

@@ -22,8 +22,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors 
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.settings import SETTINGS
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.module import planned_config
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import planned_config
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.wanted_settings import wanted_settings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
@@ -112,7 +113,8 @@ def test_what_the_cpu_manager_would_start_with(tmp_path: Path) -> None:
     def planned(text: str, **wanted: Any) -> CPUSet:
         config.write_text(header + text, encoding="utf-8")
         parameters = {**dict.fromkeys(SETTINGS), "reservation": None, **wanted}
-        return planned_config(Node(Tree(str(tmp_path))), parameters).reserved
+        node = Node(Tree(str(tmp_path)))
+        return planned_config(node, wanted_settings(node, parameters)).reserved
 
     static = "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n"
     assert planned(static) == CPUSet([0, 4])

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import CPU, Hierarchy
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.writer import Quota, read_quota, write_quota
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import CPU, Hierarchy, Quota
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.writer import read_quota, write_quota
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.acting import Quotas
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     V1,

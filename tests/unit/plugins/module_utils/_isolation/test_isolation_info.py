@@ -12,12 +12,12 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import hashed
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation import isolation_info as isolation
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.isolation_info import isolation_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.sample import CgroupTime, Observer, Sample
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.hidden_names import with_hidden_names
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.pod_names import hashed
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.saved_node import with_hidden_names
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint

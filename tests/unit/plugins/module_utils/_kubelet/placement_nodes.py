@@ -16,7 +16,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.sett
     found_settings,
     plan_settings,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node, read_sources
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import read_sources
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import Kubelet, write_kubelet
 
 

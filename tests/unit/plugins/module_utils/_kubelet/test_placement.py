@@ -17,7 +17,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree im
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import minor_version
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.placement import main_file, plan_files
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.settings import differences, plan_settings
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node, read_sources
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import read_sources
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER, KUBELETS
 from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils._kubelet.placement_nodes import (
     apply,

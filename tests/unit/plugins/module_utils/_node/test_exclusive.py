@@ -19,12 +19,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import OverlaidTree, Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.benchmark_plan import room_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_partition import assigned_cpus
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import hashed
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.isolation_info import isolation_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.throttling_info import throttling
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.exclusive import Recorded, read_exclusive
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.hidden_names import with_hidden_names
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.pod_names import hashed
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.saved_node import with_hidden_names
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._saved.collector import Collector
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._saved.files_of_machine import save_cache
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet

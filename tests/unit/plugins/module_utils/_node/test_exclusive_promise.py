@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import PROMISE as PATH
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.writer import Quota
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import Quota
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.exclusive import (
     Promise,
     forget_promise,

@@ -14,8 +14,8 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError, NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import OverlaidTree, Tree, node_name
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import NEWEST_MINOR, minor_version
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.hidden_names import with_hidden_names
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node, cgroup_root_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.saved_node import with_hidden_names
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import STYLES, Files, Style, write_cgroups
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER as CONFIG
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write

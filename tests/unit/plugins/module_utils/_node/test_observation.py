@@ -16,13 +16,13 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers import crictl
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import Crictl, LoggedContainer
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.observation import (
-    find_hierarchy,
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import (
+    Crictl,
+    LoggedContainer,
+    hashed,
     names_of,
-    observe,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.pod_names import hashed
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.observation import find_hierarchy, observe
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.tests.machines import cgroups as saved
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus

@@ -31,11 +31,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.star
     predict_values,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.drift import report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.module import planned_config
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import (
     config_after,
     config_if_certain,
+    planned_config,
     predict_configuration,
     predict_start,
     predicted_starts,
@@ -43,6 +43,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_c
     states_after,
     with_states,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.wanted_settings import wanted_settings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_plan import (
     ChangeTerms,
     rollout_report,
@@ -135,7 +136,7 @@ def check_found(node: Node, case: Case) -> None:
         )
         assert (plan["found"], plan["starts"], kinds) == (None, False, {"configuration"})
         with pytest.raises(ConfigurationError):
-            planned_config(node, parameters)
+            planned_config(node, wanted_settings(node, parameters))
         return
     starts = predicted_starts(node, {})
     assert starts == Starts(prediction, prediction)
@@ -158,9 +159,9 @@ def check_found(node: Node, case: Case) -> None:
     assert plan["unknown"] == [doubt.to_dict() for doubt in prediction.unknown]
     if config is None:
         with pytest.raises(RefusedError):
-            planned_config(node, parameters)
+            planned_config(node, wanted_settings(node, parameters))
     else:
-        assert planned_config(node, parameters) == config_after(starts) == config
+        assert planned_config(node, wanted_settings(node, parameters)) == config_after(starts) == config
     check_values(node, case, prediction)
 
 

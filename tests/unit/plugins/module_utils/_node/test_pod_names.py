@@ -11,10 +11,10 @@ import json
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.golang import json_text, read_json
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import hashed
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.redaction import UnsafeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.pod_names import (
     checkpoint_without_names,
-    hashed,
     memory_state_without_names,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet

@@ -14,8 +14,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.star
     Prediction,
     predict_values,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.memory_state import MemoryPlan
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import (
+    MemoryPlan,
     memory_plan,
     predict_configuration,
     predict_start,

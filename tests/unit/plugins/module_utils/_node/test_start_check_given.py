@@ -24,12 +24,13 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.plac
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.settings import plan_settings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.loading import Absent
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.predict import GivenToKubelet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node, read_sources
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import (
     given_of,
     given_with,
     planned_values,
     predict_start,
+    read_sources,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine

@@ -18,12 +18,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.star
     Unknown,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.predict import predict_values
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.memory_state import stored_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import (
     checkpoint_findings,
     memory_state_findings,
     predict_configuration,
     start_report,
+    stored_state,
     with_states,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view

@@ -15,7 +15,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree im
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import minor_version
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.placement import plan_files
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.settings import plan_settings
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node, read_sources
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import read_sources
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_plan import (
     ChangeTerms,
     rollout_report,

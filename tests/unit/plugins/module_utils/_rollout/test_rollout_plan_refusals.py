@@ -14,13 +14,13 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import SAID, Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.saved_node import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.module import (
     FORMAT,
     KIND,
     SavedFacts,
     SavedNode,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_plan import (
     ChangeTerms,
     rollout_report,

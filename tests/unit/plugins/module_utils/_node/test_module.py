@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/_node/saved_node.py."""
+"""Tests of plugins/module_utils/_node/module.py."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError, Note
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import SAID, OverlaidTree, Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.module import KUBELET, node_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.runtime import version_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.saved_node import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.module import (
     FORMAT,
     KIND,
+    KUBELET,
     SavedFacts,
     SavedNode,
+    node_of,
     read_said,
-    said_of,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.runtime import version_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._saved.files_of_machine import said_of
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS, write_kubelet
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/_node/memory_state.py."""
+"""Tests of plugins/module_utils/_node/start_check.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import OverlaidTree, Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.memory_state import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import (
     MemoryPlan,
     machine_memory,
     memory_loss_error,

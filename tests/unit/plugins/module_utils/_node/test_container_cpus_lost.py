@@ -14,8 +14,11 @@ from typing import Any, Mapping
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_cpus import Running
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.lost import lost_cpus, lost_notes
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_cpus import (
+    Running,
+    lost_cpus,
+    lost_notes,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import Listed, write_containers

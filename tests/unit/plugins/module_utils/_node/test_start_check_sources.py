@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/_node/node.py."""
+"""Tests of plugins/module_utils/_node/start_check.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.placement import Sources
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node, read_sources
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import read_sources
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER, KUBELETS, write_kubelet
 
 CONFIG = "/var/lib/kubelet/config.yaml"

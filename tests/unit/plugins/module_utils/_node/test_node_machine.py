@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/_node/machine.py."""
+"""Tests of plugins/module_utils/_node/node.py."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Host
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.machine import host_of, other_host
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Host, other_host
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node, host_of
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 

@@ -2,24 +2,27 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/_node/observation.py."""
+"""Tests of plugins/module_utils/_node/enforcement.py."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, Sequence, cast
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import lineage, parent_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_cpus import Running
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.observation import (
-    Enforcement,
-    Observed,
-    compare,
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import (
+    Hierarchy,
+    lineage,
+    parent_of,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import enforcement
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_cpus import Running
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.enforcement import Enforcement, compare
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.observation import Observed
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
@@ -61,12 +64,14 @@ def observed(
         {path: cpus(text) for path, text in sets.items()},
         effective,
         {container: cpus(text) for container, text in (affinities or {}).items()},
-        lambda _rows: {},
+        cast(Hierarchy, None),
     )
 
 
 def compared(found: Observed, state: State | None = STATE, policy: str = "static") -> Enforcement:
-    told = compare(found, policy, state)
+    # There are no files of cgroups from which it could tell what cannot be written.
+    with patch.object(enforcement, "_refused", lambda _observed, _rows: {}):
+        told = compare(found, policy, state)
     plain = {"drift": list(told.drift), "notes": list(told.notes), "summary": told.summary}
     assert json.loads(json.dumps(plain)) == plain
     return told
