@@ -168,8 +168,7 @@ from ..module_utils._caches.cache_journal import terms_of, wish_of
 from ..module_utils._caches.cache_partition import absent, present
 from ..module_utils._caches.resctrl import EXCLUSIVE, SHAREABLE
 from ..module_utils._node.module import KUBELET, node_of
-from ..module_utils._node.owners_found import owners_of
-from ..module_utils._owners.conflicts import refuse
+from ..module_utils._node.owners_found import refuse_beside
 from ..module_utils._owners.owners import CACHE
 
 
@@ -179,7 +178,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         answer = absent(node, not check_mode)
     else:
         wish = wish_of(parameters)
-        refuse(owners_of(node), CACHE, parameters["allow_owners"])
+        refuse_beside(node, CACHE, parameters["allow_owners"])
         answer = present(node, wish, terms_of(parameters), not check_mode)
     before, after = ("".join(line + "\n" for line in lines) for lines in (answer.before, answer.after))
     return Outcome(answer.to_dict(), answer.changed, [difference(tree.path(RESCTRL), before, after)])

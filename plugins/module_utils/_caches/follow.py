@@ -12,7 +12,6 @@ from .._base.errors import InputError, NodeError, RefusedError
 from .._base.journal_file import CACHE
 from .._base.tree import Tree
 from .._node.node import Node
-from .._owners.conflicts import refuse
 from .._owners.owners import files_with_classes, goresctrl_groups
 from .cache_journal import CacheJournal, read_journal, write_journal
 from .cache_partition import check_done, needed_resctrl, not_mounted, plan_of, pool_of
@@ -54,10 +53,10 @@ def follow(node: Node, allow_owners: Sequence[str] = ()) -> list[str]:
         node = Node(tree, terms.config_path, terms.kubelet_root)
     if node.may_have_owners() or _has_classes(tree):
         # Imported here: on most nodes there is the kubelet alone.
-        from .._node.owners_found import owners_of
+        from .._node.owners_found import refuse_beside
         from .._owners.owners import CACHE
 
-        refuse(owners_of(node), CACHE, (*allow_owners, *terms.allow_owners))
+        refuse_beside(node, CACHE, (*allow_owners, *terms.allow_owners))
     if find_mount(tree) is None:
         raise not_mounted(tree)
     # Without the lock: mostly nothing is to be done.

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import os
 import posixpath
-from typing import TYPE_CHECKING, Iterator
+from typing import TYPE_CHECKING, Iterable, Iterator
 
 from .._base.errors import CPUManagerError, Note
 from .._base.tree import Tree
 from .._base.untrusted import opened_below
 from .._cgroup.hierarchy import unescaped
 from .._kubelet.installation import cgroups_of, in_pod, is_in_container, trusted_program, trusted_users
-from .._owners.conflicts import contradictions
+from .._owners.conflicts import contradictions, refuse
 from .._owners.owners import (
     CLAIM,
     POD_PROGRAMS,
@@ -67,6 +67,11 @@ def contradiction_notes(node: Node, configuration: Configuration | None) -> list
         Note("two-owners", "%s; %s" % (found.text(), found.remedy))
         for found in contradictions(owners_of(node, configuration))
     ]
+
+
+def refuse_beside(node: Node, wanted: str, allowed: Iterable[str]) -> None:
+    """Raise RefusedError where this owner may not come to those of this node. allowed: ids that are let be."""
+    refuse(owners_of(node), wanted, allowed)
 
 
 def _policy_of(configuration: Configuration | None) -> str:

@@ -172,11 +172,10 @@ def check_owners(node: Node, allow_owners: Sequence[str]) -> None:
     if not (node.may_have_owners() or node.tree.exists(CRIO_FILES)):
         return
     # Imported here: on most nodes there is the kubelet alone.
-    from .._node.owners_found import owners_of
-    from .._owners.conflicts import refuse
+    from .._node.owners_found import refuse_beside
     from .._owners.owners import RECONCILE
 
-    refuse(owners_of(node), RECONCILE, allow_owners)
+    refuse_beside(node, RECONCILE, allow_owners)
 
 
 def _check_no_kubelet(node: Node) -> None:

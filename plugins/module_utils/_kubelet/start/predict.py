@@ -22,7 +22,6 @@ from ..yaml import read
 from ..yaml_nodes import ReadError
 from .checks import check_decoded, gate_refusal
 from .findings import Checked, Finding, Host, StartError, Unknown, UnpredictableError, refused
-from .loading import UNKNOWN, finding_of, load_configuration
 
 if TYPE_CHECKING:
     from .findings import StartError
@@ -242,6 +241,7 @@ def check_plain(decoded: Mapping[str, object], host: Host) -> Checked:
 def predict_fully(given: GivenToKubelet, host: Host) -> Prediction:
     # Imported here: nearly all nodes have a plain file, and every import costs time on every node.
     from .command_line import apply_flags, check_command, check_creation, check_run, read_command
+    from .loading import UNKNOWN, load_configuration
 
     minor = host.minor
     try:
@@ -321,6 +321,8 @@ def ignored_findings(ignored: Sequence[Ignored], minor: int) -> list[Finding]:
     """What of its files the kubelet 1.`minor` passes over."""
     if not ignored:
         return []
+    from .loading import finding_of
+
     return [finding_of(entry, minor) for entry in ignored]
 
 
