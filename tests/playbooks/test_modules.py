@@ -45,6 +45,8 @@ MODULES: dict[str, dict[str, Any]] = {
     "cache_info": {},
     "rollout_journal": {"state": "changing", "files": ["/etc/hostname", "/var/lib/kubelet/cpu_manager_state"]},
     "start_check": WANTED,
+    # On a saved node there is no trial.
+    "kubelet_trial": WANTED,
     "allocation_plan": {**WANTED, "pods": [{"metadata": {"name": "app"}, "spec": {"containers": [{"name": "app"}]}}]},
 }
 

@@ -86,6 +86,7 @@ SHARES = {
             "tests/cluster/test_pains.py",
             "tests/cluster/test_ports.py",
             "tests/cluster/test_real_kubelet.py",
+            "tests/cluster/test_trial.py",
         ),
         (*_CLUSTER, "plugins/module_utils/_kubelet/start/"),
         _one_more,

@@ -45,6 +45,7 @@ LEVELS = {
         "_housekeeping",
         "_programs",
         "_saved",
+        "_trial",
     ),
 }
 PACKAGES = [package for packages in LEVELS.values() for package in packages]
@@ -71,7 +72,8 @@ OF_ANSIBLE = "_base/ansible_module.py"
 # Of a concept. More is a reason to ask whether it is one, and less whether it is a part of another.
 MOST_LINES = 950
 FEWEST_LINES = 40
-MOST_FILES = 200
+# Four of them are the trial start: what is decided, its cgroups, its namespaces, and the module's own.
+MOST_FILES = 204
 # An import in a function keeps so many lines from being compiled on most nodes, with all that it brings.
 FEWEST_LINES_KEPT = 300
 MOST_LATE_IMPORTS = 60

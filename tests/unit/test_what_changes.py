@@ -27,6 +27,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet import distributions
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._runtime import runtime_edit as runtime_plan
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial import trial_cgroups
 
 CHECKOUT = Path(__file__).parents[2]
 PAGES = CHECKOUT / "docs" / "docsite" / "rst"
@@ -53,6 +54,7 @@ def test_every_file_of_the_collection_is_named() -> None:
         runtime_plan.NAME + ".toml",
         keeper.LOCK,
         cgroups.TOP,
+        trial_cgroups.TOP,
     ]
     assert [path for path in files if path not in WHAT_CHANGES] == []
 

@@ -355,9 +355,14 @@ def running_version(pid: int, run: Run = _run_program) -> str:
         # The file at this path may be another one by now, or that of a container.
         if not program or not os.path.samestat(os.stat(program), os.stat("/proc/%d/exe" % pid)):
             return ""
-        found = _VERSION.search(run([program, "--version"]))
+        return version_in(run([program, "--version"]))
     except (OSError, ValueError, NodeError):
         return ""
+
+
+def version_in(said: str) -> str:
+    """The version that a program has said, as in 1.35.6; empty where there is none in it."""
+    found = _VERSION.search(said)
     return found.group(1) if found else ""
 
 

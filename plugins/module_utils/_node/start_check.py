@@ -291,14 +291,27 @@ def given_with(node: Node, wanted: Mapping[str, object]) -> GivenToKubelet:
     if plan is None:
         return given_of(node)
     try:
-        files = plan_files(read_sources(node, ""), plan, wanted, node.minor)
+        contents = _contents(node, plan, wanted)
     except RefusedError:
         import json
 
         content = json.dumps(plan.configuration.values).encode("utf-8")
         return given_of(node)._replace(arguments=(), file=content, drop_ins=None)
-    contents = {node.tree.node_path(file.path): file.after.encode("utf-8") for file in files}
     return given_of(node.on(OverlaidTree(node.tree, contents))) if contents else given_of(node)
+
+
+def planned_contents(node: Node, wanted: Mapping[str, object]) -> dict[str, bytes]:
+    """{path: content} of the files that are written for the wanted settings; none where what is there is not readable.
+
+    Raises RefusedError where nothing may be written, NodeError where there is no kubelet.
+    """
+    plan = _plan(node, wanted)
+    return {} if plan is None else _contents(node, plan, wanted)
+
+
+def _contents(node: Node, plan: SettingsPlan, wanted: Mapping[str, object]) -> dict[str, bytes]:
+    files = plan_files(read_sources(node, ""), plan, wanted, node.minor)
+    return {node.tree.node_path(file.path): file.after.encode("utf-8") for file in files}
 
 
 def planned_values(

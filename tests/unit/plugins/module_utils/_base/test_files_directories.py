@@ -39,6 +39,8 @@ MAKERS = {
     "module_utils/_base/files.py": "make_directory() itself",
     "plugin_utils/report/results.py": "reports, on the controller",
     "module_utils/_published/publish.py": "what is below /run ends with the machine",
+    "module_utils/_trial/trial_cgroups.py": "cgroups are not on a disk",
+    "module_utils/_trial/trial_sandbox.py": "what a trial sees is in memory, and ends with it",
 }
 
 

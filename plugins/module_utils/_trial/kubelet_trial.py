@@ -1,0 +1,278 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Would this node's own kubelet start with what is planned: it is started, out of reach of everything, and ended."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from contextlib import suppress
+from typing import Any, Mapping, Sequence
+
+from .._base.errors import CPUManagerError, InputError, NodeError, RefusedError, option
+from .._base.tree import LARGEST_OF_KUBELET, OverlaidTree, Tree
+from .._base.versions import minor_version
+from .._host.only_root import fault_of
+from .._host.services import unit_command
+from .._kubelet.distributions import service_of
+from .._kubelet.flag_files import find_words
+from .._kubelet.installation import Installation, trusted_program, trusted_users
+from .._node.exclusive import read_exclusive
+from .._node.node import Node
+from .._node.start_check import planned_contents, predict_start
+from ..cpuset import CPUSet
+from ..state.checkpoint import decode_checkpoint
+from ..state.formats import CheckpointError
+from .trial_cgroups import TrialCgroups
+from .trial_plan import (
+    CGROUPFS,
+    CONTAINERD,
+    CRIO,
+    PATIENCE,
+    SYSTEMD,
+    CgroupMount,
+    Ending,
+    TrialPlan,
+    UntriedError,
+    differs,
+    judge,
+    not_tried,
+    own_flags,
+    read_hierarchies,
+    without_secrets,
+)
+from .trial_sandbox import carry_out
+
+_KUBELET = "kubelet"
+_DELETED = " (deleted)"
+# Where a runtime is looked for that does not run.
+_PROGRAMS = ("/usr/local/bin/%s", "/usr/bin/%s", "/usr/local/sbin/%s", "/usr/sbin/%s", "/opt/bin/%s", "/bin/%s")
+
+
+def trial_report(
+    node: Node, wanted: Mapping[str, object], files: Mapping[str, object] | None = None, program: str | None = None
+) -> dict[str, Any]:
+    """What the kubelet of a node says of a start, as plain data; see the module kubelet_trial.
+
+    wanted: settings, as a change would write them. files: {path: text, None for no file} that are planned beside.
+    program: another kubelet. Raises NodeError where there is no kubelet, InputError for files or a program that cannot
+    be, RefusedError for a program that others may write.
+    """
+    contents = contents_of(files or {})
+    if program is not None and node.tree.live:
+        check_program(node.tree, program)
+    with_files = node.on(OverlaidTree(node.tree, contents)) if contents else node
+    runtime: tuple[str, str] | None = None
+    driver = CGROUPFS
+    words: Sequence[str] = ()
+    try:
+        if not node.tree.live:
+            raise UntriedError("a saved node")
+        plan = _planned(node, with_files, wanted, contents, program)
+        words = plan.words
+        runtime, driver = plan.runtime, str(plan.values.get("cgroupDriver", CGROUPFS))
+        with TrialCgroups(plan.hierarchies) as cgroups:
+            ending = carry_out(plan, cgroups)
+        own = own_flags(plan.values, 0)
+    except UntriedError as error:
+        ending, own = Ending(failed=str(error)), {}
+    verdict = judge(ending, own)
+    has_runtime = runtime is not None and not ending.runtime_fault
+    predicted = with_files.of_version(minor_version(ending.version)) if ending.version else with_files
+    prediction = predict_start(predicted, wanted)
+    return {
+        "starts": verdict.starts,
+        "message": without_secrets(verdict.message, words),
+        "reason": verdict.reason,
+        "version": ending.version or None,
+        "seconds": ending.seconds,
+        "not_tried": [] if ending.failed else not_tried(driver, has_runtime, ending.is_healthy),
+        "runtime": None if runtime is None else runtime[0],
+        "prediction": {
+            "starts": prediction.starts,
+            "findings": [finding.to_dict() for finding in prediction.findings],
+            "unknown": [doubt.to_dict() for doubt in prediction.unknown],
+        },
+        "prediction_differs": differs(verdict.starts, prediction.starts),
+        "checkpoint_format": {
+            "before": _format_of(_content(with_files.tree, node.checkpoint_path)),
+            "after": _format_of(None if ending.state is None else ending.state.encode("utf-8")),
+        },
+    }
+
+
+def contents_of(files: Mapping[str, object]) -> dict[str, bytes | None]:
+    """The bytes of planned files. Raises InputError for one that no kubelet has."""
+    contents: dict[str, bytes | None] = {}
+    for path, text in files.items():
+        if not posixpath.isabs(path) or posixpath.normpath(path) != path or path == "/":
+            raise InputError("%r is no plain absolute path" % path, option("files"), "write it from / on, without ..")
+        if text is not None and not isinstance(text, str):
+            raise InputError("the content of %s is no text" % path, option("files"), "write it in quotes")
+        contents[path] = None if text is None else text.encode("utf-8", "surrogateescape")
+        if len(contents[path] or b"") > LARGEST_OF_KUBELET:
+            raise InputError("%s has more than %d bytes" % (path, LARGEST_OF_KUBELET), option("files"))
+    return contents
+
+
+def check_program(tree: Tree, program: str) -> None:
+    """Raise InputError for what is no program, RefusedError where others than root could have put it there."""
+    if not (posixpath.isabs(program) and os.path.isfile(program) and os.access(program, os.X_OK)):
+        raise InputError("%s is no program on this node" % program, option("program"), "name the path of a kubelet")
+    fault = fault_of(tree, program)
+    if fault is not None:
+        raise RefusedError(
+            "%s, and root would execute what they put there" % fault.why,
+            where=fault.path,
+            remedy="nothing was started: look at what is there, and give it to root (chown root:root, chmod go-w)",
+            kind="others_write",
+        )
+
+
+def _planned(
+    node: Node,
+    with_files: Node,
+    wanted: Mapping[str, object],
+    files: Mapping[str, bytes | None],
+    program: str | None,
+) -> TrialPlan:
+    """What is started. Raises UntriedError, NodeError."""
+    installation = node.installation
+    if installation is None:
+        raise node.missing()
+    own_program = _program_of(node, installation)
+    try:
+        contents: dict[str, bytes | None] = {**files, **planned_contents(with_files, wanted)} if wanted else dict(files)
+    except RefusedError as error:
+        raise UntriedError("what is wanted is not written on this node: %s" % error) from error
+    planned = node.on(OverlaidTree(node.tree, contents)) if contents else node
+    values: Mapping[str, Any] = {}
+    with suppress(CPUManagerError):  # which the kubelet will refuse, too
+        configuration = planned.configuration()
+        values = {} if configuration is None else configuration.values
+    words = find_words(
+        planned.tree, installation.distribution, installation.command_line if installation.pid is not None else ()
+    )
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+        hierarchies = read_hierarchies(file.read())
+    return TrialPlan(
+        program or own_program,
+        words,
+        values,
+        posixpath.dirname(node.checkpoint_path),
+        contents,
+        _quiet_cpus(node, values),
+        [name for name in _named_cgroups(values) if _is_there(name, values, hierarchies)],
+        hierarchies,
+        _runtime_of(node, values),
+        PATIENCE,
+    )
+
+
+# --- the kubelet ----------------------------------------------------------------------------------------------
+
+
+def _program_of(node: Node, installation: Installation) -> str:
+    """The program of the node's kubelet. Raises UntriedError where there is none of its own, or others may write it."""
+    distribution = installation.distribution
+    if installation.pid is not None:
+        program = _running_program(installation.pid)
+        name = posixpath.basename(installation.command_line[0])
+    else:
+        command = unit_command(node.tree, service_of(node.tree, distribution))
+        program = command[0] if command else ""
+        name = posixpath.basename(program)
+        if not program:
+            raise UntriedError("no kubelet runs, and no unit of systemd says how it is started")
+    if name != _KUBELET:
+        raise UntriedError("the kubelet of %s is a part of another program (%s)" % (distribution.name, program or name))
+    if not posixpath.isabs(program) or not os.path.isfile(program):
+        raise UntriedError("the kubelet's program is not there (%s)" % (program or "others than root may write it"))
+    fault = fault_of(node.tree, program)
+    if fault is not None:
+        raise UntriedError("others than root may write the kubelet's program: %s: %s" % (fault.path, fault.why))
+    return program
+
+
+def _running_program(pid: int) -> str:
+    """The path of a process's program; what took its place, where it was replaced. Empty where it is not trusted."""
+    try:
+        program = trusted_program(pid) if trusted_users(pid) else ""
+    except (OSError, ValueError):
+        return ""
+    return program[: -len(_DELETED)] if program.endswith(_DELETED) else program
+
+
+# --- the runtime ----------------------------------------------------------------------------------------------
+
+
+def _runtime_of(node: Node, values: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The program of the node's container runtime and its kind; None where there is none that can be started."""
+    endpoint = node.runtime_endpoint(None) or str(values.get("containerRuntimeEndpoint") or "")
+    kinds = (CRIO, CONTAINERD) if CRIO in endpoint else (CONTAINERD, CRIO)
+    running = _running_runtimes(node.tree)
+    for kind in kinds:
+        for program in [*running.get(kind, ()), *(form % kind for form in _PROGRAMS)]:
+            if os.path.isfile(program) and fault_of(node.tree, program) is None:
+                return program, kind
+    return None
+
+
+def _running_runtimes(tree: Tree) -> dict[str, list[str]]:
+    """{kind: the programs of such runtimes that run}, of those that only root can have put there."""
+    found: dict[str, list[str]] = {}
+    for pid in tree.numbered("/proc", ""):
+        with suppress(CPUManagerError, OSError, ValueError):
+            name = tree.read_value("/proc/%d/comm" % pid)
+            if name in (CONTAINERD, CRIO) and trusted_users(pid):
+                program = _running_program(pid)
+                if posixpath.basename(program) == name:
+                    found.setdefault(name, []).append(program)
+    return found
+
+
+# --- the machine ----------------------------------------------------------------------------------------------
+
+
+def _quiet_cpus(node: Node, values: Mapping[str, Any]) -> CPUSet:
+    """The reserved CPUs; where none are, those that no container has for itself."""
+    taken = node.topology.isolated
+    with suppress(CPUManagerError):
+        recorded = read_exclusive(node, node.found()[0])
+        taken |= CPUSet() if recorded.state is None else recorded.state.exclusive_cpus()
+    reserved = CPUSet()
+    with suppress(InputError):
+        reserved = CPUSet.parse(str(values.get("reservedSystemCPUs") or "")) & node.topology.online
+    return reserved - taken or node.topology.online - taken or node.topology.online
+
+
+def _named_cgroups(values: Mapping[str, Any]) -> list[str]:
+    fields = ("cgroupRoot", "kubeReservedCgroup", "systemReservedCgroup")
+    names = [values.get(field) for field in fields]
+    return [name for name in names if isinstance(name, str) and name.strip("/") and ".." not in name.split("/")]
+
+
+def _is_there(name: str, values: Mapping[str, Any], hierarchies: list[CgroupMount]) -> bool:
+    """Whether the kubelet would find a cgroup that its configuration names; of the driver systemd that is not tried."""
+    if values.get("cgroupDriver") == SYSTEMD:
+        return True
+    return any(os.path.isdir("%s/%s" % (hierarchy.path, name.strip("/"))) for hierarchy in hierarchies)
+
+
+# --- the checkpoint -------------------------------------------------------------------------------------------
+
+
+def _content(tree: Tree, path: str) -> bytes | None:
+    with suppress(NodeError):
+        return tree.content(path, LARGEST_OF_KUBELET)
+    return None
+
+
+def _format_of(content: bytes | None) -> int | None:
+    """The format of a checkpoint; None where there is none, and where it is damaged."""
+    try:
+        return None if content is None else decode_checkpoint(content).version
+    except CheckpointError:
+        return None

@@ -1,0 +1,622 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A trial start carried out: a kubelet and a private runtime in namespaces of their own, which end with this process.
+
+Nothing outside can be written there: every mount is read-only, and what has to be written is in memory. Mounts go away
+with the namespace, and processes with its first one, which the kernel kills when its parent ends.
+Source: namespaces(7), pid_namespaces(7), mount_namespaces(7), mount_setattr(2), capabilities(7), prctl(2).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import socket
+import stat
+import struct
+import time
+from contextlib import suppress
+from typing import Any, Callable, ClassVar, NoReturn, Sequence
+
+from .._base.tree import LARGEST_OF_KUBELET
+from .._base.versions import minor_version
+from .._kubelet.distributions import CHECKPOINT_NAME, KUBELET_ROOT
+from .._kubelet.installation import version_in
+from ..state.checkpoint import decode_checkpoint
+from ..state.formats import CheckpointError
+from .trial_cgroups import TrialCgroups
+from .trial_plan import (
+    HEALTH_PATIENCE,
+    ROOM,
+    RUNTIME_PATIENCE,
+    SOCKET,
+    Ending,
+    PrivateRuntime,
+    TrialPlan,
+    UntriedError,
+    Words,
+    private_runtime,
+)
+
+# --- what the kernel is asked for -----------------------------------------------------------------------------
+
+_NEW_NS, _NEW_CGROUP, _NEW_UTS = 0x00020000, 0x02000000, 0x04000000
+_NEW_IPC, _NEW_PID, _NEW_NET = 0x08000000, 0x20000000, 0x40000000
+_RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND = 1, 2, 4, 8, 32, 4096
+_REC, _PRIVATE, _SLAVE, _SHARED = 16384, 1 << 18, 1 << 19, 1 << 20
+# By their names in mountinfo: a remount keeps what it names only.
+_FLAGS = {"ro": 1, "nosuid": 2, "nodev": 4, "noexec": 8, "noatime": 1024, "nodiratime": 2048, "relatime": 1 << 21}
+_MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _ATTR_RDONLY = 442, -100, 0x8000, 1
+_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP = 1, 24
+# By their numbers: what acts on the machine whatever the namespaces, as modules of the kernel, devices and the clock.
+# NET_ADMIN and NET_RAW are among them as iptables makes the kernel load modules.
+_DROPPED = (9, 12, 13, 16, 17, 20, 22, 25, 26, 27, 30, 32, 33, 35)
+# Of the kubelet, also what could make a mount writable again: all that it mounts at its start is there already.
+_DROPPED_OF_KUBELET = (2, 19, 21)
+_GET_FLAGS, _SET_FLAGS, _IFF_UP = 0x8913, 0x8914, 1
+
+
+def _call(name: str, what: str, *arguments: Any) -> None:
+    """Call a function of the C library. Raises OSError, about `what`; UntriedError where Python cannot call it."""
+    try:
+        # Imported here: a Python may be built without it.
+        import ctypes
+    except ImportError as error:
+        raise UntriedError("the node's Python has no ctypes") from error
+    words = [ctypes.c_ulong(argument) if isinstance(argument, int) else argument for argument in arguments]
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*words) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), "%s %s" % (name, what) if what else name)
+
+
+def _mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
+    texts = [text.encode("utf-8", "surrogateescape") or None for text in (source, target, kind, options)]
+    _call("mount", target, *texts[:3], flags, texts[3])
+
+
+def _make_read_only() -> None:
+    """Let nothing be written through any mount that is there."""
+    attributes = struct.pack("QQQQ", _ATTR_RDONLY, 0, 0, 0)
+    with suppress(OSError):  # kernels before 5.12 do not have it
+        _call("syscall", "", _MOUNT_SETATTR, _AT_FDCWD, b"/", _AT_RECURSIVE, attributes, len(attributes))
+    for target, flags in _writable_mounts():
+        with suppress(OSError):  # what another mount covers cannot be reached, and need not be
+            _mount("", target, "", _REMOUNT | _BIND | _RDONLY | flags)
+    left = [target for target, _flags in _writable_mounts() if _is_reached(target)]
+    if left:
+        raise UntriedError("%s stays writable" % left[0])
+
+
+def _writable_mounts() -> list[tuple[str, int]]:
+    found = []
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+        for line in file:
+            target, options = line.split(" ")[4:6]
+            names = options.split(",")
+            if "ro" not in names:
+                target = target.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n")
+                flags = sum(_FLAGS.get(name, 0) for name in names)
+                found.append((target.replace("\\134", "\\"), flags))
+    return found
+
+
+def _is_reached(target: str) -> bool:
+    try:
+        return not os.statvfs(target).f_flag & os.ST_RDONLY and os.path.ismount(target)
+    except OSError:
+        return False
+
+
+def _die_with(lifeline: int) -> None:
+    """Let the kernel kill this process when its parent ends. lifeline: the end of a pipe that the parent has open."""
+    _call("prctl", "PR_SET_PDEATHSIG", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if select.select([lifeline], [], [], 0)[0]:
+        os._exit(1)
+
+
+# --- a trial, from outside ------------------------------------------------------------------------------------
+
+# Seconds beyond what the process inside keeps to itself.
+_GRACE = 10.0
+_MOST_TOLD = 8 << 20
+
+
+def carry_out(plan: TrialPlan, cgroups: TrialCgroups) -> Ending:
+    """Start the kubelet as planned and end it again. Raises UntriedError where that cannot be done."""
+    begun = time.monotonic()
+    deadline = begun + plan.patience + 2 * RUNTIME_PATIENCE + _GRACE
+    told_from, told_to = os.pipe()
+    lifeline_from, lifeline_to = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _last_words(told_to, lambda: _keep(plan, cgroups, told_to, (lifeline_from, lifeline_to), told_from, deadline))
+    os.close(told_to)
+    os.close(lifeline_from)
+    try:
+        told = _read_all(told_from, deadline + _GRACE)
+    finally:
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(told_from)
+        os.close(lifeline_to)
+    if not told:
+        return Ending(failed="the process of the trial was killed, as by its limits of memory")
+    return Ending(**{**json.loads(told), "seconds": round(time.monotonic() - begun, 1)})
+
+
+def _keep(
+    plan: TrialPlan, cgroups: TrialCgroups, told_to: int, lifeline: Sequence[int], told_from: int, deadline: float
+) -> None:
+    """The parent of the first process inside, which ends it in time."""
+    os.close(told_from)
+    os.close(lifeline[1])
+    _die_with(lifeline[0])
+    inner_from, inner_to = os.pipe()
+    _call("unshare", "pid", _NEW_PID)
+    pid = os.fork()
+    if pid == 0:
+        os.close(inner_to)
+        _last_words(told_to, lambda: _inside(plan, cgroups, inner_from))
+    os.close(told_to)
+    while os.waitpid(pid, os.WNOHANG)[0] == 0:
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            break
+        time.sleep(0.02)
+
+
+def _last_words(told_to: int, work: Callable[[], Ending | None]) -> NoReturn:
+    """Do this in a process of its own: say how it went, and end."""
+    try:
+        ending = work()
+    except UntriedError as error:
+        ending = Ending(failed=str(error))
+    except OSError as error:
+        ending = Ending(failed="%s: %s" % (error.filename or "a call", error.strerror))
+    except BaseException as error:  # noqa: BLE001 # this copy of the module must not go on, whatever happens
+        ending = Ending(failed="%s: %s" % (type(error).__name__, error))
+    if ending is not None:
+        with suppress(OSError):
+            told = json.dumps(ending._asdict()).encode("ascii")
+            while told:
+                told = told[os.write(told_to, told) :]
+    os._exit(0)
+
+
+def _read_all(descriptor: int, deadline: float) -> bytes:
+    chunks: list[bytes] = []
+    while select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        chunk = os.read(descriptor, 1 << 16)
+        if not chunk or len(chunks) > _MOST_TOLD >> 16:
+            return b"".join(chunks)
+        chunks.append(chunk)
+    return b""
+
+
+# --- inside: the mounts ---------------------------------------------------------------------------------------
+
+_CGROUPS = "/sys/fs/cgroup"
+# Directories that are empty inside.
+_EMPTY = ("/run", "/tmp", "/var/log")
+# Which of the machine's devices there are inside.
+_DEVICES = ("null", "zero", "full", "random", "urandom", "kmsg")
+# What of the kernel is the same in all namespaces.
+_OF_KERNEL = ("bus", "fs", "irq", "sys", "sysrq-trigger", "acpi", "timer_list", "latency_stats")
+# What a kubelet sets of it: here files that hold what the kernel has take the writes.
+_SET_BY_KUBELET = (
+    "vm/overcommit_memory",
+    "vm/panic_on_oom",
+    "kernel/panic",
+    "kernel/panic_on_oops",
+    "kernel/keys/root_maxkeys",
+    "kernel/keys/root_maxbytes",
+)
+# Below the root directory, what is of pods and devices that run.
+_OF_OTHERS = ("pods", "plugins", "plugins_registry", "pod-resources", "containers", "volumes")
+_MOST_COPIED = 2000
+_SMALL = 64 << 20
+
+
+class _Room:
+    """What is mounted inside."""
+
+    def __init__(self) -> None:
+        # {directory: what was there before}
+        self._covered: dict[str, int] = {}
+        self._copied = 0
+
+    def cover(self, path: str, size: int = _SMALL) -> None:
+        """An empty directory in memory in place of one."""
+        self._covered[path] = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        _mount("none", path, "tmpfs", _NOSUID | _NODEV, "size=%d,mode=755" % size)
+
+    def cover_with_copy(self, path: str) -> None:
+        """A directory in memory with the small files of one, on a file system that looks as large."""
+        path = os.path.realpath(path)
+        self._make_directory(path)
+        status = os.statvfs(path)
+        self.cover(path, max(status.f_frsize * status.f_blocks, _SMALL))
+        self._copy_directory(self.before(path), path, 0)
+
+    def before(self, path: str) -> str:
+        """Where that is now which was at a path before; empty where nothing covers it."""
+        above = [place for place in self._covered if path == place or path.startswith(place + "/")]
+        if not above:
+            return ""
+        place = max(above, key=len)
+        return "/proc/self/fd/%d%s" % (self._covered[place], path[len(place) :])
+
+    def _copy_directory(self, source: str, target: str, depth: int) -> None:
+        for entry in os.scandir(source):
+            goal = "%s/%s" % (target, entry.name)
+            if self._copied > _MOST_COPIED or (depth == 0 and entry.name in _OF_OTHERS):
+                continue
+            if entry.is_symlink():
+                os.symlink(os.readlink(entry.path), goal)
+            elif entry.is_dir() and depth < 2:
+                os.mkdir(goal, stat.S_IMODE(entry.stat().st_mode))
+                self._copy_directory(entry.path, goal, depth + 1)
+            elif entry.is_file() and entry.stat().st_size <= LARGEST_OF_KUBELET:
+                self._copied += 1
+                _copy(entry.path, goal)
+
+    def bring_back(self, path: str) -> None:
+        """What was at a path before something covered it, read-only; nothing of a socket."""
+        before = self.before(path)
+        if not before or os.path.exists(path):
+            return
+        with suppress(OSError):
+            mode = os.stat(before).st_mode
+            if stat.S_ISDIR(mode):
+                os.makedirs(path, exist_ok=True)
+                _mount(before, path, "", _BIND | _REC)
+            elif stat.S_ISREG(mode):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                _copy(before, path)
+
+    def put(self, path: str, content: bytes | None) -> None:
+        """Have a file with this content; None for no file."""
+        directory = os.path.realpath(os.path.dirname(path))
+        self._make_directory(directory, without=os.path.basename(path))
+        here = os.path.join(directory, os.path.basename(path))
+        mode = 0o600
+        with suppress(FileNotFoundError):
+            mode = stat.S_IMODE(os.stat(here).st_mode)
+            os.unlink(here)
+        if content is not None:
+            with open(here, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+                file.write(content)
+
+    def _make_directory(self, path: str, without: str = "") -> None:
+        """Have a directory; and where `without` is given, one of which this file may be another. Raises OSError."""
+        there = path
+        while not os.path.isdir(there):
+            there = os.path.dirname(there)
+        if os.statvfs(there).f_flag & os.ST_RDONLY and (without or there != path):
+            self._cover_as_it_is(there, without if there == path else "")
+        os.makedirs(path, exist_ok=True)
+
+    def _cover_as_it_is(self, path: str, without: str) -> None:
+        if path == "/":
+            raise UntriedError("there is no directory for what is planned")
+        self.cover(path)
+        before = self.before(path)
+        for entry in os.scandir(before):
+            goal = "%s/%s" % (path, entry.name)
+            if entry.is_symlink():
+                os.symlink(os.readlink(entry.path), goal)
+            elif entry.is_dir():
+                os.mkdir(goal)
+                _mount(entry.path, goal, "", _BIND | _REC)
+            elif entry.name == without or (entry.is_file() and entry.stat().st_size <= LARGEST_OF_KUBELET):
+                _copy(entry.path, goal)
+            else:
+                _bind_file(entry.path, goal)
+
+    @staticmethod
+    def hide(path: str) -> None:
+        """Have nothing at a path: an empty directory, or an empty file."""
+        if os.path.isdir(path):
+            _mount("none", path, "tmpfs", _RDONLY | _NOSUID | _NODEV | _NOEXEC, "size=4k")
+        elif os.path.isfile(path):
+            _mount("/dev/null", os.path.realpath(path), "", _BIND)
+
+    def forget(self) -> None:
+        """Close what leads to what was there before."""
+        for descriptor in self._covered.values():
+            os.close(descriptor)
+
+
+def _copy(source: str, target: str) -> None:
+    shutil.copy2(source, target)
+    status = os.stat(source)
+    os.chown(target, status.st_uid, status.st_gid)
+
+
+def _bind_file(source: str, target: str) -> None:
+    os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    _mount(source, target, "", _BIND)
+
+
+def _furnish(plan: TrialPlan, runtime: PrivateRuntime | None) -> None:
+    """Make all mounts: nothing of the machine can be written afterwards, and what is planned is at its place."""
+    room = _Room()
+    _make_read_only()
+    boots_systemd = os.path.isdir("/run/systemd/system")
+    for path in _EMPTY:
+        if os.path.isdir(path) and not os.path.islink(path):
+            room.cover(path)
+    os.makedirs(ROOM)
+    if boots_systemd:
+        os.makedirs("/run/systemd/system")
+    _mount_devices(room)
+    _mount_proc()
+    _mount_cgroups(plan)
+    for path in plan.writable():
+        room.cover_with_copy(path)
+    # Whatever the root directory, the sockets of devices are here.
+    if KUBELET_ROOT not in plan.writable():
+        room.cover_with_copy(KUBELET_ROOT)
+    root = os.path.realpath(plan.root)
+    _mount("", root, "", _SHARED)
+    for path in plan.named_paths():
+        room.bring_back(path)
+    for path in plan.hidden():
+        room.hide(path)
+    for path, content in plan.contents.items():
+        room.put(path, content)
+    for path, text in ({} if runtime is None else runtime.files).items():
+        room.put(path, text.encode("utf-8"))
+    room.forget()
+
+
+def _mount_devices(room: _Room) -> None:
+    room.cover("/dev")
+    for name in _DEVICES:
+        with suppress(FileNotFoundError):
+            before = room.before("/dev/" + name)
+            os.stat(before)
+            _bind_file(before, "/dev/" + name)
+    for name, target in (("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1")):
+        os.symlink(target, "/dev/" + name)
+    os.mkdir("/dev/shm")
+
+
+def _mount_proc() -> None:
+    """Processes of the namespace, and of the kernel nothing that can be written."""
+    held = {}
+    for name in _SET_BY_KUBELET:
+        with suppress(OSError), open("/proc/sys/" + name, "rb") as file:
+            held[name] = file.read()
+    _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+    for name in _OF_KERNEL:
+        path = "/proc/" + name
+        if os.path.exists(path):
+            _mount(path, path, "", _BIND)
+            _mount("", path, "", _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
+    os.mkdir(ROOM + "/sys")
+    for name, value in held.items():
+        stand_in = "%s/sys/%s" % (ROOM, name.replace("/", "."))
+        with open(stand_in, "wb") as stand_in_file:
+            stand_in_file.write(value)
+        _mount(stand_in, "/proc/sys/" + name, "", _BIND)
+
+
+def _mount_cgroups(plan: TrialPlan) -> None:
+    """Those of the trial, as the topmost ones; the links among the hierarchies of v1 as they were."""
+    if any(hierarchy.path != _CGROUPS for hierarchy in plan.hierarchies):
+        links = [(entry.name, os.readlink(entry.path)) for entry in os.scandir(_CGROUPS) if entry.is_symlink()]
+        _mount("none", _CGROUPS, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "size=1m,mode=755")
+        for name, target in links:
+            os.symlink(target, "%s/%s" % (_CGROUPS, name))
+    for hierarchy in plan.hierarchies:
+        os.makedirs(hierarchy.path, exist_ok=True)
+        _mount(hierarchy.kind, hierarchy.path, hierarchy.kind, _NOSUID | _NODEV | _NOEXEC, hierarchy.options)
+        if hierarchy.kind == "cgroup2":
+            # Nobody may be in a cgroup that hands controllers on to those below it.
+            os.mkdir(hierarchy.path + "/trial")
+            with open(hierarchy.path + "/trial/cgroup.procs", "w", encoding="ascii") as file:
+                file.write("0")
+        for name in plan.named_cgroups:
+            os.makedirs("%s/%s" % (hierarchy.path, name.strip("/")), exist_ok=True)
+
+
+# --- inside: the processes ------------------------------------------------------------------------------------
+
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# Seconds between two looks.
+_LOOK = 0.03
+# Of what one says before the others are heard.
+_MOST_READS = 64
+_DEVICE_SOCKET = KUBELET_ROOT + "/device-plugins/kubelet.sock"
+
+
+def _inside(plan: TrialPlan, cgroups: TrialCgroups, lifeline: int) -> Ending:
+    """The first process inside: all others end with it."""
+    _die_with(lifeline)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    os.setsid()
+    cgroups.enter()
+    with suppress(OSError):
+        os.sched_setaffinity(0, plan.cpus)
+    os.nice(10)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # If memory becomes short, the kubelet goes before the process that tells of it.
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("-1000")
+    _call("unshare", "", _NEW_NS | _NEW_CGROUP | _NEW_UTS | _NEW_IPC | _NEW_NET)
+    # Not private: what is unmounted outside is let go here, too.
+    _mount("", "/", "", _SLAVE | _REC)
+    _open_loopback()
+    runtime = None if plan.runtime is None else private_runtime(*plan.runtime)
+    _furnish(plan, runtime)
+    _drop(_DROPPED)
+    return _try_start(plan, runtime)
+
+
+def _drop(capabilities: Sequence[int]) -> None:
+    """Let what is started from now on not have these."""
+    for capability in capabilities:
+        with suppress(OSError):  # one that this kernel does not have
+            _call("prctl", "PR_CAPBSET_DROP", _PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
+def _open_loopback() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        request = struct.pack("16sh22x", b"lo", 0)
+        (flags,) = struct.unpack_from("h", fcntl.ioctl(control, _GET_FLAGS, request), 16)
+        fcntl.ioctl(control, _SET_FLAGS, struct.pack("16sh22x", b"lo", flags | _IFF_UP))
+    # The kubelet ends where it cannot listen at the node's address, which this namespace does not have.
+    for family in ("ipv4", "ipv6"):
+        with suppress(OSError), open("/proc/sys/net/%s/ip_nonlocal_bind" % family, "w", encoding="ascii") as file:
+            file.write("1")
+
+
+class _Process:
+    """A program that runs inside, and what it says."""
+
+    running: ClassVar[list[_Process]] = []
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.words = Words()
+        # None while it runs; negative for a signal.
+        self.status: int | None = None
+        self._output, write = os.pipe()
+        os.set_blocking(self._output, False)
+        path = "%s:%s" % (os.path.dirname(command[0]), _PATH)
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, write, 1),
+            (os.POSIX_SPAWN_DUP2, write, 2),
+        ]
+        environment = {"PATH": path, "HOME": "/", "LC_ALL": "C"}
+        try:
+            self.pid = os.posix_spawn(
+                command[0], list(command), environment, file_actions=actions, setsigdef=[signal.SIGPIPE]
+            )
+        finally:
+            os.close(write)
+        self.running.append(self)
+
+    def goes_on(self) -> bool:
+        """Hear what all say meanwhile, and whether this one still runs."""
+        processes = {process._output: process for process in self.running}
+        for descriptor in select.select(list(processes), [], [], _LOOK)[0]:
+            processes[descriptor]._hear()
+        with suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if not pid:
+                    break
+                for process in self.running:
+                    if pid == process.pid:
+                        process.status = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        if self.status is not None:
+            self._hear()
+        return self.status is None
+
+    def _hear(self) -> None:
+        with suppress(BlockingIOError):
+            for _time in range(_MOST_READS):
+                chunk = os.read(self._output, 1 << 16)
+                if not chunk:
+                    # The end of what is said is always there to be read.
+                    time.sleep(_LOOK)
+                    break
+                self.words.hear(chunk)
+
+
+def _try_start(plan: TrialPlan, runtime: PrivateRuntime | None) -> Ending:
+    begun = time.monotonic()
+    private = None if runtime is None else _Process(runtime.command)
+    _drop(_DROPPED_OF_KUBELET)
+    version = _version_of(plan.kubelet)
+    if not version:
+        return Ending(failed="%s --version does not name a version of Kubernetes" % plan.kubelet)
+    fault = "" if private is None else _why_not_ready(private)
+    stand_in = _listen() if private is None or fault else None
+    kubelet = _Process(plan.command(minor_version(version)))
+    ending = Ending(version, runtime_fault=fault)
+    deadline = begun + plan.patience
+    while time.monotonic() < deadline:
+        if not kubelet.goes_on():
+            return ending._replace(status=kubelet.status, message=kubelet.words.why(), state=_state_of(plan))
+        if stand_in is not None and select.select([stand_in], [], [], 0)[0]:
+            return ending._replace(asked_runtime=True)
+        if kubelet.words.has_started or os.path.exists(_DEVICE_SOCKET):
+            if _is_settled(plan):
+                return ending._replace(has_started=True, is_healthy=True, state=_state_of(plan))
+            deadline = min(deadline, time.monotonic() + HEALTH_PATIENCE)
+            ending = ending._replace(has_started=True, is_healthy=False)
+    return ending._replace(message=kubelet.words.why(), state=_state_of(plan))
+
+
+def _version_of(program: str) -> str:
+    process = _Process([program, "--version"])
+    deadline = time.monotonic() + RUNTIME_PATIENCE
+    while process.goes_on() and time.monotonic() < deadline:
+        pass
+    if process.status is None:
+        os.kill(process.pid, signal.SIGKILL)
+    return version_in(process.words.why())
+
+
+def _why_not_ready(runtime: _Process) -> str:
+    """Why a private runtime does not answer; empty where it does."""
+    deadline = time.monotonic() + RUNTIME_PATIENCE
+    while time.monotonic() < deadline and runtime.goes_on():
+        with socket.socket(socket.AF_UNIX) as client, suppress(OSError):
+            client.connect(SOCKET)
+            return ""
+    return "the private one did not start: %s" % runtime.words.why()
+
+
+def _listen() -> socket.socket:
+    """A stand-in for a runtime, by which is seen when the kubelet asks one."""
+    listener = socket.socket(socket.AF_UNIX)
+    with suppress(FileNotFoundError):
+        os.unlink(SOCKET)
+    listener.bind(SOCKET)
+    listener.listen()
+    return listener
+
+
+def _is_settled(plan: TrialPlan) -> bool:
+    """Whether the kubelet says that it is healthy, and the CPU manager has its state, of the policy that is wanted."""
+    wanted = plan.values.get("cpuManagerPolicy", "none")
+    state = _state_of(plan)
+    try:
+        if state is None or decode_checkpoint(state.encode("utf-8")).policy_name != wanted:
+            return False
+    except CheckpointError:
+        return False
+    address = plan.health_address()
+    if address is None:
+        return True
+    with suppress(OSError), socket.create_connection(address, timeout=0.5) as client:
+        client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+        answer = b""
+        while len(answer) < 4096:
+            chunk = client.recv(4096)
+            if not chunk:
+                break
+            answer += chunk
+        return answer.endswith(b"ok")
+    return False
+
+
+def _state_of(plan: TrialPlan) -> str | None:
+    """What the CPU manager has written, or has found."""
+    with suppress(OSError, ValueError), open(os.path.join(plan.root, CHECKPOINT_NAME), "rb") as file:
+        return file.read(LARGEST_OF_KUBELET).decode("utf-8")
+    return None

@@ -1,0 +1,185 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kubelet_trial
+short_description: Let the node's own kubelet try a start, out of reach of everything
+version_added: 0.1.0
+author:
+  - the kubenode.cpu_manager developers (@kubenode)
+description:
+  - Starts the kubelet that is installed on the node, unchanged or with the given settings, and answers whether it
+    started, in the kubelet's own words. M(kubenode.cpu_manager.start_check) predicts the same by rules, which are known
+    for some versions; this asks the kubelet itself, whatever its version or vendor.
+  - The kubelet of the trial is a process of its own in namespaces of its own, beside a private instance of the node's
+    container runtime. It gets copies of the configuration and of the states in its root directory. It reaches neither
+    the running kubelet nor the node's container runtime, the API server, static pods and the network. All that is
+    mounted is read-only there, values below C(/proc/sys) stay as they are, and its cgroups are below one of their own,
+    C(kubenode-kubelet-trial), with limits of memory and processes.
+  - It runs on the reserved CPUs, or where none are reserved by their names on those that no container has for itself,
+    with a low priority, and for at most a minute. Mostly it takes two to six seconds.
+  - Nothing is left on the node, however the module ends. Only the empty cgroups of a module that was killed stay, and
+    the next trial removes them.
+  - This keeps apart what a kubelet does by mistake. It does not protect a node from a kubelet that is meant to break
+    out, as a kubelet is root. Therefore only programs are started that nobody but root can write.
+  - The module does not fail if the kubelet would not start, or if there can be no trial; see RV(starts). It fails if
+    there is no kubelet.
+  - Where the kubelet and the prediction differ, the kubelet is right.
+options:
+  program:
+    description:
+      - The path of another kubelet on the node, to try an upgrade or a way back.
+      - By default the program of the running kubelet, or of the service C(kubelet).
+    type: path
+  files:
+    description:
+      - Files that are planned on the node, by path. The value is the whole content, or none for no such file.
+      - The kubelet of the trial finds them at their places. On the node nothing is written.
+      - With settings, the file that holds these is made from what is given here.
+    type: dict
+    default: {}
+extends_documentation_fragment:
+  - kubenode.cpu_manager.node
+  - kubenode.cpu_manager.kubelet
+  - kubenode.cpu_manager.settings
+  - kubenode.cpu_manager.attributes.info
+seealso:
+  - module: kubenode.cpu_manager.start_check
+  - module: kubenode.cpu_manager.kubelet_config
+  - module: kubenode.cpu_manager.rollout_info
+"""
+
+EXAMPLES = r"""
+- name: Let the kubelet try the static policy
+  kubenode.cpu_manager.kubelet_trial:
+    cpu_manager_policy: static
+    reserved_system_cpus: "0-1"
+  register: trial
+
+- name: Stop where it refuses
+  ansible.builtin.assert:
+    that: trial.starts is not false
+    fail_msg: "{{ trial.message }}"
+
+- name: Let the next kubelet try the node's configuration and states
+  kubenode.cpu_manager.kubelet_trial:
+    program: /usr/local/bin/kubelet-1.37
+
+- name: Try a start without the checkpoint
+  kubenode.cpu_manager.kubelet_trial:
+    cpu_manager_policy: static
+    reserved_system_cpus: "0-1"
+    files:
+      /var/lib/kubelet/cpu_manager_state:
+"""
+
+RETURN = r"""
+node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
+starts:
+  description:
+    - Whether the kubelet started. None where the trial does not say; see RV(reason).
+  returned: success
+  type: bool
+  sample: false
+message:
+  description: Why the kubelet ended, in its own words. Empty where it started, and where it said nothing.
+  returned: success
+  type: str
+  sample: >-
+    Failed to start ContainerManager start cpu manager error: could not restore state from checkpoint: configured policy
+    "static" differs from state checkpoint policy "none", please drain this node and delete the CPU manager checkpoint
+    file "/var/lib/kubelet/cpu_manager_state" before restarting Kubelet
+reason:
+  description: Why the trial does not say whether the kubelet starts. Empty where it does.
+  returned: success
+  type: str
+  sample: "cannot be tried: a saved node"
+version:
+  description: The version of the kubelet that was started, as its program says it. None where none was.
+  returned: success
+  type: str
+  sample: 1.36.3
+seconds:
+  description: How long the trial took.
+  returned: success
+  type: float
+  sample: 3.1
+runtime:
+  description: The program of the container runtime that was started for the trial. None where there was none.
+  returned: success
+  type: str
+  sample: /usr/bin/containerd
+not_tried:
+  description: What of a real start the trial does not have. Empty where there was no trial.
+  returned: success
+  type: list
+  elements: str
+  sample: ["the API server: the kubelet was started without its kubeconfig"]
+prediction:
+  description: What is predicted of the same start, by the rules of the version that was started.
+  returned: success
+  type: dict
+  contains:
+    starts:
+      description: Whether the kubelet would start. None where that cannot be determined.
+      type: bool
+      sample: false
+    findings:
+      description: All errors that were found, as M(kubenode.cpu_manager.start_check) returns them.
+      type: list
+      elements: dict
+      sample: []
+    unknown:
+      description: What the start also depends on, as M(kubenode.cpu_manager.start_check) returns it.
+      type: list
+      elements: dict
+      sample: []
+prediction_differs:
+  description: Whether the kubelet started and a refusal was predicted, or the reverse.
+  returned: success
+  type: bool
+  sample: false
+checkpoint_format:
+  description: The format of the CPU manager's checkpoint, as a kubelet of another version writes another one.
+  returned: success
+  type: dict
+  contains:
+    before:
+      description: That of the checkpoint with which the kubelet was started. None for no checkpoint, and a damaged one.
+      type: int
+      sample: 2
+    after:
+      description: That of the checkpoint after the trial. None where there is none.
+      type: int
+      sample: 4
+"""
+
+from typing import Any, Mapping
+
+from ..module_utils._base.ansible_module import Arguments, Outcome, run
+from ..module_utils._base.tree import Tree
+from ..module_utils._node.module import KUBELET, node_of
+from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
+from ..module_utils._trial.kubelet_trial import trial_report
+
+TRIAL = Arguments({"program": {"type": "path"}, "files": {"type": "dict", "default": {}}})
+
+
+def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
+    node = node_of(tree, parameters)
+    wanted = wanted_settings(node, parameters)
+    return Outcome(trial_report(node, wanted, parameters["files"], parameters["program"]))
+
+
+def main() -> None:
+    run(work, KUBELET, SETTINGS_ARGUMENTS, TRIAL)
+
+
+if __name__ == "__main__":
+    main()

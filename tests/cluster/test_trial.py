@@ -1,0 +1,319 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Trial starts of the real kubelet, 1.20.2, and of others: what they answer, and that nothing of a node changes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Iterator, Mapping, Sequence
+
+import pytest
+import yaml
+
+from ansible_collections.kubenode.cpu_manager.tests.kernel.cgroups import alone
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import need
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
+
+from .certificates import Authority
+from .kubelet.configuration import API_VERSION, KIND
+from .kubelet_node import QUIET, saved
+
+_HERE = Path(__file__).parent
+CHECKPOINT = "/var/lib/kubelet/cpu_manager_state"
+STATIC: dict[str, Any] = {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0"}
+# Seconds, on a machine that does other things.
+_PATIENCE = 180
+
+
+class LiveNode:
+    """This machine as a live node, in mounts of its own."""
+
+    def __init__(self, programs: Path, directory: Path) -> None:
+        self.programs, self.root = programs, directory
+        self.program = "/opt/bin/kubelet"
+        self.flags = ["--config=/var/lib/kubelet/config.yaml", "--kubeconfig=/etc/kubernetes/kubelet.conf"]
+        # It would make a key otherwise, which takes seconds.
+        (self.root / "var/lib/kubelet/pki").mkdir(parents=True)
+        Authority().issue("node", hosts=["node"]).write(self.root / "var/lib/kubelet/pki/kubelet")
+        self.write("/etc/kubernetes/kubelet.conf", "no kubeconfig\n")
+        self.write("/etc/kubernetes/manifests/pod.yaml", "no pod\n")
+        self.configure(STATIC)
+
+    def configure(self, configuration: Mapping[str, Any]) -> None:
+        """Write the kubelet's configuration."""
+        header = {"apiVersion": API_VERSION, "kind": KIND, "staticPodPath": "/etc/kubernetes/manifests"}
+        self.write("/var/lib/kubelet/config.yaml", yaml.safe_dump({**header, **configuration}, sort_keys=False))
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file of the node."""
+        here = Path("%s/%s" % (self.root, path))
+        here.parent.mkdir(parents=True, exist_ok=True)
+        here.write_text(text, encoding="utf-8")
+
+    def answer(self, do: str, **request: Any) -> dict[str, Any]:
+        """What the driver answers to a request."""
+        unit = "[Service]\nExecStart=%s %s\n" % (self.program, " ".join(self.flags))
+        self.write("/etc/systemd/system/kubelet.service", unit)
+        done = subprocess.run(
+            [str(_HERE / "live_node"), str(self.programs), str(self.root), *_driver()],
+            input=json.dumps({"do": do, **request}),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PATIENCE * 10,
+        )
+        assert done.returncode == 0, done.stderr
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    def tried(self, **request: Any) -> dict[str, Any]:
+        """The answer of a trial, of which nothing is left and by which nothing has changed."""
+        done = self.answer("try", **request)
+        assert done["after"] == done["before"]
+        answer: dict[str, Any] = done["answer"]
+        return answer
+
+
+def _driver() -> Sequence[str]:
+    return sys.executable, str(_HERE / "trial_driver.py")
+
+
+@pytest.fixture
+def node(real_kubelet: Path, tmp_path: Path) -> Iterator[LiveNode]:
+    """One at a time on this machine, as its cgroups are looked at."""
+    need("unshare", "mount")
+    with alone():
+        yield LiveNode(real_kubelet, tmp_path / "node")
+
+
+def test_a_start(node: LiveNode) -> None:
+    done = node.answer("try")
+    answer = done["answer"]
+    assert done["after"] == done["before"]
+    assert (answer["starts"], answer["version"], answer["message"], answer["reason"]) == (True, "1.20.2", "", "")
+    assert answer["runtime"] == "/opt/bin/containerd"
+    assert not answer["prediction_differs"]
+    assert answer["checkpoint_format"] == {"before": None, "after": 2}
+    assert any("API server" in what for what in answer["not_tried"])
+    assert not any("systemd" in what or "healthz" in what for what in answer["not_tried"])
+    # The time is much shorter where the machine does nothing else.
+    assert answer["seconds"] < 30
+    assert done["computed"] < 6
+
+
+REFUSALS: dict[str, tuple[dict[str, Any], dict[str, str], list[str], str]] = {
+    "checkpoint-of-none": (
+        STATIC,
+        {CHECKPOINT: saved("none", "").decode("ascii")},
+        [],
+        'start cpu manager error: could not restore state from checkpoint: configured policy "static" differs from',
+    ),
+    "absent-cpu": (
+        {**STATIC, "reservedSystemCPUs": "999"},
+        {},
+        [],
+        'Invalid cpuset "999" specified by --reserved-cpus',
+    ),
+    "nothing-reserved": (
+        {"cpuManagerPolicy": "static"},
+        {},
+        [],
+        "unable to determine reserved CPU resources for static policy",
+    ),
+    "unknown-flag": (STATIC, {}, ["--no-such-flag=1"], "unknown flag: --no-such-flag"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_refusal_is_in_the_kubelets_own_words(node: LiveNode, name: str) -> None:
+    configuration, files, flags, words = REFUSALS[name]
+    node.configure(configuration)
+    for path, text in files.items():
+        node.write(path, text)
+    node.flags += flags
+    answer = node.tried()
+    assert answer["starts"] is False
+    assert words in answer["message"]
+    # Whether a flag that no table has is one of this kubelet cannot be predicted.
+    assert answer["prediction"]["starts"] is (None if name == "unknown-flag" else False)
+    assert not answer["prediction_differs"]
+
+
+def test_what_is_planned_is_tried(node: LiveNode) -> None:
+    """A node of the policy none gets the policy static; with its checkpoint no kubelet would start."""
+    node.configure({"cpuManagerPolicy": "none"})
+    node.write(CHECKPOINT, saved("none", "").decode("ascii"))
+    wanted = {"cpu_manager_policy": "static", "reserved_system_cpus": "0"}
+    assert node.tried()["starts"] is True
+    refused = node.tried(wanted=wanted)
+    assert (refused["starts"], refused["checkpoint_format"]["before"]) == (False, 2)
+    assert node.tried(wanted=wanted, files={CHECKPOINT: None})["starts"] is True
+    # In a directory that is not the kubelet's own, too, and where there is none yet.
+    node.flags[0] = "--config=/etc/kubelet.d/deep/config.yaml"
+    text = yaml.safe_dump({"apiVersion": API_VERSION, "kind": KIND, **STATIC, "reservedSystemCPUs": "999"})
+    answer = node.tried(files={"/etc/kubelet.d/deep/config.yaml": text})
+    assert 'Invalid cpuset "999"' in answer["message"]
+
+
+def test_a_reservation_of_the_whole_disk_is_judged_by_the_real_disk(node: LiveNode) -> None:
+    """The directory in memory looks as large as the real one: this reservation is within it, as on a real start."""
+    node.configure({**STATIC, "systemReserved": {"ephemeral-storage": "2Gi"}})
+    assert node.tried()["starts"] is True
+    node.configure({**STATIC, "systemReserved": {"ephemeral-storage": "900Pi"}})
+    refused = node.tried()
+    assert refused["starts"] is False
+    assert "ephemeral-storage" in refused["message"]
+
+
+def test_the_node_is_left_alone_beside_a_kubelet_that_runs(node: LiveNode) -> None:
+    node.configure({**QUIET, **STATIC, "healthzPort": 0})
+    node.flags.remove("--kubeconfig=/etc/kubernetes/kubelet.conf")
+    runtime = ["--container-runtime=remote", "--container-runtime-endpoint=unix:///run/containerd/containerd.sock"]
+    done = node.answer(
+        "beside",
+        containerd=_CONTAINERD,
+        kubelet=["/opt/bin/kubelet", *node.flags, *runtime],
+        files={CHECKPOINT: saved("none", "").decode("ascii")},
+    )
+    assert done["after"] == done["before"]
+    assert done["runs"]
+    assert done["answer"]["starts"] is False
+    assert "differs from state checkpoint policy" in done["answer"]["message"]
+    assert done["answer"]["runtime"] == "/opt/bin/containerd"
+
+
+_CONTAINERD = """\
+version = 2
+[plugins."io.containerd.grpc.v1.cri"]
+disable_apparmor = true
+disable_cgroup = true
+stream_server_address = "127.0.0.1"
+[plugins."io.containerd.grpc.v1.cri".cni]
+conf_dir = "/run/containerd/cni"
+"""
+
+
+def test_nothing_is_left_of_a_trial_that_is_killed(node: LiveNode) -> None:
+    seconds = node.tried()["seconds"]
+    number = how_many("TRIAL_KILLS", 6, 300)
+    done = node.answer("kill", moments=[(kill + 0.5) / number * seconds for kill in range(number)])
+    assert done["left"] == [[]] * number
+    assert done["last"]["answer"]["starts"] is True
+    assert done["last"]["after"] == done["first"]
+
+
+def test_a_kubelet_that_hangs_ends_with_the_module(node: LiveNode) -> None:
+    node.write("/etc/kubernetes/hangs", "#!/bin/sh\n[ $1 != --version ] || exec echo Kubernetes v1.20.2\nsleep 1000\n")
+    (node.root / "etc/kubernetes/hangs").chmod(0o755)
+    done = node.answer("kill", moments=[2], program="/etc/kubernetes/hangs")
+    assert done["left"] == [[]]
+    assert done["last"]["after"] == done["first"]
+
+
+HOSTILE = """\
+#!%s -S
+import os, signal, sys, time
+if "--version" in sys.argv:
+    print("Kubernetes v1.20.2")
+    sys.exit()
+for number in range(1, 65):
+    try:
+        signal.signal(number, signal.SIG_IGN)
+    except (OSError, ValueError):
+        pass
+for command in ("mount -o remount,rw", "mount -o remount,rw,bind", "umount -l"):
+    for path in ("/", "/etc", "/opt", "/proc/sys/vm/panic_on_oom"):
+        os.system("%%s %%s 2> /dev/null" %% (command, path))
+for path in %r:
+    for flags in (os.O_WRONLY, os.O_WRONLY | os.O_CREAT):
+        try:
+            os.write(os.open(path, flags, 0o644), b"77\\n")
+        except OSError:
+            pass
+for child in range(2000):
+    try:
+        if os.fork() == 0:
+            os.setsid()
+            while True:
+                pass
+    except OSError:
+        break
+for _time in range(100):
+    os.write(1, (b"x" * 63 + b"\\n") * (1 << 14))
+while True:
+    os.write(2, b"I am still here\\n")
+    time.sleep(0.01)
+"""
+
+
+def test_a_hostile_kubelet_ends_in_time_and_writes_nothing(node: LiveNode, tmp_path: Path) -> None:
+    program = tmp_path / "programs" / "kubelet"
+    program.parent.mkdir()
+    victims = [
+        *("/etc/hostname", "/etc/new", "/opt/bin/new", "/opt/bin/kubelet", "/opt/sysctl/panic", "/usr/bin/new-program"),
+        *("/var/lib/kubelet/new", "/var/lib/kubelet/config.yaml", CHECKPOINT, "/run/new", "/tmp/new-of-hostile"),
+        *(
+            "/proc/sys/vm/panic_on_oom",
+            "/proc/sys/vm/overcommit_memory",
+            "/proc/sys/kernel/panic",
+            str(tmp_path / "new"),
+        ),
+    ]
+    program.write_text(HOSTILE % (sys.executable, victims), encoding="utf-8")
+    program.chmod(0o755)
+    (program.parent / "containerd").symlink_to(node.programs / "containerd")
+    node.programs = program.parent
+    answer = node.tried(patience=8)
+    assert answer["starts"] is None
+    assert answer["reason"]
+    assert answer["seconds"] < 60
+    for path in ("/usr/bin/new-program", "/tmp/new-of-hostile", tmp_path / "new"):
+        assert not Path(path).exists()
+
+
+def test_a_program_that_others_may_write_is_not_started(node: LiveNode) -> None:
+    node.write("/etc/kubernetes/kubelet", "#!/bin/sh\n: > /run/it-ran\n")
+    (node.root / "etc/kubernetes/kubelet").chmod(0o777)
+    node.program = "/etc/kubernetes/kubelet"
+    answer = node.tried()
+    assert answer["starts"] is None
+    assert answer["version"] is None
+    assert "others than root may write the kubelet's program: /etc/kubernetes/kubelet" in answer["reason"]
+    done = node.answer("try", program="/etc/kubernetes/kubelet")
+    assert done["refused"]["kind"] == "others_write"
+    assert node.answer("try", program="/etc/kubernetes/none")["refused"]["kind"] == "input"
+    assert node.answer("try", files={"/etc/../x": ""})["refused"]["kind"] == "input"
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("/opt/bin/k3s", "the kubelet of kubeadm is a part of another program (/opt/bin/k3s)"),
+        ("/opt/bin/no/kubelet", "the kubelet's program is not there (/opt/bin/no/kubelet)"),
+    ],
+)
+def test_where_there_is_no_kubelet_of_its_own(node: LiveNode, program: str, reason: str) -> None:
+    node.program = program
+    answer = node.tried()
+    assert (answer["starts"], answer["not_tried"]) == (None, [])
+    assert answer["reason"] == "cannot be tried: " + reason
+
+
+def test_without_a_runtime_what_comes_before_it_is_tried(node: LiveNode, tmp_path: Path) -> None:
+    alone = tmp_path / "programs"
+    alone.mkdir()
+    (alone / "kubelet").symlink_to(node.programs / "kubelet")
+    node.programs = alone
+    answer = node.tried()
+    assert (answer["starts"], answer["runtime"]) == (None, None)
+    assert "container runtime" in answer["reason"]
+    node.configure({**STATIC, "reservedSystemCPUs": "999"})
+    answer = node.tried()
+    assert answer["starts"] is False
+    assert "Invalid cpuset" in answer["message"]
+    assert any("container runtime" in what for what in answer["not_tried"])

@@ -1,0 +1,239 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Trial starts on a live node, as live_node makes this machine one: a request as JSON comes in, an answer goes out.
+
+It tells what the node was before and after: its files, mounts, processes and values below /proc/sys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Callable, Iterator
+from unittest.mock import patch
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import collection_path
+
+collection_path.register()
+
+# pylint: disable=wrong-import-position
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import CPUManagerError  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial import kubelet_trial  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_cgroups import TrialCgroups  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_plan import PATIENCE  # noqa: E402
+
+_FILES = ("/etc", "/var", "/opt", "/run")
+_VALUES = ("vm", "kernel/panic", "kernel/panic_on_oops", "kernel/keys", "net/ipv4")
+_CGROUPS = "/sys/fs/cgroup"
+_OURS = ("kubenode-kubelet-trial", "kubenode-trial-pods")
+# Seconds.
+_PATIENCE = 30.0
+
+
+def _files() -> Iterator[tuple[str, list[Any]]]:
+    """Of each file what shows whether it was written: nobody sets the time at which the kernel saw it change."""
+    for top in _FILES:
+        for directory, names, files in os.walk(top):
+            for name in [*names, *files]:
+                path = os.path.join(directory, name)
+                with suppress(OSError):
+                    status = os.lstat(path)
+                    yield path, [status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, _content(path)]
+
+
+def _content(path: str) -> str:
+    if not path.startswith("/var/lib/kubelet/") or not os.path.isfile(path):
+        return ""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def _values() -> Iterator[tuple[str, str]]:
+    for name in _VALUES:
+        top = Path("/proc/sys", name)
+        for path in [top] if top.is_file() else sorted(top.rglob("*")):
+            with suppress(OSError):
+                yield str(path), path.read_text(encoding="ascii", errors="replace")
+
+
+def _processes() -> list[list[Any]]:
+    """Each process but this one: its id, when it started, and its CPUs."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            pid, fields = int(path.name), (path / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            if pid != os.getpid() and fields[1] != str(os.getpid()):
+                found.append([pid, fields[19], sorted(os.sched_getaffinity(pid))])
+    return sorted(found)
+
+
+def node_now() -> dict[str, Any]:
+    """What the node is."""
+    return {
+        "files": dict(_files()),
+        "mounts": Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines(),
+        "values": dict(_values()),
+        "processes": _processes(),
+        "cgroups": left_cgroups(),
+    }
+
+
+def left_cgroups() -> list[str]:
+    """The cgroups of trials, and all that is in those of this test's pods."""
+    found = []
+    for top in [path for name in _OURS for pattern in ("", "*/") for path in Path(_CGROUPS).glob(pattern + name)]:
+        for path in [top, *top.rglob("*")]:
+            if path.is_dir():
+                found.append(str(path))
+            elif path.name in _HELD:
+                found.append("%s: %s" % (path, path.read_text(encoding="ascii").split()))
+    return sorted(found)
+
+
+def remove_leftovers() -> None:
+    """A test that was killed may have left some."""
+    for path in left_cgroups()[::-1]:
+        with suppress(OSError):
+            os.rmdir(path)
+
+
+_HELD = ("cgroup.procs", "cpuset.cpus", "cpuset.mems", "cpu.shares", "memory.limit_in_bytes", "pids.max", "cpu.max")
+
+
+def tried(request: dict[str, Any]) -> dict[str, Any]:
+    """A trial, with the node before and after."""
+    before = node_now()
+    with patch.multiple(kubelet_trial, TrialCgroups=_Measured, PATIENCE=request.get("patience", PATIENCE)):
+        answer = kubelet_trial.trial_report(
+            Node(Tree("/")), request.get("wanted", {}), request.get("files", {}), request.get("program")
+        )
+    return {"answer": answer, "before": before, "after": node_now(), "computed": _Measured.seconds}
+
+
+class _Measured(TrialCgroups):
+    """The cgroups of a trial, which say how much it has computed."""
+
+    seconds = 0.0
+
+    def __exit__(self, *error: object) -> None:
+        for top in map(Path, self.tops):
+            with suppress(OSError):
+                _Measured.seconds = int((top / "cpuacct.usage").read_text(encoding="ascii")) / 1e9
+            with suppress(OSError):
+                stat = dict(line.split() for line in (top / "cpu.stat").read_text(encoding="ascii").splitlines())
+                _Measured.seconds = int(stat["usage_usec"]) / 1e6 if "usage_usec" in stat else _Measured.seconds
+        super().__exit__(*error)
+
+
+def killed(request: dict[str, Any]) -> dict[str, Any]:
+    """Trials whose process is killed after so many seconds; what is left after each, and a whole trial at the end."""
+    first = node_now()
+    left = []
+    for moment in request["moments"]:
+        before = _processes()
+        child = _forked(lambda: kubelet_trial.trial_report(Node(Tree("/")), {}, program=request.get("program")))
+        time.sleep(moment)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        deadline = time.monotonic() + _PATIENCE
+        while _processes() != before and time.monotonic() < deadline:
+            time.sleep(0.01)
+        left.append([row for row in _processes() if row not in before])
+    return {"first": first, "left": left, "last": tried({})}
+
+
+def _forked(work: Callable[[], Any]) -> int:
+    child = os.fork()
+    if child == 0:
+        with suppress(BaseException):
+            work()
+        os._exit(0)
+    return child
+
+
+def _pods() -> list[Path]:
+    """A cgroup in each hierarchy, as one of pods, with a process that sleeps in it."""
+    sleeper = subprocess.Popen(["sleep", "1000"])
+    made = []
+    for above in [Path(_CGROUPS), *Path(_CGROUPS).iterdir()]:
+        if (above / "cgroup.procs").exists() and not above.is_symlink():
+            made.append(above / "kubenode-trial-pods")
+            made[-1].mkdir(exist_ok=True)
+            for name in ("cpuset.cpus", "cpuset.mems"):
+                if (above / name).exists():
+                    (made[-1] / name).write_text((above / name).read_text(encoding="ascii"), encoding="ascii")
+            (made[-1] / "cgroup.procs").write_text(str(sleeper.pid), encoding="ascii")
+    return made
+
+
+def beside(request: dict[str, Any]) -> dict[str, Any]:
+    """A trial beside a kubelet and a containerd that run as the node's, and a pod."""
+    os.makedirs("/run/containerd/cni")
+    Path("/run/containerd/cni/none.conflist").write_text(
+        '{"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "none"}]}', encoding="ascii"
+    )
+    config = Path("/run/containerd/config.toml")
+    config.write_text(request["containerd"], encoding="ascii")
+    with open("/run/containerd.log", "wb") as log:
+        subprocess.Popen(["/opt/bin/containerd", "--config", str(config)], stdout=log, stderr=log)
+    socket = Path("/run/containerd/containerd.sock")
+    _wait(socket.exists)
+    log_path = Path("/var/lib/kubelet.log")
+    with open(log_path, "wb") as log:
+        kubelet = subprocess.Popen(request["kubelet"], stdout=log, stderr=log)
+    _wait(lambda: b"Starting Kubelet Plugin Manager" in log_path.read_bytes())
+    # What it does at the start is done.
+    _wait(lambda: Path("/var/lib/kubelet/cpu_manager_state").exists())
+    time.sleep(1)
+    pods = _pods()
+    try:
+        done = tried(request)
+    finally:
+        for process in _processes_in(pods):
+            os.kill(process, signal.SIGKILL)
+        _wait(lambda: not _processes_in(pods))
+        for pod in pods:
+            pod.rmdir()
+    done["runs"] = kubelet.poll() is None
+    for when in ("before", "after"):
+        for path in ("/var/lib/kubelet.log", "/run/containerd.log"):
+            done[when]["files"].pop(path, None)
+    return done
+
+
+def _processes_in(cgroups: list[Path]) -> list[int]:
+    texts = [(cgroup / "cgroup.procs").read_text(encoding="ascii") for cgroup in cgroups]
+    return sorted({int(pid) for text in texts for pid in text.split()})
+
+
+def _wait(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def main() -> None:
+    request = json.load(sys.stdin)
+    remove_leftovers()
+    try:
+        done = {"try": tried, "kill": killed, "beside": beside}[request.pop("do")](request)
+    except CPUManagerError as error:
+        done = {"refused": error.to_dict()}
+    json.dump(done, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tests of plugins/module_utils/_trial/trial_plan.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_plan import (
+    CONTAINERD,
+    CRIO,
+    ROOM,
+    SOCKET,
+    SYSTEMD,
+    CgroupMount,
+    Ending,
+    TrialPlan,
+    UntriedError,
+    Words,
+    differs,
+    judge,
+    not_tried,
+    own_flags,
+    private_runtime,
+    read_hierarchies,
+    trial_words,
+    without_secrets,
+    words_of,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+
+ENDPOINT = "unix://" + SOCKET
+ADDED = [
+    "--cgroup-driver=cgroupfs",
+    "--authentication-token-webhook=false",
+    "--authorization-mode=AlwaysAllow",
+    "--container-runtime-endpoint=" + ENDPOINT,
+]
+
+
+def plan(words: tuple[str, ...] = (), **values: Any) -> TrialPlan:
+    return TrialPlan("/usr/bin/kubelet", words, values, "/var/lib/kubelet", {}, CPUSet(), (), ())
+
+
+# --- the command line -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ([], []),
+        (["--config=/c.yaml", "--v=2"], ["--config=/c.yaml", "--v=2"]),
+        (["--kubeconfig=/k", "--config", "/c"], ["--config", "/c"]),
+        (["--kubeconfig", "/k", "--bootstrap-kubeconfig", "/b", "--v=2"], ["--v=2"]),
+        (["--bootstrap_kubeconfig=/b"], []),
+        # The value of a flag, and no flag.
+        (["--hostname-override", "--kubeconfig=/k"], ["--hostname-override", "--kubeconfig=/k"]),
+        (["--manifest-url=http://x", "--manifest-url-header=a:b"], []),
+        # What nobody knows here is for the kubelet to judge.
+        (["--no-such-flag", "x"], ["--no-such-flag", "x"]),
+        (["--fail-swap-on", "x"], ["--fail-swap-on", "x"]),
+    ],
+)
+def test_the_words_of_a_trial(words: list[str], kept: list[str]) -> None:
+    assert trial_words(words, {}, 36) == [*kept, *ADDED]
+
+
+def test_what_follows_two_dashes_stays_behind() -> None:
+    assert trial_words(["--v=2", "--", "--kubeconfig=/k"], {}, 36) == ["--v=2", *ADDED, "--", "--kubeconfig=/k"]
+
+
+def test_flags_that_only_some_need() -> None:
+    assert own_flags({}, 23)["container-runtime"] == "remote"
+    assert "container-runtime" not in own_flags({}, 24)
+    assert own_flags({"imageServiceEndpoint": "unix:///run/x.sock"}, 36)["image-service-endpoint"] == ENDPOINT
+    assert "image-service-endpoint" not in own_flags({}, 36)
+
+
+def test_what_may_be_secret_is_not_told() -> None:
+    words = ["--v=2", "--password=se=cret", "--token", "other", "--cpu-manager-policy=magic"]
+    said = 'unknown flag: --password=se=cret, invalid argument "other", "magic"'
+    assert without_secrets(said, words) == 'unknown flag: --password=left-out, invalid argument "left-out", "magic"'
+
+
+def test_what_is_hidden_is_not_brought_back() -> None:
+    made = plan(
+        ("--kubeconfig=/run/k.conf", "--bootstrap-kubeconfig", "/run/b.conf", "--config=/run/k0s/config.yaml"),
+        staticPodPath="/run/manifests",
+        resolvConf="/run/systemd/resolve/resolv.conf",
+        authentication={"x509": {"clientCAFile": "/run/ca.crt"}},
+        registerWithTaints=[{"key": "no/path"}],
+    )
+    assert made.hidden() == ["/run/k.conf", "/run/b.conf", "/run/manifests"]
+    assert made.named_paths() == ["/run/k0s/config.yaml", "/run/systemd/resolve/resolv.conf", "/run/ca.crt"]
+
+
+@pytest.mark.parametrize(
+    ("words", "writable"),
+    [
+        ((), ["/var/lib/kubelet"]),
+        (("--cert-dir=/var/lib/kubelet/pki",), ["/var/lib/kubelet"]),
+        (("--cert-dir", "/etc/kubernetes/pki/"), ["/var/lib/kubelet", "/etc/kubernetes/pki"]),
+        (("--cert-dir=pki",), ["/var/lib/kubelet"]),
+    ],
+)
+def test_what_the_kubelet_may_write(words: tuple[str, ...], writable: list[str]) -> None:
+    assert plan(words).writable() == writable
+
+
+@pytest.mark.parametrize(
+    ("values", "address"),
+    [
+        ({}, ("127.0.0.1", 10248)),
+        ({"healthzPort": 1}, ("127.0.0.1", 1)),
+        ({"healthzPort": 0}, None),
+        ({"healthzPort": "no number"}, None),
+        ({"healthzBindAddress": "0.0.0.0"}, ("127.0.0.1", 10248)),
+        ({"healthzBindAddress": "::"}, ("::1", 10248)),
+        ({"healthzBindAddress": "10.0.0.5"}, ("10.0.0.5", 10248)),
+    ],
+)
+def test_where_it_says_that_it_is_healthy(values: dict[str, Any], address: tuple[str, int] | None) -> None:
+    assert plan(**values).health_address() == address
+
+
+# --- the runtime ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [CONTAINERD, CRIO])
+def test_a_private_runtime_shares_nothing(kind: str) -> None:
+    tomllib = pytest.importorskip("tomllib")
+    runtime = private_runtime("/usr/bin/" + kind, kind)
+    assert all(path.startswith(ROOM + "/") for path in runtime.files)
+    config = runtime.files[runtime.command[2]]
+    for value in paths_in(tomllib.loads(config)):
+        assert value.startswith(ROOM + "/")
+    assert SOCKET in config
+
+
+def paths_in(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value] if value.startswith("/") else []
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [path for item in inner for path in paths_in(item)]
+
+
+# --- cgroups --------------------------------------------------------------------------------------------------
+
+V1 = """\
+30 23 0:26 / /sys/fs/cgroup ro,nosuid - tmpfs tmpfs ro,mode=755
+31 30 0:27 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw,nsdelegate
+32 30 0:28 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd
+33 30 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct
+34 30 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset,clone_children
+35 30 0:29 / /var/lib/other/cpu rw - cgroup cgroup rw,cpu,cpuacct
+36 30 0:29 / /sys/fs/cgroup/again\\040here rw - cgroup cgroup rw,cpu,cpuacct
+"""
+V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot\n"
+
+
+def test_hierarchies() -> None:
+    assert read_hierarchies(V2) == [CgroupMount("/sys/fs/cgroup", "cgroup2")]
+    assert read_hierarchies(V1) == [
+        CgroupMount("/sys/fs/cgroup/unified", "cgroup2"),
+        CgroupMount("/sys/fs/cgroup/systemd", "cgroup", "none,name=systemd"),
+        CgroupMount("/sys/fs/cgroup/cpu,cpuacct", "cgroup", "cpu,cpuacct"),
+        CgroupMount("/sys/fs/cgroup/cpuset", "cgroup", "cpuset"),
+    ]
+
+
+def test_without_cgroups_there_is_no_trial() -> None:
+    with pytest.raises(UntriedError, match="no cgroups"):
+        read_hierarchies("30 23 0:26 / / rw - ext4 /dev/vda rw\n")
+
+
+# --- what the kubelet says ------------------------------------------------------------------------------------
+
+FATAL = b'F1127 03:43:25.123456   12 kubelet.go:99] Failed to start ContainerManager start cpu manager error: "x"'
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (FATAL, 'Failed to start ContainerManager start cpu manager error: "x"'),
+        (
+            b'E1127 03:43:25.1   12 run.go:74] "command failed" err="failed: \\"a\\"\\nb"',
+            'command failed: failed: "a"\nb',
+        ),
+        (b'E1127 03:43:25.1 12 a.go:1] "Failed" node="n" err="why" more="x"', "Failed: why"),
+        (b'{"ts":1.5,"caller":"a.go","msg":"command failed","err":"why"}', "command failed: why"),
+        (b'{"ts":1.5,"caller"', '{"ts":1.5,"caller"'),
+        (b"panic: could not restore", "panic: could not restore"),
+        (b"\xff", "\ufffd"),
+    ],
+)
+def test_words_of_a_line(line: bytes, text: str) -> None:
+    assert words_of(line) == text
+
+
+@pytest.mark.parametrize("size", [1, 7, 100000])
+def test_the_first_fatal_line_counts(size: int) -> None:
+    said = (
+        b"E1127 03:43:25.1 12 a.go:1] no matter\n"
+        + FATAL
+        + b"\ngoroutine 1 [running]:\nF1127 03:43:26.1 1 b.go:1] later\n"
+    )
+    words = Words()
+    for start in range(0, len(said), size):
+        words.hear(said[start : start + size])
+    assert words.why() == words_of(FATAL)
+
+
+def test_else_the_last_error_and_else_the_last_line() -> None:
+    words = Words()
+    words.hear(
+        b"E1127 03:43:25.1 1 a.go:1] first\nE1127 03:43:25.2 1 a.go:1] second\nI1127 03:43:25.3 1 a.go:1] no error\n"
+    )
+    assert words.why() == "second"
+    words = Words()
+    words.hear(b"Error: one\nUsage:\n")
+    assert words.why() == "Error: one"
+    words = Words()
+    words.hear(b"first\n\nlast without an end")
+    assert words.why() == "last without an end"
+    assert Words().why() == ""
+
+
+def test_the_start_is_heard_in_two_parts_and_in_json() -> None:
+    words = Words()
+    words.hear(b'{"ts":1,"msg":"Starting Kubelet Plu')
+    assert not words.has_started
+    words.hear(b'gin Manager"}\n')
+    assert words.has_started
+
+
+def test_of_much_that_is_said_little_is_kept() -> None:
+    words = Words()
+    for _time in range(100):
+        words.hear(b"x" * (1 << 20))
+    assert len(words.why()) <= 2000
+
+
+# --- what it means --------------------------------------------------------------------------------------------
+
+OWN = ("cgroup-driver",)
+
+
+@pytest.mark.parametrize(
+    ("ending", "starts", "reason"),
+    [
+        (Ending(has_started=True), True, ""),
+        (Ending(status=255, message="Invalid cpuset"), False, ""),
+        (Ending(status=1, message="why", has_started=True), False, ""),
+        (Ending(failed="a saved node"), None, "cannot be tried: a saved node"),
+        (Ending(seconds=45.2), None, "in 45 s it has neither started nor ended"),
+        (Ending(asked_runtime=True), None, "no refusal before it asked the container runtime, and there is none"),
+        (Ending(asked_runtime=True, runtime_fault="no"), None, "none for a trial: no"),
+        (Ending(status=-9, message="x"), None, "ended by signal 9"),
+        (Ending(status=0), None, "ended with status 0 and said nothing"),
+        (Ending(status=1, message="open /x: permission denied"), None, "a trial may not (permission denied)"),
+        (Ending(status=1, message="mkdir /x: read-only file system"), None, "(read-only file system)"),
+        (Ending(status=1, message="mount: Operation not permitted"), None, "(operation not permitted)"),
+        (Ending(status=1, message="unknown flag: --cgroup-driver"), None, "does not take a flag that a trial needs"),
+        (Ending(status=1, message="unknown flag: --no-such"), False, ""),
+        (Ending(status=1, message="dial %s: refused" % SOCKET), None, "container runtime of the trial"),
+    ],
+)
+def test_verdicts(ending: Ending, starts: bool | None, reason: str) -> None:
+    verdict = judge(ending, OWN)
+    assert verdict.starts is starts
+    assert reason in verdict.reason
+    assert bool(verdict.reason) == (starts is None)
+
+
+def test_what_was_not_tried() -> None:
+    least = not_tried("cgroupfs", True)
+    assert any("API server" in what for what in least)
+    assert len(not_tried(SYSTEMD, False, False)) == len(least) + 3
+
+
+@pytest.mark.parametrize(
+    ("starts", "predicted", "is_other"),
+    [(True, False, True), (False, True, True), (True, True, False), (None, True, False), (True, None, False)],
+)
+def test_where_they_differ(starts: bool | None, predicted: bool | None, is_other: bool) -> None:
+    assert differs(starts, predicted) is is_other
