@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -154,6 +155,22 @@ def killed(request: dict[str, Any]) -> dict[str, Any]:
     return {"first": first, "left": left, "last": tried({})}
 
 
+def many(request: dict[str, Any]) -> dict[str, Any]:
+    """Trials with other flags and files each."""
+    before = node_now()
+    unit = Path("/etc/systemd/system/kubelet.service")
+    usual = unit.read_text(encoding="utf-8")
+    answers = []
+    for case in request["cases"]:
+        unit.write_text("%s %s\n" % (usual.rstrip("\n"), shlex.join(case["flags"])), encoding="utf-8")
+        answers.append(kubelet_trial.trial_report(Node(Tree("/")), {}, case["files"]))
+    unit.write_text(usual, encoding="utf-8")
+    after = node_now()
+    for now in (before, after):
+        now["files"] = {path: file for path, file in now["files"].items() if not path.endswith("/" + unit.name)}
+    return {"answers": answers, "before": before, "after": after}
+
+
 def _forked(work: Callable[[], Any]) -> int:
     child = os.fork()
     if child == 0:
@@ -229,7 +246,7 @@ def main() -> None:
     request = json.load(sys.stdin)
     remove_leftovers()
     try:
-        done = {"try": tried, "kill": killed, "beside": beside}[request.pop("do")](request)
+        done = {"try": tried, "kill": killed, "beside": beside, "many": many}[request.pop("do")](request)
     except CPUManagerError as error:
         done = {"refused": error.to_dict()}
     json.dump(done, sys.stdout)

@@ -25,7 +25,9 @@ _PROCESSES = 768
 _SHARES, _WEIGHT = 512, 50
 _LIMITS = {
     "memory.limit_in_bytes": _MEMORY,
+    "memory.memsw.limit_in_bytes": _MEMORY,
     "memory.max": _MEMORY,
+    "memory.swap.max": 0,
     "pids.max": _PROCESSES,
     "cpu.shares": _SHARES,
     "cpu.weight": _WEIGHT,

@@ -29,8 +29,6 @@ from .._base.tree import LARGEST_OF_KUBELET
 from .._base.versions import minor_version
 from .._kubelet.distributions import CHECKPOINT_NAME, KUBELET_ROOT
 from .._kubelet.installation import version_in
-from ..state.checkpoint import decode_checkpoint
-from ..state.formats import CheckpointError
 from .trial_cgroups import TrialCgroups
 from .trial_plan import (
     HEALTH_PATIENCE,
@@ -100,7 +98,8 @@ def _writable_mounts() -> list[tuple[str, int]]:
         for line in file:
             target, options = line.split(" ")[4:6]
             names = options.split(",")
-            if "ro" not in names:
+            # To ask for what autofs has mounts it, also outside.
+            if "ro" not in names and " - autofs " not in line:
                 target = target.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n")
                 flags = sum(_FLAGS.get(name, 0) for name in names)
                 found.append((target.replace("\\134", "\\"), flags))
@@ -207,6 +206,8 @@ def _read_all(descriptor: int, deadline: float) -> bytes:
 _CGROUPS = "/sys/fs/cgroup"
 # Directories that are empty inside.
 _EMPTY = ("/run", "/tmp", "/var/log")
+# Often a link into /run.
+_RESOLVER = "/etc/resolv.conf"
 # Which of the machine's devices there are inside.
 _DEVICES = ("null", "zero", "full", "random", "urandom", "kmsg")
 # What of the kernel is the same in all namespaces.
@@ -222,7 +223,7 @@ _SET_BY_KUBELET = (
 )
 # Below the root directory, what is of pods and devices that run.
 _OF_OTHERS = ("pods", "plugins", "plugins_registry", "pod-resources", "containers", "volumes")
-_MOST_COPIED = 2000
+_MOST_COPIED, _DEEPEST = 2000, 2
 _SMALL = 64 << 20
 
 
@@ -260,14 +261,15 @@ class _Room:
             goal = "%s/%s" % (target, entry.name)
             if self._copied > _MOST_COPIED or (depth == 0 and entry.name in _OF_OTHERS):
                 continue
-            if entry.is_symlink():
-                os.symlink(os.readlink(entry.path), goal)
-            elif entry.is_dir() and depth < 2:
-                os.mkdir(goal, stat.S_IMODE(entry.stat().st_mode))
-                self._copy_directory(entry.path, goal, depth + 1)
-            elif entry.is_file() and entry.stat().st_size <= LARGEST_OF_KUBELET:
-                self._copied += 1
-                _copy(entry.path, goal)
+            with suppress(FileNotFoundError):  # the kubelet that runs may remove it meanwhile
+                if entry.is_symlink():
+                    os.symlink(os.readlink(entry.path), goal)
+                elif entry.is_dir() and depth < _DEEPEST:
+                    os.mkdir(goal, stat.S_IMODE(entry.stat().st_mode))
+                    self._copy_directory(entry.path, goal, depth + 1)
+                elif entry.is_file() and entry.stat().st_size <= LARGEST_OF_KUBELET:
+                    self._copied += 1
+                    _copy(entry.path, goal)
 
     def bring_back(self, path: str) -> None:
         """What was at a path before something covered it, read-only; nothing of a socket."""
@@ -361,15 +363,14 @@ def _furnish(plan: TrialPlan, runtime: PrivateRuntime | None) -> None:
     _mount_devices(room)
     _mount_proc()
     _mount_cgroups(plan)
-    for path in plan.writable():
+    # Whatever the root directory, the sockets of devices are in the usual one, in which it may be.
+    for path in dict.fromkeys((KUBELET_ROOT, *plan.writable())):
         room.cover_with_copy(path)
-    # Whatever the root directory, the sockets of devices are here.
-    if KUBELET_ROOT not in plan.writable():
-        room.cover_with_copy(KUBELET_ROOT)
     root = os.path.realpath(plan.root)
     _mount("", root, "", _SHARED)
-    for path in plan.named_paths():
-        room.bring_back(path)
+    for path in (*plan.named_paths(), _RESOLVER):
+        # What is named may be a link to something that is covered.
+        room.bring_back(os.path.realpath(path))
     for path in plan.hidden():
         room.hide(path)
     for path, content in plan.contents.items():
@@ -593,12 +594,9 @@ def _listen() -> socket.socket:
 
 def _is_settled(plan: TrialPlan) -> bool:
     """Whether the kubelet says that it is healthy, and the CPU manager has its state, of the policy that is wanted."""
-    wanted = plan.values.get("cpuManagerPolicy", "none")
-    state = _state_of(plan)
-    try:
-        if state is None or decode_checkpoint(state.encode("utf-8")).policy_name != wanted:
-            return False
-    except CheckpointError:
+    # No reader of ours: what would be imported for it now may be covered. In newer formats it is in a text.
+    policy = '"policyName":"%s"' % plan.values.get("cpuManagerPolicy", "none")
+    if policy not in (_state_of(plan) or "").replace("\\", ""):
         return False
     address = plan.health_address()
     if address is None:
