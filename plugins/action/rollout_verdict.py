@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from typing import Any, Iterator, Mapping
+from typing import Any, Dict, Iterator, Mapping
 
 from ..module_utils._base.errors import MALFORMED, InputError, NodeError, RefusedError
 from ..plugin_utils.controller_action import OPTION_NAMES, Given, validated
@@ -56,24 +56,24 @@ class ActionModule(GuardedAction):
         return {"changed": False, **steps[given["step"]](given, task_vars)}
 
     def _choose(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        choice = choose_rollout(_plans(task_vars), _now(), given["rollback_of"])
+        choice = choose_rollout(_Hosts(task_vars).plans(), _now(), given["rollback_of"])
         if choice.problem:
             raise RefusedError(choice.problem)
         return {"rollout": choice.rollout, "told": choice.told}
 
     def _plan(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        need = cluster_need(_hosts(task_vars, task_vars["ansible_play_hosts"]))
+        hosts = _Hosts(task_vars)
+        need = cluster_need(map(hosts.__getitem__, task_vars["ansible_play_hosts"]))
         back = "Going back to what was before the rollout of %s (UTC): %s.\n" % (given["rollback_of"], given["told"])
-        plan = plan_text(collect(_plans(task_vars)), given["skip_hosts_without_kubelet"])
+        plan = plan_text(collect(hosts.plans()), given["skip_hosts_without_kubelet"])
         told = back + plan if given["told"] else plan
         return {"run": _now(), "told": told, **need._asdict()}
 
     def _batch(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        every = task_vars["ansible_play_hosts_all"]
-        fleet = {host.name: host for host in _hosts(task_vars, dict.fromkeys([*every, *given["fleet"]]))}
-        run = Run(fleet, every, task_vars["ansible_play_batch"], task_vars["ansible_play_hosts"])
+        hosts, every = _Hosts(task_vars), task_vars["ansible_play_hosts_all"]
+        run = Run(hosts, every, task_vars["ansible_play_batch"], task_vars["ansible_play_hosts"])
         refuse_lost(run, given["max_fail_percentage"])
-        others = [fleet[name] for name in given["fleet"]]
+        others = map(hosts.__getitem__, given["fleet"])
         asked = run.asks(given["change"])
         if asked is None:
             warning = rough_warning(run, given["change"], others)
@@ -98,7 +98,7 @@ class ActionModule(GuardedAction):
         return {}
 
     def _recover(self, _given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        (host,) = _hosts(task_vars, [task_vars["inventory_hostname"]])
+        host = _Hosts(task_vars)[task_vars["inventory_hostname"]]
         if may_have_pods(host.plan) and not self._is_cordoned(host, task_vars):
             raise in_service_error(host.plan)
         return {}
@@ -111,22 +111,25 @@ class ActionModule(GuardedAction):
         return any(mapping(mapping(node).get("spec")).get("unschedulable") for node in nodes)
 
 
-def _hosts(task_vars: Mapping[str, Any], names: Any) -> list[PlannedHost]:
-    """The hosts of these names, as far as the run has come with each."""
-    variables_of = {name: task_vars["hostvars"][name] for name in names}
-    return [
-        PlannedHost(
-            name,
-            mapping(variables.get("kubelet_plan")),
-            mapping(variables.get("kubelet_fixed")),
-            "kubelet_verdict" in variables,
-        )
-        for name, variables in variables_of.items()
-    ]
+class _Hosts(Dict[str, PlannedHost]):
+    """The hosts by their names, as far as the run has come with each.
 
+    Ansible puts together all variables of a host where one is read. So that is done once, and for no host in vain.
+    """
 
-def _plans(task_vars: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    return {host.name: host.plan for host in _hosts(task_vars, task_vars["ansible_play_hosts_all"])}
+    def __init__(self, task_vars: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._task_vars = task_vars
+
+    def __missing__(self, name: str) -> PlannedHost:
+        variables = self._task_vars["hostvars"][name]
+        plan, fixed = (mapping(variables.get(each)) for each in ("kubelet_plan", "kubelet_fixed"))
+        self[name] = PlannedHost(name, plan, fixed, "kubelet_verdict" in variables)
+        return self[name]
+
+    def plans(self) -> dict[str, Mapping[str, Any]]:
+        """{host: its plan}, of all hosts of the play."""
+        return {name: self[name].plan for name in self._task_vars["ansible_play_hosts_all"]}
 
 
 def _now() -> str:
