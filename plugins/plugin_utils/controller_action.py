@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Mapping
 
-import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
+from ansible.module_utils.common.yaml import yaml_load
 
 from ..module_utils._base.arguments import NameOf, refusal
 from ..module_utils._base.errors import InputError, call_options, option
@@ -50,7 +50,7 @@ _NOTHING = object()
 
 def check_role_variables(role: str, templar: Any, task_vars: Mapping[str, Any]) -> None:
     """Refuse a host whose variables have values that a role of this collection does not take. Raises InputError."""
-    spec = yaml.safe_load((_ROLES / role / "meta" / "argument_specs.yml").read_bytes())
+    spec = yaml_load((_ROLES / role / "meta" / "argument_specs.yml").read_bytes())
     options = spec["argument_specs"]["main"]["options"]
     # As a whole: what is omitted is left out, and is a sign of its own for older versions.
     found = templar.template({name: task_vars[name] for name in options if name in task_vars})
