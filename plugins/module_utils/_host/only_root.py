@@ -51,12 +51,15 @@ def check_only_root(tree: Tree, program: str, interpreter: str, flags: str) -> N
     """
     fault = fault_of(tree, program, with_file=False) or _fault_of_python(interpreter, flags)
     if fault is not None:
-        raise RefusedError(
-            "%s, and root would execute what they put there; nothing was written" % fault.why,
-            where=fault.path,
-            remedy="look at what is there, give it to root (chown root:root, chmod go-w), or name a path elsewhere",
-            kind="others_write",
-        )
+        remedy = "look at what is there, give it to root (chown root:root, chmod go-w), or name a path elsewhere"
+        raise others_write_error(fault, remedy).adding("nothing was written")
+
+
+def others_write_error(fault: Writable, remedy: str) -> RefusedError:
+    """Why root does not execute what others may write."""
+    return RefusedError(
+        "%s, and root would execute what they put there" % fault.why, fault.path, remedy, kind="others_write"
+    )
 
 
 def _fault_of_python(interpreter: str, flags: str) -> Writable | None:

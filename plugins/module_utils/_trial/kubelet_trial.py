@@ -14,7 +14,7 @@ from typing import Any, Mapping, Sequence
 from .._base.errors import CPUManagerError, InputError, NodeError, RefusedError, option
 from .._base.tree import LARGEST_OF_KUBELET, OverlaidTree, Tree
 from .._base.versions import minor_version
-from .._host.only_root import fault_of
+from .._host.only_root import fault_of, others_write_error
 from .._host.services import unit_command
 from .._kubelet.distributions import service_of
 from .._kubelet.flag_files import find_words
@@ -123,11 +123,8 @@ def check_program(tree: Tree, program: str) -> None:
         raise InputError("%s is no program on this node" % program, option("program"), "name the path of a kubelet")
     fault = fault_of(tree, program)
     if fault is not None:
-        raise RefusedError(
-            "%s, and root would execute what they put there" % fault.why,
-            where=fault.path,
-            remedy="nothing was started: look at what is there, and give it to root (chown root:root, chmod go-w)",
-            kind="others_write",
+        raise others_write_error(
+            fault, "nothing was started: look at what is there, and give it to root (chown root:root, chmod go-w)"
         )
 
 
