@@ -70,13 +70,13 @@ from .._housekeeping.unkept import AT_BOOT
 from .._isolation.bandwidth import FILES as BANDWIDTH_FILES
 from .._isolation.throttling_info import watched_containers
 from .._kubelet.redaction import UnsafeError, escaped, runtime_redacted
+from .._kubelet.start.surroundings import KERNEL_FLAGS
 from .._node.exclusive import parse_promise
 from .._node.module import FORMAT, KIND, SavedFacts
 from .._node.node import Node, cgroup_root_of
 from .._node.owners_found import owners_of
 from .._node.runtime import runtime_of, version_of
 from .._owners import owners
-from .._owners import owners as tuned
 from .._runtime.runtime_files import read_files
 from ..topology.cpuinfo import FIELDS
 from ..topology.sysfs import CORE_MASKS, CPU, DIE_MASKS, L3, NODE, SOCKET_MASKS
@@ -105,7 +105,7 @@ def save_owners(collector: Collector, node: Node) -> None:
             for evidence in owner.evidence:
                 _save_evidence(collector, owner.id, evidence)
             if owner.id == owners.TUNED:
-                collector.file(tuned.PROFILE_MODE)
+                collector.file(owners.PROFILE_MODE)
 
 
 def _save_runtime(collector: Collector, node: Node) -> None:
@@ -141,7 +141,7 @@ def _save_evidence(collector: Collector, owner: str, evidence: str) -> None:
 def _profile(content: bytes) -> bytes:
     text = content.decode("utf-8", "replace")
     # /etc/tuned/active_profile has names of profiles, and no options.
-    return content if "=" not in text else tuned.essence(text).encode("utf-8")
+    return content if "=" not in text else owners.essence(text).encode("utf-8")
 
 
 # What is saved of the files that show an owner.
@@ -508,15 +508,6 @@ _CGROUP_FILES = {
 _PROCESSES, _THREADS = "cgroup.procs", "cgroup.threads"
 # The hierarchies of v1 in which the kubelet makes cgroups.
 _CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "pids", "systemd")
-_KERNEL_FLAGS = (
-    "vm/overcommit_memory",
-    "vm/panic_on_oom",
-    "kernel/panic",
-    "kernel/panic_on_oops",
-    "kernel/keys/root_maxkeys",
-    "kernel/keys/root_maxbytes",
-    "kernel/osrelease",
-)
 
 
 def save_node(node: Node, name: str, redact: bool = False, now: float | None = None) -> tuple[bytes, dict[str, object]]:
@@ -572,7 +563,7 @@ def save_machine(collector: Collector) -> None:
     collector.file("/proc/cpuinfo", _saved_cpuinfo)
     collector.file("/proc/meminfo", _lines_of(lambda line: line.startswith(("MemTotal", "MemAvailable", "Hugetlb"))))
     collector.file("/proc/swaps")
-    for flag in _KERNEL_FLAGS:
+    for flag in (*KERNEL_FLAGS, "kernel/osrelease"):
         collector.file("/proc/sys/" + flag)
     collector.file("/etc/os-release")
     collector.mark("/run")

@@ -29,6 +29,7 @@ from .._base.tree import LARGEST_OF_KUBELET
 from .._base.versions import minor_version
 from .._kubelet.distributions import CHECKPOINT_NAME, KUBELET_ROOT
 from .._kubelet.installation import version_in
+from .._kubelet.start.surroundings import KERNEL_FLAGS
 from .trial_cgroups import TrialCgroups
 from .trial_plan import (
     HEALTH_PATIENCE,
@@ -212,15 +213,6 @@ _RESOLVER = "/etc/resolv.conf"
 _DEVICES = ("null", "zero", "full", "random", "urandom", "kmsg")
 # What of the kernel is the same in all namespaces.
 _OF_KERNEL = ("bus", "fs", "irq", "sys", "sysrq-trigger", "acpi", "timer_list", "latency_stats")
-# What a kubelet sets of it: here files that hold what the kernel has take the writes.
-_SET_BY_KUBELET = (
-    "vm/overcommit_memory",
-    "vm/panic_on_oom",
-    "kernel/panic",
-    "kernel/panic_on_oops",
-    "kernel/keys/root_maxkeys",
-    "kernel/keys/root_maxbytes",
-)
 # Below the root directory, what is of pods and devices that run.
 _OF_OTHERS = ("pods", "plugins", "plugins_registry", "pod-resources", "containers", "volumes")
 _MOST_COPIED, _DEEPEST = 2000, 2
@@ -393,9 +385,12 @@ def _mount_devices(room: _Room) -> None:
 
 
 def _mount_proc() -> None:
-    """Processes of the namespace, and of the kernel nothing that can be written."""
+    """Processes of the namespace, and of the kernel nothing that can be written.
+
+    Of what a kubelet sets, files that hold what the kernel has take the writes.
+    """
     held = {}
-    for name in _SET_BY_KUBELET:
+    for name in KERNEL_FLAGS:
         with suppress(OSError), open("/proc/sys/" + name, "rb") as file:
             held[name] = file.read()
     _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)

@@ -196,8 +196,8 @@ _ENFORCEMENTS = (
     ("kube-reserved-compressible", "Kube Reserved Compressible", "kubeReserved"),
 )
 
-# What protectKernelDefaults wants.
-_KERNEL_FLAGS = {
+# What the kubelet sets of the kernel at its start, and with protectKernelDefaults wants to find.
+KERNEL_FLAGS = {
     "vm/overcommit_memory": 1,
     "vm/panic_on_oom": 0,
     "kernel/panic": 10,
@@ -281,7 +281,7 @@ def _enforcement_findings(
 
 def _kernel_findings(host: Host) -> Iterator[Finding | Unknown]:
     unseen = ""
-    for flag, wanted in _KERNEL_FLAGS.items():
+    for flag, wanted in KERNEL_FLAGS.items():
         found = host.kernel_flag(flag)
         if found is None:
             unseen = unseen or flag
