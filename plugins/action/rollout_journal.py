@@ -40,7 +40,7 @@ class ActionModule(GuardedAction):
         given = dict(self._task.args)
         more = {name: given.pop(name, None) for name in _STEPS}
         for name in _STEPS:
-            if more[name] and given.get("state") != _CHANGING:
+            if more[name] is not None and given.get("state") != _CHANGING:
                 raise InputError("goes with the state %s alone" % _CHANGING, name)
         try:
             return self._steps(given, more, task_vars)
@@ -64,7 +64,7 @@ class ActionModule(GuardedAction):
         result = dict(self._execute_module(_MODULE, given, task_vars=task_vars))
         changed |= self._changed(result)
         diff = result.pop("diff", None) if self._task.diff else None
-        if more["restores"] is not None and given.get("state") == _CHANGING:
+        if more["restores"] is not None:
             last = {**shared, "state": "restored", "source": "last", "files": more["restores"]}
             restored = self._execute_module(_MODULE, last, task_vars=task_vars)
             changed |= self._changed(restored)
