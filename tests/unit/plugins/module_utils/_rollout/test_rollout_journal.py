@@ -25,6 +25,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree im
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_journal import (
     CHANGING,
     DRAINING,
+    STOPPING,
     RolloutJournal,
     SavedFile,
     changed_files,
@@ -248,3 +249,21 @@ def test_every_journal_survives(
         write_journal(tree, journal)
         assert read_journal(tree) == journal
     assert json.loads(Path(tree.path(OPEN)).read_text(encoding="utf-8"))["format"] == 1
+
+
+@pytest.mark.parametrize(
+    ("phase", "facts", "steps"),
+    [
+        (DRAINING, {"node": "a"}, ["start_kubelet", "rejoin_cluster"]),
+        (STOPPING, {}, ["start_kubelet"]),
+        (STOPPING, {"runtime": {}}, ["restart_runtime", "start_kubelet"]),
+        (CHANGING, {}, ["stop_kubelet", "restore_files", "start_kubelet"]),
+        (
+            CHANGING,
+            {"node": "a", "runtime": {}, "rollout": "b"},
+            ["stop_kubelet", "restore_files", "restart_runtime", "start_kubelet", "rejoin_cluster"],
+        ),
+    ],
+)
+def test_what_leads_back(phase: str, facts: dict[str, object], steps: list[str]) -> None:
+    assert RolloutJournal(phase, {}, facts).steps_back() == steps
