@@ -11,6 +11,7 @@ refused before anything is done for it, and so is one with a misspelled variable
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import re
 from typing import Any, Mapping, MutableMapping
@@ -19,6 +20,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleE
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._base.errors import CPUManagerError
+from .bytecode import with_bytecode
 from .facts import check_facts
 from .report.answers import text
 from .variables import check_names
@@ -81,10 +83,20 @@ class _Gate(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         was_on = gc.isenabled()
         gc.disable()
         try:
-            return super()._configure_module(*arguments, **options)
+            return _sent_with_bytecode(super()._configure_module(*arguments, **options))
         finally:
             if was_on:
                 gc.enable()
+
+
+def _sent_with_bytecode(packed: Any) -> Any:
+    """What Ansible's _configure_module() returns: a module and its path; until 2.18 the module's parts and its path."""
+    if hasattr(packed[0], "b_module_data"):
+        module = packed[0]
+        script = with_bytecode(module.b_module_data, module.shebang or "")
+        return (dataclasses.replace(module, b_module_data=script), *packed[1:])
+    style, shebang, script, path = packed
+    return style, shebang, with_bytecode(script, shebang or ""), path
 
 
 def _without_acts(answer: Mapping[str, Any], action: ActionBase) -> dict[str, Any]:

@@ -36,7 +36,12 @@ def test_every_module_has_an_action_plugin_with_the_base(module: str) -> None:
 
 def test_the_collector_does_not_run_while_a_module_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = []
-    monkeypatch.setattr(ActionBase, "_configure_module", lambda *_arguments: runs.append(gc.isenabled()))
+
+    def packed(*_arguments: Any) -> tuple[str, str, bytes, str]:
+        runs.append(gc.isenabled())
+        return "binary", "", b"", "/path"
+
+    monkeypatch.setattr(ActionBase, "_configure_module", packed)
     GuardedAction._configure_module(object.__new__(GuardedAction), "a.module", {}, {})
     assert (runs, gc.isenabled()) == ([False], True)
 

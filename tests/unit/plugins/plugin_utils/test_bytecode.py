@@ -1,0 +1,155 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tests of plugins/plugin_utils/bytecode.py. That each ansible-core's archives are found is in tests/playbooks."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import io
+import subprocess
+import sys
+import zipfile
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Mapping
+
+import pytest
+from ansible import constants
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.bytecode import with_bytecode
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.guarded_action import GuardedAction
+from ansible_collections.kubenode.cpu_manager.tests.support import pythons
+
+CHECKOUT = Path(__file__).parents[4]
+COLLECTION = "ansible_collections/kubenode/cpu_manager/"
+UTILS = COLLECTION + "plugins/module_utils/"
+# A module, what it imports, and what only a function of that imports; and one that Ansible would have written itself.
+PACKED = (
+    COLLECTION + "plugins/modules/checkpoint_info.py",
+    UTILS + "_base/ansible_module.py",
+    UTILS + "_base/errors.py",
+    UTILS + "_base/__init__.py",
+    UTILS + "__init__.py",
+    UTILS + "_kubelet/yaml_scanner.py",
+)
+# Packages that Ansible makes itself.
+EMPTY = tuple(
+    "ansible_collections/%s__init__.py" % package
+    for package in ("", "kubenode/", "kubenode/cpu_manager/", "kubenode/cpu_manager/plugins/")
+)
+MINE = "%d.%d" % sys.version_info[:2]
+FORMS = {
+    "2.18": b"    ZIPDATA = '%s'\n    more = 1\n",
+    "2.19": b"_main(\nparams='zip_data=\\'AA\\'',\nzip_data='%s',\n)\n",
+}
+
+
+def archive_of(*names: str, others: Mapping[str, str] = MappingProxyType({})) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as files:
+        for name in names:
+            files.writestr(name, (CHECKOUT / name.removeprefix(COLLECTION)).read_bytes())
+        for name, source in {**dict.fromkeys(EMPTY, ""), **others}.items():
+            files.writestr(name, source)
+    return packed.getvalue()
+
+
+def archive_in(script: bytes, form: bytes) -> bytes:
+    before, after = form.split(b"%s")
+    assert script.startswith(before)
+    assert script.endswith(after)
+    return base64.b64decode(script[len(before) : -len(after)])
+
+
+@pytest.fixture(autouse=True)
+def _own_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(tmp_path))
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("interpreter", ["#!/usr/bin/python" + MINE, "/usr/bin/python3", "/opt/python/bin/python"])
+def test_what_a_module_imports_at_once_has_bytecode(form: bytes, interpreter: str) -> None:
+    sources = archive_of(*PACKED)
+    script = with_bytecode(form % base64.b64encode(sources), interpreter)
+    with zipfile.ZipFile(io.BytesIO(archive_in(script, form))) as made, zipfile.ZipFile(io.BytesIO(sources)) as given:
+        assert set(made.namelist()) == {*EMPTY, *PACKED, *(name + "c" for name in PACKED[:5])}
+        assert [made.read(name) for name in PACKED] == [given.read(name) for name in PACKED]
+
+
+@pytest.mark.parametrize(
+    ("script", "interpreter"),
+    [
+        (FORMS["2.19"] % base64.b64encode(archive_of(*PACKED)), "#!/usr/bin/python3.7"),
+        (b"#!/bin/sh\necho zip_data='AAAA'\n", "/bin/sh"),
+        (b"", ""),
+    ],
+)
+def test_what_could_not_use_it_is_left_as_it_is(script: bytes, interpreter: str) -> None:
+    assert with_bytecode(script, interpreter) == script
+
+
+def test_a_file_that_is_not_the_controllers_has_none() -> None:
+    errors = UTILS + "_base/errors.py"
+    form = FORMS["2.19"]
+    archive = archive_of(PACKED[0], PACKED[1], others={errors: "CHANGED = 1\n"})
+    script = with_bytecode(form % base64.b64encode(archive), "")
+    with zipfile.ZipFile(io.BytesIO(archive_in(script, form))) as made:
+        assert errors + "c" not in made.namelist()
+        assert PACKED[1] + "c" in made.namelist()
+
+
+def test_an_archive_is_compiled_once_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = FORMS["2.19"] % base64.b64encode(archive_of(*PACKED))
+    first = with_bytecode(script, "")
+    monkeypatch.setattr(SourceFileLoader, "get_code", None)
+    assert with_bytecode(script, "") == first
+
+
+@pytest.mark.parametrize("version", pythons.VERSIONS)
+def test_each_python_reads_the_archive(version: str, tmp_path: Path) -> None:
+    """Bytecode of its own version, and otherwise the source."""
+    if version not in pythons.installed():
+        pytest.skip("no Python %s found" % version)
+    form = FORMS["2.18"]
+    packed = archive_in(with_bytecode(form % base64.b64encode(archive_of(*PACKED)), ""), form)
+    (tmp_path / "code.zip").write_bytes(packed)
+    program = "import sys; sys.path.insert(0, sys.argv[1]); import %s as errors; print(errors.__file__)" % (
+        (UTILS + "_base/errors").replace("/", ".")
+    )
+    command = [str(pythons.installed()[version]), "-S", "-c", program, str(tmp_path / "code.zip")]
+    told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    assert told.rpartition("/")[2] == ("errors.pyc" if version == MINE else "errors.py")
+
+
+@dataclasses.dataclass(frozen=True)
+class Built:
+    """What ansible-core has since 2.19."""
+
+    b_module_data: bytes
+    shebang: str | None
+
+
+@pytest.mark.parametrize(
+    ("packed", "script_of"),
+    [
+        (("new", "#!/usr/bin/python3", b"%s", "/path"), lambda packed: packed[2]),
+        ((Built(b"%s", None), "/path"), lambda packed: packed[0].b_module_data),
+    ],
+    ids=FORMS,
+)
+def test_every_module_is_sent_so(packed: tuple[Any, ...], script_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    form = FORMS["2.19"]
+    script = form % base64.b64encode(archive_of(*PACKED))
+    filled = tuple(
+        script if part == b"%s" else Built(script, None) if isinstance(part, Built) else part for part in packed
+    )
+    monkeypatch.setattr(ActionBase, "_configure_module", lambda *_arguments: filled)
+    made = GuardedAction._configure_module(object.__new__(GuardedAction), "a.module", {}, {})
+    assert script_of(made) == with_bytecode(script, "")
+    assert len(script_of(made)) > len(script)
+    assert (len(made), made[-1]) == (len(packed), "/path")
