@@ -110,7 +110,8 @@ def _run(playbook: Path, hosts: int, environment: Mapping[str, str] = MappingPro
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "ANSIBLE_CALLBACK_RESULT_FORMAT": "json", **environment},
+        # Python keeps bytecode, as it does for users.
+        env={**os.environ, "ANSIBLE_CALLBACK_RESULT_FORMAT": "json", "PYTHONDONTWRITEBYTECODE": "", **environment},
     )
     if done.returncode or len(re.findall(r"\bok=[1-9]", done.stdout)) != hosts:
         sys.exit("%s failed:\n%s%s" % (playbook, done.stdout, done.stderr))
