@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from .._base.errors import ConfigurationError, InputError
+from .._base.startup import Pattern
 from .._base.tree import is_number
 from ..policy.options import BOOLEANS
 from .configuration import API_VERSION, EVICTION_HARD, KIND, Configuration, ReplacedMap, merge_patch
@@ -45,6 +46,13 @@ PATHS = (CONFIG, CONFIG_DIR, ROOT_DIR)
 
 FEATURE_GATES = "featureGates"
 
+# What int() does not read as Go does.
+_OCTAL = Pattern("[+-]?0[0-7_]+")
+# A line of CSV: texts, and texts in quotes, of which two stand for one.
+_TEXT = '(?:"((?:[^"]|"")*)"|([^",]*))'
+_FIELD = Pattern("," + _TEXT)
+_RECORD = Pattern("%s(?:,%s)*" % (_TEXT, _TEXT))
+
 # What follows it are no flags.
 END_OF_FLAGS = "--"
 
@@ -70,7 +78,7 @@ def read_flags(arguments: Iterable[str], source: str) -> list[GivenFlag]:
 
 
 def split_flags(arguments: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """The name of each flag with its words, which are one or two. What is not known here has no name."""
+    """The name of each flag with its words, which are one or two. What is not read here has no name."""
     rest = iter(arguments)
     for argument in rest:
         if argument == END_OF_FLAGS:
@@ -78,10 +86,9 @@ def split_flags(arguments: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
             return
         name, equals, _value = argument.partition("=")
         name = name.replace("_", "-")
-        if not name.startswith("--") or (name not in FLAGS and name not in PATHS):
-            yield "", [argument]
-        else:
-            yield name, [argument, *(() if equals or _is_switch(name) else islice(rest, 1))]
+        flag = table.FLAGS.get(name[2:]) if name.startswith("--") else None
+        words = [argument, *(() if equals or flag is None or flag.kind in table.SWITCHES else islice(rest, 1))]
+        yield name if name in FLAGS or name in PATHS else "", words
 
 
 def _is_switch(name: str) -> bool:
@@ -138,8 +145,9 @@ def _pairs(texts: Mapping[str, object], sign: str = "=") -> str:
 
 
 def _read_number(text: str) -> int:
+    """As Go reads it: 0x1f, 0o17, 017, 0b11, 1_000."""
     try:
-        return int(text)
+        return int(text, 8 if _OCTAL.fullmatch(text) else 0)
     except ValueError:
         raise InputError("found %r, expected a number" % text) from None
 
@@ -149,7 +157,13 @@ def _read_switch(text: str) -> object:
 
 
 def _read_list(text: str) -> list[str]:
-    return text.split(",") if text else []
+    """As Go reads a line of CSV."""
+    if not text:
+        return []
+    if not _RECORD.fullmatch(text):
+        raise InputError("found %r, expected texts with commas between them" % text)
+    # Each is preceded by a comma.
+    return [plain or quoted.replace('""', '"') for quoted, plain in _FIELD.findall("," + text)]
 
 
 def _read_pair(text: str, sign: str = "=") -> dict[str, str]:

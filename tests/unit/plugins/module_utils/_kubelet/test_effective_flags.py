@@ -52,6 +52,16 @@ def values(line: str) -> dict[str, Any]:
         ("--cpu-manager-policy=none --cpu-manager-policy=static", {"cpuManagerPolicy": "static"}),
         ("-cpu-manager-policy=static", {}),
         ("--cpu-manager-policy", {"cpuManagerPolicy": ""}),
+        # the word behind a flag that sets nothing here is its value, too
+        ("--hostname-override --cpu-manager-policy=static", {}),
+        ("--hostname-override=a --cpu-manager-policy=static", {"cpuManagerPolicy": "static"}),
+        ("--register-node --cpu-manager-policy=static", {"cpuManagerPolicy": "static"}),
+        ("--of-a-vendor --cpu-manager-policy=static", {"cpuManagerPolicy": "static"}),
+        # numbers in Go's forms
+        ("--healthz-port=10248", {"healthzPort": 10248}),
+        ("--healthz-port=0x2808", {"healthzPort": 10248}),
+        ("--healthz-port=024010", {"healthzPort": 10248}),
+        ("--healthz-port=-0b1_0", {"healthzPort": -2}),
         # switches
         ("--cpu-cfs-quota", {"cpuCFSQuota": True}),
         ("--cpu-cfs-quota=false", {"cpuCFSQuota": False}),
@@ -80,6 +90,7 @@ def values(line: str) -> dict[str, Any]:
         ("--eviction-hard=memory.available<1Gi,a<1%", {"evictionHard": {"memory.available": "1Gi", "a": "1%"}}),
         ("--enforce-node-allocatable=pods,kube-reserved", {"enforceNodeAllocatable": ["pods", "kube-reserved"]}),
         ("--enforce-node-allocatable=", {"enforceNodeAllocatable": []}),
+        ('--enforce-node-allocatable="pods","kube-reserved"', {"enforceNodeAllocatable": ["pods", "kube-reserved"]}),
         (
             "--reserved-memory=0:memory=1Gi,hugepages-2Mi=4Mi;1:memory=2Gi --reserved-memory 2:memory=3Gi",
             {
@@ -101,6 +112,9 @@ def test_values(line: str, found: dict[str, Any]) -> None:
     [
         ("--kube-reserved=cpu", "--kube-reserved in test: found 'cpu', expected key=value"),
         ("--eviction-hard=memory.available=1", "expected key<value"),
+        ("--healthz-port=08", "found '08', expected a number"),
+        ("--healthz-port=many", "found 'many', expected a number"),
+        ('--enforce-node-allocatable=po"ds', "found 'po\"ds', expected texts with commas between them"),
         ("--reserved-memory=memory=1Gi", "found 'memory=1Gi', expected NUMA-NODE:memory=QUANTITY"),
     ],
 )
