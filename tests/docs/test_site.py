@@ -51,7 +51,7 @@ SEARCHES = {
 }
 # As a log in JSON has it.
 LINE = r'{"message":"E1127 08:26:44.1 1 run.go:72] \"command failed\" err=\"start cpu manager error: could not restore'
-LINE += r' state from checkpoint: checkpoint is corrupted, please drain this node and delete the CPU manager checkpoint'
+LINE += r" state from checkpoint: checkpoint is corrupted, please drain this node and delete the CPU manager checkpoint"
 LINE += r' file \\\"/var/lib/kubelet/cpu_manager_state\\\" before restarting Kubelet\""}'
 
 
