@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+# The check of the drift report that finds what keeps a kubelet from starting.
+_START = "kubelet-would-not-start"
+
 
 class Section(NamedTuple):
     """A part of the page, and which refusals belong to it: by what words them, or by what they are."""
@@ -17,7 +20,14 @@ class Section(NamedTuple):
     # As Refusal.place has them.
     places: str
     made: str = ""
+    # The id of the check that finds them; empty where a kubelet starts.
+    check: str = _START
+    # In a line with one of these words, they are the reason of what the line begins with.
+    within: tuple[str, ...] = ()
 
+
+# What Go says of a value.
+VALUES = "Single values"
 
 SECTIONS = (
     Section(
@@ -25,6 +35,7 @@ SECTIONS = (
         "The kubelet runs, and refuses a pod. The reason stands in the pod's status, the text in its message.",
         "policy/(manager|static|assignment).py",
         "Admission|SMTAlignmentError|AllocationError|TakeError",
+        check="",
     ),
     Section(
         "CPU manager: policy and options",
@@ -37,6 +48,8 @@ SECTIONS = (
         " it without need takes the exclusive CPUs from running pods: "
         ":ansplugin:`kubenode.cpu_manager.checkpoint#module` repairs it instead.",
         "state/(acceptance|decoding|formats|checkpoint).py|_node/start_check.py:(?!with_unit|_finding_of).*",
+        check="checkpoint-refused",
+        within=("start cpu manager error", "CPU manager checkpoint file"),
     ),
     Section(
         "Topology manager",
@@ -53,6 +66,8 @@ SECTIONS = (
         "The file memory_manager_state does not go with the configuration or the node's memory, or is damaged. Drain"
         " the node, stop the kubelet and take the file out of the way before it starts again.",
         "state/memory_.*.py",
+        check="memory-state-refused",
+        within=("start memory manager error", "memory manager checkpoint file"),
     ),
     Section(
         "Other checkpoints",
@@ -87,7 +102,7 @@ SECTIONS = (
     Section("Flags", "The command line.", "_kubelet/start/command_line.py"),
     Section("The unit", "What systemd says, which does not start the kubelet then.", "_node/start_check.py:with_unit"),
     Section(
-        "Single values",
+        VALUES,
         "What Go says of a value that it cannot read. It stands behind one of the texts above, which names the field,"
         " the flag or the file. Correct the value.",
         "(?!_kubelet/start/reservations.py:(threshold|soft_faults|_faults|_check_|_parsed|_share)).*",

@@ -3,7 +3,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Writes the page of errors: each refusal of the kubelet that is known, with its cause and remedy, to be searched.
+"""Writes the page of errors, and the table with which a pasted line is explained.
+
+The page has each refusal of the kubelet that is known, with its cause and remedy, to be searched; so has the table.
 
 Texts, causes and remedies are read from the core, where they are predicted; the examples are what kubelets said in
 tests/conformance/vectors, with the cause and the remedy that are predicted for them.
@@ -11,6 +13,7 @@ tests/conformance/vectors, with the cause and the remedy that are predicted for 
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from functools import lru_cache
@@ -22,8 +25,8 @@ PAGE = HERE / "docsite" / "rst" / "errors.rst"
 sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-from error_sections import ADMISSIONS, EXPLAINED, SECTIONS, Section
-from placeholders import becomes, is_in, shown, words
+from error_sections import ADMISSIONS, EXPLAINED, SECTIONS, VALUES, Section
+from placeholders import PLACEHOLDER, becomes, is_in, shown, words
 from read_refusals import Refusal, refusals
 
 import collection_path
@@ -37,6 +40,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_c
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.refusals import TABLE, plain
 from ansible_collections.kubenode.cpu_manager.tests.conformance.start_case import StartCase
 from ansible_collections.kubenode.cpu_manager.tests.conformance.test_vectors import rows
 
@@ -70,9 +74,11 @@ Each text with which a kubelet refuses to start or to admit a pod, as far as thi
 it, and what to do. Beside the fields that decide about CPUs, memory, NUMA nodes and cgroups, these are all others that
 keep a kubelet of Kubernetes 1.33 to 1.36 from starting.
 
-To find an error, copy a part of the line in the kubelet's journal, for example the first 40 characters behind
-``err="``, and search this page for it with your browser. The journal writes a backslash before each quotation mark;
-leave these backslashes out. ``<name>`` stands for what differs from node to node. The boxes show examples.
+To find an error, paste the whole line of the log into the field above, with all that the journal, kubectl or JSON has
+put around it. The field needs scripts, and no network. In a playbook, or where this page is not at hand,
+:ansplugin:`kubenode.cpu_manager.start_check#module` with ``message`` gives the same answer. Or search this page with
+your browser for the first 40 characters behind ``err="``, without the backslashes before quotation marks. ``<name>``
+stands for what differs from node to node. The boxes show examples.
 
 .. code-block:: shell
 
@@ -304,7 +310,7 @@ def page(found: Sequence[Entry]) -> str:
     for section in SECTIONS:
         parts.append("%s\n%s\n\n%s\n" % (section.title, "-" * len(section.title), section.about))
         own = [entry for entry in found if entry.section == section]
-        parts += [_of_entry(entry) for entry in sorted(own, key=lambda entry: shown(entry.texts[0]).lower())]
+        parts += [_of_entry(entry) for entry in sorted(own, key=_place_on_page)]
     return "\n".join(parts)
 
 
@@ -337,9 +343,41 @@ def escaped(text: str) -> str:
     return re.sub(r"([\\*`|_<>])", r"\\\1", text)
 
 
+# --- the table -------------------------------------------------------------------------------------------------
+
+
+def table(found: Sequence[Entry]) -> str:
+    """What explains a pasted line, as JSON: a row for each entry, with the parts of its texts between placeholders."""
+    rows = [
+        {
+            "section": entry.section.title,
+            "forms": [{"text": folded(shown(text)), "parts": _parts(text)} for text in entry.texts],
+            "cause": "; or ".join(map(shown, entry.causes)),
+            "remedy": "; or ".join(map(shown, entry.remedies)),
+            "check": entry.section.check,
+            "within": entry.section.within if entry.made in _ALIKE else (),
+            "is_value": entry.section.title == VALUES or entry.made in _ALIKE,
+        }
+        for entry in sorted(found, key=_place_on_page)
+    ]
+    return "[\n%s\n]\n" % ",\n".join(map(json.dumps, rows))
+
+
+def _parts(text: str) -> list[str]:
+    """What stands between the placeholders of a text, as a pasted line has it."""
+    parts = [plain(part + "|")[:-1] for part in PLACEHOLDER.split(text)[::2]]
+    return [part for part in parts if part]
+
+
+def _place_on_page(entry: Entry) -> tuple[int, str]:
+    return SECTIONS.index(entry.section), shown(entry.texts[0]).lower()
+
+
 def main() -> None:
-    """Write the page."""
-    PAGE.write_text(page(with_examples()), encoding="utf-8")
+    """Write the page and the table."""
+    found = with_examples()
+    PAGE.write_text(page(found), encoding="utf-8")
+    TABLE.write_text(table(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

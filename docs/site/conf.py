@@ -26,6 +26,9 @@ COLLECTION = HERE.parents[1]
 EXTRA_DOCS = COLLECTION / "docs" / "docsite" / "extra-docs.yml"
 GALAXY = yaml.safe_load((COLLECTION / "galaxy.yml").read_text("utf-8"))
 TEMPLATES = [path.stem for path in HERE.glob("*.rst")]
+# The page with a field for a line of a log, what fills it in, and what explains the line.
+PAGE_OF_ERRORS = "docsite/errors"
+TABLE_OF_REFUSALS = "refusals_table.js"
 TITLE = re.compile(r"^kubenode\.cpu_manager\.(\w+) (\w+) -- (.+)\n\++\n", re.MULTILINE)
 # Labels of other sites. A link to one of them is its text: a build needs no network, and a site no other one.
 ELSEWHERE = re.compile(r"ansible_collections\.(?!kubenode\.cpu_manager\.)|(common_return_values|action_plugins)$")
@@ -101,18 +104,35 @@ def make_accessible(
             context[name] = context[name].replace(old, new)
 
 
+def add_field(
+    app: Sphinx, document: str, _template: str, _context: dict[str, Any], _tree: nodes.document | None
+) -> None:
+    """Give the page of errors a field for a line of a log."""
+    if document == PAGE_OF_ERRORS:
+        app.add_js_file(TABLE_OF_REFUSALS)
+        app.add_js_file("refusals.js")
+
+
 def copy_sources(app: Sphinx) -> None:
-    """Put the templates, and the pictures of the guides, where antsibull-docs has put the guides."""
+    """Put the templates, and the pictures of the guides, where antsibull-docs has put the guides.
+
+    The table of refusals becomes a script, which a browser also loads from a file.
+    """
     for name in TEMPLATES:
         shutil.copy(HERE / (name + ".rst"), app.srcdir)
     images = COLLECTION / "docs" / "docsite" / "rst" / "images"
     shutil.copytree(images, Path(app.srcdir) / "docsite" / "images", dirs_exist_ok=True)
+    table = (COLLECTION / "plugins" / "plugin_utils" / "refusals.json").read_text("utf-8")
+    static = Path(app.outdir) / "_static"
+    static.mkdir(parents=True, exist_ok=True)
+    (static / TABLE_OF_REFUSALS).write_text("const REFUSALS = %s;\n" % table, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", copy_sources)
     app.connect("source-read", fill_in)
     app.connect("missing-reference", text_of)
+    app.connect("html-page-context", add_field)
     # After the theme has made the navigation.
     app.connect("html-page-context", make_accessible, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

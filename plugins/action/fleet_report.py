@@ -25,7 +25,7 @@ from ..plugin_utils.report.metrics import fleet_metrics
 from ..plugin_utils.report.page import page, read_parts
 from ..plugin_utils.report.results import Problem, Progress, Result, find_files, put_file, read_results, run_of, sweep
 from ..plugin_utils.report.shapes import Report
-from ..plugin_utils.report.terminal import fleet_table, host_names, summary_line
+from ..plugin_utils.report.terminal import fleet_table, host_names, node_lines, summary_line
 
 _ROLE = Path(__file__).parent.parent.parent / "roles" / "drift_report"
 
@@ -42,7 +42,8 @@ FORMS: dict[str, tuple[str, Callable[[Report], Iterable[str]]]] = {
     "prometheus": ("drift.prom", lambda report: [fleet_metrics(report)]),
     "markdown": ("drift.md", lambda report: [markdown(report)]),
 }
-TABLE = "table"
+# Those that are shown: what makes each.
+SHOWN: dict[str, Callable[[Report], str]] = {"table": fleet_table, "lines": node_lines}
 _LONGEST_NAMES = 400
 
 _ARGUMENTS: dict[str, dict[str, object]] = {
@@ -50,7 +51,7 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
     "sources": {"type": "list", "elements": "path", "default": []},
     "hosts": {"type": "list", "elements": "str"},
     "max_age": {"type": "str", "default": ""},
-    "forms": {"type": "list", "elements": "str", "choices": [*FORMS, TABLE], "default": ["json", "html", TABLE]},
+    "forms": {"type": "list", "elements": "str", "choices": [*FORMS, *SHOWN], "default": ["json", "html", "table"]},
     "title": {"type": "str", "default": "CPU drift report"},
     "fleet": {"type": "str", "default": ""},
     "baseline": {"type": "path"},
@@ -96,9 +97,10 @@ class ActionModule(ControllerAction):
                 files[form] = os.path.join(given["directory"], name)
                 put_file(files[form], make(report))
         progress.end()
-        if TABLE in given["forms"]:
-            # As plain text: the result of a task is shown in the form that the user has chosen for results.
-            Display().display(fleet_table(report).rstrip("\n"))
+        for form in given["forms"]:
+            if form in SHOWN:
+                # As plain text: the result of a task is shown in the form that the user has chosen for results.
+                Display().display(SHOWN[form](report).rstrip("\n"))
         for path in files.values():
             Display().display("Report: %s" % path)
         summary = report["summary"]

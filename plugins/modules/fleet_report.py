@@ -67,10 +67,10 @@ options:
         not measured on a node are skipped.
       - V(prometheus) is C(drift.prom), for the textfile collector of the node exporter.
       - V(markdown) is C(drift.md), for a ticket or a pull request.
-      - V(table) is shown, as plain text.
+      - V(table) is shown, as plain text; so is V(lines), with one line for each node, or for nodes alike.
     type: list
     elements: str
-    choices: [json, html, junit, prometheus, markdown, table]
+    choices: [json, html, junit, prometheus, markdown, table, lines]
     default: [json, html, table]
   title:
     description: The title of the report.

@@ -29,8 +29,17 @@ description:
     is no kubelet.
   - It does not check whether certificates are valid, whether the container runtime and the API server answer, and
     whether ports are free.
+  - With O(message), it explains a line that a kubelet has logged, and reads nothing of the node.
   - The rules and messages of Kubernetes 1.33 to 1.36 are tested against kubelets of these versions. Those of 1.37 are
     taken from its sources, and those of 1.20 to 1.32 from the known differences.
+options:
+  message:
+    description:
+      - What a kubelet has logged, to be explained. It may be a whole line, or several, as C(journalctl), C(kubectl) or
+        a log in JSON shows them, with all escapes; of more than 65536 characters, the first are read.
+      - It is looked up on the controller, without a network and without the node, in the same table as
+        R(the page of errors,ansible_collections.kubenode.cpu_manager.docsite.errors). No other option goes with it.
+    type: str
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -62,25 +71,67 @@ EXAMPLES = r"""
       full-pcpus-only: "true"
     reservation:
       count: 4
+
+- name: Explain what a kubelet has logged
+  kubenode.cpu_manager.start_check:
+    message: "{{ lookup('ansible.builtin.file', 'kubelet.log') }}"
+  register: log
+  delegate_to: localhost
+
+- name: Show the causes
+  ansible.builtin.debug:
+    msg: "{{ log.explained | map(attribute='cause') }}"
 """
 
 RETURN = r"""
-node: {description: "The name of the node, from C(/etc/hostname).", returned: always, type: str, sample: worker-3}
+explained:
+  description:
+    - The refusals that O(message) has, the best match first, and at most ten. Empty if none is known.
+    - A text that a kubelet prints for several reasons is there once for each.
+  returned: with O(message)
+  type: list
+  elements: dict
+  contains:
+    text:
+      description: The kubelet's words, with C(<name>) for what differs from node to node.
+      type: str
+      sample: 'unknown policy: "<policy>"'
+    cause:
+      description: Why. Empty for a value that cannot be read, which the text around it explains.
+      type: str
+      sample: there is no such CPU manager policy; upper and lower case count
+    remedy:
+      description: What to do about it.
+      type: str
+      sample: write none or static
+    check:
+      description: The id of the check of the drift report that finds it before a start. Empty for a pod's refusal.
+      type: str
+      sample: kubelet-would-not-start
+    section:
+      description: The part of the page of errors.
+      type: str
+      sample: "CPU manager: policy and options"
+node:
+  description: The name of the node, from C(/etc/hostname).
+  returned: without O(message)
+  type: str
+  sample: worker-3
 starts:
   description:
     - Whether the kubelet would start, as far as it depends on what is checked. None where that cannot be
       determined; see RV(unknown).
-  returned: success
+  returned: success, without O(message)
   type: bool
   sample: false
 kubelet_version:
   description: The version whose rules were applied.
-  returned: success
+  returned: success, without O(message)
   type: str
   sample: "1.36"
 findings:
   description: All errors that were found.
-  returned: success
+  returned: success, without O(message)
   type: list
   elements: dict
   contains:
@@ -114,7 +165,7 @@ findings:
       sample: "failed to parse kubelet flag: "
 unknown:
   description: What the start also depends on, but the node's files do not show. Empty if they show everything.
-  returned: success
+  returned: success, without O(message)
   type: list
   elements: dict
   contains:
@@ -128,7 +179,7 @@ unknown:
       sample: kubeReservedCgroup
 notes:
   description: Whether the version, whose rules have to be applied, is uncertain.
-  returned: success
+  returned: success, without O(message)
   type: list
   elements: str
   sample: ["the rules are not tested against a kubelet 1.30, only against 1.33 to 1.36: try one node first"]
@@ -136,11 +187,14 @@ notes:
 
 from typing import Mapping
 
-from ..module_utils._base.ansible_module import Outcome, run
+from ..module_utils._base.ansible_module import Arguments, Outcome, run
 from ..module_utils._base.tree import Tree
 from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.start_check import start_report
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
+
+# The action plugin of this name answers it, on the controller, which has the table.
+MESSAGE = Arguments({"message": {"type": "str"}})
 
 
 def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:
@@ -149,7 +203,7 @@ def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outc
 
 
 def main() -> None:
-    run(work, KUBELET, SETTINGS_ARGUMENTS)
+    run(work, KUBELET, SETTINGS_ARGUMENTS, MESSAGE)
 
 
 if __name__ == "__main__":

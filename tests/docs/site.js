@@ -5,7 +5,8 @@
 // Opens pages of the documentation site in one Chromium and prints what it saw, as JSON.
 //
 //     node site.js JOB     JOB: {"modules", "chromium", "pictures": folder or null, "pages": {name: address},
-//                                "widths": [pixels], "search": address, "words": [text]}
+//                                "widths": [pixels], "search": address, "words": [text],
+//                                "errors": address, "line": text}
 "use strict";
 const fs = require("node:fs");
 const path = require("node:path");
@@ -40,6 +41,16 @@ async function search(page, words) {
   return page.evaluate(() => Array.from(document.querySelectorAll("#search-results li a"), (link) => link.href));
 }
 
+// What the page of errors answers to a line that is pasted into its field.
+async function explain(page) {
+  await page.goto(job.errors);
+  await page.getByLabel("A line of the kubelet's log").fill(job.line);
+  return page.evaluate(() => ({
+    texts: Array.from(document.querySelectorAll(".explain li > code"), (element) => element.textContent),
+    links: Array.from(document.querySelectorAll(".explain li a"), (element) => element.href),
+  }));
+}
+
 async function main() {
   const browser = await chromium.launch({ executablePath: job.chromium, args: QUIET });
   const seen = { pages: {}, searches: {}, requests: [], complaints: [] };
@@ -56,6 +67,7 @@ async function main() {
   }
   const page = await browser.newPage();
   for (const words of job.words) seen.searches[words] = await search(page, words);
+  seen.explained = await explain(page);
   await browser.close();
   process.stdout.write(JSON.stringify(seen));
 }

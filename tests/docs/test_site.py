@@ -49,6 +49,10 @@ SEARCHES = {
     # As a kubelet prints it.
     'configured policy "static" differs from state checkpoint policy "none"': "docsite/errors.html",
 }
+# As a log in JSON has it.
+LINE = r'{"message":"E1127 08:26:44.1 1 run.go:72] \"command failed\" err=\"start cpu manager error: could not restore'
+LINE += r" state from checkpoint: checkpoint is corrupted, please drain this node and delete the CPU manager checkpoint"
+LINE += r' file \\\"/var/lib/kubelet/cpu_manager_state\\\" before restarting Kubelet\""}'
 
 
 class Page(HTMLParser):
@@ -166,6 +170,8 @@ def seen(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]
         "widths": WIDTHS,
         "search": (site.root / "search.html").as_uri(),
         "words": [*SEARCHES, "nosuchwordanywhere"],
+        "errors": (site.root / "docsite/errors.html").as_uri(),
+        "line": LINE,
     }
     job.write_text(json.dumps(given), encoding="utf-8")
     result: dict[str, Any] = driven(HERE / "site.js", job)
@@ -207,3 +213,11 @@ def test_the_search_finds_a_page(seen: dict[str, Any], words: str, page: str) ->
 @in_browser
 def test_the_search_finds_nothing_where_there_is_nothing(seen: dict[str, Any]) -> None:
     assert seen["searches"]["nosuchwordanywhere"] == []
+
+
+@in_browser
+def test_a_line_that_is_pasted_is_explained(site: Site, seen: dict[str, Any]) -> None:
+    assert seen["explained"]["texts"] == ["checkpoint is corrupted"]
+    (link,) = seen["explained"]["links"]
+    assert link == (site.root / "docsite/checks/checkpoint-refused.html").as_uri()
+    assert (site.root / "docsite/checks/checkpoint-refused.html").is_file()

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -172,8 +173,20 @@ def test_the_playbook_plan(copy_of: CopyOf, tmp_path: Path, name: str) -> None:
         "bastion": {"kubelet_node_root": str(tmp_path / "bastion")},
     }
     run = ansible_playbook(
-        tmp_path / "run", "kubenode.cpu_manager.plan", hosts, "-e", "cpu_manager_manifests=%s" % name
+        tmp_path / "run",
+        "kubenode.cpu_manager.plan",
+        hosts,
+        *("-v", "--check", "-e", "cpu_manager_manifests=%s" % name, "-e", "cpu_manager_plan_file=plan.json"),
     )
+    # Of the fleet there is a line for each pod, or for pods alike, also where a node has no answer.
+    fits, refused, unread = [text for text in run.output.splitlines() if re.match("test/|not planned", text)]
+    assert fits == "test/a: fits on 2 of 3 nodes"
+    assert refused.startswith("test/b: fits on 0 of 3 nodes; refused on 1: ")
+    assert re.match(r"not planned on 1 node \(bastion\): .*no kubelet runs here", unread)
+    written = json.loads((tmp_path / "run/plan.json").read_text("utf-8"))
+    assert [row["pod"] for row in written["pods"]] == ["test/a", "test/b"]
+    assert written["pods"][1]["refused"] == {"OutOfcpu": ["none"], "SMTAlignmentError": ["epyc"]}
+
     # A host without a kubelet takes no pod, and has no say in what the others do.
     assert run.status != 0
     assert [host for host, results in run.results.items() if results[-1]["outcome"] == "failed"] == ["bastion"]
@@ -186,7 +199,7 @@ def test_the_playbook_plan(copy_of: CopyOf, tmp_path: Path, name: str) -> None:
     assert refusal["message"].startswith(
         "Node didn't have enough resource: cpu, requested: 200000, used: 2000, capacity: "
     )
-    answer = run.last("epyc")["msg"]
+    answer = run.results["epyc"][-2]["msg"]
     assert [row["pod"] for row in answer["containers"]] == ["test/a"]
     assert answer["refused"][0]["pod"] == "test/b"
     assert answer["refused"][0]["message"].startswith("SMT Alignment Error: not enough free physical CPUs")

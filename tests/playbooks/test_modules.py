@@ -55,9 +55,10 @@ MODULES: dict[str, dict[str, Any]] = {
 # reports are for test_report.py, benchmarks for test_isolation_benchmark.py, the module housekeeping for
 # test_housekeeping.py, cache_partition for test_cache.py, the DRA driver and the runtime for test_dra.py,
 # kubernetes.core for test_kubernetes_core.py, proposals for test_propose.py, simulations for test_simulate.py,
-# verdicts on a fleet are for tests/cluster, fixed values and Ansible's own modules for test_hostile_facts.py and
-# test_reconcile_role.py.
+# verdicts on a fleet are for tests/cluster, the table of a plan is for test_allocation.py, fixed values and Ansible's
+# own modules for test_hostile_facts.py and test_reconcile_role.py.
 ELSEWHERE = {
+    "allocation_report",
     "cache_partition",
     "cpuset",
     "dra_info",

@@ -175,8 +175,13 @@ def test_a_gate_is_a_task_of_its_own_and_says_whose_failure_it_is(copy_of: CopyO
     for variables in hosts.values():
         (Path(variables["kubelet_node_root"]) / "var/lib/kubelet/cpu_manager_state").unlink()
     hosts["b"].update(PERIOD)
-    run = report_playbook(tmp_path, "drift_report", hosts, drift_report_fail_on="drift")
+    run = report_playbook(tmp_path, "verify", hosts)
     assert run.status == 2, run.account()
+    # The playbook verify is the report with a line for each node and this gate.
+    assert (
+        "\nb: drift: reconcile-period-differs (cpu_manager_reconcile_period: 10s, wanted 7s)\na: nothing" in run.output
+    )
+    assert not list(tmp_path.rglob("drift.*"))
     failed = [(host, result) for host, results in run.results.items() for result in results if is_failed(result)]
     ((host, gate),) = failed
     assert host == "a"

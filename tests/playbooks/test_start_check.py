@@ -135,10 +135,14 @@ def test_what_decides_beside_the_file(copy_of: CopyOf, tmp_path: Path) -> None:
     drop_in = stateless("headless", "edge") / "etc/kubernetes/kubelet/config.json.d/10-cpus.conf"
     drop_in.parent.mkdir()
     drop_in.write_text('reservedSystemCPUs: "0"\n', encoding="utf-8")
+    # A message needs no node.
+    said = 'E1127 08:26:44.1 1 run.go:72] "command failed" err="failed to run Kubelet: unknown policy: \\"Static\\""'
+    hosts["said"] = {"parameters": {"message": said}, "ansible_connection": "ssh", "ansible_host": "192.0.2.1"}
 
     run = ansible_playbook(tmp_path / "run", play({**task("start_check"), "args": "{{ parameters }}"}), hosts)
     assert run.status == 0, run.account()
-    unseen, flag, headless = (run.last(host) for host in hosts)
+    unseen, flag, headless, explained = (run.last(host) for host in hosts)
+    assert explained["explained"][0]["remedy"] == "write none or static"
     assert unseen["starts"] is None
     assert unseen["findings"] == []
     assert unseen["unknown"] == [

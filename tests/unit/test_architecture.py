@@ -72,9 +72,9 @@ OF_ANSIBLE = "_base/ansible_module.py"
 # Of a concept. More is a reason to ask whether it is one, and less whether it is a part of another.
 MOST_LINES = 950
 FEWEST_LINES = 40
-# Four of them are the trial start: what is decided, its cgroups, its namespaces, and the module's own. One is the
-# bytecode that modules are sent with.
-MOST_FILES = 205
+# 200, and what has come since: four of the trial start, one of the bytecode that modules are sent with, two of pasted
+# lines and of the plan of a fleet, five of the impact on live workloads, one of the memory manager's policy.
+MOST_FILES = 213
 # An import in a function keeps so many lines from being compiled on most nodes, with all that it brings.
 FEWEST_LINES_KEPT = 300
 MOST_LATE_IMPORTS = 60

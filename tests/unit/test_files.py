@@ -25,8 +25,8 @@ UNSEEN = re.compile(
 BLANK_END = re.compile(r"[ \t]+$", re.MULTILINE)
 # Written by others, or with a tab where the format takes nothing else.
 AS_THEY_ARE = ("changelogs/changelog.yaml", "demo/fleet/", "tests/vm/files/")
-# What Ansible finds below plugins/ by its ending.
-PLUGIN_ENDINGS = {"filter": {".py", ".yml"}, "test": {".py", ".yml"}}
+# What Ansible finds below plugins/ by its ending; and data of what only the controller imports.
+PLUGIN_ENDINGS = {"filter": {".py", ".yml"}, "test": {".py", ".yml"}, "plugin_utils": {".py", ".json"}}
 
 
 def _files() -> list[str]:

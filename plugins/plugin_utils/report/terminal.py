@@ -59,6 +59,23 @@ def fleet_table(report: Report) -> str:
     return "\n".join("".join(text + "\n" for text in texts) for texts in paragraphs if texts)
 
 
+def node_lines(report: Report) -> str:
+    """`worker-1: drift: policy-differs (cpu_manager_policy: none, wanted static)`; `worker-[2-9]: clean`.
+
+    A line for each node, or for nodes of which the same is to be said.
+    """
+    lines = []
+    for fold in folded(report["nodes"]):
+        found = "; ".join(_row_in_words(*row) for row in fold.rows)
+        lines.append(": ".join(filter(None, (host_names(fold.hosts), fold.state, fold.message, found))))
+    return "".join(text + "\n" for text in lines)
+
+
+def _row_in_words(check: str, subject: str, *values: str) -> str:
+    said = ", wanted ".join(value or "-" for value in values)
+    return "%s (%s)" % (check, "%s: %s" % (subject, said) if subject else said) if subject or any(values) else check
+
+
 def summary_line(report: Report) -> str:
     """`300 nodes: 288 clean, 12 drift; 3 checks failed; outcome drift`"""
     summary = report["summary"]

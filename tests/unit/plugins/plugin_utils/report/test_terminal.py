@@ -17,6 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.termin
     fleet_table,
     folded,
     host_names,
+    node_lines,
     said_in_words,
     summary_line,
 )
@@ -311,3 +312,30 @@ def test_only_what_can_be_printed_is_printed(texts: list[str]) -> None:
 
 def test_a_cell_is_short() -> None:
     assert (cell("a\nb"), cell("abcdef", 5), cell("abcde", 5)) == ("a b", "abcd…", "abcde")
+
+
+# --- one line a node ----------------------------------------------------------------------------------
+
+
+def test_a_node_has_one_line_and_nodes_alike_share_it() -> None:
+    nodes = [
+        node("worker-1", "drift", findings=[finding(), finding("checkpoint-refused", text="the checksum\nis wrong")]),
+        drifting("worker-2"),
+        drifting("worker-3"),
+        node("worker-4"),
+        {**node("worker-5", "unreachable"), "message": "no route to worker-5"},
+    ]
+    first, *others = node_lines(report(nodes, problems=[])).splitlines()
+    differs = "policy-differs (cpu_manager_policy: none, wanted static)"
+    assert first.startswith("worker-1: drift: %s; checkpoint-refused (" % differs)
+    assert others == [
+        "worker-[2-3]: drift: %s" % differs,
+        "worker-4: clean",
+        "worker-5: unreachable: no route to worker-5",
+    ]
+
+
+@given(hostile_texts)
+def test_no_node_makes_a_second_line(texts: Any) -> None:
+    for value in (hostile(texts), hostile(texts, keep=())):
+        assert node_lines(value).count("\n") == len(folded(value["nodes"]))
