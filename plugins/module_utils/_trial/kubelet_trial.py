@@ -11,7 +11,7 @@ import posixpath
 from contextlib import suppress
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from .._base.errors import CPUManagerError, InputError, NodeError, RefusedError, option
+from .._base.errors import MALFORMED, CPUManagerError, InputError, NodeError, RefusedError, noted, option
 from .._base.tree import LARGEST_OF_KUBELET, OverlaidTree, Tree
 from .._base.versions import minor_version
 from .._host.only_root import fault_of, others_write_error
@@ -108,6 +108,85 @@ def trial_report(
             "after": _format_of(trial.state),
         },
     }
+
+
+# Whether a change tries its start: where that can be had, or else refuses to be made.
+AUTO, ALWAYS, NEVER = "auto", "always", "never"
+REFUSED_BY_KUBELET, NOT_TRIED_KIND = "kubelet_refused", "not_tried"
+
+
+def with_trial(
+    report: Mapping[str, Any],
+    node: Node,
+    wanted: Mapping[str, object],
+    files: Mapping[str, bytes | None],
+    is_needed: bool,
+    before: object = None,
+) -> dict[str, Any]:
+    """The plan of a node's change, with what its kubelet says of the start with these settings and files.
+
+    is_needed: whether the change is refused where there is no answer. before: what this has returned as `trial`.
+    """
+    trial = try_start(node, wanted, files, before=_read_trial(before))
+    refusals: list[dict[str, Any]] = list(report["refusals"])
+    notes: list[str] = []
+    told = "tried by kubelet %s, %s s" % (trial.version, trial.seconds) if trial.version else ""
+    if trial.starts is None and is_needed:
+        refusals.append(_untried_error(trial).to_row())
+    elif trial.starts is None:
+        notes.append(_UNTRIED % trial.reason)
+    elif not trial.starts:
+        refusals.append(_refused_error(trial, told).to_row())
+    elif trial.differs:
+        notes.append(_WRONG % (told, "; ".join(text for _where, text in trial.mistaken)))
+    noted_more = noted(notes)
+    return {
+        **report,
+        **{name: [*report[name], *noted_more[name]] for name in noted_more},
+        "starts": report["starts"] and trial.starts is not False,
+        "refusals": refusals,
+        "trial": {
+            **trial.to_dict(),
+            "prediction_differs": trial.differs,
+            "mistaken": [list(pair) for pair in trial.mistaken],
+            "of": trial.of,
+            "told": told,
+        },
+    }
+
+
+_UNTRIED = "the start after the change is only predicted: %s"
+_WRONG = "%s: it starts with what is planned, for which a refusal was predicted: %s"
+
+
+def _refused_error(trial: Trial, told: str) -> RefusedError:
+    differs_too = "; the prediction differs, and the kubelet is right" if trial.differs else ""
+    return RefusedError(
+        "%s: it does not start with what is planned: %s%s" % (told, trial.message, differs_too),
+        remedy="correct what it names; to go by the prediction alone, set %s: %s" % (option("trial"), NEVER),
+        kind=REFUSED_BY_KUBELET,
+    )
+
+
+def _untried_error(trial: Trial) -> RefusedError:
+    return RefusedError(
+        _UNTRIED % trial.reason,
+        "%s: %s" % (option("trial"), ALWAYS),
+        "set it to %s to go by the prediction where there is no trial" % AUTO,
+        NOT_TRIED_KIND,
+    )
+
+
+def _read_trial(before: object) -> Trial | None:
+    """An earlier trial as with_trial has returned it; None of anything else."""
+    try:
+        found: Any = before
+        pairs = [(str(where), str(text)) for where, text in found["mistaken"]]
+        names = ("starts", "message", "reason", "version", "seconds", "runtime", "not_tried")
+        values = {name: found[name] for name in names}
+        return Trial(differs=bool(found["prediction_differs"]), mistaken=pairs, of=str(found["of"]), **values)
+    except MALFORMED:
+        return None
 
 
 def try_start(
