@@ -100,6 +100,21 @@ options:
     description:
       - As O(kubenode.cpu_manager.runtime_config#module:runtime_version).
     type: str
+  trial:
+    description:
+      - Whether the node's own kubelet tries the start that comes with the change, as with
+        M(kubenode.cpu_manager.kubelet_trial). What it refuses is one of the RV(refusals). A node that needs no change
+        tries nothing.
+      - With V(auto), where there can be no trial, a note says why, and the prediction stands alone. With V(always),
+        that is a refusal.
+    type: str
+    choices: [auto, always, never]
+    default: never
+  tried:
+    description:
+      - The RV(trial) of an earlier plan of this node. It is taken over where the planned start is the same as then,
+        whatever containers came or went.
+    type: dict
   role:
     description:
       - The name of a role of this collection. The host is refused if its variables of this role have values that the
@@ -192,8 +207,10 @@ refusals:
         - The kind of the reason, such as C(configuration) if it cannot be read; C(no_kubelet); C(would_not_start);
           C(assignments) if running containers would lose them; C(kubelet_runs) if it runs and O(manage_service=false);
           C(other_owner) if a different program sets the CPUs of containers; C(edited) if others have changed a file
-          that is to be taken back; C(no_service) if the service that is to be stopped is not there; C(saved_node) if
-          it would not be the node's; C(refused) if the node is managed by other means.
+          that is to be taken back; C(kubelet_refused) if the node's own kubelet does not start in a trial, and
+          C(not_tried) if there can be no trial and O(trial=always); C(no_service) if
+          the service that is to be stopped is not there; C(saved_node) if it would not be the node's; C(refused) if the
+          node is managed by other means.
       type: str
       sample: assignments
     where:
@@ -275,6 +292,49 @@ findings:
   type: list
   elements: dict
   sample: []
+trial:
+  description:
+    - What the node's own kubelet says of the start that comes with the change. None where nothing was to be tried, as
+      no kubelet is started with other files, or with O(trial=never).
+  returned: success
+  type: dict
+  sample: {"starts": true, "version": "1.36.3", "seconds": 3.1, "told": "tried by kubelet 1.36.3, 3.1 s"}
+  contains:
+    starts:
+      description: As RV(kubenode.cpu_manager.kubelet_trial#module:starts).
+      type: bool
+    message:
+      description: As RV(kubenode.cpu_manager.kubelet_trial#module:message).
+      type: str
+    reason:
+      description: As RV(kubenode.cpu_manager.kubelet_trial#module:reason).
+      type: str
+    version:
+      description: As RV(kubenode.cpu_manager.kubelet_trial#module:version).
+      type: str
+    seconds:
+      description: As RV(kubenode.cpu_manager.kubelet_trial#module:seconds).
+      type: float
+    runtime:
+      description: As RV(kubenode.cpu_manager.kubelet_trial#module:runtime).
+      type: str
+    not_tried:
+      description: As RV(kubenode.cpu_manager.kubelet_trial#module:not_tried).
+      type: list
+      elements: str
+    prediction_differs:
+      description: As RV(kubenode.cpu_manager.kubelet_trial#module:prediction_differs).
+      type: bool
+    mistaken:
+      description: The C(where) and C(text) of each of the RV(findings) that a kubelet that started does not refuse.
+      type: list
+      elements: list
+    of:
+      description: What was tried, as a short text that is the same for the same.
+      type: str
+    told:
+      description: Which kubelet has tried it, and how long that took. Empty where none has.
+      type: str
 runtime:
   description:
     - The container runtime, with C(kind), C(version), C(service), C(files) and C(found) as
@@ -377,7 +437,16 @@ from ..module_utils._node.hidden_names import HIDE_NAMES, shown_node_of
 from ..module_utils._node.module import KUBELET
 from ..module_utils._node.node import Node
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
-from ..module_utils._rollout.rollout_plan import ROLLBACK, ROLLOUT, ChangeTerms, rollout_report
+from ..module_utils._rollout.rollout_plan import (
+    ROLLBACK,
+    ROLLOUT,
+    ChangeTerms,
+    PlannedStart,
+    plan_change,
+    starts_kubelet,
+)
+
+NEVER = "never"
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
@@ -392,7 +461,8 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         tuple(parameters["allow_owners"]),
         parameters["overwrite_edited"],
     )
-    report = with_runtime_of(node, rollout_report(node, wanted, terms), parameters)
+    report, start = plan_change(node, wanted, terms)
+    report = with_trial_of(node, with_runtime_of(node, report, parameters), start, parameters)
     if parameters["check_services"] and parameters["manage_service"]:
         from ..module_utils._rollout.rollout_plan import Services, with_service_refusals
 
@@ -422,6 +492,19 @@ def with_runtime_of(node: Node, report: dict[str, Any], parameters: Mapping[str,
     return {**report, "runtime": None}
 
 
+def with_trial_of(
+    node: Node, report: dict[str, Any], start: PlannedStart | None, parameters: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The plan, with what the node's own kubelet says of the start that comes with it."""
+    mode = parameters["trial"]
+    if mode == NEVER or start is None or not starts_kubelet(report):
+        return {**report, "trial": None}
+    # Imported here: most nodes need no change.
+    from ..module_utils._trial.kubelet_trial import ALWAYS, with_trial
+
+    return with_trial(report, node, start.wanted, start.files, mode == ALWAYS, parameters["tried"])
+
+
 def main() -> None:
     run(
         work,
@@ -442,6 +525,8 @@ def main() -> None:
                 "overwrite_edited": {"type": "bool", "default": False},
                 "runtime_config": {"type": "str", "choices": ["present", "absent"]},
                 "runtime_version": {"type": "str"},
+                "trial": {"type": "str", "choices": ["auto", "always", NEVER], "default": NEVER},
+                "tried": {"type": "dict"},
                 # Of the action plugin of this name.
                 "role": {"type": "str"},
                 "upgrade_to": {"type": "str"},

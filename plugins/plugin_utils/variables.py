@@ -52,7 +52,7 @@ _KNOWN = (
     " kubelet_kube_context kubelet_kubeconfig kubelet_log_file kubelet_manage_service kubelet_node_name"
     " kubelet_node_root kubelet_overwrite_edited kubelet_pods kubelet_reservation kubelet_rollback_of"
     " kubelet_root_dir kubelet_runtime_config kubelet_runtime_service kubelet_runtime_version kubelet_service"
-    " kubelet_target_version kubelet_verify_seconds kubelet_verify_timeout reconcile_allow_owners"
+    " kubelet_target_version kubelet_trial kubelet_verify_seconds kubelet_verify_timeout reconcile_allow_owners"
     " reconcile_config_path reconcile_delay reconcile_interpreter reconcile_kubelet_root reconcile_manage_service"
     " reconcile_node_root reconcile_period reconcile_policy reconcile_policy_options reconcile_program_path"
     " reconcile_reserved_cpus reconcile_restart reconcile_runtime_endpoint reconcile_settings_path reconcile_settle"

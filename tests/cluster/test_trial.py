@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -23,12 +24,17 @@ from ansible_collections.kubenode.cpu_manager.tests.conformance.start_case impor
     NO_CONFIG,
 )
 from ansible_collections.kubenode.cpu_manager.tests.kernel.cgroups import alone
+from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run, ansible_playbook, fingerprint
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import need
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
 from .certificates import Authority
+from .control_plane import ControlPlane
+from .fixtures import MakeNode
+from .fleet import LAST, ROLLOUT
 from .kubelet.configuration import API_VERSION, KIND
 from .kubelet_node import QUIET, saved
+from .rollouts import ROLLBACK
 
 _HERE = Path(__file__).parent
 CHECKPOINT = "/var/lib/kubelet/cpu_manager_state"
@@ -69,10 +75,23 @@ class LiveNode:
         answer: dict[str, Any] = json.loads(done)
         return answer
 
-    def run(self, command: Sequence[str], text: str = "") -> str:
-        """What a command on the node prints."""
+    def write_unit(self) -> None:
+        """Write the unit of the kubelet's service."""
         unit = "[Service]\nExecStart=%s %s\n" % (self.program, " ".join(self.flags))
         self.write("/etc/systemd/system/kubelet.service", unit)
+
+    def python(self) -> Path:
+        """A Python that runs on the node, for Ansible."""
+        self.write_unit()
+        path = self.root.with_suffix(".python")
+        command = [str(_HERE / "live_node"), str(self.programs), str(self.root), sys.executable]
+        path.write_text('#!/bin/sh\nexec %s "$@"\n' % shlex.join(command), encoding="utf-8")
+        path.chmod(0o755)
+        return path
+
+    def run(self, command: Sequence[str], text: str = "") -> str:
+        """What a command on the node prints."""
+        self.write_unit()
         done = subprocess.run(
             [str(_HERE / "live_node"), str(self.programs), str(self.root), *command],
             input=text,
@@ -338,6 +357,78 @@ def test_by_ansible_and_in_check_mode(node: LiveNode, tmp_path: Path) -> None:
         assert "\n    starts: %s\n" % starts in said
         assert "\n    changed: false\n" in said
         assert "\n    version: 1.20.2\n" in said
+
+
+PLAN = "Compare the node with what is wanted, and plan its change"
+WANTED = {"kubelet_cpu_manager_policy": "static", "kubelet_reserved_system_cpus": "0"}
+
+
+def trials(run: Run, host: str) -> list[dict[str, Any]]:
+    """What the plans of a node say of its trial."""
+    plans = [result for result in run.results[host] if result["task"].rpartition(" : ")[2] == PLAN]
+    return [plan["trial"] for plan in plans]
+
+
+def test_a_rollout_touches_no_node_where_one_kubelet_would_refuse(
+    node: LiveNode, real_kubelet: Path, control_plane: ControlPlane, make_node: MakeNode, tmp_path: Path
+) -> None:
+    """By the prediction for the version that the inventory names both start, and the kubelet there is another one."""
+    nodes = {"good": node, "bad": LiveNode(real_kubelet, tmp_path / "bad")}
+    for name, one in nodes.items():
+        one.configure({"cpuManagerPolicy": "none"})
+        one.write(CHECKPOINT, saved("none", "").decode("ascii"))
+        make_node(name)
+    nodes["bad"].flags.append("--seccomp-default=true")
+    hosts: dict[str, dict[str, Any]] = {
+        name: {
+            **WANTED,
+            "ansible_python_interpreter": str(one.python()),
+            "kubelet_kubeconfig": str(control_plane.admin),
+            "kubelet_target_version": "1.30",
+            # No service starts a kubelet here.
+            "kubelet_manage_service": False,
+            "kubelet_drain": True,
+            "kubelet_verify_timeout": 1,
+            "kubelet_verify_seconds": 1,
+        }
+        for name, one in nodes.items()
+    }
+    before = {name: fingerprint(one.root) for name, one in nodes.items()}
+    run = ansible_playbook(tmp_path / "run", ROLLOUT, hosts)
+    assert run.status != 0
+    refused = run.last("bad")["msg"]
+    assert (
+        "it does not start with what is planned: unknown flag: --seccomp-default; the prediction differs" in refused
+    ), run.account()
+    assert "tried by kubelet 1.20.2, " in refused
+    assert "tried by kubelet 1.20.2, " in run.output.partition("good:")[2].partition("bad:")[0]
+    assert trials(run, "good")[0]["starts"] is True
+    assert not any(result["changed"] for results in run.results.values() for result in results)
+    assert {name: fingerprint(one.root) for name, one in nodes.items()} == before
+    for found in control_plane.objects("nodes"):
+        assert not found["spec"].get("unschedulable", False)
+
+    # Who goes by the prediction is not told. The plan before the change is made anew, and its trial is not.
+    hosts["bad"]["kubelet_trial"] = "never"
+    check = ansible_playbook(tmp_path / "check", ROLLOUT, hosts, "--check")
+    assert check.status == 0, check.account()
+    first, again = trials(check, "good")
+    assert first["starts"] is True
+    assert again == first
+    assert trials(check, "bad") == [None, None]
+
+    # The journal says who has tried it; and the way back is tried, too.
+    good = {"good": {**hosts["good"], "kubelet_drain": False}}
+    rolled_out = ansible_playbook(tmp_path / "alone", ROLLOUT, good)
+    assert rolled_out.status == 0, rolled_out.account()
+    last = json.loads((node.root / LAST.lstrip("/")).read_text(encoding="utf-8"))
+    assert last["facts"]["tried"] == trials(rolled_out, "good")[0]["told"]
+    back = ansible_playbook(tmp_path / "back", ROLLBACK, good, "--check")
+    assert back.status == 0, back.account()
+    read, planned, again = trials(back, "good")
+    assert read is None
+    assert planned["starts"] is True
+    assert again == planned
 
 
 def test_without_the_right_to_make_namespaces(node: LiveNode) -> None:

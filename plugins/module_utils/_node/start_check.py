@@ -482,6 +482,14 @@ def predict_start(node: Node, wanted: Mapping[str, object] | None = None) -> Pre
     return with_states(node, predict_configuration(node, wanted), *_stored_states(node))
 
 
+def predict_alone(node: Node, words_of: Callable[[Sequence[str]], Sequence[str]]) -> Prediction:
+    """As predict_start, where no service starts the kubelet. words_of: what it is given in place of its own words."""
+    given = given_of(node)
+    given = given._replace(arguments=words_of(given.arguments))
+    (prediction,) = with_restored(node, predict(given, node.machine()))
+    return with_states(node, prediction, *_stored_states(node))
+
+
 def with_states(
     node: Node,
     prediction: Prediction,

@@ -266,8 +266,29 @@ class ChangeTerms(NamedTuple):
     overwrite: bool = False
 
 
+class PlannedStart(NamedTuple):
+    """What the kubelet finds when a change starts it: these files over the node's, and then the wanted settings."""
+
+    files: Mapping[str, bytes | None]
+    wanted: Mapping[str, object] = {}
+    # What is predicted of it.
+    findings: Sequence[Finding] = ()
+
+
+class PlannedChange(NamedTuple):
+    """The plan of a node: as plain data, and the start that comes with it; None where that cannot be planned."""
+
+    report: dict[str, Any]
+    start: PlannedStart | None
+
+
 def rollout_report(node: Node, wanted: Mapping[str, object], terms: ChangeTerms) -> dict[str, Any]:
-    """The plan of a node, as plain data; see the module rollout_info for its shape.
+    """The plan of a node, as plain data; see the module rollout_info for its shape. Raises as plan_change."""
+    return plan_change(node, wanted, terms).report
+
+
+def plan_change(node: Node, wanted: Mapping[str, object], terms: ChangeTerms) -> PlannedChange:
+    """The plan of a node.
 
     What is found wrong and keeps the node from being changed is in `refusals`. Raises InputError and RefusedError for
     what is wanted wrong, and NodeError for files without which nothing can be said of the node.
@@ -289,7 +310,7 @@ def rollout_report(node: Node, wanted: Mapping[str, object], terms: ChangeTerms)
     restarts = START_KUBELET in plan["actions"]
     is_dead = bool(plan["found_refusal"]) and _is_down(node, journal)
     drain = restarts and needs_drain(plan["actions"], plan["drift"]) and not is_dead
-    losses = plan.pop("losses")
+    losses, start = plan.pop("losses"), plan.pop("start")
     # What keeps a saved node from being changed is what would keep the node: there the kubelet is stopped, and drained.
     has_service = terms.manage_service or node.is_saved
     refusals += [] if terms.discard or (drain and (terms.drain or node.is_saved)) else losses
@@ -301,7 +322,7 @@ def rollout_report(node: Node, wanted: Mapping[str, object], terms: ChangeTerms)
             refusals += running_kubelet(node)
     if journal is not None and plan["found_refusal"] and not restarts and not refusals:
         refusals.append(_stays_open(node, plan["found_refusal"]))
-    return {
+    report = {
         **plan,
         **noted([*plan["notes"], *notes]),
         "kernel": node.kernel(),
@@ -314,6 +335,14 @@ def rollout_report(node: Node, wanted: Mapping[str, object], terms: ChangeTerms)
         "last": None if last is None else last.to_dict(),
         "resets": [path for path, of in zip(node.state_paths, _OF_STATES) if not of.isdisjoint(plan["actions"])],
     }
+    if start is not None:
+        start = start._replace(files={**recovery.files, **start.files})
+    return PlannedChange(report, start)
+
+
+def starts_kubelet(report: Mapping[str, Any]) -> bool:
+    """Whether a kubelet is started with other files, by the change, or where an interrupted one is taken back."""
+    return START_KUBELET in report["actions"] or bool(report["journal"] and report["journal"]["restores"])
 
 
 def _journal(tree: Tree, refusals: list[CPUManagerError], *path: str) -> RolloutJournal | None:
@@ -376,6 +405,7 @@ def _rollout_plan(
     losses: list[CPUManagerError] = []
     files: list[str] = []
     unknown: list[Unknown] = []
+    start = None
     if answer["found"] is None or starts is None:
         refusals.append(_unreadable(node, answer))
     else:
@@ -390,6 +420,7 @@ def _rollout_plan(
         # The memory manager's state is gone by then, if it would be refused.
         prediction = with_states(node, starts.planned, planned, None)
         findings, unknown = list(prediction.findings), list(prediction.unknown)
+        start = PlannedStart(_reset_states(node, checkpoint, planned, memory), wanted, findings)
         is_found = any(row["subject"] == START for row in answer["drift"])
         refusals += _start_refusals(findings, ", or " + BACK if is_found else "")
         if restarts or is_interrupted:
@@ -407,6 +438,7 @@ def _rollout_plan(
         "kubelet": node.kubelet(configuration),
         "elsewhere": node.elsewhere(wanted, configuration),
         "losses": losses,
+        "start": start,
     }
 
 
@@ -478,6 +510,8 @@ def _rollback_plan(
         "kubelet": node.kubelet(before),
         "elsewhere": node.elsewhere({}, before),
         "losses": [],
+        # If nothing is changed, only what was interrupted is taken back.
+        "start": None if now["found"] is None else PlannedStart({}),
     }
     changed = [path for path, content in files.items() if content != node.tree.content(path)]
     if not changed:
@@ -517,6 +551,7 @@ def _rollback_plan(
         "kubelet": plan["kubelet"] or after.kubelet(configuration),
         "elsewhere": after.elsewhere(found_settings(configuration), configuration),
         "losses": [] if config is None else _both_losses(after, checkpoint, config, memory),
+        "start": PlannedStart({**files, **_reset_states(after, checkpoint, planned, memory)}, {}, findings),
     }
 
 
@@ -556,6 +591,14 @@ def _accepted_checkpoint(checkpoint: bytes | None, config: CPUManagerConfig) -> 
     from .._node.checkpoint_plan import plan_valid
 
     return plan_valid(checkpoint, config, discard=True).new
+
+
+def _reset_states(
+    node: Node, checkpoint: bytes | None, planned: bytes | None, memory: MemoryPlan
+) -> dict[str, bytes | None]:
+    """{path: content} of the managers' states that the change repairs or removes."""
+    repaired = {node.checkpoint_path: planned} if planned != checkpoint else {}
+    return {**repaired, **({node.memory_state_path: None} if memory.changed else {})}
 
 
 def _both_losses(

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import posixpath
 from contextlib import suppress
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
-from .._base.errors import CPUManagerError, InputError, NodeError, RefusedError, option
+from .._base.errors import MALFORMED, CPUManagerError, InputError, NodeError, RefusedError, noted, option
 from .._base.tree import LARGEST_OF_KUBELET, OverlaidTree, Tree
 from .._base.versions import minor_version
 from .._host.only_root import fault_of, others_write_error
@@ -19,9 +19,10 @@ from .._host.services import unit_command
 from .._kubelet.distributions import service_of
 from .._kubelet.flag_files import find_words
 from .._kubelet.installation import Installation, trusted_program, trusted_users
+from .._kubelet.start.predict import Prediction
 from .._node.exclusive import read_exclusive
 from .._node.node import Node
-from .._node.start_check import planned_contents, predict_start
+from .._node.start_check import planned_contents, predict_alone, predict_start
 from ..cpuset import CPUSet
 from ..state.checkpoint import decode_checkpoint
 from ..state.formats import CheckpointError
@@ -32,6 +33,7 @@ from .trial_plan import (
     CRIO,
     PATIENCE,
     SYSTEMD,
+    UNTRIED,
     CgroupMount,
     Ending,
     TrialPlan,
@@ -41,6 +43,7 @@ from .trial_plan import (
     not_tried,
     own_flags,
     read_hierarchies,
+    trial_words,
     without_secrets,
 )
 from .trial_sandbox import carry_out
@@ -49,6 +52,32 @@ _KUBELET = "kubelet"
 _DELETED = " (deleted)"
 # Where a runtime is looked for that does not run.
 _PROGRAMS = ("/usr/local/bin/%s", "/usr/bin/%s", "/usr/local/sbin/%s", "/usr/sbin/%s", "/opt/bin/%s", "/bin/%s")
+
+
+class Trial(NamedTuple):
+    """What the kubelet of a node says of a start; see the module kubelet_trial.
+
+    differs: whether something else was predicted of what was tried. mistaken: (where, text) of each refusal that was
+    predicted and is none. of: what was tried, as a short text that is the same for the same. state: the CPU manager's
+    afterwards.
+    """
+
+    starts: bool | None
+    message: str = ""
+    reason: str = ""
+    version: str | None = None
+    seconds: float = 0.0
+    runtime: str | None = None
+    not_tried: Sequence[str] = ()
+    differs: bool = False
+    mistaken: Sequence[tuple[str, str]] = ()
+    of: str = ""
+    state: bytes | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as modules return it."""
+        names = ("starts", "message", "reason", "version", "seconds", "runtime")
+        return {**{name: getattr(self, name) for name in names}, "not_tried": list(self.not_tried)}
 
 
 def trial_report(
@@ -63,44 +92,165 @@ def trial_report(
     contents = contents_of(files or {})
     if program is not None and node.tree.live:
         check_program(node.tree, program)
-    with_files = node.on(OverlaidTree(node.tree, contents)) if contents else node
-    runtime: tuple[str, str] | None = None
-    driver = CGROUPFS
-    words: Sequence[str] = ()
-    try:
-        if not node.tree.live:
-            raise UntriedError("a saved node")
-        plan = _planned(node, with_files, wanted, contents, program)
-        words = plan.words
-        runtime, driver = plan.runtime, str(plan.values.get("cgroupDriver", CGROUPFS))
-        with TrialCgroups(plan.hierarchies) as cgroups:
-            ending = carry_out(plan, cgroups)
-        own = own_flags(plan.values, 0)
-    except UntriedError as error:
-        ending, own = Ending(failed=str(error)), {}
-    verdict = judge(ending, own)
-    has_runtime = runtime is not None and not ending.runtime_fault
-    predicted = with_files.of_version(minor_version(ending.version)) if ending.version else with_files
-    prediction = predict_start(predicted, wanted)
+    trial = try_start(node, wanted, contents, program)
+    with_files = _with_files(node, contents)
+    prediction = predict_start(_of_version(with_files, trial.version), wanted)
     return {
-        "starts": verdict.starts,
-        "message": without_secrets(verdict.message, words),
-        "reason": verdict.reason,
-        "version": ending.version or None,
-        "seconds": ending.seconds,
-        "not_tried": [] if ending.failed else not_tried(driver, has_runtime, ending.is_healthy),
-        "runtime": None if runtime is None else runtime[0],
+        **trial.to_dict(),
         "prediction": {
             "starts": prediction.starts,
             "findings": [finding.to_dict() for finding in prediction.findings],
             "unknown": [doubt.to_dict() for doubt in prediction.unknown],
         },
-        "prediction_differs": differs(verdict.starts, prediction.starts),
+        "prediction_differs": trial.differs,
         "checkpoint_format": {
             "before": _format_of(_content(with_files.tree, node.checkpoint_path)),
-            "after": _format_of(None if ending.state is None else ending.state.encode("utf-8")),
+            "after": _format_of(trial.state),
         },
     }
+
+
+# Whether a change tries its start: where that can be had, or else refuses to be made.
+AUTO, ALWAYS, NEVER = "auto", "always", "never"
+REFUSED_BY_KUBELET, NOT_TRIED_KIND = "kubelet_refused", "not_tried"
+
+
+def with_trial(
+    report: Mapping[str, Any],
+    node: Node,
+    wanted: Mapping[str, object],
+    files: Mapping[str, bytes | None],
+    is_needed: bool,
+    before: object = None,
+) -> dict[str, Any]:
+    """The plan of a node's change, with what its kubelet says of the start with these settings and files.
+
+    is_needed: whether the change is refused where there is no answer. before: what this has returned as `trial`.
+    """
+    trial = try_start(node, wanted, files, before=_read_trial(before))
+    refusals: list[dict[str, Any]] = list(report["refusals"])
+    notes: list[str] = []
+    told = "tried by kubelet %s, %s s" % (trial.version, trial.seconds) if trial.version else ""
+    if trial.starts is None and is_needed:
+        refusals.append(_untried_error(trial).to_row())
+    elif trial.starts is None:
+        notes.append(_UNTRIED % trial.reason)
+    elif not trial.starts:
+        refusals.append(_refused_error(trial, told).to_row())
+    elif trial.differs:
+        notes.append(_WRONG % (told, "; ".join(text for _where, text in trial.mistaken)))
+    noted_more = noted(notes)
+    return {
+        **report,
+        **{name: [*report[name], *noted_more[name]] for name in noted_more},
+        "starts": report["starts"] and trial.starts is not False,
+        "refusals": refusals,
+        "trial": {
+            **trial.to_dict(),
+            "prediction_differs": trial.differs,
+            "mistaken": [list(pair) for pair in trial.mistaken],
+            "of": trial.of,
+            "told": told,
+        },
+    }
+
+
+_UNTRIED = "the start after the change is only predicted: %s"
+_WRONG = "%s: it starts with what is planned, for which a refusal was predicted: %s"
+
+
+def _refused_error(trial: Trial, told: str) -> RefusedError:
+    differs_too = "; the prediction differs, and the kubelet is right" if trial.differs else ""
+    return RefusedError(
+        "%s: it does not start with what is planned: %s%s" % (told, trial.message, differs_too),
+        remedy="correct what it names; to go by the prediction alone, set %s: %s" % (option("trial"), NEVER),
+        kind=REFUSED_BY_KUBELET,
+    )
+
+
+def _untried_error(trial: Trial) -> RefusedError:
+    return RefusedError(
+        _UNTRIED % trial.reason,
+        "%s: %s" % (option("trial"), ALWAYS),
+        "set it to %s to go by the prediction where there is no trial" % AUTO,
+        NOT_TRIED_KIND,
+    )
+
+
+def _read_trial(before: object) -> Trial | None:
+    """An earlier trial as with_trial has returned it; None of anything else."""
+    try:
+        found: Any = before
+        pairs = [(str(where), str(text)) for where, text in found["mistaken"]]
+        names = ("starts", "message", "reason", "version", "seconds", "runtime", "not_tried")
+        values = {name: found[name] for name in names}
+        return Trial(differs=bool(found["prediction_differs"]), mistaken=pairs, of=str(found["of"]), **values)
+    except MALFORMED:
+        return None
+
+
+def try_start(
+    node: Node,
+    wanted: Mapping[str, object],
+    files: Mapping[str, bytes | None],
+    program: str | None = None,
+    before: Trial | None = None,
+) -> Trial:
+    """Let the kubelet of a node start with these settings and files.
+
+    before: an earlier trial, which is the answer where the same was tried. Raises NodeError where there is no kubelet.
+    """
+    try:
+        if not node.tree.live:
+            raise UntriedError("a saved node")
+        planned, plan = _planned(node, wanted, files, program)
+    except UntriedError as error:
+        return Trial(None, reason=UNTRIED % error)
+    of = plan.digest(node.state_paths)
+    if before is not None and before.of == of:
+        return before
+    try:
+        with TrialCgroups(plan.hierarchies) as cgroups:
+            ending = carry_out(plan, cgroups)
+    except UntriedError as error:
+        ending = Ending(failed=str(error))
+    verdict = judge(ending, own_flags(plan.values, 0))
+    prediction = _prediction_of(planned, plan, ending.version) if verdict.starts is not None else None
+    has_differed = prediction is not None and differs(verdict.starts, prediction.starts)
+    driver = str(plan.values.get("cgroupDriver", CGROUPFS))
+    has_runtime = plan.runtime is not None and not ending.runtime_fault
+    return Trial(
+        verdict.starts,
+        without_secrets(verdict.message, plan.words),
+        verdict.reason,
+        ending.version or None,
+        ending.seconds,
+        None if plan.runtime is None else plan.runtime[0],
+        [] if ending.failed else not_tried(driver, has_runtime, ending.is_healthy),
+        has_differed,
+        _refusals_in(prediction) if verdict.starts else [],
+        of,
+        None if ending.state is None else ending.state.encode("utf-8"),
+    )
+
+
+def _prediction_of(planned: Node, plan: TrialPlan, version: str) -> Prediction:
+    """What is predicted of the trial itself, which has other words than the kubelet's own start."""
+    node = _of_version(planned, version)
+    return predict_alone(node, lambda words: trial_words(words, plan.values, node.minor))
+
+
+def _refusals_in(prediction: Prediction | None) -> list[tuple[str, str]]:
+    findings = () if prediction is None else prediction.findings
+    return [(finding.where, finding.text) for finding in findings if finding.fatal]
+
+
+def _of_version(node: Node, version: str | None) -> Node:
+    return node.of_version(minor_version(version)) if version else node
+
+
+def _with_files(node: Node, contents: Mapping[str, bytes | None]) -> Node:
+    return node.on(OverlaidTree(node.tree, contents)) if contents else node
 
 
 def contents_of(files: Mapping[str, object]) -> dict[str, bytes | None]:
@@ -129,22 +279,19 @@ def check_program(tree: Tree, program: str) -> None:
 
 
 def _planned(
-    node: Node,
-    with_files: Node,
-    wanted: Mapping[str, object],
-    files: Mapping[str, bytes | None],
-    program: str | None,
-) -> TrialPlan:
-    """What is started. Raises UntriedError, NodeError."""
+    node: Node, wanted: Mapping[str, object], files: Mapping[str, bytes | None], program: str | None
+) -> tuple[Node, TrialPlan]:
+    """The node as it is planned, and what is started. Raises UntriedError, NodeError."""
     installation = node.installation
     if installation is None:
         raise node.missing()
     own_program = _program_of(node, installation)
     try:
-        contents: dict[str, bytes | None] = {**files, **planned_contents(with_files, wanted)} if wanted else dict(files)
+        written = planned_contents(_with_files(node, files), wanted) if wanted else {}
     except RefusedError as error:
         raise UntriedError("what is wanted is not written on this node: %s" % error) from error
-    planned = node.on(OverlaidTree(node.tree, contents)) if contents else node
+    contents: dict[str, bytes | None] = {**files, **written}
+    planned = _with_files(node, contents)
     values: Mapping[str, Any] = {}
     with suppress(CPUManagerError):  # which the kubelet will refuse, too
         configuration = planned.configuration()
@@ -154,7 +301,7 @@ def _planned(
     )
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         hierarchies = read_hierarchies(file.read())
-    return TrialPlan(
+    return planned, TrialPlan(
         program or own_program,
         words,
         values,

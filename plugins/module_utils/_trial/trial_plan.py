@@ -12,6 +12,7 @@ options in mountinfo as in proc_pid_mountinfo(5), of cgroup v1 as in cgroups(7).
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import posixpath
@@ -37,6 +38,10 @@ HEALTH_PATIENCE = 3.0
 
 CONTAINERD, CRIO = "containerd", "crio"
 CGROUPFS, SYSTEMD = "cgroupfs", "systemd"
+
+
+# Of a trial that there cannot be.
+UNTRIED = "cannot be tried: %s"
 
 
 class UntriedError(Exception):
@@ -92,6 +97,15 @@ class TrialPlan(NamedTuple):
         paths = [posixpath.normpath(path) for path in (self.root, *given)]
         return [path for path in dict.fromkeys(paths) if not any(_is_below(path, above) for above in paths)]
 
+    def digest(self, states: Sequence[str]) -> str:
+        """A short text that is the same for the same program, words, configuration and files.
+
+        states: the paths of what changes with each pod that comes and goes, and does not count.
+        """
+        contents = sorted((path, content) for path, content in self.contents.items() if path not in states)
+        tried = repr((self.kubelet, list(self.words), self.values, contents))
+        return hashlib.sha256(tried.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
+
     def health_address(self) -> tuple[str, int] | None:
         """Where it says that it is healthy; None for nowhere."""
         port = self.values.get("healthzPort", _HEALTHZ_PORT)
@@ -102,6 +116,8 @@ class TrialPlan(NamedTuple):
 
 
 _HEALTHZ_PORT = 10248
+# Of a digest: enough to tell what one node was ever to start with from all else.
+_DIGITS = 32
 
 
 def _is_path(value: object) -> bool:
@@ -416,7 +432,7 @@ def _why_unsaid(ending: Ending, own: Iterable[str]) -> str:
     denial = next((denial for denial in _DENIALS if denial in message.lower()), "")
     of_runtime = ": " + ending.runtime_fault if ending.runtime_fault else ""
     reasons = (
-        (bool(ending.failed), "cannot be tried: %s" % ending.failed),
+        (bool(ending.failed), UNTRIED % ending.failed),
         (
             ending.asked_runtime,
             "no refusal before it asked the container runtime, and there is none for a trial%s" % of_runtime,

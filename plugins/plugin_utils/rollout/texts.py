@@ -9,7 +9,7 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import Any, Collection, Mapping, Sequence
 
-from ..report.answers import FAILED, NO_KUBELET, UNREACHABLE, line, view
+from ..report.answers import FAILED, NO_KUBELET, UNREACHABLE, line, mapping, view
 
 # What became of a fleet in a run that changes nodes, as one line. Pure.
 
@@ -64,6 +64,8 @@ def _named(hosts: Sequence[str]) -> str:
     return " (%s%s)" % (", ".join(hosts[:_NAMED]), " and %d more" % more if more > 0 else "")
 
 
+# Of a trial; none takes a tenth.
+_MOST_SECONDS = 3600
 # What stays of a terminal's 80 where Ansible indents a text.
 _COLUMNS = 72
 
@@ -73,7 +75,7 @@ def plan_text(nodes: Sequence[Mapping[str, object]], skip_no_kubelet: bool = Fal
 
     nodes: what answers.collect() made of the results of rollout_info.
     """
-    stories: dict[str, list[str]] = {}
+    stories: dict[tuple[str, str], list[tuple[str, float]]] = {}
     quiet, without = [], []
     for node in nodes:
         shown = view(node)
@@ -83,13 +85,34 @@ def plan_text(nodes: Sequence[Mapping[str, object]], skip_no_kubelet: bool = Fal
         elif status != UNREACHABLE:
             story = "\n".join(_story(node, shown))
             if story:
-                stories.setdefault(story, []).append(host)
+                by, seconds = _trial(node)
+                stories.setdefault((story, by), []).append((host, seconds))
             else:
                 quiet.append(host)
-    parts = ["\n".join([*_wrapped(", ".join(hosts) + ":"), story]) for story, hosts in stories.items()]
+    parts = [
+        "\n".join([*_wrapped(", ".join(host for host, _seconds in hosts) + ":"), story, *_tried(by, hosts)])
+        for (story, by), hosts in stories.items()
+    ]
     parts += _wrapped("Nothing to do: %s" % ", ".join(quiet)) if quiet else []
     parts += _wrapped("Without a kubelet, left out: %s" % ", ".join(without)) if without else []
     return "\n".join(parts)
+
+
+def _trial(node: Mapping[str, Any]) -> tuple[str, float]:
+    """Which kubelet has tried the start, and for how long; an empty text where none has."""
+    trial = mapping(node.get("trial"))
+    version, seconds = line(trial.get("version") or ""), trial.get("seconds")
+    if version and isinstance(seconds, (int, float)) and 0 <= seconds <= _MOST_SECONDS:
+        return version, float(seconds)
+    return "", 0.0
+
+
+def _tried(by: str, hosts: Sequence[tuple[str, float]]) -> list[str]:
+    """How long it took is different on each node."""
+    if not by:
+        return []
+    times = sorted({"%.1f" % seconds for _host, seconds in hosts}, key=float)
+    return _indented("tried by kubelet %s, %s s" % (by, " to ".join(dict.fromkeys((times[0], times[-1])))))
 
 
 def _story(node: Mapping[str, Any], shown: Mapping[str, Any]) -> list[str]:

@@ -288,3 +288,18 @@ def test_what_was_not_tried() -> None:
 )
 def test_where_they_differ(starts: bool | None, predicted: bool | None, is_other: bool) -> None:
     assert differs(starts, predicted) is is_other
+
+
+def test_what_was_tried_is_the_same_whatever_pods_came_and_went() -> None:
+    state = "/var/lib/kubelet/cpu_manager_state"
+    first = plan(("--v=2",), maxPods=1)._replace(contents={"/c": b"1", state: b"1"})
+    digest = first.digest([state])
+    assert first._replace(contents={state: None, "/c": b"1"}).digest([state]) == digest
+    others = (
+        first._replace(contents={"/c": b"2"}),
+        first._replace(contents={"/c": None}),
+        first._replace(words=("--v=3",)),
+        first._replace(values={"maxPods": 2}),
+        first._replace(kubelet="/opt/bin/kubelet"),
+    )
+    assert len({digest, *(other.digest([state]) for other in others)}) == 1 + len(others)

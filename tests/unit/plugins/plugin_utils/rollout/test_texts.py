@@ -52,6 +52,45 @@ def test_nodes_of_which_the_same_is_said_stand_together() -> None:
     ]
 
 
+def test_which_kubelet_has_tried_the_start() -> None:
+    """The times of nodes of which the same is said are different."""
+    by = {"version": "1.36.3", "told": "as the node says it"}
+    answers = [{**CHANGE, "trial": {**by, "seconds": seconds}} for seconds in (3.14, 0.2, 10)]
+    other = {**CHANGE, "trial": {"version": "1.37.0", "seconds": 3}}
+    lines = told(*answers, other, CHANGE)
+    assert [line for line in lines if not line.startswith(" ") or "tried" in line] == [
+        "node-0, node-1, node-2:",
+        "  tried by kubelet 1.36.3, 0.2 to 10.0 s",
+        "node-3:",
+        "  tried by kubelet 1.37.0, 3.0 s",
+        "node-4:",
+    ]
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [
+        None,
+        [],
+        "1.36.3",
+        {"version": None, "seconds": 3},
+        {"version": "1.36.3"},
+        {"version": "1.36.3", "seconds": "3"},
+        {"version": "1.36.3", "seconds": {}},
+        {"version": "1.36.3", "seconds": 10**400},
+    ],
+)
+def test_what_is_no_trial_is_not_told(trial: object) -> None:
+    assert told({**CHANGE, "trial": trial}) == told(CHANGE)
+
+
+def test_a_version_from_a_node_is_text() -> None:
+    lines = told({**CHANGE, "trial": {"version": "1\x1b[2J\n" + "x" * 30000, "seconds": 1}})
+    assert "tried by kubelet 1\\x1b[2J" in lines[3]
+    assert len("".join(lines)) < 21000
+    assert "tried by kubelet [1]," in told({**CHANGE, "trial": {"version": [1], "seconds": 1}})[3]
+
+
 def test_what_hinders_it() -> None:
     refusals = [
         {"kind": "assignments", "where": "/state", "text": "a container would lose CPUs", "remedy": "drain the node"},

@@ -58,7 +58,7 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
     max_leaves=9,
 )
-MEMBERS = "node failed msg refusals journal drain drains cpus found drift kubelet status"
+MEMBERS = "node failed msg refusals journal drain drains cpus found drift kubelet status trial notes"
 ANSWERS = st.dictionaries(st.sampled_from(MEMBERS.split()), ANYTHING, max_size=6)
 
 
