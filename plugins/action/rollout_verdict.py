@@ -60,7 +60,7 @@ class ActionModule(GuardedAction):
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the task: what is decided."""
-        given, wrong = validated({**OPTION_NAMES, **_ARGUMENTS}, self._task.args)
+        given, wrong = validated({**OPTION_NAMES, **_ARGUMENTS}, self._task.args, self._task.args.get("option_names"))
         if wrong:
             raise wrong
         steps = {

@@ -4,10 +4,7 @@
 
 """What the kubelet of a node, as it is or as it is planned, says of pods; and what would cure a refusal. Pure.
 
-The answer is that of the module allocation_plan, for an empty node to which the pods come one after the other. A
-kubelet that starts admits the pods of its files first, and then those of the API server, of both the oldest first;
-which of two of the same second comes first is not said, and is their names' order here.
-Source: HandlePodAdditions in pkg/kubelet/kubelet.go, PodsByCreationTime in pkg/kubelet/util/sliceutils.
+The answer is that of the module allocation_plan, for an empty node to which the pods come one after the other.
 """
 
 from __future__ import annotations
@@ -53,11 +50,16 @@ class Kubelet(NamedTuple):
 
 
 class PlannedNode(NamedTuple):
-    """A node as it is found and as it will be. is_changed: whether its kubelet admits all pods anew."""
+    """A node as it is found and as it will be. is_changed: whether its kubelet admits all pods anew.
+
+    is_drained: whether pods leave it before. is_assumed: whether the version of its kubelet is not known.
+    """
 
     before: Kubelet
     after: Kubelet
     is_changed: bool
+    is_drained: bool
+    is_assumed: bool
 
 
 def planned_node(plan: Mapping[str, Any]) -> PlannedNode:
@@ -80,6 +82,8 @@ def planned_node(plan: Mapping[str, Any]) -> PlannedNode:
             kubelet_of(machine, found, minor),
             kubelet_of(machine, wanted, minor),
             restarts and needs_drain(plan["actions"], plan["drift"]),
+            plan.get("drains") is True,
+            version is None,
         )
     except CPUManagerError:
         raise

@@ -4,8 +4,8 @@
 
 """What a planned change does to the live workloads of a cluster, and what its nodes have afterwards. Pure.
 
-The pods of each node that changes come to it as it will be, in the order of admission.py. The cost grows with the pods
-and the nodes; of nodes of one shape, configuration and pods the answer is computed once.
+The pods of each node that changes come to it as it will be, in the order of admission_order(). The cost grows with the
+pods and the nodes; of nodes of one shape, configuration and pods the answer is computed once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...module_utils._base.errors import MALFORMED, CPUManagerError
 from ..report.answers import line, mapping
 from ..rollout.scheduling import Place, Rules, place_of
 from .admission import Kubelet, PlannedNode, Replays, cure, has_exclusive, planned_node
-from .workloads import Kinds, LivePod, LiveWorkload, Owners, Remarks, read_pods
+from .workloads import Kinds, LivePod, LiveWorkload, Owners, Remarks, admission_order, read_pods
 
 VERSION = "1.0"
 
@@ -86,6 +86,7 @@ def impact_of(
     changed = [row for row in nodes if row["changes"]]
     return {
         "schema_version": VERSION,
+        "kind": "kubenode.cpu_manager/impact",
         "changing": len(changed),
         "workloads": workloads,
         "nodes": nodes,
@@ -121,8 +122,10 @@ class _Fleet:
                     "not counted, as their nodes are not in the inventory or could not be planned: %s", pod.name
                 )
         for node, (host, planned) in self.planned.items():
-            pods = sorted(by_node.get(node, ()), key=lambda pod: pod.order)
+            pods = admission_order(by_node.get(node, ()), planned.is_drained)
             self.rows.append(self._row(node, host, planned, pods))
+            if planned.is_assumed:
+                remarks.add("the version of their kubelets is not known, and the newest is assumed: %s", host)
 
     def _places(self) -> dict[str, Place]:
         places = {}

@@ -15,13 +15,15 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 from ...module_utils._base.errors import MALFORMED, CPUManagerError
 from ...module_utils._containers.pods import Pod, pod_from_manifest
 from ..report.answers import line, mapping
-from ..rollout.pods import ENDED, MIRROR, name_of, stays
+from ..rollout.pods import DAEMON_SET, ENDED, MIRROR, name_of, stays
 from ..rollout.scheduling import Rules, rules_of
 
 # More than runs anywhere: what each costs must not add up.
 MOST_CONTAINERS = 1000
 # Of what a line tells, those that are named.
 _NAMED = 10
+# Of why a pod cannot be read, in characters: it may have any part of the pod in it.
+_LONGEST = 200
 _DEFAULT_SCHEDULER = "default-scheduler"
 # Who is made by others in turn: a ReplicaSet by a Deployment, a Job by a CronJob.
 OWNED = ("ReplicaSet", "Job")
@@ -43,14 +45,30 @@ class LiveWorkload(NamedTuple):
 
 
 class LivePod(NamedTuple):
-    """A pod of a node. kind: the number of a pod that is like it, in Kinds."""
+    """A pod of a node. kind: the number of a pod that is like it, in Kinds. stays: why a drain leaves it; or empty."""
 
     name: str
     workload: LiveWorkload
     node: str
-    order: tuple[bool, str, str]
+    created: str
+    stays: str
     kind: int
     rules: Rules
+
+
+def admission_order(pods: Iterable[LivePod], is_drained: bool) -> list[LivePod]:
+    """The pods of a node as a kubelet that starts admits them.
+
+    Those of its files come first, then those of the API server, of both the oldest first; where the node is drained,
+    those that a drain leaves are there before the others come back. Which of two of the same second comes first is not
+    said, and is their names' order here.
+    Source: HandlePodAdditions in pkg/kubelet/kubelet.go, PodsByCreationTime in pkg/kubelet/util/sliceutils.
+    """
+
+    def place(pod: LivePod) -> tuple[bool, bool, str, str]:
+        return pod.stays != MIRROR, is_drained and pod.stays != DAEMON_SET, pod.created, pod.name
+
+    return sorted(pods, key=place)
 
 
 class Remarks:
@@ -99,7 +117,9 @@ def read_pods(manifests: Iterable[object], owners: Owners, kinds: Kinds, remarks
             pod = _live_pod(mapping(manifest), owners, kinds, remarks, all_rules)
         except (CPUManagerError, *MALFORMED) as error:
             # Not by what is wrong, which may be another thing for each.
-            remarks.add("not counted, as they cannot be read: %s", "%s (%s)" % (_name(manifest), error))
+            remarks.add(
+                "not counted, as they cannot be read: %s", "%s (%s)" % (_name(manifest), line(str(error))[:_LONGEST])
+            )
             continue
         if pod is not None:
             found.append(pod)
@@ -122,8 +142,8 @@ def _live_pod(
         return None
     if spec.get("schedulerName", _DEFAULT_SCHEDULER) != _DEFAULT_SCHEDULER:
         remarks.add("a scheduler of its own decides where these come back, of which only the nodes are known: %s", name)
-    order = (why != MIRROR, pod.created, name)
-    return LivePod(name, workload_of(manifest, owners, remarks), pod.node, order, kinds.number(pod), all_rules.of(spec))
+    workload = workload_of(manifest, owners, remarks)
+    return LivePod(name, workload, pod.node, pod.created, why, kinds.number(pod), all_rules.of(spec))
 
 
 class _AllRules:

@@ -123,6 +123,6 @@ _OPERATORS: Mapping[object, Callable[[Any, Sequence[Any]], bool]] = {
     "NotIn": lambda value, values: value is None or value not in values,
     "Exists": lambda value, _values: value is not None,
     "DoesNotExist": lambda value, _values: value is None,
-    "Gt": lambda value, values: int(value) > int(values[0]),
-    "Lt": lambda value, values: int(value) < int(values[0]),
+    "Gt": lambda value, values: int(value) > int(next(iter(values), "")),
+    "Lt": lambda value, values: int(value) < int(next(iter(values), "")),
 }

@@ -16,7 +16,11 @@ from typing import Any, Iterator, Mapping
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.action.rollout_verdict import ActionModule, _Hosts, read_cluster
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError, NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import (
+    InputError,
+    NodeError,
+    call_options,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.verdict import (
     Run,
     refuse_lost,
@@ -204,4 +208,14 @@ def test_waivers_are_checked_before_anybody_is_asked() -> None:
     action = ImpactAction({"main": ANSWERS})
     with pytest.raises(InputError, match="has no reason"):
         impact_by(action, {"x": ("a", PLAN, {})}, waivers=[{"workload": "x"}])
+    assert action.asked == []
+
+
+def test_a_wrong_option_has_the_name_of_its_variable() -> None:
+    action = ImpactAction({"main": ANSWERS})
+    names = {"fail_on": "cpu_manager_impact_fail_on"}
+    action._task.args = {"step": "impact", "fail_on": "homles", "option_names": names}
+    with pytest.raises(InputError, match=r"cpu_manager_impact_fail_on.*homles"):
+        action.act({})
+    call_options({})
     assert action.asked == []

@@ -135,6 +135,24 @@ def test_the_oldest_pods_come_first_and_those_of_files_before_them() -> None:
     assert fates(impact([old, new])) == {"Pod shop/z-old": "refused", "Pod shop/a-new": "gains"}
 
 
+@pytest.mark.parametrize("drains", [True, False])
+def test_what_a_drain_leaves_is_there_before_the_others_come_back(drains: bool) -> None:
+    """A DaemonSet's pod that is younger than another, for which there is room once."""
+    agent = pod_of("agent-x", "a", "4", ("DaemonSet", "agent"), "2026-11-02T00:00:00Z")
+    pods = [pod_of("old", "a", "4"), agent]
+    found = fates(impact(pods, {"a": {**plan_of(), "drains": drains}}))
+    refused = "Pod shop/old" if drains else "DaemonSet shop/agent"
+    assert [name for name, fate in found.items() if fate == "refused"] == [refused]
+
+
+def test_the_version_of_a_kubelet_that_is_not_known() -> None:
+    plan = plan_of()
+    plan["kubelet"]["version"] = None
+    found = impact([pod_of("one", "a", "3")], {"a": plan})
+    assert fates(found) == {"Pod shop/one": "homeless"}
+    assert found["notes"] == ["the version of their kubelets is not known, and the newest is assumed: host-a"]
+
+
 @pytest.mark.parametrize(("cpu", "cure"), [("4", "ask for 2 CPUs instead of 4"), ("2", "")])
 def test_a_cure_is_one_beside_those_that_came_before(cpu: str, cure: str) -> None:
     """Four of the six CPUs are taken. Without exclusive CPUs it would not fit either."""
@@ -285,6 +303,16 @@ def test_two_clusters() -> None:
         ("east", "Pod shop/one", "homeless"),
         ("west", "Pod shop/one", "gains"),
     ]
+
+
+def test_what_is_said_of_a_bad_pod_is_short_and_nothing_that_a_terminal_obeys() -> None:
+    bad = pod_of("bad\x1b[2J", "a")
+    bad["spec"]["containers"] = "x" * 100000
+    (note,) = impact([bad, pod_of("fine\x1b[2J", "a", "4")])["notes"]
+    assert len(note) < 400
+    assert "\x1b" not in note
+    (row,) = impact([pod_of("fine\x1b[2J", "a", "3")])["workloads"]
+    assert "\x1b" not in row["workload"] + row["pod"]
 
 
 def test_lines_are_short_however_much_is_wrong() -> None:
