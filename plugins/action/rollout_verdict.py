@@ -6,16 +6,22 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from typing import Any, Dict, Iterator, Mapping
+from typing import Any, Dict, Iterator, Mapping, Sequence
 
-from ..module_utils._base.errors import MALFORMED, InputError, NodeError, RefusedError
+from ..module_utils._base.errors import MALFORMED, InputError, NodeError, RefusedError, option
 from ..plugin_utils.controller_action import OPTION_NAMES, Given, validated
 from ..plugin_utils.guarded_action import GuardedAction
-from ..plugin_utils.report.answers import answered, collect, mapping
+from ..plugin_utils.impact.fleet import Cluster, impact_of
+from ..plugin_utils.impact.gate import FAIL_ON, NEVER, checked_waivers, impact_text, stopping, with_waivers
+from ..plugin_utils.impact.workloads import Remarks, owners_of
+from ..plugin_utils.report.answers import NO_KUBELET, answered, collect, line, mapping
+from ..plugin_utils.report.results import put_file
 from ..plugin_utils.rollout.capacity import shortage
+from ..plugin_utils.rollout.pods import controller_of
 from ..plugin_utils.rollout.texts import plan_text
 from ..plugin_utils.rollout.verdict import (
     PlannedHost,
@@ -31,14 +37,19 @@ from ..plugin_utils.rollout.verdict import (
 )
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
-    "step": {"type": "str", "required": True, "choices": ["choose", "plan", "batch", "recover"]},
+    "step": {"type": "str", "required": True, "choices": ["choose", "plan", "impact", "batch", "recover"]},
     "change": {"type": "str", "choices": ["rollout", "repair", "rollback"], "default": "rollout"},
     "rollback_of": {"type": "str", "default": ""},
     "told": {"type": "str", "default": ""},
     "skip_hosts_without_kubelet": {"type": "bool", "default": False},
     "max_fail_percentage": {"type": "int", "default": 0},
     "fleet": {"type": "list", "elements": "str", "default": []},
+    "fail_on": {"type": "str", "choices": [*FAIL_ON], "default": NEVER},
+    "waivers": {"type": "list", "elements": "raw", "default": []},
+    "dest": {"type": "path"},
 }
+# What makes pods and is made by others in turn, by the version of its API.
+_OWNERS = {"ReplicaSet": "apps/v1", "Job": "batch/v1"}
 _LIVE_PODS = ["status.phase!=Succeeded", "status.phase!=Failed"]
 
 
@@ -49,10 +60,16 @@ class ActionModule(GuardedAction):
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the task: what is decided."""
-        given, wrong = validated({**OPTION_NAMES, **_ARGUMENTS}, self._task.args)
+        given, wrong = validated({**OPTION_NAMES, **_ARGUMENTS}, self._task.args, self._task.args.get("option_names"))
         if wrong:
             raise wrong
-        steps = {"choose": self._choose, "plan": self._plan, "batch": self._batch, "recover": self._recover}
+        steps = {
+            "choose": self._choose,
+            "plan": self._plan,
+            "impact": self._impact,
+            "batch": self._batch,
+            "recover": self._recover,
+        }
         return {"changed": False, **steps[given["step"]](given, task_vars)}
 
     def _choose(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,6 +114,54 @@ class ActionModule(GuardedAction):
         refuse_shortage(run, claims)
         return {}
 
+    def _impact(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        waivers = checked_waivers(given["waivers"], option("waivers"))
+        api_host, remarks = self._task.delegate_to, Remarks()
+        asked: dict[tuple[str, str], list[PlannedHost]] = {}
+        for host in map(_Hosts(task_vars).__getitem__, task_vars["ansible_play_hosts_all"]):
+            if given["skip_hosts_without_kubelet"] and host.plan.get("status") == NO_KUBELET:
+                continue
+            if host.fixed.get("api_host", api_host) != api_host:
+                remarks.add(_OTHER_API_HOST % api_host, host.name)
+                continue
+            where = tuple(str(host.fixed.get(name) or "") for name in ("kubeconfig", "context"))
+            asked.setdefault((where[0], where[1]), []).append(host)
+        clusters, unread = [], []
+        for (kubeconfig, context), hosts in asked.items():
+            try:
+                found = self._cluster(hosts, task_vars, remarks)
+            except NodeError as error:
+                unread.append(error)
+                for host in hosts:
+                    remarks.add("left out, as their cluster does not answer (%s): %%s" % _escaped(error), host.name)
+                continue
+            clusters.append(found._replace(name=context or kubeconfig) if len(asked) > 1 else found)
+        # A gate does not open where nobody could look.
+        if unread and (not clusters or given["fail_on"] != NEVER):
+            raise unread[0].adding("what becomes of the pods is not known, and no node was changed")
+        impact = with_waivers(impact_of(clusters, remarks), waivers, _now()[:10])
+        if given["dest"]:
+            put_file(given["dest"], [json.dumps(impact, indent=1) + "\n"])
+        return {"told": impact_text(impact), "stops": stopping(impact, given["fail_on"]), "impact": impact}
+
+    def _cluster(self, hosts: Sequence[PlannedHost], task_vars: Mapping[str, Any], remarks: Remarks) -> Cluster:
+        """What the API server of these hosts says."""
+
+        def read(what: str, **query: Any) -> list[Any]:
+            # Half of what an object is written in.
+            hidden = {"hidden_fields": ["metadata.managedFields"]}
+            return read_cluster(self, what, hosts[0].fixed, task_vars, **query, **hidden)
+
+        nodes = read("the nodes of the cluster", kind="Node")
+        pods = read("the pods of the cluster", kind="Pod", field_selectors=_LIVE_PODS)
+        owners: dict[tuple[str, str, str], Mapping[str, Any]] = {}
+        for kind in sorted({controller_of(pod) for pod in map(mapping, pods)} & set(_OWNERS)):
+            try:
+                owners.update(owners_of(read("what owns pods", kind=kind, api_version=_OWNERS[kind]), kind))
+            except NodeError as error:
+                remarks.add("%s", str(error))
+        return Cluster({host.name: (host.node_name, host.plan) for host in hosts}, nodes, pods, owners)
+
     def _recover(self, _given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         host = _Hosts(task_vars)[task_vars["inventory_hostname"]]
         if may_have_pods(host.plan) and not self._is_cordoned(host, task_vars):
@@ -109,6 +174,13 @@ class ActionModule(GuardedAction):
         # Not as the journal names it, which is the node's.
         nodes = read_cluster(self, "the node from the cluster", host.fixed, task_vars, kind="Node", name=host.node_name)
         return any(mapping(mapping(node).get("spec")).get("unschedulable") for node in nodes)
+
+
+_OTHER_API_HOST = "left out, as their API server is not asked from %s, which a run of their own with --limit does: %%s"
+
+
+def _escaped(error: NodeError) -> str:
+    return line(str(error)).replace("%", "%%")
 
 
 class _Hosts(Dict[str, PlannedHost]):

@@ -17,9 +17,9 @@ description:
   - What the role P(kubenode.cpu_manager.kubelet#role) and the playbooks C(rollout), C(rollback) and C(repair) decide on
     the controller. It takes the variables C(kubelet_plan) and C(kubelet_fixed) of all hosts of the play, and changes
     nothing.
-  - Where pods must find room on other nodes, or an interrupted change has drained a node, it reads nodes and pods from
-    the API server, with C(kubernetes.core.k8s_info) on the host that the task is delegated to. Pods are in no result
-    and no log.
+  - Where pods must find room on other nodes, or an interrupted change has drained a node, or with V(impact), it reads
+    nodes and pods from the API server, with C(kubernetes.core.k8s_info) on the host that the task is delegated to. Pods
+    are in no result and no log, but for the names of workloads and of refused pods with V(impact).
 extends_documentation_fragment:
   - kubenode.cpu_manager.attributes.controller
   - kubenode.cpu_manager.node.names
@@ -30,11 +30,13 @@ options:
         rollout whose time is still to come or that is no time, if a single node names the newest and others name
         another, or if no node has had a rollout.
       - V(plan) returns the plan as text, and what the run needs the cluster for.
+      - V(impact) returns what the change does to the live workloads of the cluster. The admission of all pods of each
+        node that changes is replayed, as its kubelet will be.
       - V(batch) fails if a batch must not be changed, because more hosts were lost than may fail, or because pods would
         find no CPUs on the other nodes.
       - V(recover) fails if pods may have come to this node since a change of it was interrupted.
     type: str
-    choices: [choose, plan, batch, recover]
+    choices: [choose, plan, impact, batch, recover]
     required: true
   change:
     description: What the run does.
@@ -64,6 +66,23 @@ options:
     type: list
     elements: str
     default: []
+  fail_on:
+    description:
+      - With V(impact), what is to stop the change. V(refused) is a workload of which a node refuses a pod, V(homeless)
+        one of which no node that a pod may come to takes it.
+    type: str
+    choices: [never, refused, homeless]
+    default: never
+  waivers:
+    description:
+      - With V(impact), the workloads that do not stop the change, each with its C(workload) as RV(told) names it, a
+        C(reason), and C(until), the last day.
+    type: list
+    elements: raw
+    default: []
+  dest:
+    description: With V(impact), the file on the controller that RV(impact) is written to, as JSON.
+    type: path
 seealso:
   - module: kubenode.cpu_manager.rollout_info
 """
@@ -84,7 +103,7 @@ rollout:
   sample: "2026-11-22T09:30:00.123456"
 told:
   description: What is to be shown to the operator.
-  returned: with V(choose) and V(plan)
+  returned: with V(choose), V(plan) and V(impact)
   type: str
   sample: "Nothing to do: worker-1, worker-2"
 run:
@@ -108,6 +127,18 @@ alternative:
   returned: with V(plan)
   type: str
   sample: drain nodes yourself and set kubelet_drain to false
+stops:
+  description: All reasons why the change is not to be begun, by O(fail_on); empty if there is none.
+  returned: with V(impact)
+  type: str
+  sample: ""
+impact:
+  description:
+    - What becomes of each workload, and what each node has afterwards.
+    - R(What becomes of the pods, ansible_collections.kubenode.cpu_manager.docsite.impact) describes it.
+  returned: with V(impact)
+  type: dict
+  sample: {"changing": 1, "workloads": [], "nodes": [], "notes": []}
 msg:
   description: Where the other nodes may have too few CPUs, by a rough count.
   returned: with V(batch), if no cluster is asked and the count is too small

@@ -36,6 +36,9 @@ def test_a_fleet_is_rolled_out_and_back(fleet: Fleet, control_plane: ControlPlan
     # One was cordoned by somebody else, and stays so.
     control_plane.kubectl("cordon", "one")
 
+    looked = fleet.run("kubenode.cpu_manager.impact", cpu_manager_impact_file=str(fleet.directory / "impact.json"))
+    assert looked.status == 0, looked.account()
+    assert "stays as it is: " in looked.output
     checked = fleet.run(ROLLOUT, "--check", "--diff")
     assert checked.status == 0, checked.account()
     assert "+cpuManagerPolicy: static" in checked.output

@@ -24,9 +24,13 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark.page import svg
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark.result import checked_result
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark.table import benchmark_table
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.fleet import Cluster, impact_of
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.gate import impact_text, with_waivers
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.workloads import owners_of
 from ansible_collections.kubenode.cpu_manager.tests.machines import throttled
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V2
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
+from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import node_of, plan_of, pod_of, replica_set
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl import node as divided
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted, mounted
@@ -130,6 +134,19 @@ def test_the_sample_of_throttling_is_what_is_printed(tmp_path: Path) -> None:
     run = ansible_playbook(tmp_path, play(look), {HOST: {}}, "-v")
     assert run.status == 0, run.account()
     assert not_printed("throttling", "throttled_percent: 40.0", run.output) == []
+
+
+def test_the_sample_of_an_impact_is_what_is_printed() -> None:
+    nodes = ["worker-1", "worker-2"]
+    pods = [pod_of("db-1-%s" % name, name, "3", ("ReplicaSet", "db-1")) for name in nodes]
+    pods += [pod_of("queue-0", "worker-1", "2", ("StatefulSet", "queue"))]
+    pods += [pod_of("agent-%s" % name, name, "", ("DaemonSet", "agent")) for name in nodes]
+    hosts = {name: (name, plan_of()) for name in nodes}
+    owners = owners_of([replica_set("db-1", "db")], "ReplicaSet")
+    impact = impact_of([Cluster(hosts, [node_of(name) for name in nodes], pods, owners)])
+    assert (
+        impact_text(with_waivers(impact, [], "2026-11-27")) == sample_of("impact", "would never come back, as").rstrip()
+    )
 
 
 @pytest.fixture

@@ -33,8 +33,9 @@ RUNS = (
     ("rollout", "drift_report", "report", "rollback", "repair", "plan_changes", "plan", "propose", "save"),
     ("to_dra", "from_dra", "housekeeping", "reconcile", "simulate"),
 )
-# The one works on running nodes alone, and the other takes a node with resctrl: see test_cache.py.
-NOT_RUN = {"isolation_benchmark", "cache"}
+# The first works on running nodes alone, the second takes a node with resctrl, see test_cache.py, and the third an API
+# server: see tests/cluster/test_impact.py.
+NOT_RUN = {"isolation_benchmark", "cache", "impact"}
 # Nothing but the first directory can be written.
 WRITABLE = """\
 mount --bind "$1" "$1"

@@ -64,6 +64,7 @@ SHARES = {
             "tests/cluster/test_rollout.py",
             "tests/cluster/test_rollout_drains.py",
             "tests/cluster/test_drain.py",
+            "tests/cluster/test_impact.py",
             "tests/cluster/test_changes.py",
             "tests/cluster/test_whole_fleet.py",
             "tests/cluster/test_secrets.py",

@@ -13,6 +13,8 @@ from typing import Any, Iterator
 import jsonschema
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.fleet import Cluster, impact_of
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.gate import with_waivers
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.assemble import (
     KIND,
     OUTCOMES,
@@ -28,6 +30,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.result
     file_name,
     write_result,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import node_of, plan_of, pod_of
 from ansible_collections.kubenode.cpu_manager.tests.machines.reports import (
     LOOKED_AT,
     OF_THE_REPORT,
@@ -39,7 +42,9 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.reports import (
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
-REPORT, NODE = (json.loads((SCHEMAS / name).read_text("utf-8")) for name in ("report-1.json", "node-1.json"))
+REPORT, NODE, IMPACT = (
+    json.loads((SCHEMAS / name).read_text("utf-8")) for name in ("report-1.json", "node-1.json", "impact-1.json")
+)
 NODE_FILE = {
     "schema_version": "1.0",
     "kind": "kubenode.cpu_manager/node",
@@ -86,13 +91,13 @@ def at(value: Any, place: tuple[Any, ...]) -> Any:
     return value
 
 
-@pytest.mark.parametrize("schema", [REPORT, NODE], ids=["report", "node"])
+@pytest.mark.parametrize("schema", [REPORT, NODE, IMPACT], ids=["report", "node", "impact"])
 def test_a_schema_is_one(schema: Any) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
-@pytest.mark.parametrize("schema", [REPORT, NODE], ids=["report", "node"])
+@pytest.mark.parametrize("schema", [REPORT, NODE, IMPACT], ids=["report", "node", "impact"])
 def test_what_has_members_is_described_and_open(schema: Any) -> None:
     for place in places(schema):
         part = at(schema, place)
@@ -241,3 +246,19 @@ def test_a_result_file() -> None:
 )
 def test_a_result_that_is_wrong(name: str, wrong: Any) -> None:
     assert errors({**NODE_FILE, name: wrong}, NODE) == [name]
+
+
+# --- an impact ----------------------------------------------------------------------------------------
+
+
+def test_an_impact_is_as_its_schema_says() -> None:
+    plans = {"a": plan_of(), "b": plan_of({"cpu_manager_policy": "none"})}
+    pods = [pod_of("odd", "a", "3"), pod_of("even", "a", "2"), pod_of("late", "b", "2"), pod_of("lost", "")]
+    cluster = Cluster({name: (name, plan) for name, plan in plans.items()}, [node_of("a"), node_of("b")], pods)
+    for waivers in ([], [{"workload": "Pod shop/odd", "reason": "known", "until": "2026-12-31"}]):
+        written = copy_of(with_waivers(impact_of([cluster]), waivers, "2026-11-27"))
+        assert errors(written, IMPACT) == []
+        # It has no more and no less than the schema describes.
+        assert set(written) == set(IMPACT["properties"])
+        for rows in ("workloads", "nodes"):
+            assert set(written[rows][0]) == set(IMPACT["properties"][rows]["items"]["properties"])

@@ -4,21 +4,21 @@
 
 """Whether the pods of the nodes that are drained find CPUs on the other nodes, as the scheduler counts CPUs. Pure.
 
-Source: pkg/scheduler/framework/plugins/noderesources, tainttoleration and nodeaffinity (of this, spec.nodeSelector).
+Source: pkg/scheduler/framework/plugins/noderesources.
 """
 
 from __future__ import annotations
 
-from typing import Iterable, Mapping, NamedTuple, Sequence
+from typing import Iterable, NamedTuple, Sequence
 
 from ...module_utils._base.errors import InputError
 from ...module_utils._base.quantity import counted_cpus, millis
 from ...module_utils._containers.pods import INIT, pod_from_manifest
 from .pods import ENDED, Manifest, controller_of, name_of, stays
+from .scheduling import Place, Rules, place_of, rules_of
 
 # The newest rules: without pod-level resources they are the same for all versions.
 _MINOR = 36
-_HARD = ("NoSchedule", "NoExecute")
 
 
 class Claim(NamedTuple):
@@ -28,8 +28,7 @@ class Claim(NamedTuple):
     cpu: int
     # Whole exclusive CPUs.
     exclusive: int
-    tolerations: Sequence[Manifest] = ()
-    selector: Mapping[str, object] = {}
+    rules: Rules = Rules()
 
     def to_text(self) -> str:
         """For people, such as "shop/db: 4 CPUs, 4 of them exclusive"."""
@@ -40,20 +39,14 @@ class Claim(NamedTuple):
 class FreeNode(NamedTuple):
     """A node that can take pods. `free` is what it can allocate less what its pods ask for, in thousandths of a CPU."""
 
-    node: str
+    place: Place
     free: int
     # Whether its kubelet gives pods exclusive CPUs.
     is_static: bool = False
-    taints: Sequence[Manifest] = ()
-    labels: Mapping[str, object] = {}
 
     def takes(self, claim: Claim) -> bool:
         """Whether the pod may come here, CPUs aside."""
-        return (
-            (self.is_static or not claim.exclusive)
-            and _matches(claim.selector, self.labels)
-            and all(any(_tolerates(toleration, taint) for toleration in claim.tolerations) for taint in self.taints)
-        )
+        return (self.is_static or not claim.exclusive) and claim.rules.allow(self.place)
 
 
 def static_hosts(plans: Manifest, changed: Iterable[str]) -> list[str]:
@@ -90,10 +83,11 @@ def shortage(
         )
     others = [node for node in nodes if _metadata(node).get("name") not in drained]
     # A pod that goes with no other node, whatever CPUs these have, waits for its own to come back.
+    places = [place_of(node) for node in others]
     asked = [
         claim
         for claim in claims(pods, drained, static)
-        if not claim.selector or any(_matches(claim.selector, _labels(node)) for node in others)
+        if claim.rules.is_for_all or any(map(claim.rules.choose, places))
     ]
     return unplaced(asked, rooms(others, pods, static))
 
@@ -118,8 +112,7 @@ def rooms(nodes: Iterable[Manifest], pods: Iterable[Manifest], static: frozenset
         if spec.get("unschedulable") or not _is_ready(status):
             continue
         free = millis((status.get("allocatable") or {}).get("cpu", 0)) - requested.get(name, 0)
-        taints = [taint for taint in spec.get("taints") or () if taint.get("effect") in _HARD]
-        found.append(FreeNode(name, free, name in static, taints, _labels(node)))
+        found.append(FreeNode(place_of(node), free, name in static))
     return found
 
 
@@ -149,23 +142,13 @@ def cpu_request(manifest: Manifest) -> int:
 
 def _claim(manifest: Manifest, from_static: bool) -> Claim:
     pod = pod_from_manifest(manifest)
-    spec = manifest["spec"]
     exclusive = 0
     if from_static:
         counts = pod.exclusive_counts(_MINOR)
         # App containers get the CPUs of init containers that have ended.
         first = max((counts[container.name] for container in pod.containers if container.kind == INIT), default=0)
         exclusive = max(first, sum(counts[container.name] for container in pod.containers if container.kind != INIT))
-    tolerations, selector = spec.get("tolerations") or (), spec.get("nodeSelector") or {}
-    return Claim(name_of(manifest), pod.request("cpu", _MINOR), exclusive, tolerations, selector)
-
-
-def _matches(selector: Mapping[str, object], labels: Mapping[str, object]) -> bool:
-    return all(labels.get(key) == value for key, value in selector.items())
-
-
-def _labels(node: Manifest) -> Manifest:
-    return _metadata(node).get("labels") or {}
+    return Claim(name_of(manifest), pod.request("cpu", _MINOR), exclusive, rules_of(manifest["spec"]))
 
 
 def _metadata(manifest: Manifest) -> Manifest:
@@ -179,15 +162,3 @@ def _spec(manifest: Manifest) -> Manifest:
 def _is_ready(status: Manifest) -> bool:
     conditions = status.get("conditions") or ()
     return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
-
-
-def _tolerates(toleration: Mapping[str, object], taint: Mapping[str, object]) -> bool:
-    """Source: Toleration.ToleratesTaint in k8s.io/component-helpers."""
-    effect, key = toleration.get("effect"), toleration.get("key")
-    if effect and effect != taint.get("effect"):
-        return False
-    if key and key != taint.get("key"):
-        return False
-    if (toleration.get("operator") or "Equal") == "Exists":
-        return True
-    return bool(key) and (toleration.get("value") or "") == (taint.get("value") or "")

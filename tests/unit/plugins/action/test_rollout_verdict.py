@@ -6,19 +6,27 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Iterator, Mapping
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.action.rollout_verdict import _Hosts, read_cluster
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.action.rollout_verdict import ActionModule, _Hosts, read_cluster
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import (
+    InputError,
+    NodeError,
+    call_options,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.verdict import (
     Run,
     refuse_lost,
     rough_warning,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import node_of, plan_of, pod_of, replica_set
 
 
 class Variables(Mapping[str, Any]):
@@ -97,3 +105,117 @@ def test_a_cluster_without_an_answer(answer: dict[str, Any], seconds: float, sai
         read(Cluster(answer, seconds))
     assert str(caught.value) == "Read the pods of the cluster: " + said
     assert signal.getsignal(signal.SIGALRM) == before
+
+
+# --- the impact ---------------------------------------------------------------------------------------
+
+
+PLAN = plan_of()
+GIVEN: dict[str, Any] = {"waivers": [], "fail_on": "never", "dest": None, "skip_hosts_without_kubelet": False}
+DB = pod_of("db-1-x", "a", "3", ("ReplicaSet", "db-1"))
+ANSWERS: dict[str, Any] = {"Node": [node_of("a")], "Pod": [DB], "ReplicaSet": [replica_set("db-1", "db")]}
+DENIED = {"failed": True, "msg": "forbidden"}
+
+
+class ImpactAction(ActionModule):
+    """The plugin, with API servers that answer: {kubeconfig: {kind: its objects, or a whole result}}."""
+
+    def __init__(self, clusters: Mapping[str, Mapping[str, Any]]) -> None:
+        self.clusters = clusters
+        self.asked: list[tuple[str, str]] = []
+        self._task = SimpleNamespace(delegate_to="desk")
+
+    def run_module(
+        self, _module: str, _plugin: str, arguments: Mapping[str, Any], _task_vars: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        self.asked.append((arguments["kubeconfig"], arguments["kind"]))
+        answer = self.clusters[arguments["kubeconfig"]][arguments["kind"]]
+        return answer if isinstance(answer, dict) else {"resources": answer}
+
+
+def impact_by(action: ImpactAction, hosts: Mapping[str, Any], **given: Any) -> dict[str, Any]:
+    """hosts: {host: (its node, its plan, what else the run acts with)}."""
+    variables = {
+        name: {
+            "kubelet_plan": plan,
+            "kubelet_fixed": {"api_timeout": 5, "api_host": "desk", "node_name": node, "kubeconfig": "main", **fixed},
+        }
+        for name, (node, plan, fixed) in hosts.items()
+    }
+    task_vars = {"hostvars": variables, "ansible_play_hosts_all": list(variables)}
+    found: dict[str, Any] = action._impact({**GIVEN, **given}, task_vars)
+    return found
+
+
+def test_the_impact_is_read_once_told_and_written(tmp_path: Path) -> None:
+    action = ImpactAction({"main": ANSWERS})
+    dest = tmp_path / "said" / "impact.json"
+    found = impact_by(action, {"x": ("a", PLAN, {}), "y": ("b", PLAN, {})}, dest=str(dest), fail_on="homeless")
+    assert action.asked == [("main", "Node"), ("main", "Pod"), ("main", "ReplicaSet")]
+    assert json.loads(dest.read_text(encoding="utf-8")) == found["impact"]
+    assert [row["workload"] for row in found["impact"]["workloads"]] == ["Deployment shop/db"]
+    assert "Deployment shop/db: 1 of 1 pod refused" in found["told"]
+    assert "Deployment shop/db: 1 of 1 pod refused" in found["stops"]
+    assert found["impact"]["notes"] == ["the cluster has no node of these hosts, whose pods are not known: y"]
+
+
+def test_hosts_that_are_not_asked_about() -> None:
+    hosts = {
+        "x": ("a", PLAN, {}),
+        "y": ("b", PLAN, {"api_host": "other"}),
+        "z": ("c", {"status": "no kubelet", "found": None}, {}),
+    }
+    found = impact_by(ImpactAction({"main": ANSWERS}), hosts, skip_hosts_without_kubelet=True)
+    assert found["impact"]["notes"] == [
+        "left out, as their API server is not asked from desk, which a run of their own with --limit does: y"
+    ]
+
+
+@pytest.mark.parametrize("kind", ["Node", "Pod"])
+def test_an_api_that_does_not_answer_is_an_error(kind: str) -> None:
+    with pytest.raises(NodeError, match="forbidden; what becomes of the pods is not known, and no node was changed"):
+        impact_by(ImpactAction({"main": {**ANSWERS, kind: DENIED}}), {"x": ("a", PLAN, {})})
+
+
+def test_one_of_two_clusters_that_does_not_answer() -> None:
+    clusters = {"main": ANSWERS, "bad": {**ANSWERS, "Pod": {**DENIED, "msg": "100% lost"}}}
+    hosts = {"x": ("a", PLAN, {}), "y": ("a", PLAN, {"kubeconfig": "bad"})}
+    found = impact_by(ImpactAction(clusters), hosts)["impact"]
+    assert found["notes"] == ["left out, as their cluster does not answer (Read the pods of the cluster: 100% lost): y"]
+    assert [(row["cluster"], row["fate"]) for row in found["workloads"]] == [("main", "homeless")]
+    # No gate opens where nobody could look.
+    with pytest.raises(NodeError, match="100% lost"):
+        impact_by(ImpactAction(clusters), hosts, fail_on="homeless")
+
+
+def test_owners_that_nobody_may_read() -> None:
+    found = impact_by(ImpactAction({"main": {**ANSWERS, "ReplicaSet": DENIED}}), {"x": ("a", PLAN, {})})["impact"]
+    assert [row["workload"] for row in found["workloads"]] == ["ReplicaSet shop/db-1"]
+    assert found["notes"] == [
+        "Read what owns pods: forbidden",
+        "what owns these is not known, so their own names are shown: ReplicaSet db-1",
+    ]
+
+
+def test_half_an_answer() -> None:
+    half = {"Node": [None, 7, node_of("a")], "Pod": [None, "x", {"kind": "Pod"}, DB], "ReplicaSet": [None, {}]}
+    found = impact_by(ImpactAction({"main": half}), {"x": ("a", PLAN, {})})["impact"]
+    assert [(row["workload"], row["fate"]) for row in found["workloads"]] == [("ReplicaSet shop/db-1", "homeless")]
+    assert [note for note in found["notes"] if note.startswith("not counted, as they cannot be read: ")]
+
+
+def test_waivers_are_checked_before_anybody_is_asked() -> None:
+    action = ImpactAction({"main": ANSWERS})
+    with pytest.raises(InputError, match="has no reason"):
+        impact_by(action, {"x": ("a", PLAN, {})}, waivers=[{"workload": "x"}])
+    assert action.asked == []
+
+
+def test_a_wrong_option_has_the_name_of_its_variable() -> None:
+    action = ImpactAction({"main": ANSWERS})
+    names = {"fail_on": "cpu_manager_impact_fail_on"}
+    action._task.args = {"step": "impact", "fail_on": "homles", "option_names": names}
+    with pytest.raises(InputError, match=r"cpu_manager_impact_fail_on.*homles"):
+        action.act({})
+    call_options({})
+    assert action.asked == []

@@ -22,6 +22,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.capac
     static_hosts,
     unplaced,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.scheduling import Place
 
 TAINT = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
 
@@ -168,6 +169,11 @@ def test_selectors() -> None:
     assert short(nodes, [web]) == ["web"]
     nodes[2]["status"]["allocatable"]["cpu"] = "3"
     assert short(nodes, [web]) == []
+    # So does what it requires as its affinity.
+    term = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    bound = pod("web", "a", "4", affinity={"nodeAffinity": required})
+    assert short(nodes, [bound]) == ["web"]
     # One that goes with no other node waits for its own, whatever is free.
     assert short(nodes, [pod("db", "a", "9", nodeSelector={"kubernetes.io/hostname": "a"})]) == []
 
@@ -231,7 +237,7 @@ CLAIMS = st.lists(
 )
 ROOMS = st.lists(
     st.tuples(st.sampled_from("abc"), st.integers(-2, 6), st.booleans()).map(
-        lambda drawn: FreeNode(drawn[0], drawn[1] * 1000, drawn[2])
+        lambda drawn: FreeNode(Place(drawn[0]), drawn[1] * 1000, drawn[2])
     ),
     max_size=3,
 )
@@ -269,7 +275,7 @@ def test_the_order_of_the_pods_does_not_count(claims: list[Claim], rooms: list[F
 
 @given(CLAIMS, ROOMS)
 def test_a_node_more_with_room_for_all_takes_all(claims: list[Claim], rooms: list[FreeNode]) -> None:
-    assert unplaced(claims, [*rooms, FreeNode("last", sum(claim.cpu for claim in claims), True)]) == []
+    assert unplaced(claims, [*rooms, FreeNode(Place("last"), sum(claim.cpu for claim in claims), True)]) == []
 
 
 @pytest.mark.parametrize("drained", [["c"], ["a", "c"]])

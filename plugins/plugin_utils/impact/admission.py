@@ -1,0 +1,262 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the kubelet of a node, as it is or as it is planned, says of pods; and what would cure a refusal. Pure.
+
+The answer is that of the module allocation_plan, for an empty node to which the pods come one after the other.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+
+from ...module_utils._base.errors import MALFORMED, CPUManagerError, InputError
+from ...module_utils._base.quantity import counted
+from ...module_utils._base.versions import NEWEST_MINOR, minor_version
+from ...module_utils._containers.pods import Pod
+from ...module_utils._kubelet.settings import SETTINGS, STATIC_MEMORY
+from ...module_utils._kubelet.start.findings import Host, other_host
+from ...module_utils._node.allocation import Question, default_configuration, plan_allocations
+from ...module_utils._node.drift import START_KUBELET
+from ...module_utils._rollout.rollout_plan import needs_drain
+from ...module_utils.cpuset import CPUSet
+from ...module_utils.state.acceptance import STATIC
+from ...module_utils.topology.model import Topology
+from ..report.answers import LARGEST_ANSWER, line, mapping
+from .workloads import Kinds
+
+# What keeps the memory manager from starting with what is known here, and says nothing of CPUs.
+_OF_MEMORY = ("memory_manager_policy", "reserved_memory")
+_CLOSEST = "prefer-closest-numa-nodes"
+
+
+class Kubelet(NamedTuple):
+    """What of a node decides on the admission of pods. Equal for nodes of one shape and one configuration."""
+
+    # The topology as JSON, so that it can be compared.
+    machine: str
+    # The settings, all of them, as JSON.
+    settings: str
+    minor: int
+    # Whether nothing of it is left out here that has a say.
+    is_exact: bool = True
+
+    @property
+    def policy(self) -> str:
+        """The policy of its CPU manager."""
+        return str(json.loads(self.settings)["cpu_manager_policy"])
+
+
+class PlannedNode(NamedTuple):
+    """A node as it is found and as it will be. is_changed: whether its kubelet admits all pods anew.
+
+    is_drained: whether pods leave it before. is_assumed: whether the version of its kubelet is not known.
+    """
+
+    before: Kubelet
+    after: Kubelet
+    is_changed: bool
+    is_drained: bool
+    is_assumed: bool
+
+
+def planned_node(plan: Mapping[str, Any]) -> PlannedNode:
+    """The node that rollout_info has planned. Raises InputError where its answer does not say enough."""
+    if plan.get("failed") or not plan:
+        raise InputError("it could not be planned: %s" % line(plan.get("msg", "it did not answer")))
+    if not isinstance(plan.get("found"), Mapping):
+        raise InputError("the configuration of its kubelet is not known: %s" % line(plan.get("found_refusal", "")))
+    try:
+        found = {name: plan["found"][name] for name in SETTINGS}
+        rows = [row for row in map(mapping, plan["drift"]) if row.get("subject") in SETTINGS]
+        restarts = START_KUBELET in plan["actions"]
+        wanted = {**found, **{row["subject"]: row["wanted"] for row in rows}} if restarts else found
+        machine = json.dumps(Topology.from_dict(plan["topology"]).to_dict(), sort_keys=True)
+        version = mapping(plan.get("kubelet")).get("version")
+        minor = NEWEST_MINOR if version is None else minor_version(str(version))
+        if len(machine) > LARGEST_ANSWER:
+            raise InputError("the machine is larger than any")
+        return PlannedNode(
+            kubelet_of(machine, found, minor),
+            kubelet_of(machine, wanted, minor),
+            restarts and needs_drain(plan["actions"], plan["drift"]),
+            plan.get("drains") is True,
+            version is None,
+        )
+    except CPUManagerError:
+        raise
+    except MALFORMED as error:
+        raise InputError("its answer cannot be read: %s" % error) from error
+
+
+def kubelet_of(machine: str, settings: Mapping[str, Any], minor: int) -> Kubelet:
+    """machine: a topology as JSON. settings: all of them."""
+    kept = {name: value for name, value in settings.items() if name not in _OF_MEMORY}
+    options = dict(kept["topology_manager_policy_options"])
+    is_closest = options.pop(_CLOSEST, "false") == "true" and not json.loads(machine).get("numa_distances")
+    aligned = kept["topology_manager_policy"] != "none"
+    with_memory = settings.get("memory_manager_policy") == STATIC_MEMORY
+    if is_closest:
+        kept["topology_manager_policy_options"] = options
+    text = json.dumps(kept, sort_keys=True)
+    return Kubelet(machine, text, minor, not (aligned and (with_memory or is_closest)))
+
+
+class Replayed(NamedTuple):
+    """What a kubelet made of pods, which are named by their places in their order."""
+
+    exclusive: frozenset[int] = frozenset()
+    # {place: (reason, message, why)}, each in the kubelet's words but the last.
+    refused: Mapping[int, tuple[str, str, str]] = {}
+    # How many CPUs containers have for themselves, can still get so, cannot get so though they are free, and share.
+    taken: int = 0
+    allocatable: int = 0
+    stranded: int = 0
+    shared: int = 0
+    is_exact: bool = True
+    # The kubelet's state, as text.
+    state: str = ""
+    # Why nothing can be said; empty where it can.
+    problem: str = ""
+
+
+class Replays:
+    """The answers of kubelets. Each is computed once for all nodes of one shape, configuration and order of pods."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        self.kinds = kinds
+        # How many answers were computed.
+        self.computed = 0
+        self._answers: dict[tuple[Kubelet, tuple[int, ...]], Replayed] = {}
+        self._machines: dict[tuple[str, int], tuple[Topology, Host]] = {}
+
+    def of(self, kubelet: Kubelet, order: Sequence[int]) -> Replayed:
+        """order: the kinds of the pods, in the order in which they come."""
+        key = (kubelet, tuple(order))
+        if key not in self._answers:
+            self.computed += 1
+            try:
+                self._answers[key] = self._replay(kubelet, order)
+            except (CPUManagerError, *MALFORMED) as error:
+                self._answers[key] = Replayed(problem=line(str(error)))
+        return self._answers[key]
+
+    def takes(self, kubelet: Kubelet, kind: int) -> bool:
+        """Whether an empty node takes a pod of this kind. Where nothing can be said, it may."""
+        return not self.of(kubelet, [kind]).refused
+
+    def _replay(self, kubelet: Kubelet, order: Sequence[int]) -> Replayed:
+        machine = (kubelet.machine, kubelet.minor)
+        if machine not in self._machines:
+            topology = Topology.from_dict(json.loads(kubelet.machine))
+            self._machines[machine] = (topology, other_host(topology, kubelet.minor))
+        topology, host = self._machines[machine]
+        pods = [self.kinds.pods[kind]._replace(uid=str(place), name=str(place)) for place, kind in enumerate(order)]
+        plan = plan_allocations(
+            Question(topology, host, default_configuration(), json.loads(kubelet.settings), None, pods)
+        )
+        return Replayed(
+            frozenset(int(row["uid"]) for row in plan["containers"] if row["exclusive"]),
+            {int(row["pod"]): (row["reason"], row["message"], row["why"]) for row in plan["refused"]},
+            len(CPUSet.parse(plan["exclusive"])),
+            plan["allocatable"].get("cpus", 0),
+            len(CPUSet.parse(plan["stranded"])),
+            len(CPUSet.parse(plan["shared_pool"])),
+            plan["exact"] and kubelet.is_exact,
+            plan["after"],
+        )
+
+
+def has_exclusive(kubelet: Kubelet, pod: Pod) -> bool:
+    """Whether a pod that runs has CPUs for itself there: the static policy gives them, or refuses the pod."""
+    return kubelet.policy == STATIC and any(pod.exclusive_counts(kubelet.minor).values())
+
+
+# What would cure a refusal: each change is tried, the smallest first.
+
+
+def cure(replays: Replays, kubelet: Kubelet, before: Sequence[int], kind: int) -> str:
+    """The first change of the pod, and of the kubelet, with which it is admitted; empty where none is.
+
+    before: the kinds of the pods that came before it and run.
+    """
+
+    def cures(changed: Kubelet, changed_kind: int) -> bool:
+        found = replays.of(changed, [*before, changed_kind])
+        return not found.problem and len(before) not in found.refused
+
+    free = replays.of(kubelet, before).allocatable
+    others = _other_pods(replays.kinds.pods[kind], kubelet, free)
+    of_pod = next((text for text, pod in others if cures(kubelet, replays.kinds.number(pod))), "")
+    of_kubelet = next((text for text, changed in _other_kubelets(kubelet) if cures(changed, kind)), "")
+    return "; or ".join(filter(None, [of_pod, of_kubelet]))
+
+
+def _other_pods(pod: Pod, kubelet: Kubelet, free: int) -> Iterator[tuple[str, Pod]]:
+    machine = json.loads(kubelet.machine)
+    threads = max((len(CPUSet.parse(core)) for core in machine["cores"]), default=1)
+    counts = {name: count for name, count in pod.exclusive_counts(kubelet.minor).items() if count}
+    if not counts:
+        return
+    # More, and less, in whole cores; what one NUMA node has, with and without what is reserved there; what is free.
+    up = {name: -(-count // threads) * threads for name, count in counts.items()}
+    down = {name: count // threads * threads for name, count in counts.items()}
+    largest = max((len(CPUSet.parse(cpus)) for cpus in machine["numa_nodes"].values()), default=0)
+    within = {name: min(count, largest // threads * threads) for name, count in down.items()}
+    beside = {name: max(threads, count - threads) if count == largest else count for name, count in within.items()}
+    fitting = {name: min(count, free // threads * threads) for name, count in counts.items()}
+    for wanted in (up, down, within, beside, fitting):
+        changes = [
+            "%s instead of %d%s" % (counted(wanted[name], "CPU"), counts[name], _of(name, counts))
+            for name in counts
+            if wanted[name] != counts[name]
+        ]
+        if changes and all(wanted.values()):
+            yield "ask for " + ", ".join(changes), _asking(pod, wanted)
+    yield (
+        "set the limits above the requests, so that it runs in the shared pool",
+        pod._replace(
+            qos_class=None,
+            containers=tuple(
+                container._replace(limits={**container.limits, "cpu": container.limits.get("cpu", 0) + 1000})
+                for container in pod.containers
+            ),
+        ),
+    )
+
+
+def _of(name: str, counts: Mapping[str, int]) -> str:
+    return " for container %s" % line(name) if len(counts) > 1 else ""
+
+
+def _asking(pod: Pod, wanted: Mapping[str, int]) -> Pod:
+    containers = []
+    for container in pod.containers:
+        if container.name in wanted:
+            amount = {"cpu": 1000 * wanted[container.name]}
+            container = container._replace(  # noqa: PLW2901
+                requests={**container.requests, **amount}, limits={**container.limits, **amount}, allocated_cpu=None
+            )
+        containers.append(container)
+    return pod._replace(containers=tuple(containers))
+
+
+def _other_kubelets(kubelet: Kubelet) -> Iterator[tuple[str, Kubelet]]:
+    settings = json.loads(kubelet.settings)
+
+    def changed(**values: object) -> Kubelet:
+        return kubelet._replace(settings=json.dumps({**settings, **values}, sort_keys=True))
+
+    options = settings["cpu_manager_policy_options"]
+    for option in sorted(options):
+        rest = {name: value for name, value in options.items() if name != option}
+        yield "go without the option %s" % line(option), changed(cpu_manager_policy_options=rest)
+    if settings["topology_manager_policy"] in ("restricted", "single-numa-node"):
+        if settings["topology_manager_scope"] == "pod":
+            yield "set topologyManagerScope: container", changed(topology_manager_scope="container")
+        yield (
+            "set topologyManagerPolicy: best-effort",
+            changed(topology_manager_policy="best-effort"),
+        )

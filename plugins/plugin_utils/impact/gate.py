@@ -1,0 +1,146 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The impact of a change as text for a terminal, and whether it stops the change. Pure.
+
+A waiver lets a workload's refusal pass until the end of its last day, with a reason: {"workload", "reason", "until"},
+the workload as it is shown, such as "Deployment shop/db".
+"""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import Any, Iterable, Iterator, Mapping, Sequence
+
+from ...module_utils._base.arguments import instead
+from ...module_utils._base.errors import InputError
+from ...module_utils._base.quantity import counted
+from ..report.answers import check_date, line
+from .fleet import FATES, GAINS, HOMELESS, LOSES, REFUSED, STAYS
+
+NEVER = "never"
+# What stops a change, by what is said.
+FAIL_ON: Mapping[str, Sequence[str]] = {NEVER: (), REFUSED: (HOMELESS, REFUSED), HOMELESS: (HOMELESS,)}
+
+_KEYS = ("workload", "reason", "until")
+_COLUMNS = 72
+# Of the workloads that are not refused, those that are named.
+_NAMED = 10
+_TITLES = {
+    HOMELESS: "would never come back, as no node that it may come to takes it",
+    REFUSED: "refused on nodes",
+    LOSES: "loses its exclusive CPUs",
+    GAINS: "moves to exclusive CPUs",
+    STAYS: "stays as it is",
+}
+
+
+def checked_waivers(waivers: Iterable[object], option: str) -> list[dict[str, str]]:
+    """The waivers. Raises InputError for one that is wrong. option: the name in messages."""
+    return [_checked(waiver, "%s[%d]" % (option, number)) for number, waiver in enumerate(waivers)]
+
+
+def _checked(waiver: object, where: str) -> dict[str, str]:
+    remedy = "give workload, reason and until"
+    if not isinstance(waiver, Mapping):
+        raise InputError("%r is no mapping" % (waiver,), where, remedy)
+    unknown = sorted(str(key) for key in waiver if key not in _KEYS)
+    if unknown:
+        raise InputError("has the unknown key %s" % unknown[0], where, instead(unknown[0], list(_KEYS)))
+    missing = [key for key in _KEYS if not waiver.get(key)]
+    if missing:
+        raise InputError("has no %s" % missing[0], where, remedy)
+    try:
+        until = check_date(waiver["until"])
+    except InputError as error:
+        raise InputError(error.what, where + ".until", error.remedy) from error
+    return {"workload": line(waiver["workload"]), "reason": line(waiver["reason"]), "until": until}
+
+
+def with_waivers(impact: Mapping[str, Any], waivers: Sequence[Mapping[str, str]], today: str) -> dict[str, Any]:
+    """The impact, each workload with `waived`: {"reason", "until"} or None. today: such as "2026-12-31"."""
+    by_name = {waiver["workload"]: waiver for waiver in waivers}
+    notes = list(impact["notes"])
+    refused = {row["workload"] for row in impact["workloads"] if row["fate"] in FAIL_ON[REFUSED]}
+    for name, waiver in by_name.items():
+        if waiver["until"] < today:
+            notes.append("the waiver of %s has ended: its last day was %s" % (name, waiver["until"]))
+        elif name not in refused:
+            notes.append("the waiver of %s is of no use: no workload of this name is refused" % name)
+    rows = []
+    for row in impact["workloads"]:
+        waiver = by_name.get(row["workload"], {})
+        counts = bool(waiver) and waiver["until"] >= today and row["workload"] in refused
+        rows.append({**row, "waived": {"reason": waiver["reason"], "until": waiver["until"]} if counts else None})
+    return {**impact, "workloads": rows, "notes": notes}
+
+
+def stopping(impact: Mapping[str, Any], fail_on: str) -> str:
+    """All reasons at once why the change is not begun; empty where there is none. impact: as of with_waivers()."""
+    hit = [row for row in impact["workloads"] if row["fate"] in FAIL_ON[fail_on] and row["waived"] is None]
+    if not hit:
+        return ""
+    begun = "nothing was changed, as the change would hit %s" % counted(len(hit), "workload")
+    remedy = (
+        "change these workloads or what is wanted, accept them one by one in cpu_manager_impact_waivers, or set"
+        " cpu_manager_impact_fail_on to never"
+    )
+    return "\n".join([begun + ":", *("; ".join(_said(row)) for row in hit), remedy])
+
+
+def impact_text(impact: Mapping[str, Any]) -> str:
+    """For people."""
+    return "\n".join(_lines(impact))
+
+
+def _lines(impact: Mapping[str, Any]) -> Iterator[str]:
+    nodes = counted(len(impact["nodes"]), "node")
+    yield "Impact on the pods of %s; nodes that change: %d" % (nodes, impact["changing"])
+    for fate in FATES:
+        rows = [row for row in impact["workloads"] if row["fate"] == fate]
+        if not rows:
+            continue
+        yield "  %s: %s" % (_TITLES[fate], counted(len(rows), "workload"))
+        if fate in FAIL_ON[REFUSED]:
+            for row in rows:
+                for part in _said(row):
+                    yield from _wrapped(part)
+        elif fate != STAYS:
+            more = len(rows) - _NAMED
+            names = ", ".join(_name(row) for row in rows[:_NAMED])
+            yield from _wrapped("%s and %d more" % (names, more) if more > 0 else names)
+    fleet = impact["fleet"]
+    yield "  afterwards: exclusive %d, still to be given %d, stranded %d, shared %d" % tuple(
+        fleet[name] for name in ("exclusive", "allocatable", "stranded", "shared")
+    )
+    for note in impact["notes"]:
+        yield from _wrapped("note: " + note)
+
+
+def _said(row: Mapping[str, Any]) -> list[str]:
+    pods = row["pods"]
+    more = " and %d more" % row["more_nodes"] if row["more_nodes"] else ""
+    on = "on %s%s: %s, %s" % (", ".join(row["nodes"]), more, row["reason"], row["message"])
+    texts = [
+        "%s: %d of %s refused" % (_name(row), pods[HOMELESS] + pods[REFUSED], counted(sum(pods.values()), "pod")),
+        on + (" (%s)" % row["why"] if row["why"] else ""),
+        "cure: %s" % (row["cure"] or "none of those that were tried"),
+    ]
+    if row["elsewhere"]:
+        texts.append("when empty, %s takes it" % row["elsewhere"])
+    if not row["exact"]:
+        texts.append("not exact: more than CPUs has a say")
+    if row["waived"]:
+        texts.append("waived until %s: %s" % (row["waived"]["until"], row["waived"]["reason"]))
+    return texts
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return "%s (%s)" % (row["workload"], row["cluster"]) if row["cluster"] else str(row["workload"])
+
+
+def _wrapped(text: str) -> list[str]:
+    """In lines of whole words, below a title."""
+    parts = wrap(text, _COLUMNS - 4, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return ["    " + part for part in parts]
