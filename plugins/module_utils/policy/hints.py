@@ -9,13 +9,16 @@ Source: pkg/kubelet/cm/topologymanager (policy.go and its policies, numa_info.go
 
 from __future__ import annotations
 
-from itertools import combinations, product
-from typing import Mapping, NamedTuple, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Collection, Mapping, NamedTuple, Sequence
 
 from .._base.errors import GoError, KubeletError
 from .._base.golang import read_integer
 from ..cpuset import count_bits, iterate_bits
 from .options import BOOLEANS, MAX_NUMA_NODES, PREFER_CLOSEST, bad_boolean
+
+if TYPE_CHECKING:
+    from .._containers.pods import Pod
 
 NONE = "none"
 BEST_EFFORT = "best-effort"
@@ -37,6 +40,36 @@ class Hint(NamedTuple):
 
     mask: int | None
     preferred: bool
+
+
+class HintProvider:
+    """A manager of the kubelet beside that of the CPUs: where could it serve a pod, and what does it give it?"""
+
+    # Whether it serves a container before the CPU manager does, or after it.
+    is_first = False
+
+    def hints(self, pod: Pod, container: str) -> Mapping[str, list[Hint] | None]:
+        """{resource: the NUMA nodes that could serve a container, or with "" the pod as a whole}.
+
+        None, or a resource that is not named: no preference; empty: it cannot be served.
+        """
+        raise NotImplementedError
+
+    def allocate(self, pod: Pod, container: str, affinity: Hint) -> None:
+        """Give a container what it is to have. Raises AllocationError, and nothing has changed."""
+        raise NotImplementedError
+
+    def owners(self) -> Mapping[str, Collection[str]]:
+        """{pod UID: the containers that have something}."""
+        raise NotImplementedError
+
+    def remove(self, pod_uid: str, container: str) -> None:
+        """Take back what a container has, if it has anything."""
+        raise NotImplementedError
+
+
+# Those of a resource that has no preference.
+_ANYWHERE = [Hint(None, True)]
 
 
 def numa_masks(nodes: Sequence[int]) -> list[int]:
@@ -93,7 +126,11 @@ class TopologyManager:
             raise KubeletError("cannot discover NUMA topology: error getting NUMA distances from cadvisor")
 
     def merge(self, providers: Sequence[list[Hint] | None]) -> tuple[Hint, bool]:
-        """The affinity that serves the hints of all resources best, and whether the pod is admitted with it."""
+        """The affinity that serves the hints of all resources best, and whether the pod is admitted with it.
+
+        Each of `providers` has the hints of one resource. Their order does not count: the kubelet goes through all
+        choices of one hint of each, and what it takes for better is an order without circles.
+        """
         lists = [_list_of(hints) for hints in providers]
         if self.policy == SINGLE_NUMA_NODE:
             lists = [[hint for hint in hints if _is_single(hint)] for hints in lists]
@@ -102,52 +139,73 @@ class TopologyManager:
             best = Hint(None, best.preferred)
         return best, self.policy == BEST_EFFORT or best.preferred
 
-    def _best(self, lists: list[list[Hint]]) -> Hint:
+    def not_aligned(self, providers: Mapping[str, list[Hint] | None]) -> tuple[str, ...]:
+        """Which resources keep a pod from being admitted: those that cannot be aligned by themselves, else all that
+        say where they could be."""
+        alone = tuple(name for name, hints in providers.items() if not self.merge([hints])[1])
+        return alone or tuple(name for name, hints in providers.items() if hints)
+
+    def _best(self, lists: Sequence[list[Hint]]) -> Hint:
+        if not all(lists):
+            return Hint(self.default_mask, False)
+        preferred = self._preferred([hints for hints in lists if hints != _ANYWHERE])
+        if preferred:
+            return Hint(self._narrowest(preferred), True)
         # The narrowest that could serve every resource by itself: not preferred hints are measured by it.
-        narrowest = [
-            min((count_bits(hint.mask) for hint in hints if hint.mask is not None), default=0) for hints in lists
-        ]
-        target = max(narrowest, default=0)
-        best: Hint | None = None
-        for permutation in product(*lists):
-            candidate = self._merged(permutation)
-            if candidate.mask and (best is None or self._is_better(candidate, best, target)):
-                best = candidate
-        return best or Hint(self.default_mask, False)
+        target = max(
+            (min((count_bits(hint.mask) for hint in hints if hint.mask is not None), default=0) for hints in lists),
+            default=0,
+        )
+        common = self._common([hints for hints in lists if hints != _ANYWHERE])
+        sizes = {count_bits(mask) for mask in common}
+        if not sizes:
+            return Hint(self.default_mask, False)
+        size = max((size for size in sizes if size <= target), default=min(sizes))
+        return Hint(self._narrowest([mask for mask in common if count_bits(mask) == size]), False)
 
-    def _merged(self, hints: Sequence[Hint]) -> Hint:
-        merged, seen, preferred = self.default_mask, None, True
-        for mask, is_preferred in hints:
-            preferred = preferred and is_preferred
-            if mask is not None:
-                merged &= mask
-                preferred = preferred and seen in (None, mask)
-                seen = mask
-        return Hint(merged, preferred)
+    def _preferred(self, lists: Sequence[list[Hint]]) -> list[int]:
+        """What all resources prefer, each the same mask or any."""
+        masks: set[int | None] = {None}
+        for hints in lists:
+            own = {mask for mask, is_preferred in hints if is_preferred}
+            if None in own:
+                masks |= own if None in masks else set()
+            else:
+                masks = own if None in masks else masks & own
+        found = (self.default_mask if mask is None else mask & self.default_mask for mask in masks)
+        return [mask for mask in found if mask]
 
-    def _is_better(self, candidate: Hint, best: Hint, target: int) -> bool:
-        if candidate.preferred != best.preferred:
-            return candidate.preferred
-        if candidate.preferred:
-            return self._is_narrower(candidate.mask, best.mask)
-        size, best_size = count_bits(candidate.mask or 0), count_bits(best.mask or 0)
-        if best_size > target:
-            return self._is_narrower(candidate.mask, best.mask)
-        if best_size == target:
-            return size == target and self._is_narrower(candidate.mask, best.mask)
-        if size != best_size:
-            return best_size < size <= target
-        return self._is_narrower(candidate.mask, best.mask)
+    def _common(self, lists: Sequence[list[Hint]]) -> list[int]:
+        """All masks that a choice of one hint of each list has in common, of at least one node."""
+        sets = [{self.default_mask & (-1 if mask is None else mask) for mask, _preferred in hints} for hints in lists]
+        if len(sets) <= 1:
+            return [mask for mask in (sets or [{self.default_mask}])[0] if mask]
+        # How many choices have at least a mask in common is the product, over the lists, of how many of its masks
+        # contain it; how many have just that in common follows, as a sum over subsets is undone.
+        masks = [0, *numa_masks(list(iterate_bits(self.default_mask)))]
+        choices = dict.fromkeys(masks, 1)
+        for members in sets:
+            containing = {mask: int(mask in members) for mask in masks}
+            self._add_supersets(containing, 1)
+            for mask in masks:
+                choices[mask] *= containing[mask]
+        self._add_supersets(choices, -1)
+        return [mask for mask in masks if mask and choices[mask]]
 
-    def _is_narrower(self, candidate: int | None, best: int | None) -> bool:
-        candidate, best = candidate or 0, best or 0
-        if count_bits(candidate) != count_bits(best):
-            return count_bits(candidate) < count_bits(best)
-        if self.prefer_closest and self.policy != SINGLE_NUMA_NODE:
-            mine, others = self._distance(candidate), self._distance(best)
-            if mine != others:
-                return mine < others
-        return candidate < best
+    def _add_supersets(self, counts: dict[int, int], sign: int) -> None:
+        """Make each count the sum of those of all masks that contain its own (sign 1), or undo that (-1)."""
+        for node in iterate_bits(self.default_mask):
+            bit = 1 << node
+            for mask in counts:
+                if not mask & bit:
+                    counts[mask] += sign * counts[mask | bit]
+
+    def _narrowest(self, masks: Sequence[int]) -> int:
+        size = min(map(count_bits, masks))
+        narrow = [mask for mask in masks if count_bits(mask) == size]
+        if len(narrow) > 1 and self.prefer_closest and self.policy != SINGLE_NUMA_NODE:
+            return min(narrow, key=lambda mask: (self._distance(mask), mask))
+        return min(narrow)
 
     def _distance(self, mask: int) -> float:
         """The average distance of all ordered pairs of nodes, of each to itself included."""
@@ -158,7 +216,7 @@ class TopologyManager:
 
 def _list_of(hints: list[Hint] | None) -> list[Hint]:
     if hints is None:
-        return [Hint(None, True)]
+        return _ANYWHERE
     return hints or [Hint(None, False)]
 
 

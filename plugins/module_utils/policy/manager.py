@@ -4,23 +4,25 @@
 
 """The CPU manager of one kubelet in memory, with the kubelet's own events: start, add, remove, restart.
 
+Beside it, where they are given, the managers of memory and devices: all have a say in the admission of a pod.
 Source: pkg/kubelet/cm/cpumanager/cpu_manager.go and pkg/kubelet/cm/topologymanager/scope_*.go.
 """
 
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Mapping, NamedTuple
+from typing import Collection, Mapping, NamedTuple, Sequence
 
 from .._base.errors import InputError
 from .._containers.pods import Pod
 from ..cpuset import CPUSet
 from ..state.assignments import State
 from ..state.writing import write_checkpoint
-from .hints import CONTAINER, NONE, POD, Hint, TopologyManager
+from .hints import CONTAINER, NONE, POD, Hint, HintProvider, TopologyManager
 from .static import AllocationError, Policy, RunningState
 
 TOPOLOGY_AFFINITY_ERROR = "TopologyAffinityError"
+CPU = "cpu"
 
 
 class Admission(NamedTuple):
@@ -33,17 +35,26 @@ class Admission(NamedTuple):
     affinity: Mapping[str, Hint] = MappingProxyType({})
     # (container, its hints) as they were asked for; the container is "" for a pod as a whole.
     hints: tuple[tuple[str, list[Hint] | None], ...] = ()
+    # The resources, such as cpu, memory, nvidia.com/gpu, that could not be aligned, or not with each other.
+    not_aligned: tuple[str, ...] = ()
 
 
 class CPUManager:
     """Policy, state and topology manager of a node."""
 
-    def __init__(self, policy: Policy, topology_manager: TopologyManager, state: State | None = None) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        topology_manager: TopologyManager,
+        state: State | None = None,
+        others: Sequence[HintProvider] = (),
+    ) -> None:
         """Start with a restored state, or as new. Raises StateError where the kubelet would not start."""
         self.policy = policy
         self.topology_manager = topology_manager
         self.state = RunningState(state)
         self.policy.start(self.state)
+        self.others = others
         self.active: dict[str, Pod] = {}
 
     def add(self, pod: Pod) -> Admission:
@@ -61,53 +72,78 @@ class CPUManager:
         affinity: dict[str, Hint] = {}
         asked: list[tuple[str, list[Hint] | None]] = []
         best = Hint(None, False)
+        not_aligned: tuple[str, ...] = ()
 
         def is_admitted(container: str) -> bool:
             """Ask for the hints of a container, or of the pod as a whole (""), and merge them."""
-            nonlocal best
+            nonlocal best, not_aligned
             self.remove_stale()
             hints = (
                 self.policy.hints(self.state, pod, container) if container else self.policy.pod_hints(self.state, pod)
             )
             asked.append((container, hints))
-            best, admitted = manager.merge([hints])
+            named = {CPU: hints}
+            for provider in self.others:
+                named.update(provider.hints(pod, container))
+            best, admitted = manager.merge(list(named.values()))
+            if not admitted:
+                not_aligned = manager.not_aligned(named)
             return admitted
 
         aligned = manager.policy != NONE
         if aligned and manager.scope == POD and not is_admitted(""):
-            return _refused(affinity, asked)
+            return _refused(affinity, asked, not_aligned)
         for container in pod.containers:
             if aligned and manager.scope == CONTAINER and not is_admitted(container.name):
-                return _refused(affinity, asked)
+                return _refused(affinity, asked, not_aligned)
             if aligned:
                 affinity[container.name] = best
             self.remove_stale()
             try:
-                self.policy.allocate(self.state, pod, container.name, best.mask)
+                self._allocate(pod, container.name, best)
             except AllocationError as error:
-                # What earlier containers were given stays theirs until the pod is found to be gone.
+                # What was given until then, to this container and to earlier ones, stays theirs until the pod is found
+                # to be gone.
                 message = str(error)
                 if error.reason == AllocationError.reason:
                     message = "Allocate failed due to %s, which is unexpected" % error
                 return Admission(False, error.reason, message, affinity, tuple(asked))
         return Admission(True, "", "", affinity, tuple(asked))
 
+    def _allocate(self, pod: Pod, container: str, affinity: Hint) -> None:
+        for provider in self.others:
+            if provider.is_first:
+                provider.allocate(pod, container, affinity)
+        self.policy.allocate(self.state, pod, container, affinity.mask)
+        for provider in self.others:
+            if not provider.is_first:
+                provider.allocate(pod, container, affinity)
+
     def remove(self, pod_uid: str, container: str) -> None:
         """A container is removed. (In the kubelet nothing else but a stale pod frees CPUs.)"""
         self.policy.remove(self.state, pod_uid, container)
+        for provider in self.others:
+            provider.remove(pod_uid, container)
 
     def delete(self, pod_uid: str) -> None:
         """A pod is gone; its CPUs are free when the kubelet next looks."""
         self.active.pop(pod_uid, None)
 
     def remove_stale(self) -> None:
-        """Take the CPUs back of containers that no active pod has."""
-        for pod_uid in list(self.state.assignments):
+        """Take back what containers have that no active pod has."""
+        for pod_uid, container in self._stale(self.state.assignments):
+            self.policy.remove(self.state, pod_uid, container)
+        for provider in self.others:
+            for pod_uid, container in self._stale(provider.owners()):
+                provider.remove(pod_uid, container)
+
+    def _stale(self, owners: Mapping[str, Collection[str]]) -> list[tuple[str, str]]:
+        stale = []
+        for pod_uid, containers in owners.items():
             pod = self.active.get(pod_uid)
             names = {container.name for container in pod.containers} if pod else set()
-            for container in list(self.state.assignments[pod_uid]):
-                if container not in names:
-                    self.policy.remove(self.state, pod_uid, container)
+            stale += [(pod_uid, container) for container in containers if container not in names]
+        return stale
 
     def cpus_of(self, pod_uid: str, container: str) -> CPUSet:
         """The CPUs that a container runs on: its own, or the shared pool."""
@@ -119,6 +155,8 @@ class CPUManager:
         return write_checkpoint(self.policy.name, self.state.snapshot())
 
 
-def _refused(affinity: dict[str, Hint], asked: list[tuple[str, list[Hint] | None]]) -> Admission:
+def _refused(
+    affinity: dict[str, Hint], asked: list[tuple[str, list[Hint] | None]], not_aligned: tuple[str, ...]
+) -> Admission:
     message = "Resources cannot be allocated with Topology locality"
-    return Admission(False, TOPOLOGY_AFFINITY_ERROR, message, affinity, tuple(asked))
+    return Admission(False, TOPOLOGY_AFFINITY_ERROR, message, affinity, tuple(asked), not_aligned)

@@ -9,6 +9,7 @@ Source: pkg/kubelet/cm/memorymanager (policy_static.go, memory_manager.go).
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from .._base.errors import GoError
@@ -433,12 +434,19 @@ def _read_data(text: str) -> tuple[dict[str, Any], str]:
 # --- writing ------------------------------------------------------------------------------------------------
 
 
-def write_memory(config: MemoryConfig, machine: dict[int, Any], pod_entries: dict[str, Any] | None) -> bytes:
-    """The bytes of a state in which no container has memory of its own."""
-    value = {"policyName": config.policy, "machineState": machine, "entries": {}, "podEntries": pod_entries}
+def write_memory(
+    config: MemoryConfig,
+    machine: dict[int, Any],
+    pod_entries: dict[str, Any] | None,
+    entries: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> bytes:
+    """The bytes of a state. entries: {pod UID: {container: [block]}} of those that have memory of their own."""
+    value = {"policyName": config.policy, "machineState": machine, "entries": entries, "podEntries": pod_entries}
     # In the order of their names as texts.
     shown: dict[str, Any] = {"policyName": config.policy}
     shown["machineState"] = {str(node): machine[node] for node in sorted(machine, key=str)}
+    if entries:
+        shown["entries"] = {pod: dict(sorted(containers.items())) for pod, containers in sorted(entries.items())}
     pods = {"podEntries": dict(sorted(pod_entries.items()))} if pod_entries else {}
     if config.minor >= _V3_SINCE:
         data = json_text({**shown, **pods})
@@ -507,7 +515,7 @@ def memory_state_after(content: bytes | None, config: MemoryConfig) -> bytes | N
     if config.policy == STATIC:
         if config.machine is None:
             return None
-        machine = _first_machine(config.machine, config.reserved)
+        machine = first_machine(config.machine, config.reserved)
     return write_memory(config, machine, state.pod_entries if config.pod_level else {})
 
 
@@ -546,9 +554,9 @@ class _Owned(NamedTuple):
     blocks: Sequence[Mapping[str, Any]]
 
 
-def _first_machine(machine: Amounts, reserved: Amounts) -> dict[int, object]:
+def first_machine(machine: Amounts, reserved: Amounts) -> dict[int, Any]:
     """The memory of which no pod has any: {NUMA node: NUMANodeState}."""
-    found: dict[int, object] = {}
+    found: dict[int, Any] = {}
     for node, totals in machine.items():
         # Go counts and subtracts with 64 bits without a sign.
         kept = {kind: amount & _MOST for kind, amount in reserved.get(node, {}).items()}
@@ -597,7 +605,7 @@ def _owned(state: MemoryState) -> Iterable[_Owned]:
 
 def _refusal(found: Mapping[int, object], machine: Amounts, reserved: Amounts, owned: Iterable[_Owned]) -> str:
     """Why the kubelet refuses the state of the NUMA nodes; empty where it is as expected."""
-    expected = _first_machine(machine, reserved)
+    expected = first_machine(machine, reserved)
     for pod, container, blocks in owned:
         for block in blocks:
             wrong = _take(expected, block)

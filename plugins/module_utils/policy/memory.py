@@ -1,0 +1,277 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The memory manager's policy Static: of which NUMA nodes do Guaranteed pods get memory and huge pages? Pure.
+
+A node serves containers that need it alone, or as one of a group those that need the whole group, never both. With the
+policy None there is no such provider. Sizes are in bytes, and the state has the form of the kubelet's file.
+Source: pkg/kubelet/cm/memorymanager/policy_static.go, Kubernetes 1.33 to 1.36, its oddities included, without the
+alpha gate PodLevelResourceManagers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Mapping, Sequence
+
+from .._base.errors import KubeletError
+from .._cgroup.kubepods import GUARANTEED
+from .._containers.pods import APP, INIT, SIDECAR, Container, Pod
+from ..cpuset import count_bits, iterate_bits
+from ..state.memory_manager import MEMORY, MemoryConfig, MemoryState, first_machine, write_memory
+from .hints import Hint, HintProvider, numa_masks
+from .static import AllocationError
+
+_HUGE_PAGES = "hugepages-"
+_MILLI = 1000
+
+# Resource -> bytes.
+Sizes = Mapping[str, int]
+
+
+def is_memory(resource: str) -> bool:
+    """Whether the memory manager looks at a resource."""
+    return resource == MEMORY or resource.startswith(_HUGE_PAGES)
+
+
+class StaticMemory(HintProvider):
+    """The policy Static of one kubelet with its state.
+
+    machine: {NUMA node: its part of the file}; entries: {pod UID: {container: [block]}}.
+    """
+
+    def __init__(self, config: MemoryConfig, state: MemoryState | None = None) -> None:
+        """`state` is one that the kubelet accepts; without one, no memory is given. config.machine has to be known.
+
+        Raises KubeletError where the kubelet would not start.
+        """
+        if not any(amounts.get(MEMORY) for amounts in config.reserved.values()):
+            raise KubeletError("[memorymanager] you should specify the system reserved memory")
+        self.config = config
+        self.machine: dict[int, Any] = first_machine(config.machine or {}, config.reserved)
+        self.entries: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        if state is not None and state.machine:
+            self.machine = state.machine
+            self.entries = state.entries or {}
+        # {mask of nodes: these nodes}, small sets first.
+        self._groups = {mask: list(iterate_bits(mask)) for mask in numa_masks(list(self.machine))}
+        # Of the last pod alone: {mask of nodes: what app containers may take over from its init containers of it}.
+        self.reusable: dict[str, dict[int, dict[str, int]]] = {}
+
+    def owners(self) -> Mapping[str, Mapping[str, object]]:
+        return self.entries
+
+    def state(self) -> bytes:
+        """The file that the kubelet writes."""
+        return write_memory(self.config, self.machine, {}, self.entries)
+
+    # --- giving and taking -----------------------------------------------------------------------
+
+    def allocate(self, pod: Pod, container: str, affinity: Hint) -> None:
+        if not self._serves(pod):
+            return
+        member = next(member for member in pod.containers if member.name == container)
+        blocks = self.entries.get(pod.uid, {}).get(container)
+        if blocks is not None:
+            self._update_reusable(pod, member, blocks)
+            return
+        requests = _requests(member)
+        nodes = self._groups[self._mask_for(pod, requests, affinity)]
+        blocks = []
+        for kind, size in sorted(requests.items()):
+            blocks.append({"numaAffinity": list(nodes), "type": kind, "size": size})
+            self._reserve(nodes, kind, max(0, size - self._reusable(pod, _mask(nodes), kind)))
+        self._update_reusable(pod, member, blocks)
+        self.entries.setdefault(pod.uid, {})[container] = blocks
+        self._take_over(pod, container, blocks)
+
+    def _mask_for(self, pod: Pod, requests: Sizes, affinity: Hint) -> int:
+        """The nodes that a container gets its memory from. Raises AllocationError."""
+        best = affinity
+        if best.mask is None:
+            hints = self._hints_for(pod, requests)
+            if not hints:
+                raise AllocationError(
+                    "[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is"
+                    " available"
+                )
+            best = _best(hints)
+            if affinity.preferred and not best.preferred:
+                raise AllocationError("[memorymanager] failed to find the default preferred hint")
+        mask = best.mask or 0
+        # What the pod could take over does not count here, as in the kubelet.
+        if any(self._sum(self._groups[mask], kind, "free") < size for kind, size in requests.items()):
+            wider = [hint for hint in self._hints_for(pod, requests) if not mask & ~(hint.mask or 0)]
+            if not wider:
+                raise AllocationError("[memorymanager] failed to find NUMA nodes to extend the current topology hint")
+            found = _best(wider)
+            if best.preferred and not found.preferred:
+                raise AllocationError("[memorymanager] failed to find the extended preferred hint")
+            mask = found.mask or 0
+        if self._is_mixed(self._groups[mask]):
+            raise AllocationError("[memorymanager] preferred hint violates NUMA node allocation")
+        return mask
+
+    def _reserve(self, nodes: Sequence[int], kind: str, size: int) -> None:
+        """Take so much of the nodes, of the first first."""
+        for node in nodes:
+            place = self.machine[node]
+            place["numberOfAssignments"] += 1
+            place["cells"] = list(nodes)
+            if size:
+                taken = min(size, place["memoryMap"][kind]["free"])
+                _move(place["memoryMap"][kind], taken)
+                size -= taken
+
+    def _take_over(self, pod: Pod, container: str, blocks: Sequence[Mapping[str, Any]]) -> None:
+        """Make the blocks of earlier init containers smaller by what this one has of the same nodes.
+
+        So the sizes of a pod's blocks add up to what is reserved for it, though it is taken for reused more than once.
+        """
+        own = self.entries[pod.uid]
+        for block in blocks:
+            size = block["size"]
+            for earlier in _init_containers_before(pod, container):
+                for older in own.get(earlier, ()):
+                    if older["type"] == block["type"] and sorted(older["numaAffinity"]) == block["numaAffinity"]:
+                        taken = min(size, older["size"])
+                        older["size"] -= taken
+                        size -= taken
+
+    def _update_reusable(self, pod: Pod, member: Container, blocks: Sequence[Mapping[str, Any]]) -> None:
+        reusable = self.reusable.get(pod.uid, {})
+        self.reusable = {pod.uid: reusable}
+        for block in blocks:
+            sizes = reusable.setdefault(_mask(block["numaAffinity"]), {})
+            before = sizes.get(block["type"], 0)
+            after = max(before, block["size"]) if member.kind == INIT else max(0, before - block["size"])
+            sizes[block["type"]] = after
+
+    def remove(self, pod_uid: str, container: str) -> None:
+        containers = self.entries.get(pod_uid, {})
+        if container not in containers:
+            return
+        for block in containers.pop(container):
+            size = block["size"]
+            for node in block["numaAffinity"]:
+                place = self.machine[node]
+                place["numberOfAssignments"] -= 1
+                if not place["numberOfAssignments"]:
+                    place["cells"] = [node]
+                if size:
+                    given = min(size, place["memoryMap"][block["type"]]["reserved"])
+                    _move(place["memoryMap"][block["type"]], -given)
+                    size -= given
+        if not containers:
+            del self.entries[pod_uid]
+
+    # --- hints -----------------------------------------------------------------------------------
+
+    def hints(self, pod: Pod, container: str) -> Mapping[str, list[Hint] | None]:
+        if not self._serves(pod):
+            return {}
+        members = [member for member in pod.containers if container in ("", member.name)]
+        try:
+            requests = requests_of_pod(pod) if not container else _requests(members[0])
+        except AllocationError:
+            # A request that cannot be read: no preference, and then the allocation fails.
+            return {}
+        own = self.entries.get(pod.uid, {})
+        for member in members:
+            if own.get(member.name) is not None:
+                return _again(own[member.name], requests)
+        found = self._hints_for(pod, requests)
+        # Where nothing fits the kubelet takes it for no preference, admits, and fails to allocate.
+        return dict.fromkeys(sorted(requests), found) if found else {}
+
+    def _serves(self, pod: Pod) -> bool:
+        minor = self.config.minor
+        return pod.qos(minor) == GUARANTEED and not pod.has_pod_level_resources(minor)
+
+    def _hints_for(self, pod: Pod, requests: Sizes) -> list[Hint]:
+        """The groups of nodes that have enough; of all kinds of memory the same ones."""
+        if not requests:
+            return []
+        fewest, found = len(self.machine), []
+        for mask, nodes in self._groups.items():
+            if any(self._sum(nodes, kind, "allocatable") < size for kind, size in requests.items()):
+                continue
+            # Also where this group is taken: that is how few could do.
+            fewest = min(fewest, len(nodes))
+            if self._is_mixed(nodes) or (len(nodes) == 1 and len(self.machine[nodes[0]]["cells"]) > 1):
+                continue
+            if all(
+                self._sum(nodes, kind, "free") + self._reusable(pod, mask, kind) >= size
+                for kind, size in requests.items()
+            ):
+                found.append(mask)
+        return [Hint(mask, count_bits(mask) == fewest) for mask in found]
+
+    def _is_mixed(self, nodes: Sequence[int]) -> bool:
+        """Whether a node of a group serves alone, or with others than these."""
+        return len(nodes) > 1 and any(
+            self.machine[node]["numberOfAssignments"] and sorted(self.machine[node]["cells"]) != nodes for node in nodes
+        )
+
+    def _sum(self, nodes: Sequence[int], kind: str, name: str) -> int:
+        """Of pages of a size that a node does not have it has none; a kubelet that is asked for them panics."""
+        tables = (self.machine[node]["memoryMap"].get(kind) for node in nodes)
+        return sum(table[name] for table in tables if table is not None)
+
+    def _reusable(self, pod: Pod, mask: int, kind: str) -> int:
+        return self.reusable.get(pod.uid, {}).get(mask, {}).get(kind, 0)
+
+
+def _requests(member: Container) -> dict[str, int]:
+    """Raises AllocationError for a part of a byte, which the API takes."""
+    found = {}
+    for kind, amount in member.requests.items():
+        if is_memory(kind):
+            if amount % _MILLI:
+                raise AllocationError("[memorymanager] failed to represent quantity as int64")
+            found[kind] = amount // _MILLI
+    return found
+
+
+def requests_of_pod(pod: Pod) -> dict[str, int]:
+    """What a pod needs at once, of what its app containers ask for. Raises AllocationError as for a container."""
+    most: dict[str, int] = {}
+    sidecars: dict[str, int] = {}
+    apps: dict[str, int] = {}
+    for member in pod.containers:
+        for kind, size in _requests(member).items():
+            if member.kind == APP:
+                apps[kind] = apps.get(kind, 0) + size
+            elif member.kind == SIDECAR:
+                sidecars[kind] = sidecars.get(kind, 0) + size
+            else:
+                most[kind] = max(most.get(kind, 0), sidecars.get(kind, 0) + size)
+    return {kind: max(most.get(kind, 0), size + sidecars.get(kind, 0)) for kind, size in apps.items()}
+
+
+def _again(blocks: Sequence[Mapping[str, Any]], requests: Sizes) -> dict[str, list[Hint] | None]:
+    """The hints of a container that has its memory already: those nodes, or no preference where it asks for more."""
+    if {block["type"]: block["size"] for block in blocks} != dict(requests) or len(blocks) != len(requests):
+        return {}
+    return {block["type"]: [Hint(_mask(block["numaAffinity"]), True)] for block in blocks}
+
+
+def _init_containers_before(pod: Pod, container: str) -> Iterator[str]:
+    for member in pod.containers:
+        if member.name == container or member.kind == APP:
+            return
+        if member.kind == INIT:
+            yield member.name
+
+
+def _best(hints: Sequence[Hint]) -> Hint:
+    return min(hints, key=lambda hint: (not hint.preferred, count_bits(hint.mask or 0), hint.mask or 0))
+
+
+def _mask(nodes: Sequence[int]) -> int:
+    return sum(1 << node for node in nodes)
+
+
+def _move(table: dict[str, int], size: int) -> None:
+    table["reserved"] += size
+    table["free"] -= size
