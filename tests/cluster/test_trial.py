@@ -431,6 +431,30 @@ def test_a_rollout_touches_no_node_where_one_kubelet_would_refuse(
     assert again == planned
 
 
+TRY_UPGRADE = "kubenode.cpu_manager.try_upgrade"
+
+
+def test_a_fleet_tries_another_kubelet(node: LiveNode, real_kubelet: Path, tmp_path: Path) -> None:
+    nodes = {"good": node, "bad": LiveNode(real_kubelet, tmp_path / "bad")}
+    nodes["bad"].write(CHECKPOINT, saved("none", "").decode("ascii"))
+    hosts = {name: {"ansible_python_interpreter": str(live.python())} for name, live in nodes.items()}
+    hosts["none"] = {**hosts["good"], "kubelet_trial_program": "/opt/bin/no-kubelet"}
+    before = {name: fingerprint(live.root) for name, live in nodes.items()}
+    for host in ("good", "bad"):
+        hosts[host]["kubelet_trial_program"] = "/opt/bin/kubelet"
+    run = ansible_playbook(tmp_path / "run", TRY_UPGRADE, hosts, "--check")
+    assert {name: fingerprint(live.root) for name, live in nodes.items()} == before
+    assert run.status != 0
+    told = {name: str(run.last(name)["msg"]) for name in hosts}
+    assert run.last("good")["outcome"] == "ok", run.account()
+    assert "bad:\n  the kubelet 1.20.2 does not start: Failed to start ContainerManager" in told["bad"]
+    assert "kubelet_trial_program: /opt/bin/no-kubelet is no program on this node" in " ".join(told["none"].split())
+    # All of it is shown at once, before the first host fails.
+    shown, _fail, _rest = run.output.partition("TASK [Stop where the kubelet does not start]")
+    for said in ("the kubelet 1.20.2 starts", "the kubelet 1.20.2 does not start", "is no program on this node"):
+        assert said in " ".join(shown.split())
+
+
 def test_without_the_right_to_make_namespaces(node: LiveNode) -> None:
     done = node.answer("try", "setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all")
     assert done["after"] == done["before"]
