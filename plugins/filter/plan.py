@@ -11,7 +11,7 @@ from typing import Any, Callable, Collection, Mapping
 from ansible.errors import AnsibleFilterError
 
 from ..plugin_utils.report.answers import collect
-from ..plugin_utils.rollout.texts import change_summary
+from ..plugin_utils.rollout.texts import change_summary, trial_text
 from ..plugin_utils.rollout.verdict import refusal
 
 
@@ -27,9 +27,19 @@ def _plan_refusal(plan: object, skip_no_kubelet: bool = False, done_so_far: str 
     return refusal(plan, skip_no_kubelet, done_so_far)
 
 
+def _trial_summary(answers: object) -> str:
+    if not isinstance(answers, Mapping):
+        raise AnsibleFilterError("trial_summary takes the results of kubelet_trial by host, not %r" % (answers,))
+    return trial_text(answers)
+
+
 class FilterModule:
     """The filters of the plans of the role kubelet."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Their names and functions."""
-        return {"change_summary": _change_summary, "plan_refusal": _plan_refusal}
+        return {
+            "change_summary": _change_summary,
+            "plan_refusal": _plan_refusal,
+            "trial_summary": _trial_summary,
+        }

@@ -363,7 +363,7 @@ PLAN = "Compare the node with what is wanted, and plan its change"
 WANTED = {"kubelet_cpu_manager_policy": "static", "kubelet_reserved_system_cpus": "0"}
 
 
-def trials(run: Run, host: str) -> list[dict[str, Any]]:
+def trials(run: Run, host: str) -> list[Any]:
     """What the plans of a node say of its trial."""
     plans = [result for result in run.results[host] if result["task"].rpartition(" : ")[2] == PLAN]
     return [plan["trial"] for plan in plans]
@@ -374,15 +374,15 @@ def test_a_rollout_touches_no_node_where_one_kubelet_would_refuse(
 ) -> None:
     """By the prediction for the version that the inventory names both start, and the kubelet there is another one."""
     nodes = {"good": node, "bad": LiveNode(real_kubelet, tmp_path / "bad")}
-    for name, one in nodes.items():
-        one.configure({"cpuManagerPolicy": "none"})
-        one.write(CHECKPOINT, saved("none", "").decode("ascii"))
+    for name, live in nodes.items():
+        live.configure({"cpuManagerPolicy": "none"})
+        live.write(CHECKPOINT, saved("none", "").decode("ascii"))
         make_node(name)
     nodes["bad"].flags.append("--seccomp-default=true")
     hosts: dict[str, dict[str, Any]] = {
         name: {
             **WANTED,
-            "ansible_python_interpreter": str(one.python()),
+            "ansible_python_interpreter": str(live.python()),
             "kubelet_kubeconfig": str(control_plane.admin),
             "kubelet_target_version": "1.30",
             # No service starts a kubelet here.
@@ -391,9 +391,9 @@ def test_a_rollout_touches_no_node_where_one_kubelet_would_refuse(
             "kubelet_verify_timeout": 1,
             "kubelet_verify_seconds": 1,
         }
-        for name, one in nodes.items()
+        for name, live in nodes.items()
     }
-    before = {name: fingerprint(one.root) for name, one in nodes.items()}
+    before = {name: fingerprint(live.root) for name, live in nodes.items()}
     run = ansible_playbook(tmp_path / "run", ROLLOUT, hosts)
     assert run.status != 0
     refused = run.last("bad")["msg"]
@@ -404,7 +404,7 @@ def test_a_rollout_touches_no_node_where_one_kubelet_would_refuse(
     assert "tried by kubelet 1.20.2, " in run.output.partition("good:")[2].partition("bad:")[0]
     assert trials(run, "good")[0]["starts"] is True
     assert not any(result["changed"] for results in run.results.values() for result in results)
-    assert {name: fingerprint(one.root) for name, one in nodes.items()} == before
+    assert {name: fingerprint(live.root) for name, live in nodes.items()} == before
     for found in control_plane.objects("nodes"):
         assert not found["spec"].get("unschedulable", False)
 
@@ -429,6 +429,30 @@ def test_a_rollout_touches_no_node_where_one_kubelet_would_refuse(
     assert read is None
     assert planned["starts"] is True
     assert again == planned
+
+
+TRY_UPGRADE = "kubenode.cpu_manager.try_upgrade"
+
+
+def test_a_fleet_tries_another_kubelet(node: LiveNode, real_kubelet: Path, tmp_path: Path) -> None:
+    nodes = {"good": node, "bad": LiveNode(real_kubelet, tmp_path / "bad")}
+    nodes["bad"].write(CHECKPOINT, saved("none", "").decode("ascii"))
+    hosts = {name: {"ansible_python_interpreter": str(live.python())} for name, live in nodes.items()}
+    hosts["none"] = {**hosts["good"], "kubelet_trial_program": "/opt/bin/no-kubelet"}
+    before = {name: fingerprint(live.root) for name, live in nodes.items()}
+    for host in ("good", "bad"):
+        hosts[host]["kubelet_trial_program"] = "/opt/bin/kubelet"
+    run = ansible_playbook(tmp_path / "run", TRY_UPGRADE, hosts, "--check")
+    assert {name: fingerprint(live.root) for name, live in nodes.items()} == before
+    assert run.status != 0
+    told = {name: str(run.last(name)["msg"]) for name in hosts}
+    assert run.last("good")["outcome"] == "ok", run.account()
+    assert "bad:\n  the kubelet 1.20.2 does not start: Failed to start ContainerManager" in told["bad"]
+    assert "kubelet_trial_program: /opt/bin/no-kubelet is no program on this node" in " ".join(told["none"].split())
+    # All of it is shown at once, before the first host fails.
+    shown, _fail, _rest = run.output.partition("TASK [Stop where the kubelet does not start]")
+    for said in ("the kubelet 1.20.2 starts", "the kubelet 1.20.2 does not start", "is no program on this node"):
+        assert said in " ".join(shown.split())
 
 
 def test_without_the_right_to_make_namespaces(node: LiveNode) -> None:

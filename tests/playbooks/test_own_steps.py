@@ -31,7 +31,7 @@ PYTHON = "/usr/bin/python3"
 # In an order in which each has something to do.
 RUNS = (
     ("rollout", "drift_report", "report", "rollback", "repair", "plan_changes", "plan", "propose", "save"),
-    ("to_dra", "from_dra", "housekeeping", "reconcile", "simulate"),
+    ("to_dra", "from_dra", "housekeeping", "reconcile", "simulate", "try_upgrade"),
 )
 # The first works on running nodes alone, the second takes a node with resctrl, see test_cache.py, and the third an API
 # server: see tests/cluster/test_impact.py.
@@ -86,6 +86,7 @@ def test_a_run_on_a_saved_node_takes_its_own_steps_and_leaves_the_controller_alo
         "reconcile_interpreter": PYTHON,
         "cpu_manager_workload": "latency",
         "cpu_manager_manifests": "pods.yml",
+        "kubelet_trial_program": "/usr/bin/kubelet-1.37",
     }
     first, *others = ["kubenode.cpu_manager.%s" % name for name in playbooks]
     places = ("HOME", "TMPDIR", "ANSIBLE_HOME", "ANSIBLE_LOCAL_TEMP", "ANSIBLE_REMOTE_TEMP", "KEPT_BYTECODE")

@@ -179,3 +179,20 @@ def fatal(result: dict[str, Any]) -> list[str]:
     assert result["unknown"] == []
     assert result["starts"] is not any(finding["fatal"] for finding in result["findings"])
     return [finding["text"] for finding in result["findings"] if finding["fatal"]]
+
+
+def test_saved_nodes_try_no_upgrade(copy_of: CopyOf, tmp_path: Path) -> None:
+    """They say so, which is no failure. tests/cluster/test_trial.py has those that do."""
+    hosts = {
+        name: {"kubelet_node_root": str(copy_of(name, name)), "kubelet_trial_program": "/usr/bin/kubelet-1.37"}
+        for name in CONFIG
+    }
+    before = fingerprint(tmp_path / "nodes")
+    run = ansible_playbook(tmp_path / "run", "kubenode.cpu_manager.try_upgrade", hosts)
+    assert run.status == 0, run.account()
+    assert "%s:\n  cannot be tried: a saved node" % ", ".join(CONFIG) in run.last("xeon")["msg"]
+    assert fingerprint(tmp_path / "nodes") == before
+    del hosts["edge"]["kubelet_trial_program"]
+    run = ansible_playbook(tmp_path / "again", "kubenode.cpu_manager.try_upgrade", hosts)
+    assert run.status != 0
+    assert "missing required arguments: kubelet_trial_program" in run.last("edge")["msg"]

@@ -137,6 +137,7 @@ STORIES = (
     _PLAYBOOKS + "test_propose.py::test_a_fleet_gets_settings_by_shape",
     _PLAYBOOKS + "test_simulate.py::test_the_documented_traces_on_a_saved_node",
     _PLAYBOOKS + "test_allocation.py::test_the_playbook_plan",
+    _PLAYBOOKS + "test_start_check.py::test_saved_nodes_try_no_upgrade",
     _PLAYBOOKS + "test_dra.py::test_to_dra_writes_what_is_needed_and_no_more",
     _PLAYBOOKS + "test_dra.py::test_a_second_run_changes_nothing",
     _PLAYBOOKS + "test_dra.py::test_from_dra_puts_the_runtime_back_to_the_byte",

@@ -150,3 +150,30 @@ def _indented(text: str) -> list[str]:
 def _wrapped(text: str, columns: int = _COLUMNS) -> list[str]:
     """A text in lines of whole words, each after the first one further in."""
     return wrap(text, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+# What the kubelets of a fleet said of trial starts, as text. Pure.
+
+
+def trial_text(answers: Mapping[str, object]) -> str:
+    """Nodes of which the same is to be said stand together. answers: {host: the result of kubelet_trial}."""
+    stories: dict[str, list[str]] = {}
+    for host, answer in answers.items():
+        stories.setdefault("\n".join(_indented("\n".join(_said(mapping(answer))))), []).append(line(host))
+    return "\n".join("\n".join([*_wrapped(", ".join(hosts) + ":"), story]) for story, hosts in stories.items())
+
+
+def _said(answer: Mapping[str, Any]) -> list[str]:
+    starts, version = answer.get("starts"), line(answer.get("version") or "")
+    if starts is None or not version:
+        return [line(answer.get("reason") or answer.get("msg") or "no answer")]
+    told = "the kubelet %s starts" % version
+    if starts is not True:
+        told = "the kubelet %s does not start: %s" % (version, line(answer.get("message") or "it said nothing"))
+    formats = [mapping(answer.get("checkpoint_format")).get(when) for when in ("before", "after")]
+    has_changed = starts is True and None not in formats and formats[0] != formats[1]
+    return [
+        told,
+        *(["checkpoint: format %s -> %s" % (line(formats[0]), line(formats[1]))] if has_changed else []),
+        *(["the prediction differs, and the kubelet is right"] if answer.get("prediction_differs") is True else []),
+    ]

@@ -295,11 +295,11 @@ def test_what_was_tried_is_the_same_whatever_pods_came_and_went() -> None:
     first = plan(("--v=2",), maxPods=1)._replace(contents={"/c": b"1", state: b"1"})
     digest = first.digest([state])
     assert first._replace(contents={state: None, "/c": b"1"}).digest([state]) == digest
-    others = (
+    changed = (
         first._replace(contents={"/c": b"2"}),
         first._replace(contents={"/c": None}),
         first._replace(words=("--v=3",)),
         first._replace(values={"maxPods": 2}),
         first._replace(kubelet="/opt/bin/kubelet"),
     )
-    assert len({digest, *(other.digest([state]) for other in others)}) == 1 + len(others)
+    assert len({digest, *(tried.digest([state]) for tried in changed)}) == 1 + len(changed)

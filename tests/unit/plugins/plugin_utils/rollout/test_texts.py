@@ -56,8 +56,8 @@ def test_which_kubelet_has_tried_the_start() -> None:
     """The times of nodes of which the same is said are different."""
     by = {"version": "1.36.3", "told": "as the node says it"}
     answers = [{**CHANGE, "trial": {**by, "seconds": seconds}} for seconds in (3.14, 0.2, 10)]
-    other = {**CHANGE, "trial": {"version": "1.37.0", "seconds": 3}}
-    lines = told(*answers, other, CHANGE)
+    newer = {**CHANGE, "trial": {"version": "1.37.0", "seconds": 3}}
+    lines = told(*answers, newer, CHANGE)
     assert [line for line in lines if not line.startswith(" ") or "tried" in line] == [
         "node-0, node-1, node-2:",
         "  tried by kubelet 1.36.3, 0.2 to 10.0 s",

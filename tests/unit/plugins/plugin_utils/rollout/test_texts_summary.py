@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import Any, Collection
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.answers import collect
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.texts import change_summary
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.texts import change_summary, trial_text
 
 REPORT = "; next: ansible-playbook kubenode.cpu_manager.drift_report"
 AGAIN = "; next: see why above, and run again"
@@ -57,3 +59,53 @@ def test_not_all_of_many_are_named() -> None:
     plans = {"w-%d" % number: PLANS["drift"] for number in range(7)}
     said = change_summary(collect(plans), ())
     assert said == "changed 0, unchanged 0, left out 0, failed 7 (w-0, w-1, w-2, w-3, w-4 and 2 more)" + AGAIN
+
+
+STARTED = {"starts": True, "version": "1.37.0", "checkpoint_format": {"before": 2, "after": 2}, "seconds": 3.1}
+
+
+def test_what_the_kubelets_of_a_fleet_said_of_trials() -> None:
+    answers: dict[str, object] = {
+        "a": STARTED,
+        "b": {**STARTED, "checkpoint_format": {"before": 2, "after": 4}, "prediction_differs": True},
+        "c": {**STARTED, "starts": False, "message": "unknown flag:\n--x", "checkpoint_format": {"before": 2}},
+        "d": {"starts": None, "version": None, "reason": "cannot be tried: a saved node"},
+        "e": {"failed": True, "msg": "/usr/bin/k: is no program on this node"},
+        "f": {**STARTED, "seconds": 9, "checkpoint_format": {"before": None, "after": 4}},
+        "g": {},
+    }
+    assert trial_text(answers).splitlines() == [
+        "a, f:",
+        "  the kubelet 1.37.0 starts",
+        "b:",
+        "  the kubelet 1.37.0 starts",
+        "  checkpoint: format 2 -> 4",
+        "  the prediction differs, and the kubelet is right",
+        "c:",
+        "  the kubelet 1.37.0 does not start: unknown flag: --x",
+        "d:",
+        "  cannot be tried: a saved node",
+        "e:",
+        "  /usr/bin/k: is no program on this node",
+        "g:",
+        "  no answer",
+    ]
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.sampled_from(sorted({*STARTED, "message", "reason", "msg"})), ANY) | ANY)
+def test_whatever_a_node_answers_to_a_trial_is_text(answer: object) -> None:
+    assert trial_text({"a": answer}).isprintable() or "\n" in trial_text({"a": answer})
+
+
+def test_what_a_terminal_obeys_is_shown_and_a_long_text_is_cut() -> None:
+    said = trial_text({"a\x1b[2J": {**STARTED, "starts": False, "message": "\x1b]0;owned\x07" + "x" * 100000}})
+    assert "\x1b" not in said
+    assert "\x07" not in said
+    assert len(said) < 21000
