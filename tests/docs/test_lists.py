@@ -48,6 +48,12 @@ def test_the_guide_has_all_metrics_of_the_report() -> None:
     assert set(re.findall(r"kubenode_cpu_\w+", text)) == set(HELP)
 
 
+def test_the_readme_fits_two_screens() -> None:
+    lines = (CHECKOUT / "README.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 120
+    assert max(map(len, lines)) <= 130
+
+
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
 def test_the_readme_names_the_playbook(playbook: str) -> None:
     assert "`%s`" % playbook in (CHECKOUT / "README.md").read_text("utf-8")

@@ -47,7 +47,7 @@ OTHER_FORMS = {
     "collections": "requirements.yml",
     "dependencies": "execution environment",
     "driverConfig": "values of a chart",
-    "groups": "rules of Prometheus",
+    "rule_files": "configuration of Prometheus",
     "kube_reserved": "variables of kubespray",
 }
 

@@ -175,7 +175,7 @@ def test_a_gate_is_a_task_of_its_own_and_says_whose_failure_it_is(copy_of: CopyO
     for variables in hosts.values():
         (Path(variables["kubelet_node_root"]) / "var/lib/kubelet/cpu_manager_state").unlink()
     hosts["b"].update(PERIOD)
-    run = report_playbook(tmp_path, "verify", hosts)
+    run = ansible_playbook(tmp_path, "kubenode.cpu_manager.verify", hosts)
     assert run.status == 2, run.account()
     # The playbook verify is the report with a line for each node and this gate.
     assert (

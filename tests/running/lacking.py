@@ -34,6 +34,7 @@ PACKAGES = {
     "mount": "mount",
     "node": "nodejs",
     "npm": "npm",
+    "promtool": "prometheus",
     "ssh": "openssh-client",
     "strace": "strace",
     "stress-ng": "stress-ng",

@@ -129,6 +129,7 @@ STORIES = (
     _PLAYBOOKS + "test_quiet.py::test_a_rollout_is_quiet",
     _PLAYBOOKS + "test_report.py::test_all_forms_have_one_outcome",
     _PLAYBOOKS + "test_report.py::test_waivers_baseline_and_gates",
+    _PLAYBOOKS + "test_report.py::test_a_gate_is_a_task_of_its_own_and_says_whose_failure_it_is",
     _PLAYBOOKS + "test_report.py::test_parts_of_a_fleet_become_one_report",
     _PLAYBOOKS + "test_housekeeping.py::test_the_playbook",
     _PLAYBOOKS + "test_reconcile_role.py::test_the_role",
@@ -148,6 +149,7 @@ STORIES = (
     "tests/docs/test_blocks.py",
     "tests/docs/test_errors.py",
     "tests/docs/test_lists.py",
+    "tests/docs/test_monitoring.py",
     "tests/browser",
 )
 # One rollout over a real control plane.

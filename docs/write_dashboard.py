@@ -1,0 +1,232 @@
+#!/usr/bin/env python
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Writes the dashboard for Grafana from the panels below: python docs/write_dashboard.py
+
+Each panel is one row of a table here; Grafana's form, which repeats itself, is made of it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple, Sequence
+
+FILE = Path(__file__).resolve().parents[1] / "extensions" / "monitoring" / "dashboard.json"
+
+_WIDTH = 24
+_HEIGHT = 8
+_SOURCE = {"type": "prometheus", "uid": "${source}"}
+_FLEET = '{fleet=~"$fleet"}'
+_NODE = '{fleet="", instance=~"$instance"}'
+
+
+class Panel(NamedTuple):
+    """What is drawn. queries: (expression, name of a series); width: in 24ths of a row."""
+
+    title: str
+    queries: Sequence[tuple[str, str]]
+    width: int = 12
+    kind: str = "timeseries"
+    unit: str = "short"
+    about: str = ""
+
+
+def _fleet(name: str) -> str:
+    return "kubenode_cpu_%s%s" % (name, _FLEET)
+
+
+def _node(name: str) -> str:
+    return "kubenode_cpu_%s%s" % (name, _NODE)
+
+
+def _role(name: str) -> str:
+    return "kubenode_cpu_manager_%s%s" % (name, _NODE)
+
+
+ROWS: dict[str, Sequence[Panel]] = {
+    "The fleet": (
+        Panel("Outcome", [(_fleet("report_outcome") + " == 1", "{{fleet}}: {{outcome}}")], 6, "stat"),
+        Panel(
+            "Exit status",
+            [(_fleet("report_exit_status"), "{{fleet}}")],
+            6,
+            "stat",
+            about="0 clean, 1 unknown, 2 drift, 3 danger",
+        ),
+        Panel(
+            "Age of the report, and of its oldest look",
+            [
+                ("time() - " + _fleet("report_timestamp_seconds"), "report of {{fleet}}"),
+                ("time() - " + _fleet("oldest_look_timestamp_seconds"), "oldest look of {{fleet}}"),
+            ],
+            6,
+            "stat",
+            "s",
+        ),
+        Panel("Result files not used", [(_fleet("report_problems"), "{{fleet}}")], 6, "stat"),
+        Panel("Nodes by state", [("sum by (state) (%s)" % _fleet("nodes"), "{{state}}")]),
+        Panel(
+            "Nodes with a finding, by check",
+            [("sum by (check) (%s) > 0" % _fleet("drift"), "{{check}}")],
+            about="Isolation, throttling and caches are among them, where drift_report_look_at has them.",
+        ),
+        Panel(
+            "Containers on other CPUs than their own",
+            [
+                (_fleet("mispinned_containers"), "containers of {{fleet}}"),
+                (_fleet("mispinned_cpus"), "CPUs of {{fleet}}"),
+            ],
+            8,
+        ),
+        Panel("Findings that are waived", [("sum by (check) (%s) > 0" % _fleet("findings_waived"), "{{check}}")], 8),
+        Panel(
+            "Nodes by owner of the configuration",
+            [("sum by (owner) (%s)" % _fleet("owner_nodes"), "{{owner}}")],
+            8,
+        ),
+    ),
+    "A node": (
+        Panel("Read", [(_node("look_success"), "{{instance}}")], 6, "stat"),
+        Panel(
+            "Age of the last look",
+            [("time() - " + _node("look_timestamp_seconds"), "{{instance}}")],
+            6,
+            "stat",
+            "s",
+        ),
+        Panel("Owner of the configuration", [(_node("owner_info"), "{{instance}}: {{owner}}")], 12, "stat"),
+        Panel("Findings", [(_node("drift"), "{{instance}}: {{check}}")]),
+        Panel(
+            "Containers on other CPUs than their own",
+            [
+                (_node("mispinned_containers"), "containers of {{instance}}"),
+                (_node("mispinned_cpus"), "CPUs of {{instance}}"),
+            ],
+        ),
+    ),
+    "The role reconcile": (
+        Panel(
+            "Passes that went through",
+            [
+                (_role("reconcile_success"), "{{instance}}"),
+                (_role("dynamic_success"), "{{instance}}, dynamic"),
+            ],
+            8,
+        ),
+        Panel(
+            "Containers by what became of their CPUs",
+            [(_role("reconcile_containers"), "{{instance}}: {{result}}")],
+            8,
+        ),
+        Panel(
+            "How long a pass took",
+            [
+                (_role("reconcile_duration_seconds"), "{{instance}}"),
+                (_role("dynamic_duration_seconds"), "{{instance}}, dynamic"),
+            ],
+            8,
+            unit="s",
+        ),
+        Panel(
+            "Moves of the policy dynamic",
+            [("rate(%s[5m])" % _role("dynamic_moves_total"), "{{instance}}: {{what}}")],
+            8,
+            unit="cps",
+        ),
+        Panel(
+            "CPUs of the shared pool, and of containers",
+            [
+                (_role("dynamic_shared_cpus"), "{{instance}}: shared"),
+                (_role("dynamic_cpus"), "{{instance}}: {{container}}"),
+            ],
+            8,
+        ),
+        Panel("Containers that wait for CPUs", [(_role("dynamic_waiting"), "{{instance}}")], 8),
+    ),
+}
+
+
+def dashboard() -> dict[str, Any]:
+    """What Grafana imports."""
+    panels: list[dict[str, Any]] = []
+    top = 0
+    for title, row in ROWS.items():
+        panels.append(
+            {"type": "row", "title": title, "collapsed": False, "panels": [], **_place(len(panels), 0, top, _WIDTH, 1)}
+        )
+        left, top = 0, top + 1
+        for panel in row:
+            if left + panel.width > _WIDTH:
+                left, top = 0, top + _HEIGHT
+            panels.append({**_drawn(panel), **_place(len(panels), left, top, panel.width, _HEIGHT)})
+            left += panel.width
+        top += _HEIGHT
+    return {
+        "title": "CPU management of kubelets",
+        "uid": "kubenode-cpu-manager",
+        "tags": ["kubernetes", "kubelet", "cpu"],
+        "schemaVersion": 38,
+        "editable": True,
+        "time": {"from": "now-7d", "to": "now"},
+        "refresh": "1m",
+        "templating": {
+            "list": [
+                _SOURCES,
+                _variable("fleet", "kubenode_cpu_nodes"),
+                _variable("instance", "kubenode_cpu_look_success"),
+            ]
+        },
+        "panels": panels,
+    }
+
+
+# What is chosen above the panels: a label, and a metric that has all of its values.
+_CHOSEN = {"fleet": "kubenode_cpu_nodes", "instance": "kubenode_cpu_look_success"}
+_SOURCES = {"name": "source", "label": "Source", "type": "datasource", "query": "prometheus"}
+
+
+def _variable(label: str, metric: str) -> dict[str, Any]:
+    query = "label_values(%s, %s)" % (metric, label)
+    choice = {"multi": True, "includeAll": True, "allValue": ".*", "current": {"text": "All", "value": "$__all"}}
+    return {
+        "name": label,
+        "label": label,
+        "type": "query",
+        "datasource": _SOURCE,
+        "query": query,
+        "refresh": 2,
+        **choice,
+    }
+
+
+def _place(number: int, left: int, top: int, width: int, height: int) -> dict[str, Any]:
+    return {"id": number + 1, "gridPos": {"x": left, "y": top, "w": width, "h": height}}
+
+
+def _drawn(panel: Panel) -> dict[str, Any]:
+    targets = [
+        {"refId": chr(ord("A") + number), "datasource": _SOURCE, "expr": expression, "legendFormat": name}
+        for number, (expression, name) in enumerate(panel.queries)
+    ]
+    shown = {"textMode": "value_and_name"} if panel.kind == "stat" else {"legend": {"placement": "bottom"}}
+    return {
+        "type": panel.kind,
+        "title": panel.title,
+        "description": panel.about,
+        "datasource": _SOURCE,
+        "targets": targets,
+        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": []},
+        "options": shown,
+    }
+
+
+def text() -> str:
+    """The file."""
+    return json.dumps(dashboard(), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(), encoding="utf-8")
