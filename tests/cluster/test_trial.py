@@ -397,9 +397,10 @@ def test_a_rollout_touches_no_node_where_one_kubelet_would_refuse(
     run = ansible_playbook(tmp_path / "run", ROLLOUT, hosts)
     assert run.status != 0
     refused = run.last("bad")["msg"]
-    assert (
-        "it does not start with what is planned: unknown flag: --seccomp-default; the prediction differs" in refused
-    ), run.account()
+    assert refused.startswith("the kubelet does not start with what is planned (tried by kubelet 1.20.2, "), (
+        run.account()
+    )
+    assert ", which was not predicted: unknown flag: --seccomp-default" in refused
     assert "tried by kubelet 1.20.2, " in refused
     assert "tried by kubelet 1.20.2, " in run.output.partition("good:")[2].partition("bad:")[0]
     assert trials(run, "good")[0]["starts"] is True

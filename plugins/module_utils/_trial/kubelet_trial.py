@@ -160,9 +160,9 @@ _WRONG = "%s: it starts with what is planned, for which a refusal was predicted:
 
 
 def _refused_error(trial: Trial, told: str) -> RefusedError:
-    differs_too = "; the prediction differs, and the kubelet is right" if trial.differs else ""
+    of_prediction = ", which was not predicted" if trial.differs else ""
     return RefusedError(
-        "%s: it does not start with what is planned: %s%s" % (told, trial.message, differs_too),
+        "the kubelet does not start with what is planned (%s)%s: %s" % (told, of_prediction, trial.message),
         remedy="correct what it names; to go by the prediction alone, set %s: %s" % (option("trial"), NEVER),
         kind=REFUSED_BY_KUBELET,
     )

@@ -58,7 +58,7 @@ def test_a_refusal_is_told_beside_the_others(monkeypatch: pytest.MonkeyPatch, is
     first, refusal = plan["refusals"]
     assert first == REFUSAL
     assert refusal["kind"] == "kubelet_refused"
-    assert refusal["text"] == TOLD + ": it does not start with what is planned: unknown flag: --x"
+    assert refusal["text"] == "the kubelet does not start with what is planned (%s): unknown flag: --x" % TOLD
     assert refusal["remedy"].endswith("set trial: never")
     assert plan["starts"] is False
     assert (plan["notes"], plan["note_checks"]) == (["a note"], ["noted"])
@@ -66,7 +66,7 @@ def test_a_refusal_is_told_beside_the_others(monkeypatch: pytest.MonkeyPatch, is
 
 def test_where_the_kubelet_refuses_what_was_predicted_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned_with(monkeypatch, SAID._replace(starts=False, message="no", differs=True))
-    assert plan["refusals"][1]["text"].endswith(": no; the prediction differs, and the kubelet is right")
+    assert plan["refusals"][1]["text"].endswith(", which was not predicted: no")
 
 
 def test_where_the_kubelet_starts_with_what_was_predicted_to_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:

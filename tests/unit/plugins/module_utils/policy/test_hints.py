@@ -227,7 +227,9 @@ def _common(masks: tuple[int, ...]) -> int:
 
 def best_of_all_choices(node: TopologyManager, lists: list[list[Hint]]) -> Hint:
     """As the kubelet finds it: every choice of one hint of each resource, each held against the best so far."""
-    target = max(min((count_bits(entry.mask) for entry in list_ if entry.mask is not None), default=0) for list_ in lists)
+    target = max(
+        min((count_bits(entry.mask) for entry in list_ if entry.mask is not None), default=0) for list_ in lists
+    )
     best: Hint | None = None
     for choice in product(*lists):
         masks = {entry.mask for entry in choice if entry.mask is not None}
