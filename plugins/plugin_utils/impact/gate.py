@@ -108,15 +108,23 @@ def _lines(impact: Mapping[str, Any]) -> Iterator[str]:
                     yield from _wrapped(part)
             yield from map("    %s".__mod__, _more(rows))
         elif fate != STAYS:
-            more = len(rows) - _NAMED
-            names = ", ".join(_name(row) for row in rows[:_NAMED])
-            yield from _wrapped("%s and %d more" % (names, more) if more > 0 else names)
+            yield from _wrapped(_names(rows))
+    rows = [row for row in impact["workloads"] if row["could_gain"]]
+    if rows:
+        yield "  would move to exclusive CPUs with limits equal to requests: %s" % counted(len(rows), "workload")
+        yield from _wrapped(_names(rows))
     fleet = impact["fleet"]
     yield "  afterwards: exclusive %d, still to be given %d, stranded %d, shared %d" % tuple(
         fleet[name] for name in ("exclusive", "allocatable", "stranded", "shared")
     )
     for note in impact["notes"]:
         yield from _wrapped("note: " + note)
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> str:
+    more = len(rows) - _NAMED
+    names = ", ".join(_name(row) for row in rows[:_NAMED])
+    return "%s and %d more" % (names, more) if more > 0 else names
 
 
 def _more(rows: Sequence[object]) -> list[str]:

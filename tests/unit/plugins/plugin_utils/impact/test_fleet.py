@@ -176,6 +176,34 @@ def test_the_cure_for_a_numa_node_that_is_too_small() -> None:
     assert row["cure"] == "ask for 4 CPUs instead of 5; or set topologyManagerPolicy: best-effort"
 
 
+def burstable(asked: str, **limits: str) -> dict[str, Any]:
+    found = pod_of("one", "a")
+    found["spec"]["containers"][0]["resources"] = {"requests": {"cpu": asked, "memory": "1Gi"}, "limits": limits}
+    return found
+
+
+TWICE = {"cpu": "4"}
+
+
+@pytest.mark.parametrize(
+    ("pod", "wanted", "could"),
+    [
+        (burstable("2", **TWICE), WHOLE_CORES, True),
+        (burstable("2"), WHOLE_CORES, True),
+        (burstable("2500m", **TWICE), WHOLE_CORES, False),
+        # Its own kubelet would refuse it so.
+        (burstable("3", **TWICE), WHOLE_CORES, False),
+        (burstable("3", **TWICE), STATIC, True),
+        (burstable("2", **TWICE), {**NONE, "reserved_system_cpus": "0"}, False),
+        (pod_of("one", "a", "2"), WHOLE_CORES, False),
+        (pod_of("one", "a"), WHOLE_CORES, False),
+    ],
+)
+def test_who_would_have_cpus_with_limits_equal_to_requests(pod: Any, wanted: Any, could: bool) -> None:
+    (row,) = impact([pod], {"a": plan_of(wanted)})["workloads"]
+    assert row["could_gain"] is could
+
+
 def test_the_fleet_afterwards() -> None:
     found = impact([pod_of("four", "a", "4"), pod_of("web", "b", "500m")])
     assert found["fleet"] == {"exclusive": 4, "allocatable": 2 + 6, "stranded": 0, "shared": 4 + 8}

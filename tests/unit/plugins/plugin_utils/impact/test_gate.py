@@ -128,3 +128,14 @@ def test_thousands_of_workloads_are_few_lines() -> None:
     assert "and 900 workloads more" in stops
     assert len(told) < 1000
     assert len(stops) == 103
+
+
+def test_who_would_gain_is_named() -> None:
+    pod = pod_of("burst", "a")
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2"}, "limits": {"cpu": "4"}}
+    found = with_waivers(impact_of([Cluster({"a": ("a", plan_of())}, [node_of("a")], [pod])]), [], TODAY)
+    told = impact_text(found).splitlines()
+    assert told[2:4] == [
+        "  would move to exclusive CPUs with limits equal to requests: 1 workload",
+        "    Pod shop/burst",
+    ]
