@@ -121,7 +121,10 @@ class ActionModule(GuardedAction):
         for host in map(_Hosts(task_vars).__getitem__, task_vars["ansible_play_hosts_all"]):
             if given["skip_hosts_without_kubelet"] and host.plan.get("status") == NO_KUBELET:
                 continue
-            if host.fixed.get("api_host", api_host) != api_host:
+            if not host.fixed:
+                remarks.add("left out, as they were refused before they were planned: %s", host.name)
+                continue
+            if host.fixed["api_host"] != api_host:
                 remarks.add(_OTHER_API_HOST % api_host, host.name)
                 continue
             where = tuple(str(host.fixed.get(name) or "") for name in ("kubeconfig", "context"))

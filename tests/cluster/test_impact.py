@@ -54,6 +54,7 @@ def test_a_deployment_of_three_cpus_is_found_before_it_fails(
     run = fleet.run(IMPACT, "--check", **wanted, cpu_manager_impact_file=str(file))
     assert run.status == 0, run.account()
     said = written(file)
+    (foretold,) = json.loads(file.read_text(encoding="utf-8"))["nodes"]
     assert {name: row["fate"] for name, row in said.items()} == {three: "homeless", two: "gains", web: "stays"}
     assert said[three]["cure"] == "ask for 4 CPUs instead of 3; or go without the option full-pcpus-only"
     assert "would never come back" in run.output
@@ -77,7 +78,10 @@ def test_a_deployment_of_three_cpus_is_found_before_it_fails(
         control_plane.kubectl("rollout", "status", "deployment/" + name, "--timeout=60s", pods.option)
     wait_until(lambda: len(node.entries()) == 1)
     ((cpus,),) = (own.values() for own in node.entries().values())
-    assert len(CPUSet.parse(cpus)) == 2
+    checkpoint = node.checkpoint()
+    assert checkpoint is not None
+    assert foretold["exclusive"] == len(CPUSet.parse(cpus)) == 2
+    assert foretold["shared"] == len(checkpoint.state().default_cpu_set)
 
     # What is as wanted changes nobody.
     run = fleet.run(IMPACT, **wanted, cpu_manager_impact_file=str(file))

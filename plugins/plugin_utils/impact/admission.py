@@ -15,6 +15,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 from ...module_utils._base.errors import MALFORMED, CPUManagerError, InputError
 from ...module_utils._base.quantity import counted
 from ...module_utils._base.versions import NEWEST_MINOR, minor_version
+from ...module_utils._cgroup.kubepods import BURSTABLE
 from ...module_utils._containers.pods import Pod
 from ...module_utils._kubelet.settings import SETTINGS, STATIC_MEMORY
 from ...module_utils._kubelet.start.findings import Host, other_host
@@ -172,6 +173,21 @@ class Replays:
 def has_exclusive(kubelet: Kubelet, pod: Pod) -> bool:
     """Whether a pod that runs has CPUs for itself there: the static policy gives them, or refuses the pod."""
     return kubelet.policy == STATIC and any(pod.exclusive_counts(kubelet.minor).values())
+
+
+def would_have_exclusive(replays: Replays, kubelet: Kubelet, kind: int) -> bool:
+    """Whether a pod that shares CPUs there would have its own if its limits were equal to its requests; it is tried."""
+    pod = replays.kinds.pods[kind]
+    if kubelet.policy != STATIC or pod.qos(kubelet.minor) != BURSTABLE or pod.pod_level is not None:
+        return False
+    containers = []
+    for container in pod.containers:
+        # Any memory: how much does not count here.
+        memory = container.requests.get("memory") or container.limits.get("memory") or 1000
+        amounts = {**container.requests, "memory": memory}
+        containers.append(container._replace(requests=amounts, limits=amounts))
+    changed = replays.kinds.number(pod._replace(qos_class=None, containers=tuple(containers)))
+    return bool(replays.of(kubelet, [changed]).exclusive)
 
 
 # What would cure a refusal: each change is tried, the smallest first.

@@ -16,7 +16,7 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 from ...module_utils._base.errors import MALFORMED, CPUManagerError
 from ..report.answers import line, mapping
 from ..rollout.scheduling import Place, Rules, place_of
-from .admission import Kubelet, PlannedNode, Replays, cure, has_exclusive, planned_node
+from .admission import Kubelet, PlannedNode, Replays, cure, has_exclusive, planned_node, would_have_exclusive
 from .workloads import Kinds, LivePod, LiveWorkload, Owners, Remarks, admission_order, read_pods
 
 VERSION = "1.0"
@@ -62,6 +62,8 @@ class _Story:
         self.counts = dict.fromkeys(FATES, 0)
         self.nodes: dict[str, None] = {}
         self.worst: _Told | None = None
+        # The first of its pods that shares CPUs on a node that changes.
+        self.sharing: LivePod | None = None
         self.is_exact = True
 
     @property
@@ -164,6 +166,8 @@ class _Fleet:
                     had = has_exclusive(planned.before, self.replays.kinds.pods[pod.kind])
                     gets = place in found.exclusive
                     self._story(pod).counts[STAYS if had is gets else GAINS if gets else LOSES] += 1
+                    if not had and not gets:
+                        self._story(pod).sharing = self._story(pod).sharing or pod
                     before.append(pod.kind)
                 else:
                     self._refused(host, pod, before, refusal)
@@ -248,10 +252,17 @@ class _Fleet:
                     "why": line(told.why) if told else "",
                     "elsewhere": line(told.elsewhere) if told else "",
                     "cure": remedy,
+                    "could_gain": self._could_gain(story),
                     "exact": story.is_exact,
                 }
             )
         return rows
+
+    def _could_gain(self, story: _Story) -> bool:
+        if story.sharing is None:
+            return False
+        _host, planned = self.planned[story.sharing.node]
+        return would_have_exclusive(self.replays, planned.after, story.sharing.kind)
 
     def _cure(self, told: _Told) -> str:
         _host, planned = self.planned[told.pod.node]

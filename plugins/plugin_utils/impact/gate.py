@@ -25,8 +25,8 @@ FAIL_ON: Mapping[str, Sequence[str]] = {NEVER: (), REFUSED: (HOMELESS, REFUSED),
 
 _KEYS = ("workload", "reason", "until")
 _COLUMNS = 72
-# Of the workloads that are not refused, those that are named.
-_NAMED = 10
+# Of the workloads that are not refused, those that are named, and of the others those that are told; the file has all.
+_NAMED, _TOLD = 10, 100
 _TITLES = {
     HOMELESS: "would never come back, as no node that it may come to takes it",
     REFUSED: "refused on nodes",
@@ -86,7 +86,7 @@ def stopping(impact: Mapping[str, Any], fail_on: str) -> str:
         "change these workloads or what is wanted, accept them one by one in cpu_manager_impact_waivers, or set"
         " cpu_manager_impact_fail_on to never"
     )
-    return "\n".join([begun + ":", *("; ".join(_said(row)) for row in hit), remedy])
+    return "\n".join([begun + ":", *("; ".join(_said(row)) for row in hit[:_TOLD]), *_more(hit), remedy])
 
 
 def impact_text(impact: Mapping[str, Any]) -> str:
@@ -103,19 +103,32 @@ def _lines(impact: Mapping[str, Any]) -> Iterator[str]:
             continue
         yield "  %s: %s" % (_TITLES[fate], counted(len(rows), "workload"))
         if fate in FAIL_ON[REFUSED]:
-            for row in rows:
+            for row in rows[:_TOLD]:
                 for part in _said(row):
                     yield from _wrapped(part)
+            yield from map("    %s".__mod__, _more(rows))
         elif fate != STAYS:
-            more = len(rows) - _NAMED
-            names = ", ".join(_name(row) for row in rows[:_NAMED])
-            yield from _wrapped("%s and %d more" % (names, more) if more > 0 else names)
+            yield from _wrapped(_names(rows))
+    rows = [row for row in impact["workloads"] if row["could_gain"]]
+    if rows:
+        yield "  would move to exclusive CPUs with limits equal to requests: %s" % counted(len(rows), "workload")
+        yield from _wrapped(_names(rows))
     fleet = impact["fleet"]
     yield "  afterwards: exclusive %d, still to be given %d, stranded %d, shared %d" % tuple(
         fleet[name] for name in ("exclusive", "allocatable", "stranded", "shared")
     )
     for note in impact["notes"]:
         yield from _wrapped("note: " + note)
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> str:
+    more = len(rows) - _NAMED
+    names = ", ".join(_name(row) for row in rows[:_NAMED])
+    return "%s and %d more" % (names, more) if more > 0 else names
+
+
+def _more(rows: Sequence[object]) -> list[str]:
+    return ["and %s more" % counted(len(rows) - _TOLD, "workload")] if len(rows) > _TOLD else []
 
 
 def _said(row: Mapping[str, Any]) -> list[str]:

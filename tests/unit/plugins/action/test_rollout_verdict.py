@@ -11,7 +11,7 @@ import signal
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, Sequence
 
 import pytest
 
@@ -133,15 +133,18 @@ class ImpactAction(ActionModule):
         return answer if isinstance(answer, dict) else {"resources": answer}
 
 
-def impact_by(action: ImpactAction, hosts: Mapping[str, Any], **given: Any) -> dict[str, Any]:
-    """hosts: {host: (its node, its plan, what else the run acts with)}."""
-    variables = {
+def impact_by(
+    action: ImpactAction, hosts: Mapping[str, Any], refused: Sequence[str] = (), **given: Any
+) -> dict[str, Any]:
+    """hosts: {host: (its node, its plan, what else the run acts with)}. refused: more, for which nothing was done."""
+    variables: dict[str, dict[str, Any]] = {
         name: {
             "kubelet_plan": plan,
             "kubelet_fixed": {"api_timeout": 5, "api_host": "desk", "node_name": node, "kubeconfig": "main", **fixed},
         }
         for name, (node, plan, fixed) in hosts.items()
     }
+    variables.update((name, {}) for name in refused)
     task_vars = {"hostvars": variables, "ansible_play_hosts_all": list(variables)}
     found: dict[str, Any] = action._impact({**GIVEN, **given}, task_vars)
     return found
@@ -165,9 +168,12 @@ def test_hosts_that_are_not_asked_about() -> None:
         "y": ("b", PLAN, {"api_host": "other"}),
         "z": ("c", {"status": "no kubelet", "found": None}, {}),
     }
-    found = impact_by(ImpactAction({"main": ANSWERS}), hosts, skip_hosts_without_kubelet=True)
-    assert found["impact"]["notes"] == [
-        "left out, as their API server is not asked from desk, which a run of their own with --limit does: y"
+    action = ImpactAction({"main": ANSWERS})
+    found = impact_by(action, hosts, skip_hosts_without_kubelet=True, refused=("r",))
+    assert {kubeconfig for kubeconfig, _kind in action.asked} == {"main"}
+    assert sorted(found["impact"]["notes"]) == [
+        "left out, as their API server is not asked from desk, which a run of their own with --limit does: y",
+        "left out, as they were refused before they were planned: r",
     ]
 
 

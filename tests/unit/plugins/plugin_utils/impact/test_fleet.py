@@ -176,6 +176,34 @@ def test_the_cure_for_a_numa_node_that_is_too_small() -> None:
     assert row["cure"] == "ask for 4 CPUs instead of 5; or set topologyManagerPolicy: best-effort"
 
 
+def burstable(asked: str, **limits: str) -> dict[str, Any]:
+    found = pod_of("one", "a")
+    found["spec"]["containers"][0]["resources"] = {"requests": {"cpu": asked, "memory": "1Gi"}, "limits": limits}
+    return found
+
+
+TWICE = {"cpu": "4"}
+
+
+@pytest.mark.parametrize(
+    ("pod", "wanted", "could"),
+    [
+        (burstable("2", **TWICE), WHOLE_CORES, True),
+        (burstable("2"), WHOLE_CORES, True),
+        (burstable("2500m", **TWICE), WHOLE_CORES, False),
+        # Its own kubelet would refuse it so.
+        (burstable("3", **TWICE), WHOLE_CORES, False),
+        (burstable("3", **TWICE), STATIC, True),
+        (burstable("2", **TWICE), {**NONE, "reserved_system_cpus": "0"}, False),
+        (pod_of("one", "a", "2"), WHOLE_CORES, False),
+        (pod_of("one", "a"), WHOLE_CORES, False),
+    ],
+)
+def test_who_would_have_cpus_with_limits_equal_to_requests(pod: Any, wanted: Any, could: bool) -> None:
+    (row,) = impact([pod], {"a": plan_of(wanted)})["workloads"]
+    assert row["could_gain"] is could
+
+
 def test_the_fleet_afterwards() -> None:
     found = impact([pod_of("four", "a", "4"), pod_of("web", "b", "500m")])
     assert found["fleet"] == {"exclusive": 4, "allocatable": 2 + 6, "stranded": 0, "shared": 4 + 8}
@@ -307,7 +335,7 @@ def test_two_clusters() -> None:
 
 def test_what_is_said_of_a_bad_pod_is_short_and_nothing_that_a_terminal_obeys() -> None:
     bad = pod_of("bad\x1b[2J", "a")
-    bad["spec"]["containers"] = "x" * 100000
+    bad["spec"]["containers"] = ["x" * 100000]
     (note,) = impact([bad, pod_of("fine\x1b[2J", "a", "4")])["notes"]
     assert len(note) < 400
     assert "\x1b" not in note
@@ -356,11 +384,17 @@ def test_each_pod_is_counted_once(pods: list[Any]) -> None:
 
 
 def test_nodes_of_one_shape_and_state_are_computed_once() -> None:
+    machines = ["1 socket x %d cores x 2 threads" % cores for cores in range(4, 24)]
     names = ["n%03d" % number for number in range(200)]
+    plans = {name: plan_of(machine=machines[number % len(machines)]) for number, name in enumerate(names)}
     pods = [pod_of("%s-%d" % (name, number), name, cpu) for name in names for number, cpu in enumerate(("2", "500m"))]
     replays = Replays(Kinds())
-    found = impact(pods, {name: plan_of() for name in names}, replays=replays)
-    assert (len(found["nodes"]), replays.computed) == (200, 1)
+    found = impact(pods, plans, replays=replays)
+    assert (len(found["nodes"]), replays.computed) == (200, len(machines))
+    # One pod that is another than its like makes one state more.
+    replays = Replays(Kinds())
+    impact([*pods, pod_of("more", names[0], "2")], plans, replays=replays)
+    assert replays.computed == len(machines) + 1
 
 
 def test_what_rollout_info_says_of_a_node_is_enough(tmp_path: Path) -> None:

@@ -117,3 +117,25 @@ def test_what_is_not_exact_is_said() -> None:
     plan["found"]["memory_manager_policy"] = "Static"
     found = with_waivers(impact_of([Cluster({"a": ("a", plan)}, [node_of("a")], [pod_of("six", "a", "6")])]), [], TODAY)
     assert "    not exact: more than CPUs has a say" in impact_text(found).splitlines()
+
+
+def test_thousands_of_workloads_are_few_lines() -> None:
+    pods = [pod_of("p%04d" % number, "a", "3") for number in range(1000)]
+    found = with_waivers(impact_of([Cluster({"a": ("a", plan_of())}, [node_of("a")], pods)]), [], TODAY)
+    assert len(found["workloads"]) == 1000
+    told, stops = impact_text(found).splitlines(), stopping(found, "homeless").splitlines()
+    assert "    and 900 workloads more" in told
+    assert "and 900 workloads more" in stops
+    assert len(told) < 1000
+    assert len(stops) == 103
+
+
+def test_who_would_gain_is_named() -> None:
+    pod = pod_of("burst", "a")
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2"}, "limits": {"cpu": "4"}}
+    found = with_waivers(impact_of([Cluster({"a": ("a", plan_of())}, [node_of("a")], [pod])]), [], TODAY)
+    told = impact_text(found).splitlines()
+    assert told[2:4] == [
+        "  would move to exclusive CPUs with limits equal to requests: 1 workload",
+        "    Pod shop/burst",
+    ]
