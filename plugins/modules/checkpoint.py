@@ -75,6 +75,11 @@ options:
       - Write even while the kubelet is running. The kubelet will overwrite the file at its next allocation.
     type: bool
     default: false
+  tried:
+    description:
+      - What M(kubenode.cpu_manager.rollout_info) has returned as RV(kubenode.cpu_manager.rollout_info#module:trial) of
+        this node. What was predicted to be refused, and was not, is no reason to refuse the change.
+    type: dict
 seealso:
   - module: kubenode.cpu_manager.checkpoint_info
 """
@@ -226,7 +231,7 @@ from ..module_utils._node.checkpoint_plan import (
     plan_valid,
     with_assumed_version,
 )
-from ..module_utils._node.module import KUBELET, node_of
+from ..module_utils._node.module import KUBELET, TRIED, node_of
 from ..module_utils._node.node import Node
 from ..module_utils._node.start_check import MemoryPlan, memory_loss_error, planned_config
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
@@ -365,7 +370,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    run(work, KUBELET, SETTINGS_ARGUMENTS, Arguments(OPTIONS, mutually_exclusive=[("pods", "containers")]))
+    run(work, KUBELET, TRIED, SETTINGS_ARGUMENTS, Arguments(OPTIONS, mutually_exclusive=[("pods", "containers")]))
 
 
 if __name__ == "__main__":

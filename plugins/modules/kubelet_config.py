@@ -49,6 +49,11 @@ options:
         are also written there, as C(kubeletconfiguration90-kubenode-cpu-manager+merge.yaml), so that
         C(kubeadm upgrade) keeps them if it is given the directory. An empty text writes none.
     type: str
+  tried:
+    description:
+      - What M(kubenode.cpu_manager.rollout_info) has returned as RV(kubenode.cpu_manager.rollout_info#module:trial) of
+        this node. What was predicted to be refused, and was not, is no reason to refuse the change.
+    type: dict
 seealso:
   - module: kubenode.cpu_manager.checkpoint
   - module: kubenode.cpu_manager.drift_info
@@ -147,7 +152,7 @@ from ..module_utils._base.tree import Tree
 from ..module_utils._kubelet.placement import main_file, plan_files
 from ..module_utils._kubelet.settings import plan_settings
 from ..module_utils._node.drift import describe_drift
-from ..module_utils._node.module import KUBELET, node_of
+from ..module_utils._node.module import KUBELET, TRIED, node_of
 from ..module_utils._node.start_check import config_after, memory_plan, predicted_starts, read_sources
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils._rollout.rollout_journal import RUN, begin_writing
@@ -203,7 +208,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    run(work, KUBELET, SETTINGS_ARGUMENTS, Arguments(OPTIONS))
+    run(work, KUBELET, TRIED, SETTINGS_ARGUMENTS, Arguments(OPTIONS))
 
 
 if __name__ == "__main__":

@@ -114,6 +114,7 @@ options:
     description:
       - The RV(trial) of an earlier plan of this node. It is taken over where the planned start is the same as then,
         whatever containers came or went.
+      - What was predicted to be refused, and was not, is no reason to refuse the change.
     type: dict
   role:
     description:
@@ -431,10 +432,12 @@ kubelet:
 from typing import Any, Mapping
 
 from ..module_utils._base.ansible_module import Arguments, Outcome, run
+from ..module_utils._base.errors import RefusedError
 from ..module_utils._base.tree import Tree
 from ..module_utils._base.versions import minor_version
+from ..module_utils._kubelet.settings import WOULD_NOT_START
 from ..module_utils._node.hidden_names import HIDE_NAMES, shown_node_of
-from ..module_utils._node.module import KUBELET
+from ..module_utils._node.module import KUBELET, TRIED, mistaken_in
 from ..module_utils._node.node import Node
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils._rollout.rollout_plan import (
@@ -443,6 +446,7 @@ from ..module_utils._rollout.rollout_plan import (
     ChangeTerms,
     PlannedStart,
     plan_change,
+    refused_start,
     starts_kubelet,
 )
 
@@ -461,8 +465,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         tuple(parameters["allow_owners"]),
         parameters["overwrite_edited"],
     )
-    report, start = plan_change(node, wanted, terms)
-    report = with_trial_of(node, with_runtime_of(node, report, parameters), start, parameters)
+    report = planned(node, wanted, terms, parameters)
     if parameters["check_services"] and parameters["manage_service"]:
         from ..module_utils._rollout.rollout_plan import Services, with_service_refusals
 
@@ -492,6 +495,37 @@ def with_runtime_of(node: Node, report: dict[str, Any], parameters: Mapping[str,
     return {**report, "runtime": None}
 
 
+def planned(
+    node: Node, wanted: Mapping[str, object], terms: ChangeTerms, parameters: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The plan, by what the node's own kubelet says where it and the prediction differ: then it is right."""
+    tries = parameters["trial"] != NEVER and node.tree.live
+    if tries:
+        # Only of what is planned now.
+        node.mistaken = frozenset()
+    try:
+        change = plan_change(node, wanted, terms)
+    except RefusedError as error:
+        if error.kind != WOULD_NOT_START or not tries:
+            raise
+        # Imported here: hardly any node is refused what is wanted.
+        from ..module_utils._trial.kubelet_trial import mistaken_by
+
+        start = refused_start(node, wanted)
+        node.mistaken = mistaken_by(node, start.wanted, start.files, parameters["tried"])
+        change = plan_change(node, wanted, terms)
+    report = with_trial_of(node, with_runtime_of(node, change.report, parameters), change.start, parameters)
+    mistaken = mistaken_in(report["trial"])
+    if mistaken <= node.mistaken:
+        return report
+    node.mistaken = mistaken
+    again = plan_change(node, wanted, terms)
+    tried = report["trial"] if again.start == change.start else None
+    return with_trial_of(
+        node, with_runtime_of(node, again.report, parameters), again.start, {**parameters, "tried": tried}
+    )
+
+
 def with_trial_of(
     node: Node, report: dict[str, Any], start: PlannedStart | None, parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -509,6 +543,7 @@ def main() -> None:
     run(
         work,
         KUBELET,
+        TRIED,
         HIDE_NAMES,
         SETTINGS_ARGUMENTS,
         Arguments(
@@ -526,7 +561,6 @@ def main() -> None:
                 "runtime_config": {"type": "str", "choices": ["present", "absent"]},
                 "runtime_version": {"type": "str"},
                 "trial": {"type": "str", "choices": ["auto", "always", NEVER], "default": NEVER},
-                "tried": {"type": "dict"},
                 # Of the action plugin of this name.
                 "role": {"type": "str"},
                 "upgrade_to": {"type": "str"},

@@ -432,6 +432,33 @@ def test_a_rollout_touches_no_node_where_one_kubelet_would_refuse(
     assert again == planned
 
 
+def test_a_rollout_goes_by_the_kubelet_where_a_refusal_is_predicted(node: LiveNode, tmp_path: Path) -> None:
+    """A kubelet of the version that the inventory names would refuse the field, which the one there does not have."""
+    node.configure({"cpuManagerPolicy": "none", "memorySwap": {"swapBehavior": "Nonsense"}})
+    node.write(CHECKPOINT, saved("none", "").decode("ascii"))
+    host = {
+        **WANTED,
+        "ansible_python_interpreter": str(node.python()),
+        "kubelet_target_version": "1.34",
+        "kubelet_manage_service": False,
+        "kubelet_verify_timeout": 1,
+        "kubelet_verify_seconds": 1,
+    }
+    never = ansible_playbook(tmp_path / "never", ROLLOUT, {"node": {**host, "kubelet_trial": "never"}}, "--check")
+    assert never.status != 0
+    assert "swapBehavior" in never.last("node")["msg"]
+    run = ansible_playbook(tmp_path / "run", ROLLOUT, {"node": host})
+    assert run.status == 0, run.account()
+    said = "it starts with what is planned, for which a refusal was predicted"
+    assert said in " ".join(run.output.split())
+    assert (
+        yaml.safe_load((node.root / "var/lib/kubelet/config.yaml").read_text("utf-8"))["cpuManagerPolicy"] == "static"
+    )
+    # It was reset: with its policy none it would have been refused.
+    assert not (node.root / CHECKPOINT.lstrip("/")).exists()
+    assert node.tried()["starts"] is True
+
+
 TRY_UPGRADE = "kubenode.cpu_manager.try_upgrade"
 
 

@@ -35,13 +35,28 @@ def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
     """The node that the arguments KUBELET describe."""
     version = parameters["kubelet_version"]
     kind = SavedNode if not tree.live and tree.exists(SAID) else Node
-    return kind(
+    node = kind(
         tree,
         parameters["config_path"],
         parameters["kubelet_root"],
         minor_version(version) if version else None,
         parameters["command_line"] or (),
     )
+    node.mistaken = mistaken_in(parameters.get("tried"))
+    return node
+
+
+# What modules take that go by a trial of the node's kubelet: what rollout_info has returned as `trial`.
+TRIED = Arguments({"tried": {"type": "dict"}})
+
+
+def mistaken_in(trial: object) -> frozenset[tuple[str, str]]:
+    """(where, text) of the refusals that were predicted, and are none; nothing of what is no trial."""
+    try:
+        found: Any = trial
+        return frozenset((str(where), str(text)) for where, text in found["mistaken"])
+    except MALFORMED:
+        return frozenset()
 
 
 # A node that node_save has saved, with what was found on the live node and is in none of its files.

@@ -136,6 +136,8 @@ class Node:
         self.runtime_version: str | None = None
         # Whether pods and containers have hashes in place of names: hidden_names.py.
         self.hides_names = False
+        # (where, text) of refusals that are predicted of this node's kubelet, and that it has been seen not to make.
+        self.mistaken: frozenset[tuple[str, str]] = frozenset()
         self._topology: Topology | None = None
         self._host: Host | None = None
 
@@ -150,7 +152,7 @@ class Node:
 
     def _made(self, *given: Any) -> Node:
         node = type(self)(*given)
-        node.hides_names = self.hides_names
+        node.hides_names, node.mistaken = self.hides_names, self.mistaken
         return node
 
     @property

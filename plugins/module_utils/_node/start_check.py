@@ -10,7 +10,7 @@ import errno
 import os
 import re
 import stat
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from .._base.errors import PERMISSION, NodeError, RefusedError, option
 from .._base.golang import quote
@@ -396,7 +396,26 @@ def _of_node(node: Node, *predictions: Prediction) -> list[Prediction]:
     if installation is not None and installation.flags:
         answers = with_replaced(node, answers)
     service = "" if installation is None else service_of(node.tree, installation.distribution)
-    return with_unit(node.tree, service, answers) if service and has_unit(node.tree, service) else answers
+    if service and has_unit(node.tree, service):
+        answers = with_unit(node.tree, service, answers)
+    return [_without(node.mistaken, prediction) for prediction in answers] if node.mistaken else answers
+
+
+def _without(mistaken: Collection[tuple[str, str]], prediction: Prediction) -> Prediction:
+    """The prediction without refusals that the node's kubelet has been seen not to make.
+
+    It stays as it is where it does not say with what the CPU manager starts: what to do with the checkpoint follows
+    from that.
+    """
+    checked = prediction.checked
+    if checked is None or checked.cpu_manager is None:
+        return prediction
+    before, after = (
+        [finding for finding in findings if not (finding.fatal and (finding.where, finding.text) in mistaken)]
+        for findings in (checked.before, checked.after)
+    )
+    checked = checked._replace(before=before, after=after)
+    return prediction._replace(findings=checked.findings, checked=checked)
 
 
 def predicted_starts(node: Node, wanted: Mapping[str, object], configuration: Configuration | None = None) -> Starts:

@@ -46,7 +46,15 @@ from .._node.drift import (
 )
 from .._node.node import Node
 from .._node.runtime import PRESENT, RuntimeChange, WantedRuntime, plan_runtime
-from .._node.start_check import MemoryPlan, memory_loss_error, memory_plan, predicted_starts, read_sources, with_states
+from .._node.start_check import (
+    MemoryPlan,
+    config_if_certain,
+    memory_loss_error,
+    memory_plan,
+    predicted_starts,
+    read_sources,
+    with_states,
+)
 from .._owners import owners
 from .._owners.conflicts import refusals
 from ..cpuset import CPUSet
@@ -271,8 +279,6 @@ class PlannedStart(NamedTuple):
 
     files: Mapping[str, bytes | None]
     wanted: Mapping[str, object] = {}
-    # What is predicted of it.
-    findings: Sequence[Finding] = ()
 
 
 class PlannedChange(NamedTuple):
@@ -420,7 +426,7 @@ def _rollout_plan(
         # The memory manager's state is gone by then, if it would be refused.
         prediction = with_states(node, starts.planned, planned, None)
         findings, unknown = list(prediction.findings), list(prediction.unknown)
-        start = PlannedStart(_reset_states(node, checkpoint, planned, memory), wanted, findings)
+        start = _start_of(node, starts.planned, wanted)
         is_found = any(row["subject"] == START for row in answer["drift"])
         refusals += _start_refusals(findings, ", or " + BACK if is_found else "")
         if restarts or is_interrupted:
@@ -551,7 +557,7 @@ def _rollback_plan(
         "kubelet": plan["kubelet"] or after.kubelet(configuration),
         "elsewhere": after.elsewhere(found_settings(configuration), configuration),
         "losses": [] if config is None else _both_losses(after, checkpoint, config, memory),
-        "start": PlannedStart({**files, **_reset_states(after, checkpoint, planned, memory)}, {}, findings),
+        "start": PlannedStart({**files, **_start_of(after, starts.planned, {}).files}),
     }
 
 
@@ -593,12 +599,18 @@ def _accepted_checkpoint(checkpoint: bytes | None, config: CPUManagerConfig) -> 
     return plan_valid(checkpoint, config, discard=True).new
 
 
-def _reset_states(
-    node: Node, checkpoint: bytes | None, planned: bytes | None, memory: MemoryPlan
-) -> dict[str, bytes | None]:
-    """{path: content} of the managers' states that the change repairs or removes."""
+def _start_of(node: Node, prediction: Prediction, wanted: Mapping[str, object]) -> PlannedStart:
+    """With which states the kubelet starts, also where it is predicted to refuse something else."""
+    checkpoint, config = node.checkpoint(), config_if_certain(prediction)
+    planned = checkpoint if config is None else _accepted_checkpoint(checkpoint, config)
     repaired = {node.checkpoint_path: planned} if planned != checkpoint else {}
-    return {**repaired, **({node.memory_state_path: None} if memory.changed else {})}
+    removed = {node.memory_state_path: None} if memory_plan(node, prediction).changed else {}
+    return PlannedStart({**repaired, **removed}, wanted)
+
+
+def refused_start(node: Node, wanted: Mapping[str, object]) -> PlannedStart:
+    """The start with settings for which a refusal is predicted, which makes plan_change raise."""
+    return _start_of(node, predicted_starts(node, wanted).planned, wanted)
 
 
 def _both_losses(

@@ -92,7 +92,7 @@ def trial_report(
     contents = contents_of(files or {})
     if program is not None and node.tree.live:
         check_program(node.tree, program)
-    trial = try_start(node, wanted, contents, program)
+    trial = try_start(node, wanted, contents, program, is_planned=False)
     with_files = _with_files(node, contents)
     prediction = predict_start(_of_version(with_files, trial.version), wanted)
     return {
@@ -155,6 +155,13 @@ def with_trial(
     }
 
 
+def mistaken_by(
+    node: Node, wanted: Mapping[str, object], files: Mapping[str, bytes | None], before: object = None
+) -> frozenset[tuple[str, str]]:
+    """(where, text) of what is predicted to be refused of this start, with which the node's kubelet starts."""
+    return frozenset(try_start(node, wanted, files, before=_read_trial(before)).mistaken)
+
+
 _UNTRIED = "the start after the change is only predicted: %s"
 _WRONG = "%s: it starts with what is planned, for which a refusal was predicted: %s"
 
@@ -195,10 +202,13 @@ def try_start(
     files: Mapping[str, bytes | None],
     program: str | None = None,
     before: Trial | None = None,
+    is_planned: bool = True,
 ) -> Trial:
     """Let the kubelet of a node start with these settings and files.
 
-    before: an earlier trial, which is the answer where the same was tried. Raises NodeError where there is no kubelet.
+    before: an earlier trial, which is the answer where the same was tried. is_planned: whether it is held against what
+    is predicted of the node's version, by which a change is planned, and not of the version that was started. Raises
+    NodeError where there is no kubelet.
     """
     try:
         if not node.tree.live:
@@ -215,7 +225,9 @@ def try_start(
     except UntriedError as error:
         ending = Ending(failed=str(error))
     verdict = judge(ending, own_flags(plan.values, 0))
-    prediction = _prediction_of(planned, plan, ending.version) if verdict.starts is not None else None
+    prediction = None
+    if verdict.starts is not None:
+        prediction = _prediction_of(planned if is_planned else _of_version(planned, ending.version), plan)
     has_differed = prediction is not None and differs(verdict.starts, prediction.starts)
     driver = str(plan.values.get("cgroupDriver", CGROUPFS))
     has_runtime = plan.runtime is not None and not ending.runtime_fault
@@ -234,9 +246,8 @@ def try_start(
     )
 
 
-def _prediction_of(planned: Node, plan: TrialPlan, version: str) -> Prediction:
+def _prediction_of(node: Node, plan: TrialPlan) -> Prediction:
     """What is predicted of the trial itself, which has other words than the kubelet's own start."""
-    node = _of_version(planned, version)
     return predict_alone(node, lambda words: trial_words(words, plan.values, node.minor))
 
 
