@@ -46,7 +46,7 @@ _KNOWN = (
     " isolation_benchmark_seconds isolation_benchmark_seed isolation_benchmark_stress_ng isolation_benchmark_title"
     " isolation_benchmark_unit_milliseconds isolation_benchmark_units isolation_benchmark_workloads"
     " kubelet_allow_owners kubelet_api_become kubelet_api_host kubelet_api_timeout kubelet_backup_keep"
-    " kubelet_config_path kubelet_discard_assignments kubelet_dra_reserved_cpus kubelet_drain"
+    " kubelet_config_path kubelet_devices kubelet_discard_assignments kubelet_dra_reserved_cpus kubelet_drain"
     " kubelet_drain_delete_emptydir_data kubelet_drain_force kubelet_drain_grace_period kubelet_drain_timeout"
     " kubelet_kube_context kubelet_kubeconfig kubelet_log_file kubelet_manage_service kubelet_node_name"
     " kubelet_node_root kubelet_overwrite_edited kubelet_pods kubelet_reservation kubelet_rollback_of"

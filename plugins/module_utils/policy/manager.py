@@ -107,7 +107,7 @@ class CPUManager:
                 message = str(error)
                 if error.reason == AllocationError.reason:
                     message = "Allocate failed due to %s, which is unexpected" % error
-                return Admission(False, error.reason, message, affinity, tuple(asked))
+                return Admission(False, error.reason, message, affinity, tuple(asked), error.not_aligned)
         return Admission(True, "", "", affinity, tuple(asked))
 
     def _allocate(self, pod: Pod, container: str, affinity: Hint) -> None:
