@@ -70,7 +70,7 @@ _OTHER = (
     " kubelet_kubelet_cgroups_cgroupfs kubelet_load_modules kubelet_logfiles_max_nr kubelet_logfiles_max_size"
     " kubelet_make_iptables_util_chains kubelet_max_parallel_image_pulls kubelet_max_pods"
     " kubelet_node_config_extra_args kubelet_node_custom_flags kubelet_pod_pids_limit kubelet_preferred_address_types"
-    " kubelet_protect_kernel_defaults kubelet_rotate_certificates kubelet_rotate_server_certificates"
+    " kubelet_protect_kernel_defaults kubelet_revives kubelet_rotate_certificates kubelet_rotate_server_certificates"
     " kubelet_runtime_cgroups kubelet_runtime_cgroups_cgroupfs kubelet_seccomp_default kubelet_secure_addresses"
     " kubelet_shutdown_grace_period kubelet_shutdown_grace_period_critical_pods kubelet_static_pod_path"
     " kubelet_status_update_frequency kubelet_streaming_connection_idle_timeout kubelet_swap_behavior"
