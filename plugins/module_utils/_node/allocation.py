@@ -48,13 +48,10 @@ if TYPE_CHECKING:
 def why_refused(manager: CPUManager, pod: Pod, admission: Admission, beside: BesideCPUs | None = None) -> str:
     """What of its resources did not fit. The state is that of the refusal, with what its earlier containers were
     given."""
-    # Empty: the pod as a whole.
-    container = admission.hints[-1][0] if admission.hints else ""
-    resources = admission.not_aligned
+    container, resources = admission.container, admission.not_aligned
 
-    def least(sizes: Sequence[int], count: int) -> str:
-        number = 1 if manager.topology_manager.policy == SINGLE_NUMA_NODE else fewest(sizes, count)
-        return counted(number, "NUMA node")
+    def least(sizes: Sequence[int], count: int) -> int:
+        return 1 if manager.topology_manager.policy == SINGLE_NUMA_NODE else fewest(sizes, count)
 
     parts = [
         _why_of_cpus(manager, pod, container, least)
@@ -62,12 +59,13 @@ def why_refused(manager: CPUManager, pod: Pod, admission: Admission, beside: Bes
         else beside.why(pod, container, name, least)
         for name in resources
     ]
-    whys = "; ".join(part for part in parts if part)
+    # Of all kinds of memory the same is said.
+    whys = "; ".join(part for part in dict.fromkeys(parts) if part)
     # Where it is CPUs alone, that says it.
     return whys if resources == (CPU,) or not resources else "%s: %s" % (" and ".join(resources), whys)
 
 
-def _why_of_cpus(manager: CPUManager, pod: Pod, container: str, least: Callable[[Sequence[int], int], str]) -> str:
+def _why_of_cpus(manager: CPUManager, pod: Pod, container: str, least: Callable[[Sequence[int], int], int]) -> str:
     policy = manager.policy
     if not isinstance(policy, StaticPolicy):
         return ""
@@ -82,7 +80,7 @@ def _why_of_cpus(manager: CPUManager, pod: Pod, container: str, least: Callable[
     why = "%s wants %s of %s, and free are %s" % (
         "container %s" % container if container else "the pod",
         _cpus(count),
-        least([count_bits(cpus) for _node, cpus in nodes], count),
+        counted(least([count_bits(cpus) for _node, cpus in nodes], count), "NUMA node"),
         ", ".join("%d of node %d" % (count_bits(free & cpus), node) for node, cpus in nodes),
     )
     own = policy.reusable.get(pod.uid, 0)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from .._base.errors import InputError, option
+from .._base.quantity import counted
 from .._cgroup.kubepods import GUARANTEED
 from .._containers.pods import Pod
 from .._kubelet.start.amount import BINARY, Amount
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 # Whose names no device plugin may have.
 _NATIVE = "kubernetes.io/"
 _MEMORY = "memory (memory manager Static)"
-# Where the device manager's checkpoint has devices that are on no NUMA node.
-_NOWHERE = -1
 # Above what any node has, so that a typing error cannot ask for a billion devices.
 _MOST_DEVICES = 10000
 
@@ -88,7 +87,7 @@ class BesideCPUs:
             else:
                 registered = state.registered
                 for pod_uid, container, resource, places in state.owned:
-                    masks = _masks(places)
+                    masks = _masks(places, nodes)
                     used.setdefault(resource, {}).update(masks)
                     owned.append(Owned(pod_uid, container, resource, sorted(masks)))
         found = {resource: _all_of(resource, given, used) for resource, given in _groups(others.devices, nodes).items()}
@@ -130,7 +129,7 @@ class BesideCPUs:
         been given out.
         """
         hints: set[str] = set()
-        counted: set[str] = set()
+        uncounted: set[str] = set()
         choices = {choice.pod: choice for choice in self.devices.choices} if self.policy != NONE else {}
         has_claims, first = False, ""
         for pod in pods:
@@ -138,14 +137,14 @@ class BesideCPUs:
             asked = {_MEMORY} if with_memory and self.memory is None else set()
             for name in filter(self._is_unknown, pod.further_resources()):
                 gives_hints = with_memory if is_memory(name) else "/" in name and _NATIVE not in name
-                (asked if gives_hints else counted).add(name)
+                (asked if gives_hints else uncounted).add(name)
                 first = first or pod.name
             hints |= asked
             has_claims = has_claims or bool(pod.claims)
             if asked or pod.claims or pod.name in choices:
                 first = first or pod.name
         if not is_moved:
-            counted, hints = counted | hints, set()
+            uncounted, hints = uncounted | hints, set()
         reasons = []
         if hints:
             reasons.append(
@@ -153,10 +152,10 @@ class BesideCPUs:
                 " for %s, and those after it, can get other CPUs or be refused"
                 % (self.policy, _list(hints), _them(hints))
             )
-        if counted:
+        if uncounted:
             reasons.append(
                 "%s %s not counted: the kubelet refuses a pod that cannot have %s, and then those after it can get"
-                " other CPUs" % (_list(counted), "is" if len(counted) == 1 else "are", _them(counted))
+                " other CPUs" % (_list(uncounted), "is" if len(uncounted) == 1 else "are", _them(uncounted))
             )
         if has_claims:
             reasons.append(
@@ -176,30 +175,42 @@ class BesideCPUs:
 
     # --- what is said of a refusal, and of the end -------------------------------------------------
 
-    def why(self, pod: Pod, container: str, resource: str, least: Callable[[Sequence[int], int], str]) -> str:
-        """What was wanted of a resource, and what is free of it.
+    def why(self, pod: Pod, container: str, resource: str, least: Callable[[Sequence[int], int], int]) -> str:
+        """What was wanted of a resource, or of all kinds of memory, and what is free of it.
 
         container: "" for the pod as a whole; least: of how many NUMA nodes, by what each has in all, it could be.
         """
-        if is_memory(resource):
-            machine = sorted(self.memory.machine.items()) if self.memory is not None else []
-            wanted = requested_memory(pod, container)[resource]
-            tables = {node: place["memoryMap"].get(resource, {}) for node, place in machine}
-            every = [table.get("allocatable", 0) for table in tables.values()]
-            amount = "%s of %s" % (_bytes(wanted), resource)
-            parts = ["%s of node %d" % (_bytes(table.get("free", 0)), node) for node, table in tables.items()]
-            groups = {tuple(place["cells"]) for _node, place in machine if len(place["cells"]) > 1}
-            parts[-1] += "".join("; nodes %s serve together" % _listed(group) for group in sorted(groups))
-        else:
-            wanted = self.devices.requested(pod, container)[resource]
-            masks = self.devices.devices[resource].values()
-            free = [device.nodes for device in self.devices.free(resource)]
-            nodes = sorted({node for nodes in masks for node in iterate_bits(nodes)})
-            every = [sum(1 for nodes in masks if nodes >> node & 1) for node in nodes]
-            amount = "%d of %s" % (wanted, resource)
-            parts = ["%d of node %d" % (sum(1 for nodes in free if nodes >> node & 1), node) for node in nodes]
         who = "container %s" % container if container else "the pod"
-        return "%s wants %s of %s, and free are %s" % (who, amount, least(every, wanted), ", ".join(parts))
+        if is_memory(resource):
+            return "%s wants %s" % (who, self._why_of_memory(requested_memory(pod, container), least))
+        wanted = self.devices.requested(pod, container)[resource]
+        masks = self.devices.devices[resource].values()
+        free = [device.nodes for device in self.devices.free(resource)]
+        nodes = sorted({node for nodes in masks for node in iterate_bits(nodes)})
+        number = least([sum(1 for nodes in masks if nodes >> node & 1) for node in nodes], wanted)
+        parts = ["%d of node %d" % (sum(1 for nodes in free if nodes >> node & 1), node) for node in nodes]
+        amounts = wanted, resource, counted(number, "NUMA node"), ", ".join(parts)
+        return "%s wants %d of %s of %s, and free are %s" % (who, *amounts)
+
+    def _why_of_memory(self, wanted: Mapping[str, int], least: Callable[[Sequence[int], int], int]) -> str:
+        machine = sorted({} if self.memory is None else self.memory.machine.items())
+
+        def amounts(name: str, kind: str) -> list[int]:
+            return [place["memoryMap"].get(kind, {}).get(name, 0) for _node, place in machine]
+
+        number = max(least(amounts("allocatable", kind), size) for kind, size in wanted.items())
+        free = [
+            "%s of node %d" % (_amounts({kind: amounts("free", kind)[place] for kind in wanted}, len(wanted) > 1), node)
+            for place, (node, _state) in enumerate(machine)
+        ]
+        groups = sorted({tuple(place["cells"]) for _node, place in machine if len(place["cells"]) > 1})
+        together = "".join("; nodes %s serve together" % _listed(group) for group in groups)
+        return "%s of %s, and free are %s%s" % (
+            _amounts(wanted),
+            counted(number, "NUMA node"),
+            ", ".join(free),
+            together,
+        )
 
     def memory_report(self, names: Mapping[str, str]) -> dict[str, Any]:
         """What each NUMA node has left, and who has which blocks, as plain data; empty without the policy Static.
@@ -282,12 +293,12 @@ def _has_own_memory(pod: Pod, minor: int) -> bool:
     return pod.qos(minor) == GUARANTEED and not pod.has_pod_level_resources(minor)
 
 
-def _masks(places: Mapping[int, Iterable[str]]) -> dict[str, int]:
-    """{device: the mask of its NUMA nodes}."""
+def _masks(places: Mapping[int, Iterable[str]], nodes: Sequence[int]) -> dict[str, int]:
+    """{device: the mask of its NUMA nodes}, of those that the machine has."""
     found: dict[str, int] = {}
     for node, names in places.items():
         for name in names:
-            found[name] = found.get(name, 0) | (0 if node == _NOWHERE else 1 << node)
+            found[name] = found.get(name, 0) | (1 << node if node in nodes else 0)
     return found
 
 
@@ -331,6 +342,12 @@ def _rows(masks: Iterable[int]) -> list[dict[str, Any]]:
     for mask in masks:
         counts[mask] = counts.get(mask, 0) + 1
     return [{"count": count, "numa_nodes": list(iterate_bits(mask))} for mask, count in sorted(counts.items())]
+
+
+def _amounts(sizes: Mapping[str, int], with_kinds: bool = True) -> str:
+    """`90Gi of memory and 2Gi of hugepages-1Gi`, or without the kinds."""
+    kinds = sorted(sizes, key=lambda kind: (kind != MEMORY, kind))
+    return " and ".join(_bytes(sizes[kind]) + (" of " + kind if with_kinds else "") for kind in kinds)
 
 
 def _bytes(size: int) -> str:

@@ -179,7 +179,7 @@ class StaticMemory(HintProvider):
                 return _again(own[member.name], requests)
         found = self._hints_for(pod, requests)
         # Where nothing fits the kubelet takes it for no preference, admits, and fails to allocate.
-        return dict.fromkeys(sorted(requests), found) if found else {}
+        return dict.fromkeys(sorted(requests, key=lambda kind: kind != MEMORY), found) if found else {}
 
     def _serves(self, pod: Pod) -> bool:
         minor = self.config.minor
@@ -277,7 +277,7 @@ def _best(hints: Sequence[Hint]) -> Hint:
 
 
 def _mask(nodes: Sequence[int]) -> int:
-    return sum(1 << node for node in nodes)
+    return sum({1 << node for node in nodes})
 
 
 def _move(table: dict[str, int], size: int) -> None:

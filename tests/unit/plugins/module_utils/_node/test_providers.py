@@ -118,6 +118,19 @@ def test_cpus_come_from_the_node_of_the_memory() -> None:
     assert "memory" not in plan["before"]
 
 
+def test_of_all_kinds_of_memory_it_is_said_what_is_free() -> None:
+    plan = ask(
+        pod("a", memory="20Gi", pages="2Gi"),
+        others=OtherManagers(memory=NODES),
+        **{**MEMORY, "topology_manager_policy": "restricted"},
+    )
+    assert refusals(plan)["a"][1] == (
+        "cpu and memory: container c wants 2 CPUs of 1 NUMA node, and free are 15 of node 0, 16 of node 1; container c"
+        " wants 20Gi of memory and 2Gi of hugepages-1Gi of 2 NUMA nodes, and free are 11Gi of memory and 4Gi of"
+        " hugepages-1Gi of node 0, 12Gi of memory and 4Gi of hugepages-1Gi of node 1"
+    )
+
+
 def test_a_group_of_nodes_serves_nobody_else() -> None:
     plan = ask(
         pod("wide", cpu="20", memory="20Gi"),
@@ -288,6 +301,33 @@ def test_of_two_resources_the_unknown_one_is_named() -> None:
     assert "NUMA nodes of vendor.com/nic, which are not known" in note
 
 
+def test_a_report_of_eight_devices_on_four_nodes() -> None:
+    """kubernetes/kubernetes#139430: the affinity was all four nodes, and the CPUs were of three."""
+    machine = parse_name("2s2n32c2t").topology()
+    settings = {
+        "cpu_manager_policy": "static",
+        "cpu_manager_policy_options": {"distribute-cpus-across-numa": "true"},
+        "reserved_system_cpus": "0,128",
+        "topology_manager_policy": "best-effort",
+        "topology_manager_policy_options": {"prefer-closest-numa-nodes": "true"},
+    }
+    devices = [{"resource": GPU, "count": 2, "numa_nodes": [node]} for node in range(4)]
+    plan = plan_allocations(
+        Question(
+            machine,
+            Host(kubelet_view(machine), 35, distances=machine.numa_distances),
+            default_configuration(),
+            settings,
+            None,
+            pods_from_manifests([pod("train", cpu="176", memory="100Gi", gpu="8")]),
+            others=OtherManagers(devices=devices),
+        )
+    )
+    assert (plan["exact"], plan["refused"]) == (True, [])
+    assert plan["containers"][0]["cpus"] == "32-61,64-93,96-124,160-188,192-220,224-252"
+    assert [row["numa_nodes"] for row in plan["devices"]["containers"]] == [[0], [1], [2], [3]]
+
+
 # --- the checkpoint of devices ------------------------------------------------------------------------
 
 
@@ -343,6 +383,12 @@ def test_devices_without_a_node() -> None:
     devices = [{"resource": GPU, "count": 2, "numa_nodes": []}]
     plan = ask(pod("b", gpu="1"), others=OtherManagers(device_state=content, devices=devices))
     assert (plan["exact"], places(plan)) == (True, {"b": [0]})
+
+
+def test_devices_of_nodes_that_the_machine_does_not_have_are_on_none() -> None:
+    content = device_state({GPU: ["x", "y"]}, ("u1", {"-7": ["x"], "9223372036854775807": ["y"]}))
+    plan = ask(pod("b", gpu="1"), others=OtherManagers(device_state=content))
+    assert [row["numa_nodes"] for row in plan["devices"]["containers"]] == [[]]
 
 
 def test_a_damaged_checkpoint_is_passed_over() -> None:
