@@ -87,14 +87,21 @@ options:
         type: str
         required: true
       count:
-        description: How many devices.
+        description: How many devices. Exactly one of this and O(devices[].pci_vendor) is required.
         type: int
-        required: true
       numa_nodes:
         description: The NUMA nodes that each of them is on. Empty where the plugin does not say any.
         type: list
         elements: int
         default: []
+      pci_vendor:
+        description:
+          - Count the PCI devices of this vendor on the node, such as V(10de), with the NUMA nodes that the kernel gives
+            them. The plugin has to hand out all of them, and to say the same NUMA nodes.
+        type: str
+      pci_class:
+        description: Count only those of this class, such as V(0302), with or without subclass.
+        type: str
   numa_memory:
     description:
       - The memory and huge pages of each NUMA node, for a machine that is only described. By default those of the node.
@@ -572,6 +579,16 @@ def running_on(node: Node) -> Sequence[Any]:
     return observed.running if observed is not None and observed.all_named else ()
 
 
+def devices_of(rows: Sequence[Mapping[str, Any]], node: Node, is_this_node: bool) -> Sequence[Mapping[str, Any]]:
+    """All devices, counted on the node where that is asked for."""
+    if not rows:
+        return ()
+    # Imported here: most plans are about no devices.
+    from ..module_utils._node.pci_devices import with_pci_devices
+
+    return with_pci_devices(rows, node.tree if is_this_node else None, option("devices"))
+
+
 def others_of(
     node: Node, parameters: Parameters, pods: Sequence[Pod], is_this_node: bool, from_checkpoint: bool
 ) -> OtherManagers:
@@ -585,7 +602,7 @@ def others_of(
             memory = given_memory(parameters["numa_memory"], option("numa_memory"))
         else:
             memory, _unknown = machine_memory(node.tree, node.topology)
-    others = OtherManagers(memory=memory, devices=parameters["devices"])
+    others = OtherManagers(memory=memory, devices=devices_of(parameters["devices"], node, is_this_node))
     if not from_checkpoint:
         return others
     others = others._replace(memory_state=node.memory_state())
@@ -645,8 +662,10 @@ def main() -> None:
                     "default": [],
                     "options": {
                         "resource": {"type": "str", "required": True},
-                        "count": {"type": "int", "required": True},
+                        "count": {"type": "int"},
                         "numa_nodes": {"type": "list", "elements": "int", "default": []},
+                        "pci_vendor": {"type": "str"},
+                        "pci_class": {"type": "str"},
                     },
                 },
                 "numa_memory": {

@@ -74,15 +74,15 @@ MOST_LINES = 950
 FEWEST_LINES = 40
 # Four of them are the trial start: what is decided, its cgroups, its namespaces, and the module's own. The memory
 # manager is one, beside its file, and the device manager one; and so are what a plan makes of both, and the memory of
-# NUMA nodes.
-MOST_FILES = 208
+# NUMA nodes, and its PCI devices.
+MOST_FILES = 209
 # An import in a function keeps so many lines from being compiled on most nodes, with all that it brings.
 FEWEST_LINES_KEPT = 300
 MOST_LATE_IMPORTS = 61
 # How many files of the core a module brings, which Ansible packs at every run: of modules that the roles call often on
 # each node, and that need little, and of three that people wait for. Of the first, half are the editor that takes a
 # change out of what others have edited since; hardly a run reads them.
-MOST_FILES_OF = {"rollout_journal": 33, "cpuset": 13, "allocation_plan": 91, "cache_info": 94, "housekeeping_info": 94}
+MOST_FILES_OF = {"rollout_journal": 33, "cpuset": 13, "allocation_plan": 92, "cache_info": 94, "housekeeping_info": 94}
 # How many lines of the core a node compiles before such a module begins.
 MOST_LINES_AT_ONCE = {"allocation_plan": 14350, "cache_info": 9000, "drift_info": 8000, "housekeeping_info": 9500}
 # Files that ask it of bytes, or of what a pattern has matched already.
