@@ -142,15 +142,14 @@ class TopologyManager:
     def not_aligned(self, providers: Mapping[str, list[Hint] | None]) -> tuple[str, ...]:
         """Which resources keep a pod from being admitted: all that cannot be aligned by themselves, else the first of
         the fewest that cannot be together."""
-        for size in range(1, len(providers) + 1):
-            found = [
-                names
-                for names in combinations(providers, size)
-                if not self.merge([providers[name] for name in names])[1]
-            ]
-            if found:
-                return tuple(name for names in found for name in names) if size == 1 else found[0]
-        return ()
+        alone = tuple(name for name, hints in providers.items() if not self.merge([hints])[1])
+        together = (
+            names
+            for size in range(2, len(providers) + 1)
+            for names in combinations(providers, size)
+            if not self.merge([providers[name] for name in names])[1]
+        )
+        return alone or next(together, ())
 
     def _best(self, lists: Sequence[list[Hint]]) -> Hint:
         if not all(lists):

@@ -257,6 +257,13 @@ def test_each_by_itself_and_not_together() -> None:
     assert (refused.admitted, refused.not_aligned) == (False, ("cpu", GPU))
 
 
+def test_a_container_that_is_removed_gives_back_all_it_has() -> None:
+    node, manager = with_devices(SINGLE_NUMA_NODE, "container", "1")
+    node.add(guest_of("u1", 2, 1))
+    node.remove("u1", "a")
+    assert (managed_node.cpus(node, "u1"), manager.entries) == ({}, {})
+
+
 def test_a_device_that_is_missing_is_no_matter_of_alignment() -> None:
     node, _manager = with_devices("none", "container", "1")
     refused = node.add(guest_of("u1", 2, 2))
