@@ -191,13 +191,12 @@ EXAMPLES = r"""
 - name: Predict which pods a machine with four GPUs would refuse if CPUs, memory and GPUs are to be of one NUMA node
   kubenode.cpu_manager.allocation_plan:
     machine: 2 sockets x 16 cores x 2 threads
-    pods: "{{ lookup('ansible.builtin.file', 'training.yml') | from_yaml_all | list }}"
+    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | from_yaml_all | list }}"
     cpu_manager_policy: static
     reserved_system_cpus: 0,32
     topology_manager_policy: single-numa-node
     memory_manager_policy: Static
     system_reserved_memory: 1Gi
-    eviction_hard: {memory.available: 100Mi}
     reserved_memory: [{numaNode: 0, limits: {memory: 1124Mi}}]
     numa_memory:
       - {numa_node: 0, amounts: {memory: 128Gi, hugepages-1Gi: 16Gi}}
