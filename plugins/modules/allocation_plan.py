@@ -17,10 +17,12 @@ description:
   - Predicts on which CPUs the kubelet of a node would put pods, one after the other, and which pods it would refuse,
     with the kubelet's message. For Kubernetes 1.33 to 1.36, what comes of CPUs and memory is exact, harmful decisions
     included, for which there is a note.
-  - Other managers of the kubelet have a say, too, and are not looked at. Devices and the memory manager's policy Static
-    can move a pod to other NUMA nodes. Devices, huge pages and local storage can run short. From the first pod on that
-    asks for such things the plan is not exact, and a note says so; see RV(exact). How many pods a node takes, their
-    ports, and what selects or keeps off nodes do not count.
+  - Other managers of the kubelet have a say, too. The memory manager's policy Static is followed where the memory of
+    each NUMA node is known, from the node or O(numa_memory), and devices where O(devices) or the kubelet's checkpoint
+    of devices says where they all are. The topology manager aligns CPUs, memory and devices with each other.
+  - What is not known of them, what DRA drivers give to C(resourceClaims), and local storage are not looked at. From the
+    first pod on that asks for such things the plan is not exact, and a note says so; see RV(exact). How many pods a
+    node takes, their ports, and what selects or keeps off nodes do not count.
   - What pods ask for is summed up as the kubelet does it, against what it leaves to pods, with the policies none and
     static alike. Memory counts where that of the machine is known, which is not so of a description.
   - Predicts for the node, a saved node, or a machine that exists only as a description. Changes nothing. A node without
@@ -70,9 +72,55 @@ options:
       - Predict for this machine instead of the node, the RV(kubenode.cpu_manager.cpu_topology_info#module:topology) of
         another.
     type: dict
+  devices:
+    description:
+      - The devices of plugins that the machine has, those in use among them, to predict which pods get them, and on
+        which NUMA nodes. Of a resource that is named, these are all. RV(devices.free) of an empty node has this form.
+      - Without it, devices of a resource are known where containers have all of them, as the kubelet's checkpoint of
+        devices says where these are.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      resource:
+        description: The resource, such as V(nvidia.com/gpu).
+        type: str
+        required: true
+      count:
+        description: How many devices. Exactly one of this and O(devices[].pci_vendor) is required.
+        type: int
+      numa_nodes:
+        description: The NUMA nodes that each of them is on. Empty where the plugin does not say any.
+        type: list
+        elements: int
+        default: []
+      pci_vendor:
+        description:
+          - Count the PCI devices of this vendor on the node, such as V(10de), with the NUMA nodes that the kernel gives
+            them. The plugin has to hand out all of them, and to say the same NUMA nodes.
+        type: str
+      pci_class:
+        description: Count only those of this class, such as V(0302), with or without subclass.
+        type: str
+  numa_memory:
+    description:
+      - The memory and huge pages of each NUMA node, for a machine that is only described. By default those of the node.
+    type: list
+    elements: dict
+    suboptions:
+      numa_node:
+        description: The NUMA node.
+        type: int
+        required: true
+      amounts:
+        description: How much it has in all, such as V({"memory":"64Gi","hugepages-1Gi":"8Gi"}). Huge pages are part of
+          the memory.
+        type: dict
+        required: true
   from_checkpoint:
     description:
-      - Begin with what the node's checkpoint gives to pods that are running. Otherwise begin with an empty node.
+      - Begin with what the node's checkpoints give to pods that are running, those of memory and devices among them.
+        Otherwise begin with an empty node.
       - By default when the prediction is for the node.
     type: bool
   feature_gates:
@@ -140,6 +188,23 @@ EXAMPLES = r"""
     compare_with:
       topology_manager_policy: best-effort
 
+- name: Predict which pods a machine with four GPUs would refuse if CPUs, memory and GPUs are to be of one NUMA node
+  kubenode.cpu_manager.allocation_plan:
+    machine: 2 sockets x 16 cores x 2 threads
+    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | from_yaml_all | list }}"
+    cpu_manager_policy: static
+    reserved_system_cpus: 0,32
+    topology_manager_policy: single-numa-node
+    memory_manager_policy: Static
+    system_reserved_memory: 1Gi
+    reserved_memory: [{numaNode: 0, limits: {memory: 1124Mi}}]
+    numa_memory:
+      - {numa_node: 0, amounts: {memory: 128Gi, hugepages-1Gi: 16Gi}}
+      - {numa_node: 1, amounts: {memory: 128Gi, hugepages-1Gi: 16Gi}}
+    devices:
+      - {resource: nvidia.com/gpu, count: 2, numa_nodes: [0]}
+      - {resource: nvidia.com/gpu, count: 2, numa_nodes: [1]}
+
 - name: Predict how long a request of 70 ms takes with the limit of its container
   kubenode.cpu_manager.allocation_plan:
     pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | from_yaml_all | list }}"
@@ -200,8 +265,8 @@ refused:
       sample: shop/db-1
     reason:
       description:
-        - The kubelet's reason, such as C(TopologyAffinityError), C(SMTAlignmentError), C(OutOfcpu), C(OutOfmemory), or
-          C(EndlessDistribution) if it would calculate without end.
+        - The kubelet's reason, such as C(TopologyAffinityError), C(SMTAlignmentError), C(UnexpectedAdmissionError),
+          C(OutOfcpu), C(OutOfmemory), or C(EndlessDistribution) if it would calculate without end.
       type: str
       sample: TopologyAffinityError
     message:
@@ -209,7 +274,9 @@ refused:
       type: str
       sample: Resources cannot be allocated with Topology locality
     why:
-      description: What of its CPUs did not fit, of a C(TopologyAffinityError), whose message does not say it.
+      description:
+        - What did not fit, of a C(TopologyAffinityError), whose message does not say it.
+        - Where it is more than CPUs, it begins with the resources that cannot be aligned, or not with each other.
       type: str
       sample: container postgres wants 12 CPUs of 1 NUMA node, and free are 10 of node 0, 10 of node 1
 reserved:
@@ -268,6 +335,46 @@ stranded:
   returned: success
   type: str
   sample: ""
+memory:
+  description:
+    - What the memory manager gives, where its policy is Static and the memory of the NUMA nodes is known. Otherwise
+      empty.
+  returned: success
+  type: dict
+  contains:
+    numa_nodes:
+      description:
+        - What each NUMA node has for pods in all, C(allocatable), and still has, C(free), in bytes by kind of memory;
+          and with which nodes it serves containers together, C(group).
+      type: list
+      elements: dict
+      sample: [{"node": 0, "group": [0], "allocatable": {"memory": 67645734912}, "free": {"memory": 66571993088}}]
+    containers:
+      description:
+        - The blocks of memory of all containers that have some, in bytes. What an init container had and another one
+          has taken over is in the block of that.
+      type: list
+      elements: dict
+      sample:
+        - {"pod": "shop/db-0", "uid": "shop/db-0", "container": "postgres", "type": "memory", "size": 1073741824,
+           "numa_nodes": [0]}
+devices:
+  description: The devices of the resources of which all are known. Empty where there is none such.
+  returned: success
+  type: dict
+  contains:
+    free:
+      description: Those that no container has, in the form of O(devices).
+      type: list
+      elements: dict
+      sample: [{"resource": "nvidia.com/gpu", "count": 3, "numa_nodes": [1]}]
+    containers:
+      description: How many each container has of which NUMA nodes.
+      type: list
+      elements: dict
+      sample:
+        - {"pod": "shop/ai-0", "uid": "shop/ai-0", "container": "train", "resource": "nvidia.com/gpu", "count": 1,
+           "numa_nodes": [1]}
 throttling:
   description:
     - What the CPU limits of containers do to them on this machine, one row for each container with a quota.
@@ -365,8 +472,9 @@ throttling:
           sample: 0.0
 exact:
   description:
-    - Whether nothing but CPUs and memory decides on the pods. Otherwise a note says from which pod on the plan is not
-      exact, and why.
+    - Whether all is known that decides on the pods. Otherwise a note says from which pod on the plan is not exact, and
+      why.
+    - Devices of different NUMA nodes between which a plugin can choose are not known.
     - The rules are tested against kubelets of 1.33 to 1.36; another or an unknown version is a note of its own.
   returned: success
   type: bool
@@ -410,10 +518,17 @@ from typing import Any, Mapping, Sequence
 
 from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils._base.errors import MALFORMED, InputError, option
-from ..module_utils._base.tree import Tree
-from ..module_utils._containers.pods import pods_from_manifests
+from ..module_utils._base.tree import LARGEST_OF_KUBELET, Tree
+from ..module_utils._containers.pods import Pod, pods_from_manifests
 from ..module_utils._kubelet.configuration import Configuration
-from ..module_utils._node.allocation import Question, compare_plans, default_configuration, plan_allocations
+from ..module_utils._kubelet.distributions import KUBELET_ROOT
+from ..module_utils._node.allocation import (
+    OtherManagers,
+    Question,
+    compare_plans,
+    default_configuration,
+    plan_allocations,
+)
 from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.node import Node
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
@@ -463,21 +578,58 @@ def running_on(node: Node) -> Sequence[Any]:
     return observed.running if observed is not None and observed.all_named else ()
 
 
+def devices_of(rows: Sequence[Mapping[str, Any]], node: Node, is_this_node: bool) -> Sequence[Mapping[str, Any]]:
+    """All devices, counted on the node where that is asked for."""
+    if not rows:
+        return ()
+    # Imported here: most plans are about no devices.
+    from ..module_utils._node.pci_devices import with_pci_devices
+
+    return with_pci_devices(rows, node.tree if is_this_node else None, option("devices"))
+
+
+def others_of(
+    node: Node, parameters: Parameters, pods: Sequence[Pod], is_this_node: bool, from_checkpoint: bool
+) -> OtherManagers:
+    """What decides beside CPUs, as it was given, or as the node has it."""
+    memory: Mapping[int, Mapping[str, int]] | None = None
+    if is_this_node or parameters["numa_memory"] is not None:
+        # Imported here: of a machine that is described it is rarely asked.
+        from ..module_utils._node.numa_memory import given_memory, machine_memory
+
+        if parameters["numa_memory"] is not None:
+            memory = given_memory(parameters["numa_memory"], option("numa_memory"))
+        else:
+            memory, _unknown = machine_memory(node.tree, node.topology)
+    others = OtherManagers(memory=memory, devices=devices_of(parameters["devices"], node, is_this_node))
+    if not from_checkpoint:
+        return others
+    others = others._replace(memory_state=node.memory_state())
+    if not any(pod.further_resources() for pod in pods):
+        return others
+    # Imported here: most pods ask for no devices.
+    from ..module_utils.state.restored import DEVICES
+
+    return others._replace(device_state=node.tree.content("%s/%s" % (KUBELET_ROOT, DEVICES), LARGEST_OF_KUBELET))
+
+
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = asked_node(tree, parameters)
     is_this_node = parameters["machine"] is None and parameters["topology"] is None
     from_checkpoint = is_this_node if parameters["from_checkpoint"] is None else parameters["from_checkpoint"]
+    pods = pods_from_manifests(parameters["pods"])
     question = Question(
         node.topology,
         node.machine(),
         configuration_of(node, parameters),
         wanted_settings(node, parameters),
         node.checkpoint() if from_checkpoint else None,
-        pods_from_manifests(parameters["pods"]),
+        pods,
         bursts_of(parameters["bursts"]),
         parameters["policy"],
         parameters["shared_minimum"],
         running_on(node) if from_checkpoint else (),
+        others_of(node, parameters, pods, is_this_node, from_checkpoint),
     )
     plan = plan_allocations(question)
     diff = difference("allocations", plan.pop("before"), plan.pop("after"))
@@ -503,6 +655,26 @@ def main() -> None:
                 "shared_minimum": {"type": "int", "default": 0},
                 "machine": {"type": "str"},
                 "topology": {"type": "dict"},
+                "devices": {
+                    "type": "list",
+                    "elements": "dict",
+                    "default": [],
+                    "options": {
+                        "resource": {"type": "str", "required": True},
+                        "count": {"type": "int"},
+                        "numa_nodes": {"type": "list", "elements": "int", "default": []},
+                        "pci_vendor": {"type": "str"},
+                        "pci_class": {"type": "str"},
+                    },
+                },
+                "numa_memory": {
+                    "type": "list",
+                    "elements": "dict",
+                    "options": {
+                        "numa_node": {"type": "int", "required": True},
+                        "amounts": {"type": "dict", "required": True},
+                    },
+                },
                 "from_checkpoint": {"type": "bool"},
                 "feature_gates": {"type": "dict", "default": {}},
                 "bursts": {

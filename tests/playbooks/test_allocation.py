@@ -25,6 +25,7 @@ STATIC: dict[str, Any] = {
     "reservation": {"count": 4, "strategy": "spread"},
 }
 
+GPU_OF_NODE_0 = {"resource": "nvidia.com/gpu", "count": 1, "numa_nodes": [0]}
 NONE = {"kubelet_cpu_manager_policy": "none", "kubelet_cpu_manager_policy_options": {}}
 
 XEON = "2 sockets x 12 cores x 2 threads"
@@ -40,6 +41,13 @@ def pod(name: str, cpu: str, uid: str | None = None, container: str = "app") -> 
     }
 
 
+def with_gpu(name: str, cpu: str, memory: str = "1Gi") -> dict[str, Any]:
+    """One that asks for a device as well."""
+    manifest = pod(name, cpu)
+    manifest["spec"]["containers"][0]["resources"]["limits"].update({"nvidia.com/gpu": "1", "memory": memory})
+    return manifest
+
+
 def deployment(name: str, cpu: str, replicas: int) -> dict[str, Any]:
     """A manifest of as many such pods."""
     template = {"spec": pod(name, cpu)["spec"]}
@@ -53,9 +61,11 @@ def test_what_if(copy_of: CopyOf, tmp_path: Path) -> None:
         "compared": {},
         "first": {"root": str(copy_of("epyc", "first"))},
         "running": {"root": str(copy_of("epyc", "running"))},
+        "others": {},
         "empty_pool": {},
         "averages": {},
         "endless": {},
+        "bad_input": {},
     }
     # Seven CPUs on four cores: the kubelet counts one CPU a core.
     uneven = parse_name("1s4c2t+offline7").topology().to_dict()
@@ -74,6 +84,20 @@ def test_what_if(copy_of: CopyOf, tmp_path: Path) -> None:
         *play(
             task("allocation_plan", root="{{ root }}", pods=[pod("db", "8", running, "postgres"), pod("new", "8")]),
             hosts="running",
+        ),
+        *play(
+            task(
+                "allocation_plan",
+                machine=XEON,
+                pods=[with_gpu("ai", "4", "30Gi"), pod("db", "4"), with_gpu("late", "2")],
+                memory_manager_policy="Static",
+                system_reserved_memory="924Mi",
+                reserved_memory=[{"numaNode": 1, "limits": {"memory": "1Gi"}}],
+                numa_memory=[{"numa_node": node, "amounts": {"memory": "32Gi"}} for node in (0, 1)],
+                devices=[{**GPU_OF_NODE_0, "numa_nodes": [1]}],
+                **STATIC,
+            ),
+            hosts="others",
         ),
         *play(
             task(
@@ -107,9 +131,21 @@ def test_what_if(copy_of: CopyOf, tmp_path: Path) -> None:
             ),
             hosts="endless",
         ),
+        *play(
+            task("allocation_plan", machine=XEON, pods=[with_gpu("ai", "4")], devices=[{**GPU_OF_NODE_0, "count": -1}]),
+            hosts="bad_input",
+        ),
     ]
     run = ansible_playbook(tmp_path / "run", plays, hosts)
-    assert run.status == 0, run.account()
+    assert [host for host in hosts if run.results[host][-1]["outcome"] == "failed"] == ["bad_input"], run.account()
+    assert "devices[0].count: -1 is no count" in run.last("bad_input")["msg"]
+    others = run.last("others")
+    assert {row["pod"]: row["numa_nodes"] for row in others["containers"]} == {"test/ai": [1], "test/db": [0]}
+    assert [(row["pod"], row["why"].partition(":")[0]) for row in others["refused"]] == [
+        ("test/late", "nvidia.com/gpu")
+    ]
+    assert (others["exact"], others["devices"]["free"]) == (True, [])
+    assert others["memory"]["numa_nodes"][1]["free"] == {"memory": 1 << 30}
     plan = run.last("compared")
     own = {row["pod"]: row["cpus"] for row in plan["containers"] if row["exclusive"]}
     assert own == {"test/db-0": "1-6,25-30", "test/db-1": "13-18,37-42"}
@@ -164,11 +200,11 @@ def test_the_playbook_plan(copy_of: CopyOf, tmp_path: Path, name: str) -> None:
     manifests = tmp_path / "run/pods.yml"
     manifests.parent.mkdir()
     manifests.write_text(
-        "---\n" + "---\n".join(json.dumps(manifest) + "\n" for manifest in (pod("a", "2"), pod("b", "200")))
+        "---\n" + "---\n".join(json.dumps(manifest) + "\n" for manifest in (with_gpu("a", "2"), pod("b", "200")))
     )
     write_machine(["1s1c", str(tmp_path / "bastion")])
     hosts: dict[str, dict[str, Any]] = {
-        "epyc": {"kubelet_node_root": str(copy_of("epyc", "epyc"))},
+        "epyc": {"kubelet_node_root": str(copy_of("epyc", "epyc")), "kubelet_devices": [GPU_OF_NODE_0]},
         "none": {"kubelet_node_root": str(copy_of("epyc", "none")), **NONE},
         "bastion": {"kubelet_node_root": str(tmp_path / "bastion")},
     }
@@ -203,6 +239,11 @@ def test_the_playbook_plan(copy_of: CopyOf, tmp_path: Path, name: str) -> None:
     assert [row["pod"] for row in answer["containers"]] == ["test/a"]
     assert answer["refused"][0]["pod"] == "test/b"
     assert answer["refused"][0]["message"].startswith("SMT Alignment Error: not enough free physical CPUs")
+    # Of this node it is known which devices there are.
+    exact = {
+        host: not any("nvidia.com/gpu" in note for note in run.last(host)["msg"]["notes"]) for host in ("epyc", "none")
+    }
+    assert exact == {"epyc": True, "none": False}
 
 
 def test_the_playbook_plan_shows_before_and_after(copy_of: CopyOf, tmp_path: Path) -> None:

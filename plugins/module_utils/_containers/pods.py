@@ -89,6 +89,14 @@ class Pod(NamedTuple):
             most = self.pod_level[0][resource]
         return most + self.overhead.get(resource, 0)
 
+    def further_resources(self) -> list[str]:
+        """What it asks for beside CPUs and memory, such as huge pages and devices, each as often as it does."""
+        amounts = [container.requests for container in self.containers]
+        given = (*amounts, *(self.pod_level or ()))
+        return [
+            name for requests in given for name, amount in requests.items() if amount and name not in _QOS_RESOURCES
+        ]
+
     def qos(self, minor: int) -> str:
         """The QoS class, as the kubelet 1.`minor` sees it."""
         if self.qos_class:

@@ -8,25 +8,24 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from .._base.errors import InputError, RefusedError, option
 from .._base.quantity import counted, nanoseconds
-from .._cgroup.kubepods import GUARANTEED
 from .._containers.pods import APP, INIT, Container, Pod
 from .._kubelet.configuration import API_VERSION, KIND, Configuration
 from .._kubelet.gates import NO_EXCLUSIVE_QUOTA, Gates
 from .._kubelet.settings import STATIC_MEMORY, needed_config, plan_settings
 from .._kubelet.start.findings import Host
-from .._kubelet.start.predict import predict_values
+from .._kubelet.start.predict import Prediction, predict_values
 from .._kubelet.start.reservations import MEMORY, Reservations
 from ..cpuset import CPUSet, count_bits
 from ..policy.assignment import EndlessDistributionError
 from ..policy.dynamic import DYNAMIC, DynamicPolicy
 from ..policy.dynamic_state import DynamicRules
-from ..policy.hints import MOST_NUMA_NODES, NONE, SINGLE_NUMA_NODE, TopologyManager
+from ..policy.hints import MOST_NUMA_NODES, NONE, SINGLE_NUMA_NODE, HintProvider, TopologyManager
 from ..policy.isolated import ISOLATED, IsolatedPolicy, static_with_isolated
-from ..policy.manager import TOPOLOGY_AFFINITY_ERROR, Admission, CPUManager
+from ..policy.manager import CPU, Admission, CPUManager
 from ..policy.option_harms import admission_harm, fewest, option_harms, scattered_notes
 from ..policy.options import StaticOptions
 from ..policy.reservation import split_cores
@@ -40,18 +39,36 @@ from .container_cpus import lost_cpus, lost_notes, lost_of, running_names
 if TYPE_CHECKING:
     from .._cgroup.limits import Burst
     from .container_cpus import Running
+    from .providers import BesideCPUs
 
 
-# Why the topology manager refuses a pod for its CPUs, which the kubelet's message does not say. Pure.
+# Why the topology manager refuses a pod, which the kubelet's message does not say. Pure.
 
 
-def why_refused(manager: CPUManager, pod: Pod, admission: Admission) -> str:
-    """What of its CPUs did not fit. The state is that of the refusal, with what its earlier containers were given."""
+def why_refused(manager: CPUManager, pod: Pod, admission: Admission, beside: BesideCPUs | None = None) -> str:
+    """What of its resources did not fit. The state is that of the refusal, with what its earlier containers were
+    given."""
+    container, resources = admission.container, admission.not_aligned
+
+    def least(sizes: Sequence[int], count: int) -> int:
+        return 1 if manager.topology_manager.policy == SINGLE_NUMA_NODE else fewest(sizes, count)
+
+    parts = [
+        _why_of_cpus(manager, pod, container, least)
+        if name == CPU or beside is None
+        else beside.why(pod, container, name, least)
+        for name in resources
+    ]
+    # Of all kinds of memory the same is said.
+    whys = "; ".join(part for part in dict.fromkeys(parts) if part)
+    # Where it is CPUs alone, that says it.
+    return whys if resources == (CPU,) or not resources else "%s: %s" % (" and ".join(resources), whys)
+
+
+def _why_of_cpus(manager: CPUManager, pod: Pod, container: str, least: Callable[[Sequence[int], int], int]) -> str:
     policy = manager.policy
-    if not isinstance(policy, StaticPolicy) or not admission.hints:
+    if not isinstance(policy, StaticPolicy):
         return ""
-    # Empty: the pod as a whole.
-    container, _hints = admission.hints[-1]
     counts = pod.exclusive_counts(policy.minor)
     for name in [container] if container else counts:
         assigned = manager.state.get(pod.uid, name)
@@ -59,14 +76,11 @@ def why_refused(manager: CPUManager, pod: Pod, admission: Admission) -> str:
             return "container %s wants %s, and has CPUs %s" % (name, _cpus(counts[name]), CPUSet.from_mask(assigned))
     count = counts[container] if container else count_of_pod(pod, counts)
     nodes = sorted(policy.topology.numa_nodes.items())
-    least = 1
-    if manager.topology_manager.policy != SINGLE_NUMA_NODE:
-        least = fewest([count_bits(cpus) for _node, cpus in nodes], count)
     free = manager.state.default & ~policy.summary.reserved.mask
     why = "%s wants %s of %s, and free are %s" % (
         "container %s" % container if container else "the pod",
         _cpus(count),
-        counted(least, "NUMA node"),
+        counted(least([count_bits(cpus) for _node, cpus in nodes], count), "NUMA node"),
         ", ".join("%d of node %d" % (count_bits(free & cpus), node) for node, cpus in nodes),
     )
     own = policy.reusable.get(pod.uid, 0)
@@ -81,96 +95,16 @@ def _cpus(count: int) -> str:
     return counted(count, "CPU")
 
 
-# What pods ask for beside CPUs, and a plan does not look at, though it has a say in their admission. Pure.
-#
-# Its source: pkg/kubelet/cm/container_manager_linux.go: the device manager and the memory manager give the topology
-# manager
-# hints as the CPU manager does, the DRA manager gives none. pkg/apis/core/v1/helper: which names are those of devices.
-
-
-_COUNTED = frozenset(("cpu", "memory"))
-_HUGE_PAGES = "hugepages-"
-# Whose names no device plugin may have.
-_NATIVE = "kubernetes.io/"
-_MEMORY = "memory (memory manager Static)"
-
-
-def limit_notes(pods: Sequence[Pod], minor: int, manager: str, is_moved: bool, has_memory_manager: bool) -> list[str]:
-    """From which pod on a plan is not exact, and why; empty where it is exact for all.
-
-    manager: the topology manager's policy. is_moved: whether it decides on which NUMA nodes a pod gets its CPUs.
-    has_memory_manager: whether the memory manager has the policy Static.
-    """
-    hints: set[str] = set()
-    counted: set[str] = set()
-    has_claims, first = False, ""
-    for pod in pods:
-        with_memory = has_memory_manager and _has_own_memory(pod, minor)
-        asked = {_MEMORY} if with_memory else set()
-        for name in _resources(pod):
-            gives_hints = with_memory if name.startswith(_HUGE_PAGES) else "/" in name and _NATIVE not in name
-            (asked if gives_hints else counted).add(name)
-            first = first or pod.name
-        hints |= asked
-        has_claims = has_claims or bool(pod.claims)
-        if asked or pod.claims:
-            first = first or pod.name
-    if not is_moved:
-        counted, hints = counted | hints, set()
-    reasons = []
-    if hints:
-        reasons.append(
-            "the topology manager (%s) also goes by the NUMA nodes of %s, which are not known here: a pod that asks for"
-            " %s, and those after it, can get other CPUs or be refused" % (manager, _list(hints), _them(hints))
-        )
-    if counted:
-        reasons.append(
-            "%s %s not counted: the kubelet refuses a pod that cannot have %s, and then those after it can get other"
-            " CPUs" % (_list(counted), "is" if len(counted) == 1 else "are", _them(counted))
-        )
-    if has_claims:
-        reasons.append(
-            "resourceClaims are not looked at: their drivers choose devices, and CPUs where one manages them"
-        )
-    return ["not exact from pod %s on: %s" % (first, "; ".join(reasons))] if reasons else []
-
-
-def _has_own_memory(pod: Pod, minor: int) -> bool:
-    """Whether the Static memory manager looks at the pod. A Guaranteed one always asks for memory."""
-    return pod.qos(minor) == GUARANTEED and not pod.has_pod_level_resources(minor)
-
-
-def _resources(pod: Pod) -> Iterator[str]:
-    """What a pod asks for beside what a plan counts."""
-    amounts = [container.requests for container in pod.containers]
-    for requests in (*amounts, *(pod.pod_level or ())):
-        yield from (name for name, amount in requests.items() if amount and name not in _COUNTED)
-
-
-def _list(names: set[str]) -> str:
-    *others, last = sorted(names)
-    return "%s and %s" % (", ".join(others), last) if others else last
-
-
-def _them(names: set[str]) -> str:
-    return "it" if len(names) == 1 else "them"
-
-
 # What a node has for pods, and whether one more finds room: the kubelet counts requests, whatever its policy. Pure.
 #
 # Its source: pkg/kubelet/lifecycle/predicate.go, pkg/kubelet/nodestatus/setters.go.
 
 
-_CPU = "cpu"
-# In which the kubelet counts: thousandths of a CPU, and bytes.
-_UNIT = {_CPU: 1, MEMORY: 1000}
-
-
 def allocatable(values: Mapping[str, Any], host: Host) -> dict[str, int]:
     """What pods may ask for in all, in thousandths; no memory where that of the machine is not known."""
     reservations = Reservations(values, host)
-    kept = {_CPU: reservations.amount(_CPU), MEMORY: reservations.memory()}
-    capacity = {_CPU: host.topology.num_cpus, MEMORY: None if host.memory is None else host.memory - host.huge_pages}
+    kept = {CPU: reservations.amount(CPU), MEMORY: reservations.memory()}
+    capacity = {CPU: host.topology.num_cpus, MEMORY: None if host.memory is None else host.memory - host.huge_pages}
     found = {}
     for resource, amount in kept.items():
         size = capacity[resource]
@@ -184,7 +118,7 @@ class Room:
 
     def __init__(self, capacity: Mapping[str, int], minor: int) -> None:
         self.minor = minor
-        self.capacity = {resource: amount // _UNIT[resource] for resource, amount in capacity.items()}
+        self.capacity = {resource: amount // _unit(resource) for resource, amount in capacity.items()}
         self.used = dict.fromkeys(capacity, 0)
 
     def refusal(self, pod: Pod) -> tuple[str, str] | None:
@@ -202,7 +136,12 @@ class Room:
             self.used[resource] += self._asked(pod, resource)
 
     def _asked(self, pod: Pod, resource: str) -> int:
-        return -(-pod.request(resource, self.minor) // _UNIT[resource])
+        return -(-pod.request(resource, self.minor) // _unit(resource))
+
+
+def _unit(resource: str) -> int:
+    """In what the kubelet counts: thousandths of a CPU, and bytes."""
+    return 1 if resource == CPU else 1000
 
 
 # The policies that are not the kubelet's, for a plan of who gets which CPUs first. Pure.
@@ -231,6 +170,20 @@ EMPTY_POOL = (
 KUBELET = "kubelet"
 
 
+class OtherManagers(NamedTuple):
+    """What of a node decides beside CPUs.
+
+    memory: {NUMA node: {"memory" or "hugepages-...": bytes}}, None where it is not known. memory_state, device_state:
+    the files memory_manager_state and kubelet_internal_checkpoint, None where there is none. devices: [{"resource",
+    "count", "numa_nodes"}], of each resource that is named all devices.
+    """
+
+    memory: Mapping[int, Mapping[str, int]] | None = None
+    memory_state: bytes | None = None
+    devices: Sequence[Mapping[str, Any]] = ()
+    device_state: bytes | None = None
+
+
 class Question(NamedTuple):
     """The node that the prediction is for. policy: that of the KUBELET, or one of ours, dynamic or isolated.
 
@@ -247,6 +200,7 @@ class Question(NamedTuple):
     policy: str = KUBELET
     shared_minimum: int = 0
     running: Sequence[Running] = ()
+    others: OtherManagers = OtherManagers()
 
 
 def default_configuration() -> Configuration:
@@ -260,17 +214,22 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     Raises InputError, RefusedError where the kubelet would not start with these settings.
     """
     question, settings = _planned(question)
-    notes: list[str] = []
-    manager = _start(question, settings, notes)
-    policy = manager.policy
-    room = Room(allocatable(question.configuration.values, question.machine), question.machine.minor)
-    for pod in _keep_running(manager, question):
+    prediction = _predicted(question)
+    beside = _beside(question, settings, prediction)
+    notes: list[str] = [] if beside is None else beside.notes
+    manager = _start(question, settings, prediction, notes, () if beside is None else beside.providers)
+    policy, minor = manager.policy, question.machine.minor
+    capacity = allocatable(question.configuration.values, question.machine)
+    room = Room(capacity if beside is None else {**capacity, **beside.capacity()}, minor)
+    for pod in _keep_running(manager, question, beside):
         room.take(pod)
-    before = manager.state.snapshot()
-    limits = _limits(question, settings, manager)
-    refused = _add_all(manager, question.pods, notes, room)
+    before, text = manager.state.snapshot(), "" if beside is None else beside.to_text()
+    coming = [pod for pod in question.pods if pod.uid not in manager.state.assignments]
+    refused = _add_all(manager, question.pods, notes, room, beside)
     manager.remove_stale()
     after = manager.state.snapshot()
+    limits = [] if beside is None else beside.limits(coming, _is_moved(question, settings, manager))
+    names = {pod.uid: pod.name for pod in question.pods}
     notes += [
         *_notes(manager, after),
         *_option_notes(question, settings, manager, after),
@@ -285,12 +244,14 @@ def plan_allocations(question: Question) -> dict[str, Any]:
         "exclusive": str(after.exclusive_cpus()),
         "shared_pool": str(_shared_pool(manager, question.topology)),
         **_headroom(question.topology, policy, after),
+        "memory": {} if beside is None else beside.memory_report(names),
+        "devices": {} if beside is None else beside.devices_report(names),
         "throttling": _throttling(manager, question, settings),
         "isolated": _isolated(question, policy, settings),
         "exact": not limits,
         "notes": notes,
-        "before": before.to_text(),
-        "after": after.to_text(),
+        "before": before.to_text() + text,
+        "after": after.to_text() + ("" if beside is None else beside.to_text()),
     }
 
 
@@ -301,7 +262,7 @@ def seed_state(question: Question) -> tuple[State, list[dict[str, str]]]:
     """
     question, settings = _planned(question._replace(checkpoint=None))
     notes: list[str] = []
-    manager = _start(question, settings, notes)
+    manager = _start(question, settings, _predicted(question), notes)
     refused = _add_all(manager, question.pods, notes)
     manager.remove_stale()
     return manager.state.snapshot(), refused
@@ -313,9 +274,33 @@ def _planned(question: Question) -> tuple[Question, dict[str, object]]:
     return question._replace(configuration=plan.configuration), plan.settings
 
 
-def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) -> CPUManager:
+def _predicted(question: Question) -> Prediction:
     configuration = question.configuration
-    prediction = predict_values(configuration.values, question.machine, configuration.source)
+    return predict_values(configuration.values, question.machine, configuration.source)
+
+
+def _beside(question: Question, settings: Mapping[str, Any], prediction: Prediction) -> BesideCPUs | None:
+    """What decides beside CPUs; None where it is CPUs alone. With a policy of ours nothing of it is looked at."""
+    has_memory_manager = settings["memory_manager_policy"] == STATIC_MEMORY
+    others = question.others if question.policy == KUBELET else OtherManagers()
+    is_asked = any(pod.claims or pod.further_resources() for pod in question.pods)
+    if prediction.checked is None or not (has_memory_manager or others.devices or is_asked):
+        return None
+    # Imported here: most plans are about CPUs only.
+    from .providers import BesideCPUs
+
+    nodes = [node.id for node in question.topology.numa_nodes]
+    minor, policy = question.machine.minor, settings["topology_manager_policy"]
+    return BesideCPUs(others, prediction.checked, minor, nodes, policy)
+
+
+def _start(
+    question: Question,
+    settings: Mapping[str, Any],
+    prediction: Prediction,
+    notes: list[str],
+    others: Sequence[HintProvider] = (),
+) -> CPUManager:
     config = needed_config(prediction)
     state = None
     # Ours keep no account that the kubelet has.
@@ -340,7 +325,7 @@ def _start(question: Question, settings: Mapping[str, Any], notes: list[str]) ->
         settings["topology_manager_policy_options"],
         question.topology.numa_distances,
     )
-    return CPUManager(policy, topology_manager, state)
+    return CPUManager(policy, topology_manager, state, others)
 
 
 def _check_nodes(manager: str, nodes: int) -> None:
@@ -366,32 +351,34 @@ def _isolated(question: Question, policy: Policy, settings: Mapping[str, Any]) -
     return {**found.to_dict(), "harmless": found.is_harmless()}
 
 
-def _limits(question: Question, settings: Mapping[str, Any], manager: CPUManager) -> list[str]:
-    """Why the plan is not exact: pods ask for more than is looked at. Those that have their CPUs keep them."""
-    nodes, policy = question.topology.numa_nodes, settings["topology_manager_policy"]
-    is_moved = question.policy == KUBELET and manager.policy.name == STATIC and policy != NONE and len(nodes) > 1
-    coming = [pod for pod in question.pods if pod.uid not in manager.state.assignments]
-    return limit_notes(
-        coming, question.machine.minor, policy, is_moved, settings["memory_manager_policy"] == STATIC_MEMORY
-    )
+def _is_moved(question: Question, settings: Mapping[str, Any], manager: CPUManager) -> bool:
+    """Whether the topology manager decides on which NUMA nodes a pod gets its CPUs."""
+    is_static = question.policy == KUBELET and manager.policy.name == STATIC
+    return is_static and settings["topology_manager_policy"] != NONE and len(question.topology.numa_nodes) > 1
 
 
-def _keep_running(manager: CPUManager, question: Question) -> list[Pod]:
-    """Keep what the checkpoint gives to pods that are not listed: they run, only their manifests are not here.
+def _keep_running(manager: CPUManager, question: Question, beside: BesideCPUs | None) -> list[Pod]:
+    """Keep what the states give to pods that are not listed: they run, only their manifests are not here.
 
-    These pods. Each asks for what its containers have that run, or for what the others have where that is more: an init
-    container has ended when these run, or these are still to come.
+    These pods. Each asks for the CPUs that its containers have that run, or that the others have where that is more: an
+    init container has ended when these run, or these are still to come. Of memory it asks for all it has.
     """
     told = {pod.uid for pod in question.pods}
     here = running_names(question.running)
+    owners: dict[str, dict[str, int]] = {}
+    for uid, names in () if beside is None else beside.owners():
+        owners.setdefault(uid, {}).update(dict.fromkeys(names, 0))
+    for uid, masks in manager.state.assignments.items():
+        owners.setdefault(uid, {}).update(masks)
     unlisted = []
-    for uid, containers in manager.state.assignments.items():
+    for uid, containers in owners.items():
         if uid not in told:
             unknown = tuple(Container(name, APP, {}, {}) for name in containers)
             run = here.get(uid, set()).intersection(containers) or containers
             parts = [[mask for name, mask in containers.items() if (name in run) is runs] for runs in (True, False)]
             count = max(len(CPUSet.from_mask(reduce(or_, masks, 0))) for masks in parts)
-            unlisted.append(Pod(uid, uid, unknown, overhead={"cpu": 1000 * count}))
+            overhead = {CPU: 1000 * count, MEMORY: 0 if beside is None else 1000 * beside.memory_of(uid)}
+            unlisted.append(Pod(uid, uid, unknown, overhead=overhead))
     manager.active.update((pod.uid, pod) for pod in unlisted)
     return unlisted
 
@@ -410,7 +397,11 @@ def _lost(question: Question, state: State) -> list[str]:
 
 
 def _add_all(
-    manager: CPUManager, pods: Sequence[Pod], notes: list[str], room: Room | None = None
+    manager: CPUManager,
+    pods: Sequence[Pod],
+    notes: list[str],
+    room: Room | None = None,
+    beside: BesideCPUs | None = None,
 ) -> list[dict[str, str]]:
     """The pods that are refused. room: None where the pods are known to run."""
     refused = []
@@ -423,9 +414,8 @@ def _add_all(
                 manager.delete(later.uid)
                 refused.append({"pod": later.name, "reason": ENDLESS, "message": str(error), "why": ""})
             return refused
-        reason, message, why = admission.reason, admission.message, ""
-        if reason == TOPOLOGY_AFFINITY_ERROR:
-            why = why_refused(manager, pod, admission)
+        reason, message = admission.reason, admission.message
+        why = why_refused(manager, pod, admission, beside)
         # The kubelet counts once the pod has its CPUs, which are free again when the pod is found to be gone.
         lacking = room.refusal(pod) if room is not None and admission.admitted else None
         if lacking:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
@@ -32,7 +31,6 @@ from .._kubelet.gates import Gates
 from .._kubelet.installation import may_give_flags
 from .._kubelet.placement import Sources, plan_files
 from .._kubelet.settings import check_wishes, needed_config, plan_settings, start_error
-from .._kubelet.start.amount import BINARY, Amount
 from .._kubelet.start.findings import Checked, Finding, Host, Unknown, harmful, refused
 from .._kubelet.start.loading import Absent
 from .._kubelet.start.predict import GivenToKubelet, Prediction, Starts, predict, predict_plain
@@ -42,7 +40,6 @@ from ..state.checkpoint import restore_error
 from ..state.formats import CheckpointError
 from ..state.memory_manager import (
     NOT_JUDGED,
-    Amounts,
     MemoryConfig,
     MemoryStateError,
     judge_memory,
@@ -61,8 +58,8 @@ from ..state.restored import (
     restored_by,
 )
 from ..topology.kubelet_view import CPUTopology
-from ..topology.model import Topology
 from .node import Node
+from .numa_memory import machine_memory
 
 if TYPE_CHECKING:
     from .._kubelet.settings import SettingsPlan
@@ -648,13 +645,6 @@ def memory_state_findings(
         yield _start_refused(judgement.text(path), cause, remedy, path, "memory")
 
 
-_NODES = "/sys/devices/system/node"
-# As cAdvisor reads them (utils/sysinfo/sysinfo.go).
-_TOTAL = re.compile(r"MemTotal:\s*([0-9]{1,18}) kB")
-_PAGES = re.compile(r"hugepages-([0-9]{1,18})kB")
-_COUNT = re.compile(r"\s*([0-9]{1,18})")
-
-
 class MemoryPlan(NamedTuple):
     """The file as it is, and why it has to go."""
 
@@ -741,41 +731,3 @@ def memory_config(node: Node, checked: Checked) -> MemoryConfig | None:
         return config
     machine, unknown = machine_memory(node.tree, node.topology)
     return config._replace(machine=machine, unknown=unknown)
-
-
-def machine_memory(tree: Tree, topology: Topology) -> tuple[Amounts | None, str]:
-    """The memory and huge pages of each NUMA node as the kubelet sees them, in bytes; else None, and why.
-
-    Source: cAdvisor's utils/sysinfo/sysinfo.go.
-    """
-    if not topology.numa:
-        # Then each socket is a NUMA node, and one without memory.
-        return {socket.id: {"memory": 0} for socket in topology.sockets}, ""
-    found = {}
-    for node in topology.numa_nodes:
-        path = "%s/node%d" % (_NODES, node.id)
-        text = tree.read_value(path + "/meminfo")
-        total = _TOTAL.search(text or "")
-        if total is None:
-            return None, "%s/meminfo does not give the memory of NUMA node %d" % (tree.path(path), node.id)
-        pages = _huge_pages(tree, path + "/hugepages")
-        if pages is None:
-            return None, "%s/hugepages does not give the huge pages of NUMA node %d" % (tree.path(path), node.id)
-        found[node.id] = {**pages, "memory": int(total.group(1)) * 1024}
-    return found, ""
-
-
-def _huge_pages(tree: Tree, path: str) -> dict[str, int] | None:
-    """{resource: bytes}; none on a kernel without huge pages; None where the files are not as Linux has them."""
-    names = tree.names(path)
-    if not names:
-        return {}
-    found = {}
-    for name in names:
-        size = _PAGES.fullmatch(name)
-        count = _COUNT.match(tree.read_value("%s/%s/nr_hugepages" % (path, name)) or "")
-        if size is None or count is None:
-            return None
-        bytes_each = int(size.group(1)) * 1024
-        found["hugepages-" + str(Amount(bytes_each, 0, BINARY))] = int(count.group(1)) * bytes_each
-    return found

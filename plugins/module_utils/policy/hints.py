@@ -140,10 +140,16 @@ class TopologyManager:
         return best, self.policy == BEST_EFFORT or best.preferred
 
     def not_aligned(self, providers: Mapping[str, list[Hint] | None]) -> tuple[str, ...]:
-        """Which resources keep a pod from being admitted: those that cannot be aligned by themselves, else all that
-        say where they could be."""
+        """Which resources keep a pod from being admitted: all that cannot be aligned by themselves, else the first of
+        the fewest that cannot be together."""
         alone = tuple(name for name, hints in providers.items() if not self.merge([hints])[1])
-        return alone or tuple(name for name, hints in providers.items() if hints)
+        together = (
+            names
+            for size in range(2, len(providers) + 1)
+            for names in combinations(providers, size)
+            if not self.merge([providers[name] for name in names])[1]
+        )
+        return alone or next(together, ())
 
     def _best(self, lists: Sequence[list[Hint]]) -> Hint:
         if not all(lists):

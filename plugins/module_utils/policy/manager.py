@@ -37,6 +37,8 @@ class Admission(NamedTuple):
     hints: tuple[tuple[str, list[Hint] | None], ...] = ()
     # The resources, such as cpu, memory, nvidia.com/gpu, that could not be aligned, or not with each other.
     not_aligned: tuple[str, ...] = ()
+    # The container that the pod was refused for; "" for the pod as a whole.
+    container: str = ""
 
 
 class CPUManager:
@@ -107,7 +109,8 @@ class CPUManager:
                 message = str(error)
                 if error.reason == AllocationError.reason:
                     message = "Allocate failed due to %s, which is unexpected" % error
-                return Admission(False, error.reason, message, affinity, tuple(asked))
+                refused = Admission(False, error.reason, message, affinity, tuple(asked), error.not_aligned)
+                return refused._replace(container=container.name)
         return Admission(True, "", "", affinity, tuple(asked))
 
     def _allocate(self, pod: Pod, container: str, affinity: Hint) -> None:
@@ -159,4 +162,4 @@ def _refused(
     affinity: dict[str, Hint], asked: list[tuple[str, list[Hint] | None]], not_aligned: tuple[str, ...]
 ) -> Admission:
     message = "Resources cannot be allocated with Topology locality"
-    return Admission(False, TOPOLOGY_AFFINITY_ERROR, message, affinity, tuple(asked), not_aligned)
+    return Admission(False, TOPOLOGY_AFFINITY_ERROR, message, affinity, tuple(asked), not_aligned, asked[-1][0])

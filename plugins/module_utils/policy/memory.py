@@ -12,7 +12,7 @@ alpha gate PodLevelResourceManagers.
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from .._base.errors import KubeletError
 from .._cgroup.kubepods import GUARANTEED
@@ -91,25 +91,23 @@ class StaticMemory(HintProvider):
         if best.mask is None:
             hints = self._hints_for(pod, requests)
             if not hints:
-                raise AllocationError(
-                    "[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is"
-                    " available"
-                )
+                text = "failed to get the default NUMA affinity, no NUMA nodes with enough memory is available"
+                raise _refusal(text, requests)
             best = _best(hints)
             if affinity.preferred and not best.preferred:
-                raise AllocationError("[memorymanager] failed to find the default preferred hint")
+                raise _refusal("failed to find the default preferred hint", requests)
         mask = best.mask or 0
         # What the pod could take over does not count here, as in the kubelet.
         if any(self._sum(self._groups[mask], kind, "free") < size for kind, size in requests.items()):
             wider = [hint for hint in self._hints_for(pod, requests) if not mask & ~(hint.mask or 0)]
             if not wider:
-                raise AllocationError("[memorymanager] failed to find NUMA nodes to extend the current topology hint")
+                raise _refusal("failed to find NUMA nodes to extend the current topology hint", requests)
             found = _best(wider)
             if best.preferred and not found.preferred:
-                raise AllocationError("[memorymanager] failed to find the extended preferred hint")
+                raise _refusal("failed to find the extended preferred hint", requests)
             mask = found.mask or 0
         if self._is_mixed(self._groups[mask]):
-            raise AllocationError("[memorymanager] preferred hint violates NUMA node allocation")
+            raise _refusal("preferred hint violates NUMA node allocation", requests)
         return mask
 
     def _reserve(self, nodes: Sequence[int], kind: str, size: int) -> None:
@@ -170,19 +168,18 @@ class StaticMemory(HintProvider):
     def hints(self, pod: Pod, container: str) -> Mapping[str, list[Hint] | None]:
         if not self._serves(pod):
             return {}
-        members = [member for member in pod.containers if container in ("", member.name)]
         try:
-            requests = requests_of_pod(pod) if not container else _requests(members[0])
+            requests = requested_memory(pod, container)
         except AllocationError:
             # A request that cannot be read: no preference, and then the allocation fails.
             return {}
         own = self.entries.get(pod.uid, {})
-        for member in members:
-            if own.get(member.name) is not None:
+        for member in pod.containers:
+            if container in ("", member.name) and member.name in own:
                 return _again(own[member.name], requests)
         found = self._hints_for(pod, requests)
         # Where nothing fits the kubelet takes it for no preference, admits, and fails to allocate.
-        return dict.fromkeys(sorted(requests), found) if found else {}
+        return dict.fromkeys(sorted(requests, key=lambda kind: kind != MEMORY), found) if found else {}
 
     def _serves(self, pod: Pod) -> bool:
         minor = self.config.minor
@@ -222,19 +219,30 @@ class StaticMemory(HintProvider):
         return self.reusable.get(pod.uid, {}).get(mask, {}).get(kind, 0)
 
 
+def _refusal(text: str, kinds: Iterable[str]) -> AllocationError:
+    error = AllocationError("[memorymanager] " + text)
+    error.not_aligned = tuple(sorted(kinds))
+    return error
+
+
 def _requests(member: Container) -> dict[str, int]:
-    """Raises AllocationError for a part of a byte, which the API takes."""
+    """Raises AllocationError for a part of a byte, which the API accepts."""
     found = {}
     for kind, amount in member.requests.items():
         if is_memory(kind):
             if amount % _MILLI:
-                raise AllocationError("[memorymanager] failed to represent quantity as int64")
+                raise _refusal("failed to represent quantity as int64", ())
             found[kind] = amount // _MILLI
     return found
 
 
-def requests_of_pod(pod: Pod) -> dict[str, int]:
-    """What a pod needs at once, of what its app containers ask for. Raises AllocationError as for a container."""
+def requested_memory(pod: Pod, container: str) -> dict[str, int]:
+    """{kind of memory: bytes} that a container asks for, or with "" the pod as a whole at once.
+
+    Of a pod only what its app containers ask for counts. Raises AllocationError for a part of a byte.
+    """
+    if container:
+        return _requests(next(member for member in pod.containers if member.name == container))
     most: dict[str, int] = {}
     sidecars: dict[str, int] = {}
     apps: dict[str, int] = {}
@@ -269,7 +277,7 @@ def _best(hints: Sequence[Hint]) -> Hint:
 
 
 def _mask(nodes: Sequence[int]) -> int:
-    return sum(1 << node for node in nodes)
+    return sum({1 << node for node in nodes})
 
 
 def _move(table: dict[str, int], size: int) -> None:

@@ -82,6 +82,8 @@ class AllocationError(Exception):
 
     # The reason that the pod is refused with.
     reason = "UnexpectedAdmissionError"
+    # The resources whose NUMA nodes do not fit, where the message does not say which.
+    not_aligned: tuple[str, ...] = ()
 
 
 class SMTAlignmentError(AllocationError):

@@ -235,6 +235,37 @@ def _read(struct: Struct, content: bytes, is_inside: bool = False) -> dict[str, 
     return value
 
 
+class DeviceState(NamedTuple):
+    """What the device manager restores.
+
+    owned: (pod UID, container, resource, {NUMA node: names}) of containers, with -1 for devices that are on none;
+    registered: {resource: the names of its healthy devices}.
+    """
+
+    owned: list[tuple[str, str, str, dict[int, list[str]]]]
+    registered: dict[str, list[str]]
+
+
+def read_devices(content: bytes) -> DeviceState:
+    """What the device manager restores of its checkpoint. Raises DamageError where it passes over it."""
+    value = _read(_DEVICES.struct, content)
+    if value["Checksum"] != _DEVICES.sum_of(value):
+        raise DamageError(CORRUPTED)
+    data = value["Data"]
+    return DeviceState(
+        [
+            (
+                entry["PodUID"],
+                entry["ContainerName"],
+                entry["ResourceName"],
+                {node: names or [] for node, names in (entry["DeviceIDs"] or {}).items()},
+            )
+            for entry in data["PodDeviceEntries"] or ()
+        ],
+        {resource: names or [] for resource, names in (data["RegisteredDevices"] or {}).items()},
+    )
+
+
 # --- without what is in it ----------------------------------------------------------------------------------
 
 # Behind these, Go meets a character in each of the places where it can be wrong.

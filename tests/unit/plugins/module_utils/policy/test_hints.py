@@ -227,9 +227,8 @@ def _common(masks: tuple[int, ...]) -> int:
 
 def best_of_all_choices(node: TopologyManager, lists: list[list[Hint]]) -> Hint:
     """As the kubelet finds it: every choice of one hint of each resource, each held against the best so far."""
-    target = max(
-        min((count_bits(entry.mask) for entry in list_ if entry.mask is not None), default=0) for list_ in lists
-    )
+    sizes = [[count_bits(entry.mask) for entry in hints_ if entry.mask is not None] for hints_ in lists]
+    target = max(min(row, default=0) for row in sizes)
     best: Hint | None = None
     for choice in product(*lists):
         masks = {entry.mask for entry in choice if entry.mask is not None}
@@ -285,7 +284,8 @@ def test_many_resources_on_many_nodes() -> None:
         ({"cpu": "0! 1!", "gpu": "1"}, ["gpu"]),  # not preferred
         ({"cpu": "01", "gpu": "", "memory": "0!"}, ["cpu", "gpu"]),
         ({"cpu": "0!", "gpu": "1!", "memory": "nil"}, ["cpu", "gpu"]),  # each by itself, and not together
-        ({"cpu": "nil", "gpu": "1!", "memory": "0! 01"}, ["gpu", "memory"]),
+        ({"cpu": "0! 1!", "gpu": "1!", "memory": "0! 01"}, ["gpu", "memory"]),
+        ({"cpu": "0! 1!", "gpu": "0! 2!", "memory": "1! 2!"}, ["cpu", "gpu", "memory"]),  # two of them could
     ],
 )
 def test_which_could_not_be_aligned(named: dict[str, str], blamed: list[str]) -> None:

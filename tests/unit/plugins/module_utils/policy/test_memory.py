@@ -24,7 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.p
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import iterate_bits
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import Hint
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.memory import StaticMemory, requests_of_pod
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.memory import StaticMemory, requested_memory
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import AllocationError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
     MemoryConfig,
@@ -573,7 +573,7 @@ REQUESTS = {
 def test_requests_of_a_pod(name: str) -> None:
     sizes, (memory, pages) = REQUESTS[name]
     members = [container(name, GIB * size[0], GIB * size[1], kind_of(name)) for name, size in sizes.items()]
-    found = {kind: size >> 30 for kind, size in requests_of_pod(pod_of("pod", *members)).items()}
+    found = {kind: size >> 30 for kind, size in requested_memory(pod_of("pod", *members), "").items()}
     assert found == {MEMORY: memory, LARGE: pages}
 
 
