@@ -73,7 +73,7 @@ OF_ANSIBLE = "_base/ansible_module.py"
 MOST_LINES = 950
 FEWEST_LINES = 40
 # Four of them are the trial start: what is decided, its cgroups, its namespaces, and the module's own.
-MOST_FILES = 206
+MOST_FILES = 207
 # An import in a function keeps so many lines from being compiled on most nodes, with all that it brings.
 FEWEST_LINES_KEPT = 300
 MOST_LATE_IMPORTS = 60
