@@ -1,0 +1,62 @@
+#!/usr/bin/env python
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Says which variables of this collection in group_vars and host_vars have a wrong name or value, without a node.
+
+    check_variables.py group_vars host_vars
+
+Takes files and directories. Ends with 1 if something is wrong. It needs ansible-core, and neither a network nor the
+collection's installation: it takes the collection that it is a part of.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Iterator, Sequence
+
+COLLECTION = Path(__file__).resolve().parents[2]
+NAME = "ansible_collections.kubenode.cpu_manager"
+# Of a file in group_vars or host_vars; a name without an ending is Ansible's, too.
+ENDINGS = ("", ".yml", ".yaml", ".json")
+
+
+def register() -> None:
+    """Make the collection importable from wherever it lies, as pre-commit's copy of it."""
+    for name, path in (("ansible_collections", ""), ("ansible_collections.kubenode", ""), (NAME, str(COLLECTION))):
+        package = ModuleType(name)
+        package.__path__ = [path] if path else []
+        sys.modules[name] = package
+
+
+def files_of(paths: Sequence[Path]) -> Iterator[Path]:
+    """The files, and those that Ansible reads below the directories."""
+    for path in paths:
+        if path.is_dir():
+            found = (file for file in sorted(path.rglob("*")) if not file.name.startswith(".") and file.is_file())
+            yield from (file for file in found if file.suffix in ENDINGS)
+        else:
+            yield path
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file of variables, or a directory")
+    paths = parser.parse_args(arguments).paths
+    register()
+    check = import_module(NAME + ".plugins.plugin_utils.variables_of_files").wrong_in_file
+    status = 0
+    for path in files_of(paths):
+        for wrong in check(path):
+            print("%s: %s" % (path, wrong))
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

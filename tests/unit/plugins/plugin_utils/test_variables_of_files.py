@@ -1,0 +1,123 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.variables_of_files import (
+    wrong_in_file,
+    wrong_variables,
+)
+
+CHECKOUT = Path(__file__).parents[4]
+PROGRAM = "extensions/lint/check_variables.py"
+GOOD: dict[str, Any] = {
+    "kubelet_cpu_manager_policy": "static",
+    "kubelet_cpu_manager_policy_options": {"full-pcpus-only": True},
+    "kubelet_reservation": {"count": 4, "strategy": "spread"},
+    "kubelet_cpu_manager_reconcile_period": "5s",
+    "drift_report_forms": ["json"],
+    # Those of others, and what only a run knows.
+    "kubelet_max_pods": 110,
+    "kubelet_drain": "{{ inventory_hostname != 'a' }}",
+    "kubelet_topology_manager_policy": "{{ policies[inventory_hostname] }}",
+}
+
+
+def test_what_is_right_is_not_named() -> None:
+    assert wrong_variables(GOOD) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"kubelet_cpu_manager_polcy": "static"}, "did you mean kubelet_cpu_manager_policy?"),
+        ({"cpu_manager_policy": "static"}, "did you mean kubelet_cpu_manager_policy?"),
+        ({"reconcile_xyzzy": 1}, "reconcile_xyzzy is no variable of this collection; remove it"),
+        ({"kubelet_cpu_manager_policy": "Static"}, "kubelet_cpu_manager_policy: "),
+        ({"kubelet_cpu_manager_policy_options": "full-pcpus-only"}, "kubelet_cpu_manager_policy_options: "),
+        ({"kubelet_reserved_system_cpus": "0-"}, "kubelet_reserved_system_cpus"),
+        ({"kubelet_cpu_manager_reconcile_period": "5 seconds"}, "kubelet_cpu_manager_reconcile_period"),
+        (
+            {"kubelet_reservation": {"counts": 4}},
+            "kubelet_reservation.counts: there is no such option; did you mean count",
+        ),
+        ({"kubelet_reservation": {"count": "many"}}, "kubelet_reservation.count: "),
+        ({"kubelet_reserved_system_cpus": "0", "kubelet_reservation": {"count": 1}}, "exclude each other; remove one"),
+        ({"housekeeping_layers": ["interupts"]}, "housekeeping_layers: "),
+        ({"drift_report_fail_on": "always"}, "drift_report_fail_on: "),
+        ({"kubelet_verify_seconds": "long"}, "kubelet_verify_seconds: 'long' is no number"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_variable(variables: dict[str, Any], said: str) -> None:
+    (wrong,) = wrong_variables(variables)
+    assert said in wrong
+
+
+def test_all_that_is_wrong_is_named_at_once() -> None:
+    assert (
+        len(wrong_variables({"kubelet_drain": "perhaps", "kubelet_cpu_manager_policy": "x", "kubelet_drian": True}))
+        == 3
+    )
+
+
+def test_of_a_file_that_is_none_it_says_so(tmp_path: Path) -> None:
+    files = {
+        "tab.yml": ("a:\n\t- b\n", "it cannot be read: "),
+        "list.yml": ("- a\n", "it is no mapping of variables"),
+        "empty.yml": ("", None),
+        "vault.yml": ("$ANSIBLE_VAULT;1.1;AES256\n6162\n", None),
+        "tags.yml": ("kubelet_drain: !vault |\n  $ANSIBLE_VAULT;1.1\nkubelet_service: !unsafe 'x{{'\n", None),
+        "bytes.yml": ("a: \x00\n", "it cannot be read: "),
+    }
+    for name, (text, said) in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        found = wrong_in_file(tmp_path / name)
+        assert [wrong.startswith(said or "?") for wrong in found] == ([True] if said else []), name
+    assert wrong_in_file(tmp_path / "none.yml")[0].startswith("it cannot be read: ")
+
+
+def test_the_program_of_a_copy_without_an_installation(tmp_path: Path) -> None:
+    """As pre-commit has it: another directory, nothing on the path of Python but ansible-core."""
+    copy = tmp_path / "copy of it"
+    for part in ("plugins", "roles", "extensions/lint"):
+        shutil.copytree(CHECKOUT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
+    place = tmp_path / "inventory/group_vars/workers"
+    place.mkdir(parents=True)
+    (place / "cpus.yml").write_text("kubelet_cpu_manager_polcy: static\n", encoding="utf-8")
+    (place / "other").write_text("kubelet_drain: 3\n", encoding="utf-8")
+    (place / ".cpus.yml.swp").write_text("kubelet_drain: 3\n", encoding="utf-8")
+    (place / "notes.md").write_text("- kubelet_drain\n", encoding="utf-8")
+
+    def run(*paths: str) -> tuple[int, str]:
+        command = [sys.executable, str(copy / PROGRAM), *paths]
+        environment = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    status, said = run("../../group_vars")
+    assert status == 1, said
+    cpus, without_ending = said.splitlines()
+    assert cpus.startswith("../../group_vars/workers/cpus.yml: kubelet_cpu_manager_polcy is no variable")
+    assert without_ending.startswith("../../group_vars/workers/other: kubelet_drain: ")
+    (place / "cpus.yml").write_text(yaml.safe_dump(GOOD), encoding="utf-8")
+    assert run("cpus.yml") == (0, "")
+
+
+def test_the_hook_is_for_the_files_that_ansible_reads() -> None:
+    (hook,) = yaml.safe_load((CHECKOUT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    assert hook["entry"] == PROGRAM
+    assert (CHECKOUT / PROGRAM).stat().st_mode & 0o111
+    taken = re.compile(hook["files"])
+    assert all(taken.search(path) for path in ("group_vars/all.yml", "eu/host_vars/worker-1/cpus.yml"))
+    assert not any(taken.search(path) for path in ("roles/x/vars/main.yml", "my_group_vars.yml"))
