@@ -595,12 +595,12 @@ def others_of(
     memory: Mapping[int, Mapping[str, int]] | None = None
     if is_this_node or parameters["numa_memory"] is not None:
         # Imported here: of a machine that is described it is rarely asked.
-        from ..module_utils._node.numa_memory import given_memory, machine_memory
+        from ..module_utils._node.numa_memory import given_memory, memory_for_plan
 
         if parameters["numa_memory"] is not None:
             memory = given_memory(parameters["numa_memory"], option("numa_memory"))
         else:
-            memory, _unknown = machine_memory(node.tree, node.topology)
+            memory = memory_for_plan(node.tree, node.topology)
     others = OtherManagers(memory=memory, devices=devices_of(parameters["devices"], node, is_this_node))
     if not from_checkpoint:
         return others

@@ -64,6 +64,11 @@ def _huge_pages(tree: Tree, path: str) -> dict[str, int] | None:
     return found
 
 
+def memory_for_plan(tree: Tree, topology: Topology) -> Amounts | None:
+    """The same for a plan: None where it is not known, as of a kernel without NUMA, which does not say it by node."""
+    return machine_memory(tree, topology)[0] if topology.numa else None
+
+
 def given_memory(rows: Sequence[Mapping[str, Any]], where: str) -> dict[int, dict[str, int]]:
     """The same of a machine that is described: [{"numa_node", "amounts": {resource: quantity}}].
 

@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Mapping
 
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import pods_from_manifests
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Host
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.allocation import (
@@ -21,7 +23,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.allocat
     default_configuration,
     plan_allocations,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.numa_memory import given_memory
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.numa_memory import (
+    given_memory,
+    memory_for_plan,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.memory import StaticMemory
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state import restored
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
@@ -36,7 +41,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.restore
     check_exactly,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import NODE_MEMORY, write_tree
 from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.policy.test_memory import entries_of
 
 GIB = 1 << 30
@@ -441,6 +448,15 @@ def test_a_policy_of_ours_looks_at_cpus_alone() -> None:
 def test_bad_input(others: OtherManagers, what: str) -> None:
     with pytest.raises(InputError, match=what):
         ask(pod("a", gpu="1"), others=others)
+
+
+def test_the_memory_of_a_node(tmp_path: Path) -> None:
+    """A kernel without NUMA has sockets that count as nodes, and says of none what memory it has."""
+    for name, with_numa in (("numa", True), ("plain", False)):
+        write_tree(MACHINE, tmp_path / name, with_numa=with_numa)
+        tree = Tree(str(tmp_path / name))
+        memory = memory_for_plan(tree, read_sysfs(tree))
+        assert memory == ({node: {"memory": NODE_MEMORY * 1024} for node in (0, 1)} if with_numa else None)
 
 
 def test_given_memory() -> None:
