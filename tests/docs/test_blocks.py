@@ -119,6 +119,13 @@ def test_playbooks_and_tasks_have_the_syntax_of_ansible(tmp_path: Path) -> None:
     assert done.returncode == 0, (done.stderr, {path.name: place for path, place in files.items() if path})
 
 
+def test_what_the_demo_says_to_do_next_can_be_done() -> None:
+    said = (CHECKOUT / "demo/run").read_text("utf-8").partition("\nNext, ")[2].partition("\nEND\n")[0]
+    commands = said.splitlines()[1:]
+    assert len(commands) == 3
+    assert check_shell("\n".join(map(str.strip, commands)), set())[1] == []
+
+
 def test_how_much_there_is() -> None:
     """Each block and each command is one of these; what is none of them is an error of its page."""
     counts = sum((check(page)[0] for page in pages()), Counter[str]())
