@@ -37,19 +37,28 @@ from ..plugin_utils.rollout.verdict import (
 )
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
-    "step": {"type": "str", "required": True, "choices": ["choose", "plan", "impact", "batch", "recover"]},
+    "step": {"type": "str", "required": True, "choices": ["choose", "plan", "cluster", "batch", "recover"]},
     "change": {"type": "str", "choices": ["rollout", "repair", "rollback"], "default": "rollout"},
     "rollback_of": {"type": "str", "default": ""},
     "told": {"type": "str", "default": ""},
     "skip_hosts_without_kubelet": {"type": "bool", "default": False},
     "max_fail_percentage": {"type": "int", "default": 0},
     "fleet": {"type": "list", "elements": "str", "default": []},
+    "purpose": {"type": "str", "default": ""},
+    "alternative": {"type": "str", "default": ""},
+    "impact": {"type": "bool", "default": False},
+    "as_lines": {"type": "bool", "default": False},
     "fail_on": {"type": "str", "choices": [*FAIL_ON], "default": NEVER},
     "waivers": {"type": "list", "elements": "raw", "default": []},
     "dest": {"type": "path"},
 }
 # What makes pods and is made by others in turn, by the version of its API.
 _OWNERS = {"ReplicaSet": "apps/v1", "Job": "batch/v1"}
+_CHECK = "kubenode.cpu_manager.kubernetes_core_check"
+_IMPACT_NEED = (
+    "reading the nodes and the pods of the cluster",
+    "leave out cpu_manager_impact and cpu_manager_impact_fail_on",
+)
 _LIVE_PODS = ["status.phase!=Succeeded", "status.phase!=Failed"]
 
 
@@ -66,7 +75,7 @@ class ActionModule(GuardedAction):
         steps = {
             "choose": self._choose,
             "plan": self._plan,
-            "impact": self._impact,
+            "cluster": self._look,
             "batch": self._batch,
             "recover": self._recover,
         }
@@ -113,6 +122,20 @@ class ActionModule(GuardedAction):
             raise NodeError("what the cluster says of its nodes and pods cannot be read: %s" % error) from None
         refuse_shortage(run, claims)
         return {}
+
+    def _look(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        needs = [(given["purpose"], given["alternative"])] if given["purpose"] else []
+        for purpose, alternative in [*needs, *([_IMPACT_NEED] if given["impact"] else [])]:
+            found = self.run_module(_CHECK, _CHECK, {"purpose": purpose, "alternative": alternative}, task_vars)
+            if "collection" not in found or found.get("failed"):
+                return found
+        if not given["impact"]:
+            return {}
+        said = self._impact(given, task_vars)
+        told = "\n".join(filter(None, [said["told"], said["stops"]]))
+        # As the module debug shows a message.
+        shown = {"failed": True} if said["stops"] else {"_ansible_verbose_always": True}
+        return {"msg": told.splitlines() if given["as_lines"] else told, **shown}
 
     def _impact(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         waivers = checked_waivers(given["waivers"], option("waivers"))

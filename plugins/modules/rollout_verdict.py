@@ -17,9 +17,9 @@ description:
   - What the role P(kubenode.cpu_manager.kubelet#role) and the playbooks C(rollout), C(rollback) and C(repair) decide on
     the controller. It takes the variables C(kubelet_plan) and C(kubelet_fixed) of all hosts of the play, and changes
     nothing.
-  - Where pods must find room on other nodes, or an interrupted change has drained a node, or with V(impact), it reads
+  - Where pods must find room on other nodes, or an interrupted change has drained a node, or with O(impact), it reads
     nodes and pods from the API server, with C(kubernetes.core.k8s_info) on the host that the task is delegated to. Pods
-    are in no result and no log, but for the names of workloads and of refused pods with V(impact).
+    are in no result and no log, but for the names of workloads and of refused pods with O(impact).
 extends_documentation_fragment:
   - kubenode.cpu_manager.attributes.controller
   - kubenode.cpu_manager.node.names
@@ -30,13 +30,15 @@ options:
         rollout whose time is still to come or that is no time, if a single node names the newest and others name
         another, or if no node has had a rollout.
       - V(plan) returns the plan as text, and what the run needs the cluster for.
-      - V(impact) returns what the change does to the live workloads of the cluster. The admission of all pods of each
-        node that changes is replayed, as its kubelet will be.
+      - V(cluster) fails if what the run needs the cluster for cannot be done from here, as with
+        M(kubenode.cpu_manager.kubernetes_core_check). With O(impact), it returns what the change does to the live
+        workloads of the cluster, and fails if that is too much. The admission of all pods of each node that changes is
+        replayed, as its kubelet will be.
       - V(batch) fails if a batch must not be changed, because more hosts were lost than may fail, or because pods would
         find no CPUs on the other nodes.
       - V(recover) fails if pods may have come to this node since a change of it was interrupted.
     type: str
-    choices: [choose, plan, impact, batch, recover]
+    choices: [choose, plan, cluster, batch, recover]
     required: true
   change:
     description: What the run does.
@@ -66,22 +68,40 @@ options:
     type: list
     elements: str
     default: []
+  purpose:
+    description: With V(cluster), what the cluster is needed for. By default it is not needed.
+    type: str
+    default: ''
+  alternative:
+    description: With V(cluster), how the run can do without the cluster.
+    type: str
+    default: ''
+  impact:
+    description: With V(cluster), whether to find out what becomes of the pods.
+    type: bool
+    default: false
+  as_lines:
+    description: With V(cluster), whether RV(msg) is a list of lines.
+    type: bool
+    default: false
   fail_on:
     description:
-      - With V(impact), what is to stop the change. V(refused) is a workload of which a node refuses a pod, V(homeless)
+      - With V(cluster), what is to stop the change. V(refused) is a workload of which a node refuses a pod, V(homeless)
         one of which no node that a pod may come to takes it.
     type: str
     choices: [never, refused, homeless]
     default: never
   waivers:
     description:
-      - With V(impact), the workloads that do not stop the change, each with its C(workload) as RV(told) names it, a
+      - With V(cluster), the workloads that do not stop the change, each with its C(workload) as RV(msg) names it, a
         C(reason), and C(until), the last day.
     type: list
     elements: raw
     default: []
   dest:
-    description: With V(impact), the file on the controller that RV(impact) is written to, as JSON.
+    description:
+      - With V(cluster), the file on the controller that the impact is written to, as JSON.
+      - R(What becomes of the pods, ansible_collections.kubenode.cpu_manager.docsite.impact) describes it.
     type: path
 seealso:
   - module: kubenode.cpu_manager.rollout_info
@@ -103,7 +123,7 @@ rollout:
   sample: "2026-11-22T09:30:00.123456"
 told:
   description: What is to be shown to the operator.
-  returned: with V(choose), V(plan) and V(impact)
+  returned: with V(choose) and V(plan)
   type: str
   sample: "Nothing to do: worker-1, worker-2"
 run:
@@ -127,21 +147,8 @@ alternative:
   returned: with V(plan)
   type: str
   sample: drain nodes yourself and set kubelet_drain to false
-stops:
-  description: All reasons why the change is not to be begun, by O(fail_on); empty if there is none.
-  returned: with V(impact)
-  type: str
-  sample: ""
-impact:
-  description:
-    - What becomes of each workload, and what each node has afterwards.
-    - R(What becomes of the pods, ansible_collections.kubenode.cpu_manager.docsite.impact) describes it.
-  returned: with V(impact)
-  type: dict
-  sample: {"changing": 1, "workloads": [], "nodes": [], "notes": []}
 msg:
-  description: Where the other nodes may have too few CPUs, by a rough count.
-  returned: with V(batch), if no cluster is asked and the count is too small
-  type: str
-  sample: "exclusive CPUs of pods on worker-3: 8, CPUs in the shared pools of the other nodes: only 4"
+  description: What becomes of each workload and what each node has afterwards, and why the change is not begun.
+  returned: with V(cluster) and O(impact)
+  type: raw
 """

@@ -123,11 +123,16 @@ class ImpactAction(ActionModule):
     def __init__(self, clusters: Mapping[str, Mapping[str, Any]]) -> None:
         self.clusters = clusters
         self.asked: list[tuple[str, str]] = []
+        self.checked: list[str] = []
+        self.lacks = False
         self._task = SimpleNamespace(delegate_to="desk")
 
     def run_module(
-        self, _module: str, _plugin: str, arguments: Mapping[str, Any], _task_vars: Mapping[str, Any]
+        self, module: str, _plugin: str, arguments: Mapping[str, Any], _task_vars: Mapping[str, Any]
     ) -> dict[str, Any]:
+        if module.endswith("kubernetes_core_check"):
+            self.checked.append(arguments["purpose"])
+            return {"failed": True, "msg": "nothing is installed"} if self.lacks else {"collection": "6.0.0"}
         self.asked.append((arguments["kubeconfig"], arguments["kind"]))
         answer = self.clusters[arguments["kubeconfig"]][arguments["kind"]]
         return answer if isinstance(answer, dict) else {"resources": answer}
@@ -160,6 +165,41 @@ def test_the_impact_is_read_once_told_and_written(tmp_path: Path) -> None:
     assert "Deployment shop/db: 1 of 1 pod refused" in found["told"]
     assert "Deployment shop/db: 1 of 1 pod refused" in found["stops"]
     assert found["impact"]["notes"] == ["the cluster has no node of these hosts, whose pods are not known: y"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "purposes"),
+    [
+        ({}, []),
+        ({"purpose": "draining x"}, ["draining x"]),
+        ({"impact": True}, ["reading the nodes and the pods of the cluster"]),
+        ({"purpose": "draining x", "impact": True}, ["draining x", "reading the nodes and the pods of the cluster"]),
+    ],
+)
+def test_the_cluster_is_looked_at_as_far_as_it_is_needed(wanted: dict[str, Any], purposes: list[str]) -> None:
+    action = ImpactAction({"main": ANSWERS})
+    found = look(action, wanted)
+    assert action.checked == purposes
+    assert bool(action.asked) is wanted.get("impact", False)
+    assert set(found) - {"changed"} == ({"msg", "_ansible_verbose_always"} if wanted.get("impact") else set())
+    action.lacks = True
+    assert look(action, wanted).get("failed", False) is bool(wanted)
+
+
+@pytest.mark.parametrize("as_lines", [False, True])
+def test_the_impact_is_told_with_what_stops_the_change(as_lines: bool) -> None:
+    found = look(ImpactAction({"main": ANSWERS}), {"impact": True, "fail_on": "homeless", "as_lines": as_lines})
+    told = "\n".join(found["msg"]) if as_lines else found["msg"]
+    assert found["failed"]
+    assert told.index("Impact on the pods of 1 node") < told.index("nothing was changed, as the change would hit")
+
+
+def look(action: ImpactAction, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What the task returns, of one host."""
+    fixed = {"api_timeout": 5, "api_host": "desk", "node_name": "a", "kubeconfig": "main"}
+    variables = {"x": {"kubelet_plan": PLAN, "kubelet_fixed": fixed}}
+    action._task.args = {"step": "cluster", **wanted}
+    return action.act({"hostvars": variables, "ansible_play_hosts_all": ["x"]})
 
 
 def test_hosts_that_are_not_asked_about() -> None:
@@ -220,7 +260,7 @@ def test_waivers_are_checked_before_anybody_is_asked() -> None:
 def test_a_wrong_option_has_the_name_of_its_variable() -> None:
     action = ImpactAction({"main": ANSWERS})
     names = {"fail_on": "cpu_manager_impact_fail_on"}
-    action._task.args = {"step": "impact", "fail_on": "homles", "option_names": names}
+    action._task.args = {"step": "cluster", "fail_on": "homles", "option_names": names}
     with pytest.raises(InputError, match=r"cpu_manager_impact_fail_on.*homles"):
         action.act({})
     call_options({})
