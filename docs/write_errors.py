@@ -76,7 +76,7 @@ keep a kubelet of Kubernetes 1.33 to 1.36 from starting.
 
 To find an error, paste the whole line of the log into the field above, with all that the journal, kubectl or JSON has
 put around it. The field needs scripts, and no network. In a playbook, or where this page is not at hand,
-:ansplugin:`kubenode.cpu_manager.start_check#module` with ``message`` gives the same answer. Or search this page with
+:ansplugin:`kubenode.cpu_manager.start_check#module` with ``log_line`` gives the same answer. Or search this page with
 your browser for the first 40 characters behind ``err="``, without the backslashes before quotation marks. ``<name>``
 stands for what differs from node to node. The boxes show examples.
 

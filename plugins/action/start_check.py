@@ -13,7 +13,7 @@ from ..plugin_utils.controller_action import OPTION_NAMES, validated
 from ..plugin_utils.guarded_action import GuardedAction
 from ..plugin_utils.refusals import explain
 
-_ARGUMENTS = {**OPTION_NAMES, "message": {"type": "str", "required": True}}
+_ARGUMENTS = {**OPTION_NAMES, "log_line": {"type": "str", "required": True}}
 
 
 class ActionModule(GuardedAction):
@@ -22,18 +22,18 @@ class ActionModule(GuardedAction):
     def act(self, task_vars: Mapping[str, Any]) -> MutableMapping[str, Any]:
         """The result of the task."""
         arguments = self._task.args
-        if arguments.get("message") is None:
+        if arguments.get("log_line") is None:
             return super().act(task_vars)
         besides = sorted(set(arguments) - set(_ARGUMENTS))
         if besides:
             raise InputError(
                 "nothing is read of the node then, and these are about the node: %s" % ", ".join(besides),
-                option("message"),
-                "give the message alone",
+                option("log_line"),
+                "give the line alone",
             )
         given, wrong = validated(_ARGUMENTS, arguments, arguments.get("option_names"))
         if wrong:
             raise wrong
-        if not given["message"].strip():
-            raise InputError("there is no text", option("message"), "give a line of the kubelet's log")
-        return {"changed": False, "explained": explain(given["message"])}
+        if not given["log_line"].strip():
+            raise InputError("there is no text", option("log_line"), "give a line of the kubelet's log")
+        return {"changed": False, "explained": explain(given["log_line"])}

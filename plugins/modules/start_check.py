@@ -29,11 +29,11 @@ description:
     is no kubelet.
   - It does not check whether certificates are valid, whether the container runtime and the API server answer, and
     whether ports are free.
-  - With O(message), it explains a line that a kubelet has logged, and reads nothing of the node.
+  - With O(log_line), it explains a line that a kubelet has logged, and reads nothing of the node.
   - The rules and messages of Kubernetes 1.33 to 1.36 are tested against kubelets of these versions. Those of 1.37 are
     taken from its sources, and those of 1.20 to 1.32 from the known differences.
 options:
-  message:
+  log_line:
     description:
       - What a kubelet has logged, to be explained. It may be a whole line, or several, as C(journalctl), C(kubectl) or
         a log in JSON shows them, with all escapes; of more than 65536 characters, the first are read.
@@ -74,7 +74,7 @@ EXAMPLES = r"""
 
 - name: Explain what a kubelet has logged
   kubenode.cpu_manager.start_check:
-    message: "{{ lookup('ansible.builtin.file', 'kubelet.log') }}"
+    log_line: "{{ lookup('ansible.builtin.file', 'kubelet.log') }}"
   register: log
   delegate_to: localhost
 
@@ -86,9 +86,9 @@ EXAMPLES = r"""
 RETURN = r"""
 explained:
   description:
-    - The refusals that O(message) has, the best match first, and at most ten. Empty if none is known.
+    - The refusals that O(log_line) has, the best match first, and at most ten. Empty if none is known.
     - A text that a kubelet prints for several reasons is there once for each.
-  returned: with O(message)
+  returned: with O(log_line)
   type: list
   elements: dict
   contains:
@@ -114,24 +114,24 @@ explained:
       sample: "CPU manager: policy and options"
 node:
   description: The name of the node, from C(/etc/hostname).
-  returned: without O(message)
+  returned: without O(log_line)
   type: str
   sample: worker-3
 starts:
   description:
     - Whether the kubelet would start, as far as it depends on what is checked. None where that cannot be
       determined; see RV(unknown).
-  returned: success, without O(message)
+  returned: success, without O(log_line)
   type: bool
   sample: false
 kubelet_version:
   description: The version whose rules were applied.
-  returned: success, without O(message)
+  returned: success, without O(log_line)
   type: str
   sample: "1.36"
 findings:
   description: All errors that were found.
-  returned: success, without O(message)
+  returned: success, without O(log_line)
   type: list
   elements: dict
   contains:
@@ -165,7 +165,7 @@ findings:
       sample: "failed to parse kubelet flag: "
 unknown:
   description: What the start also depends on, but the node's files do not show. Empty if they show everything.
-  returned: success, without O(message)
+  returned: success, without O(log_line)
   type: list
   elements: dict
   contains:
@@ -179,7 +179,7 @@ unknown:
       sample: kubeReservedCgroup
 notes:
   description: Whether the version, whose rules have to be applied, is uncertain.
-  returned: success, without O(message)
+  returned: success, without O(log_line)
   type: list
   elements: str
   sample: ["the rules are not tested against a kubelet 1.30, only against 1.33 to 1.36: try one node first"]
@@ -194,7 +194,7 @@ from ..module_utils._node.start_check import start_report
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 
 # The action plugin of this name answers it, on the controller, which has the table.
-MESSAGE = Arguments({"message": {"type": "str"}})
+LOG_LINE = Arguments({"log_line": {"type": "str"}})
 
 
 def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outcome:
@@ -203,7 +203,7 @@ def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outc
 
 
 def main() -> None:
-    run(work, KUBELET, SETTINGS_ARGUMENTS, MESSAGE)
+    run(work, KUBELET, SETTINGS_ARGUMENTS, LOG_LINE)
 
 
 if __name__ == "__main__":

@@ -155,7 +155,9 @@ class GuardedAction(_Gate):
         task.action, task.args = module, dict(arguments)
         loader = self._shared_loader_obj.action_loader
         found = loader.get(plugin, class_only=True) or loader.get("ansible.legacy.normal", class_only=True)
-        action = type("ActionModule", (_Gate, found), {})(
+        # One of ours has the gate already.
+        guarded = found if issubclass(found, _Gate) else type("ActionModule", (_Gate, found), {})
+        action = guarded(
             task=task,
             connection=self._connection,
             play_context=self._play_context,

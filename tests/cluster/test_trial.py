@@ -397,9 +397,8 @@ def test_a_rollout_touches_no_node_where_one_kubelet_would_refuse(
     run = ansible_playbook(tmp_path / "run", ROLLOUT, hosts)
     assert run.status != 0
     refused = run.last("bad")["msg"]
-    assert refused.startswith("the kubelet does not start with what is planned (tried by kubelet 1.20.2, "), (
-        run.account()
-    )
+    said = "the kubelet does not start with what is planned (tried by kubelet 1.20.2, "
+    assert said in refused, run.account()
     assert ", which was not predicted: unknown flag: --seccomp-default" in refused
     assert "tried by kubelet 1.20.2, " in refused
     assert "tried by kubelet 1.20.2, " in run.output.partition("good:")[2].partition("bad:")[0]

@@ -137,7 +137,7 @@ def test_what_decides_beside_the_file(copy_of: CopyOf, tmp_path: Path) -> None:
     drop_in.write_text('reservedSystemCPUs: "0"\n', encoding="utf-8")
     # A message needs no node.
     said = 'E1127 08:26:44.1 1 run.go:72] "command failed" err="failed to run Kubelet: unknown policy: \\"Static\\""'
-    hosts["said"] = {"parameters": {"message": said}, "ansible_connection": "ssh", "ansible_host": "192.0.2.1"}
+    hosts["said"] = {"parameters": {"log_line": said}, "ansible_connection": "ssh", "ansible_host": "192.0.2.1"}
 
     run = ansible_playbook(tmp_path / "run", play({**task("start_check"), "args": "{{ parameters }}"}), hosts)
     assert run.status == 0, run.account()

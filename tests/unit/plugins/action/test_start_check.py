@@ -21,7 +21,7 @@ def answer(**arguments: Any) -> Any:
 
 
 def test_a_message_is_explained_without_the_node() -> None:
-    explained = answer(message='err="failed to run Kubelet: unknown policy: \\"Static\\""')["explained"]
+    explained = answer(log_line='err="failed to run Kubelet: unknown policy: \\"Static\\""')["explained"]
     # The memory manager says the same.
     assert [row["section"] for row in explained] == ["CPU manager: policy and options", "Memory manager"]
     assert explained[0] == {
@@ -36,9 +36,9 @@ def test_a_message_is_explained_without_the_node() -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({"message": " \n"}, "message: there is no text; give a line of the kubelet's log"),
-        ({"message": "", "root": "/x"}, "are about the node: root; give the message alone"),
-        ({"message": "x", "policy": 1, "config_path": "/x"}, "are about the node: config_path, policy"),
+        ({"log_line": " \n"}, "log_line: there is no text; give a line of the kubelet's log"),
+        ({"log_line": "", "root": "/x"}, "are about the node: root; give the line alone"),
+        ({"log_line": "x", "policy": 1, "config_path": "/x"}, "are about the node: config_path, policy"),
     ],
 )
 def test_what_goes_with_no_message_is_refused(arguments: dict[str, Any], problem: str) -> None:
