@@ -257,9 +257,13 @@ def test_demo(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     reports = [tmp_path / "output" / name / "drift.html" for name in ("before", "after")]
-    assert done.stdout.splitlines()[-2:] == ["Report before: %s" % reports[0], "Report after:  %s" % reports[1]]
+    seen, reported = done.stdout.split("\nThe reports: ")
+    assert "\nWhat you saw:\n" in seen
+    assert [line.strip() for line in reported.splitlines()[:2]] == list(map(str, reports))
+    assert "\nNext, on your own nodes, read-only " in reported
     written = [json.loads((report.parent / "drift.json").read_text(encoding="utf-8")) for report in reports]
     assert [report["summary"]["states"] for report in written] == [{"refused": 2, "drift": 1}, {"clean": 3}]
     assert all(report.is_file() for report in reports)
-    recap = done.stdout.rpartition("PLAY RECAP")[2]
-    assert len(re.findall(r"changed=0 .* failed=0 ", recap)) == len(NODES)
+    # The first rollout changes each node, and the second none.
+    sums = re.findall(r"msg: 'changed (\d), unchanged (\d), left out 0, failed 0;", done.stdout)
+    assert sums == [(str(len(NODES)), "0"), ("0", str(len(NODES)))]
