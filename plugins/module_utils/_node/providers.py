@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Se
 
 from .._base.errors import InputError, option
 from .._base.quantity import counted
-from .._cgroup.kubepods import GUARANTEED
 from .._containers.pods import Pod
 from .._kubelet.start.amount import BINARY, Amount
 from ..cpuset import iterate_bits
 from ..policy.devices import Device, DeviceManager, Owned
 from ..policy.hints import NONE, HintProvider
-from ..policy.memory import StaticMemory, is_memory, requested_memory
+from ..policy.memory import StaticMemory, has_own_memory, is_memory, requested_memory
 from ..state.memory_manager import MEMORY, REFUSED, STATIC, MemoryConfig, judge_memory, restore_memory
 from ..state.restored import DamageError, read_devices
 
@@ -133,7 +132,7 @@ class BesideCPUs:
         choices = {choice.pod: choice for choice in self.devices.choices} if self.policy != NONE else {}
         has_claims, first = False, ""
         for pod in pods:
-            with_memory = self.has_memory_manager and _has_own_memory(pod, self.minor)
+            with_memory = self.has_memory_manager and has_own_memory(pod, self.minor)
             asked = {_MEMORY} if with_memory and self.memory is None else set()
             for name in filter(self._is_unknown, pod.further_resources()):
                 gives_hints = with_memory if is_memory(name) else "/" in name and _NATIVE not in name
@@ -286,11 +285,6 @@ class BesideCPUs:
             for container, blocks in containers.items()
             for block in blocks
         )
-
-
-def _has_own_memory(pod: Pod, minor: int) -> bool:
-    """Whether the Static memory manager looks at the pod. A Guaranteed one always asks for memory."""
-    return pod.qos(minor) == GUARANTEED and not pod.has_pod_level_resources(minor)
 
 
 def _masks(places: Mapping[int, Iterable[str]], nodes: Sequence[int]) -> dict[str, int]:

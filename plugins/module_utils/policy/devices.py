@@ -11,12 +11,13 @@ Source: pkg/kubelet/cm/devicemanager (manager.go, topology_hints.go, pod_devices
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Collection, Iterable, Mapping, NamedTuple, Sequence
 
-from .._containers.pods import APP, INIT, SIDECAR, Container, Pod
+from .._containers.pods import INIT, Container, Pod
 from ..cpuset import count_bits
 from .hints import Hint, HintProvider, numa_masks
-from .static import AllocationError
+from .static import AllocationError, count_of_pod
 
 _MILLI = 1000
 
@@ -164,19 +165,10 @@ class DeviceManager(HintProvider):
         requests = {member.name: self._requests(member) for member in pod.containers}
         if container:
             return requests[container]
-        found = {}
-        for resource in sorted({resource for own in requests.values() for resource in own}):
-            sidecars = apps = most = 0
-            for member in pod.containers:
-                count = requests[member.name].get(resource, 0)
-                if member.kind == SIDECAR:
-                    sidecars += count
-                elif member.kind == APP:
-                    apps += count
-                else:
-                    most = max(most, sidecars + count)
-            found[resource] = max(most, apps + sidecars)
-        return found
+        return {
+            resource: count_of_pod(pod, {name: own.get(resource, 0) for name, own in requests.items()})
+            for resource in sorted({resource for own in requests.values() for resource in own})
+        }
 
     def _hints_for(
         self, pod: Pod, members: Sequence[Container], resource: str, count: int, takes_over: bool
@@ -188,28 +180,35 @@ class DeviceManager(HintProvider):
         if own:
             if len(own) != count:
                 return []
-            return self._masks_with(resource, [masks.get(name, 0) for name in own], [], count)
+            return self._masks_with(resource, (masks.get(name, 0) for name in own), (), count)
         free = {device.name for device in self.free(resource)}
         again = self.reusable.get(pod.uid, {}).get(resource, set()) if takes_over else set()
         if len(free | again) < count:
             return []
-        return self._masks_with(resource, [masks[name] for name in free], [masks[name] for name in again], count)
+        return self._masks_with(resource, (masks[name] for name in free), (masks[name] for name in again), count)
 
-    def _masks_with(self, resource: str, free: Sequence[int], again: Sequence[int], count: int) -> list[Hint]:
+    def _masks_with(self, resource: str, free: Iterable[int], again: Iterable[int], count: int) -> list[Hint]:
         """The sets of NUMA nodes that touch enough devices, and all those that are taken over."""
         fewest, found = self._most, []
-        everywhere = list(self.devices[resource].values())
+        # How many are of which nodes: there may be thousands of devices, and they are of few sets of nodes.
+        everywhere, taken_over = Counter(self.devices[resource].values()), Counter(again)
+        usable = Counter(free) + taken_over
         for mask in self._masks:
-            if count_bits(mask) < fewest and sum(1 for nodes in everywhere if nodes & mask) >= count:
+            if count_bits(mask) < fewest and _touched(everywhere, mask) >= count:
                 fewest = count_bits(mask)
-            if any(nodes and not nodes & mask for nodes in again):
+            if any(nodes and not nodes & mask for nodes in taken_over):
                 continue
-            if sum(1 for nodes in (*free, *again) if nodes & mask) >= count:
+            if _touched(usable, mask) >= count:
                 found.append(mask)
         return [Hint(mask, count_bits(mask) == fewest) for mask in found]
 
     def _has_nodes(self, resource: str) -> bool:
         return any(self.devices[resource].values())
+
+
+def _touched(devices: Mapping[int, int], mask: int) -> int:
+    """Of how many devices a set of NUMA nodes has one. devices: {their mask: how many}."""
+    return sum(number for nodes, number in devices.items() if nodes & mask)
 
 
 class _Taking:

@@ -16,11 +16,11 @@ from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from .._base.errors import KubeletError
 from .._cgroup.kubepods import GUARANTEED
-from .._containers.pods import APP, INIT, SIDECAR, Container, Pod
+from .._containers.pods import APP, INIT, Container, Pod
 from ..cpuset import count_bits, iterate_bits
 from ..state.memory_manager import MEMORY, MemoryConfig, MemoryState, first_machine, write_memory
 from .hints import Hint, HintProvider, numa_masks
-from .static import AllocationError
+from .static import AllocationError, count_of_pod
 
 _HUGE_PAGES = "hugepages-"
 _MILLI = 1000
@@ -32,6 +32,11 @@ Sizes = Mapping[str, int]
 def is_memory(resource: str) -> bool:
     """Whether the memory manager looks at a resource."""
     return resource == MEMORY or resource.startswith(_HUGE_PAGES)
+
+
+def has_own_memory(pod: Pod, minor: int) -> bool:
+    """Whether the policy Static of the kubelet 1.`minor` serves the pod. A Guaranteed one always asks for memory."""
+    return pod.qos(minor) == GUARANTEED and not pod.has_pod_level_resources(minor)
 
 
 class StaticMemory(HintProvider):
@@ -68,7 +73,7 @@ class StaticMemory(HintProvider):
     # --- giving and taking -----------------------------------------------------------------------
 
     def allocate(self, pod: Pod, container: str, affinity: Hint) -> None:
-        if not self._serves(pod):
+        if not has_own_memory(pod, self.config.minor):
             return
         member = next(member for member in pod.containers if member.name == container)
         blocks = self.entries.get(pod.uid, {}).get(container)
@@ -166,7 +171,7 @@ class StaticMemory(HintProvider):
     # --- hints -----------------------------------------------------------------------------------
 
     def hints(self, pod: Pod, container: str) -> Mapping[str, list[Hint] | None]:
-        if not self._serves(pod):
+        if not has_own_memory(pod, self.config.minor):
             return {}
         try:
             requests = requested_memory(pod, container)
@@ -180,10 +185,6 @@ class StaticMemory(HintProvider):
         found = self._hints_for(pod, requests)
         # Where nothing fits the kubelet takes it for no preference, admits, and fails to allocate.
         return dict.fromkeys(sorted(requests, key=lambda kind: kind != MEMORY), found) if found else {}
-
-    def _serves(self, pod: Pod) -> bool:
-        minor = self.config.minor
-        return pod.qos(minor) == GUARANTEED and not pod.has_pod_level_resources(minor)
 
     def _hints_for(self, pod: Pod, requests: Sizes) -> list[Hint]:
         """The groups of nodes that have enough; of all kinds of memory the same ones."""
@@ -243,18 +244,12 @@ def requested_memory(pod: Pod, container: str) -> dict[str, int]:
     """
     if container:
         return _requests(next(member for member in pod.containers if member.name == container))
-    most: dict[str, int] = {}
-    sidecars: dict[str, int] = {}
-    apps: dict[str, int] = {}
-    for member in pod.containers:
-        for kind, size in _requests(member).items():
-            if member.kind == APP:
-                apps[kind] = apps.get(kind, 0) + size
-            elif member.kind == SIDECAR:
-                sidecars[kind] = sidecars.get(kind, 0) + size
-            else:
-                most[kind] = max(most.get(kind, 0), sidecars.get(kind, 0) + size)
-    return {kind: max(most.get(kind, 0), size + sidecars.get(kind, 0)) for kind, size in apps.items()}
+    requests = {member.name: _requests(member) for member in pod.containers}
+    of_apps = [kind for member in pod.containers if member.kind == APP for kind in requests[member.name]]
+    return {
+        kind: count_of_pod(pod, {name: own.get(kind, 0) for name, own in requests.items()})
+        for kind in dict.fromkeys(of_apps)
+    }
 
 
 def _again(blocks: Sequence[Mapping[str, Any]], requests: Sizes) -> dict[str, list[Hint] | None]:

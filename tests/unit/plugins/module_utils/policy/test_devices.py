@@ -36,6 +36,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints 
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.manager import CPUManager
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import AllocationError
+from ansible_collections.kubenode.cpu_manager.tests.machines.counted import lines_run
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 from . import managed_node
@@ -150,6 +151,17 @@ def test_hints(nodes: Sequence[str], count: int, taken: Sequence[str], expected:
     manager = DeviceManager({GPU: devices(*nodes)}, (0, 1), [Owned("u0", "a", GPU, taken)])
     for target in ("a", ""):
         assert texts(manager.hints(pod("u1", count), target)) == expected
+
+
+def test_hints_take_few_steps_however_many_devices_there_are() -> None:
+    """A checkpoint may name any number; each was looked at for each set of NUMA nodes."""
+
+    def steps(number: int) -> int:
+        manager = DeviceManager({GPU: devices(*["0", "7"] * number)}, range(8))
+        return lines_run(lambda: manager.hints(pod("guest", 1), "a"))
+
+    few, many = steps(100), steps(400)
+    assert few < many < few + 300 * 20
 
 
 def test_hints_of_what_is_given_already() -> None:
