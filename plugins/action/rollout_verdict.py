@@ -114,12 +114,8 @@ class ActionModule(GuardedAction):
             names = ", ".join(host.name for host in run.emptied)
             raise error.adding("the nodes %s were not touched" % names) from None
         drained = [host.node_name for host in run.emptied]
-        try:
+        with _of_cluster():
             claims = shortage(nodes, pods, drained, static_nodes(run, others))
-        except InputError:
-            raise
-        except MALFORMED as error:
-            raise NodeError("what the cluster says of its nodes and pods cannot be read: %s" % error) from None
         refuse_shortage(run, claims)
         return {}
 
@@ -165,7 +161,8 @@ class ActionModule(GuardedAction):
         # A gate does not open where nobody could look.
         if unread and (not clusters or given["fail_on"] != NEVER):
             raise unread[0].adding("what becomes of the pods is not known, and no node was changed")
-        impact = with_waivers(impact_of(clusters, remarks), waivers, _now()[:10])
+        with _of_cluster():
+            impact = with_waivers(impact_of(clusters, remarks), waivers, _now()[:10])
         if given["dest"]:
             put_file(given["dest"], [json.dumps(impact, indent=1) + "\n"])
         return {"told": impact_text(impact), "stops": stopping(impact, given["fail_on"]), "impact": impact}
@@ -203,6 +200,17 @@ class ActionModule(GuardedAction):
 
 
 _OTHER_API_HOST = "left out, as their API server is not asked from %s, which a run of their own with --limit does: %%s"
+
+
+@contextmanager
+def _of_cluster() -> Iterator[None]:
+    """What is malformed is the cluster's. Raises NodeError."""
+    try:
+        yield
+    except InputError:
+        raise
+    except MALFORMED as error:
+        raise NodeError("what the cluster says of its nodes and pods cannot be read: %s" % error) from None
 
 
 def _escaped(error: NodeError) -> str:

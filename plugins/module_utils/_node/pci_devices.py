@@ -13,7 +13,7 @@ from typing import Any, Mapping, Sequence
 
 from .._base.errors import InputError
 from .._base.startup import Pattern
-from .._base.tree import Tree
+from .._base.tree import Tree, is_number
 
 _DEVICES = "/sys/bus/pci/devices"
 _VENDOR = Pattern(r"(?:0x)?([0-9a-f]{4})")
@@ -74,4 +74,4 @@ def _id_of(tree: Tree, path: str) -> str:
 def _node_of(tree: Tree, path: str) -> int:
     """-1 where the firmware does not say it."""
     text = tree.read_value(path + "/numa_node") or ""
-    return int(text) if text.isascii() and text.isdigit() else -1
+    return int(text) if is_number(text) else -1

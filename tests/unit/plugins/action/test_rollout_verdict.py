@@ -250,6 +250,13 @@ def test_half_an_answer() -> None:
     assert [note for note in found["notes"] if note.startswith("not counted, as they cannot be read: ")]
 
 
+def test_a_rule_that_no_api_server_accepts_is_an_error() -> None:
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [7]}}
+    strange = {**DB, "spec": {**DB["spec"], "affinity": {"nodeAffinity": terms}}}
+    with pytest.raises(NodeError, match="what the cluster says of its nodes and pods cannot be read: "):
+        impact_by(ImpactAction({"main": {**ANSWERS, "Pod": [strange]}}), {"x": ("a", PLAN, {})})
+
+
 def test_waivers_are_checked_before_anybody_is_asked() -> None:
     action = ImpactAction({"main": ANSWERS})
     with pytest.raises(InputError, match="has no reason"):

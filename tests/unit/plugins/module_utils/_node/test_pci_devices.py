@@ -49,6 +49,13 @@ def tree(tmp_path: Path) -> Tree:
     return Tree(str(tmp_path))
 
 
+@pytest.mark.parametrize("text", ["9" * 5000, "-1", "²", "one"])
+def test_a_node_that_is_no_number_is_none(text: str, tmp_path: Path) -> None:
+    for file, content in (("vendor", "0x10de"), ("class", "0x030200"), ("numa_node", text)):
+        write(tmp_path, "sys/bus/pci/devices/0000:25:00.0/" + file, content + "\n")
+    assert with_pci_devices([asked(vendor="10de")], Tree(str(tmp_path)), "devices") == [counted(1)]
+
+
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
