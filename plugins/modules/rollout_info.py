@@ -439,6 +439,7 @@ from ..module_utils._kubelet.settings import WOULD_NOT_START
 from ..module_utils._node.hidden_names import HIDE_NAMES, shown_node_of
 from ..module_utils._node.module import KUBELET, TRIED, mistaken_in
 from ..module_utils._node.node import Node
+from ..module_utils._node.start_check import ALWAYS, AUTO, NEVER
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils._rollout.rollout_plan import (
     ROLLBACK,
@@ -449,8 +450,6 @@ from ..module_utils._rollout.rollout_plan import (
     refused_start,
     starts_kubelet,
 )
-
-NEVER = "never"
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
@@ -534,7 +533,7 @@ def with_trial_of(
     if mode == NEVER or start is None or not starts_kubelet(report):
         return {**report, "trial": None}
     # Imported here: most nodes need no change.
-    from ..module_utils._trial.kubelet_trial import ALWAYS, with_trial
+    from ..module_utils._trial.kubelet_trial import with_trial
 
     return with_trial(report, node, start.wanted, start.files, mode == ALWAYS, parameters["tried"])
 
@@ -560,7 +559,7 @@ def main() -> None:
                 "overwrite_edited": {"type": "bool", "default": False},
                 "runtime_config": {"type": "str", "choices": ["present", "absent"]},
                 "runtime_version": {"type": "str"},
-                "trial": {"type": "str", "choices": ["auto", "always", NEVER], "default": NEVER},
+                "trial": {"type": "str", "choices": [AUTO, ALWAYS, NEVER], "default": NEVER},
                 # Of the action plugin of this name.
                 "role": {"type": "str"},
                 "upgrade_to": {"type": "str"},

@@ -498,6 +498,12 @@ def predict_start(node: Node, wanted: Mapping[str, object] | None = None) -> Pre
     return with_states(node, predict_configuration(node, wanted), *_stored_states(node))
 
 
+# Whether the node's own kubelet tries a start before a change, and what is predicted of that.
+#
+# Where that can be had, or else the change is refused, or not at all.
+AUTO, ALWAYS, NEVER = "auto", "always", "never"
+
+
 def predict_alone(node: Node, words_of: Callable[[Sequence[str]], Sequence[str]]) -> Prediction:
     """As predict_start, where no service starts the kubelet. words_of: what it is given in place of its own words."""
     given = given_of(node)

@@ -22,7 +22,7 @@ from .._kubelet.installation import Installation, trusted_program, trusted_users
 from .._kubelet.start.predict import Prediction
 from .._node.exclusive import read_exclusive
 from .._node.node import Node
-from .._node.start_check import planned_contents, predict_alone, predict_start
+from .._node.start_check import ALWAYS, AUTO, NEVER, planned_contents, predict_alone, predict_start
 from ..cpuset import CPUSet
 from ..state.checkpoint import decode_checkpoint
 from ..state.formats import CheckpointError
@@ -110,8 +110,6 @@ def trial_report(
     }
 
 
-# Whether a change tries its start: where that can be had, or else refuses to be made.
-AUTO, ALWAYS, NEVER = "auto", "always", "never"
 REFUSED_BY_KUBELET, NOT_TRIED_KIND = "kubelet_refused", "not_tried"
 
 
