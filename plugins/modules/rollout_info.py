@@ -439,6 +439,7 @@ from ..module_utils._kubelet.settings import WOULD_NOT_START
 from ..module_utils._node.hidden_names import HIDE_NAMES, shown_node_of
 from ..module_utils._node.module import KUBELET, TRIED, mistaken_in
 from ..module_utils._node.node import Node
+from ..module_utils._node.runtime import WantedRuntime
 from ..module_utils._node.start_check import ALWAYS, AUTO, NEVER
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils._rollout.rollout_plan import (
@@ -446,9 +447,13 @@ from ..module_utils._rollout.rollout_plan import (
     ROLLOUT,
     ChangeTerms,
     PlannedStart,
+    Services,
     plan_change,
     refused_start,
     starts_kubelet,
+    with_last_runtime,
+    with_runtime,
+    with_service_refusals,
 )
 
 
@@ -466,8 +471,6 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     )
     report = planned(node, wanted, terms, parameters)
     if parameters["check_services"] and parameters["manage_service"]:
-        from ..module_utils._rollout.rollout_plan import Services, with_service_refusals
-
         services = Services(parameters["service"], parameters["runtime_service"])
         report = with_service_refusals(report, node, services)
     if parameters["upgrade_to"]:
@@ -480,15 +483,10 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
 
 
 def with_runtime_of(node: Node, report: dict[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The plan, with the container runtime's part in it. Imported here: hardly any plan has it."""
+    """The plan, with the container runtime's part in it."""
     if parameters["change"] == ROLLBACK and report["last"] is not None and "runtime" in report["last"]["facts"]:
-        from ..module_utils._rollout.rollout_plan import with_last_runtime
-
         return with_last_runtime(report, node, parameters["drain"])
     if parameters["change"] == ROLLOUT and parameters["runtime_config"]:
-        from ..module_utils._node.runtime import WantedRuntime
-        from ..module_utils._rollout.rollout_plan import with_runtime
-
         wanted = WantedRuntime(parameters["runtime_config"], version=parameters["runtime_version"])
         return with_runtime(report, node, wanted, parameters["drain"])
     return {**report, "runtime": None}
