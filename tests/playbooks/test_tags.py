@@ -40,6 +40,11 @@ def test_a_tag_chooses_the_plan_or_the_plan_with_its_change(playbook: str) -> No
     assert "changing='kubelet_plan'" in plays[tags.index(CHANGES)]["hosts"]
 
 
+@pytest.mark.parametrize("playbook", ["plan", "propose", "simulate", "impact", "try_upgrade"])
+def test_what_only_plans_has_the_tag_of_it(playbook: str) -> None:
+    assert [play["tags"] for play in plays_of(PLAYBOOKS / (playbook + ".yml"))] == [["plan"]]
+
+
 def tags_within(tasks: Any) -> list[Any]:
     if isinstance(tasks, dict):
         own = [tasks["tags"]] if "tags" in tasks else []
