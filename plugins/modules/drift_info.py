@@ -320,7 +320,13 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         starts,
         node.owned_cpus(),
     )
-    remarks = noted([*result["notes"], *notes, *node.own_notes(), *node.owner_notes(configuration)])
+    notes = [*result["notes"], *notes, *node.own_notes()]
+    if node.may_have_owners():
+        # Imported here: hardly any node has others.
+        from ..module_utils._node.owners_found import contradiction_notes
+
+        notes += contradiction_notes(node, configuration)
+    remarks = noted(notes)
     about = {
         "kernel": node.kernel(),
         "kubelet": node.kubelet(configuration),

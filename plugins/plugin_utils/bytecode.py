@@ -6,7 +6,8 @@
 
 Ansible sends a module as a zip archive of sources, in base64 within a script, and a node compiles all of them again in
 each task: that is most of what a module takes that changes nothing. Python reads bytecode from such an archive where it
-is that of its own version, and otherwise the source beside it (Lib/zipimport.py, from Python 3.8 on).
+is that of its own version, and otherwise the source beside it (Lib/zipimport.py, from Python 3.8 on). Where the
+interpreter's name has the version, as it has where Ansible finds the interpreter, only what that version reads is sent.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ import io
 import marshal
 import os
 import re
+import subprocess
 import sys
 import zipfile
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, Mapping
 
 import ansible
 from ansible import constants
@@ -40,12 +41,23 @@ _ROOTS = {
     "ansible/": Path(ansible.__file__).parent,
     "ansible_collections/kubenode/cpu_manager/": Path(__file__).resolve().parents[2],
 }
+# Makes programs of the sources that came with a module.
+_NEEDS_SOURCES = "ansible_collections/kubenode/cpu_manager/plugins/module_utils/_base/zipapp.py"
 # A header that lets Python use bytecode without a look at the source: PEP 552.
 _HEADER = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)
+# Without docstrings, and without the columns of each instruction: with both, bytecode is half as large again. Python
+# keeps what it compiles in __pycache__.
+_COMPILER = ("-P", "-S", "-OO", "-X", "no_debug_ranges", "-c")
+_COMPILE = """
+import marshal, sys
+from importlib.machinery import SourceFileLoader
+codes = {file: SourceFileLoader(name, path).get_code(name) for file, name, path in marshal.load(sys.stdin.buffer)}
+marshal.dump({file: marshal.dumps(code) for file, code in codes.items()}, sys.stdout.buffer)
+"""
 
 
 def with_bytecode(script: bytes, interpreter: str) -> bytes:
-    """A module as Ansible packs it, with bytecode beside the sources of its archive.
+    """A module as Ansible packs it, with bytecode in its archive, and without the sources that a node does not read.
 
     interpreter: the node's. Where its name says another version than the controller's, or the script has no such
     archive, it is returned as it is. The archives of a run are kept in Ansible's own temporary directory.
@@ -54,63 +66,80 @@ def with_bytecode(script: bytes, interpreter: str) -> bytes:
     found = _ARCHIVE.search(script)
     if found is None or (version is not None and version.group(1) != _MINE):
         return script
-    return script[: found.start(1)] + _kept(found.group(1)) + script[found.end(1) :]
+    return script[: found.start(1)] + _kept(found.group(1), version is not None) + script[found.end(1) :]
 
 
-def _kept(archive: bytes) -> bytes:
+def _kept(archive: bytes, is_mine: bool) -> bytes:
     """The archive with bytecode, in base64. The first process that needs it makes it, others wait."""
     directory = Path(constants.DEFAULT_LOCAL_TMP) / "kubenode-bytecode"
     directory.mkdir(mode=0o700, exist_ok=True)
-    kept = directory / hashlib.sha256(archive).hexdigest()
+    kept = directory / (hashlib.sha256(archive).hexdigest() + (".mine" if is_mine else ".any"))
     with (directory / "lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not kept.exists():
             made = directory / "made"
-            made.write_bytes(base64.b64encode(_with_bytecode(base64.b64decode(archive))))
+            made.write_bytes(base64.b64encode(_with_bytecode(base64.b64decode(archive), is_mine)))
             os.replace(made, kept)
     return kept.read_bytes()
 
 
-def _with_bytecode(archive: bytes) -> bytes:
-    packed = io.BytesIO(archive)
-    with zipfile.ZipFile(packed, "a", zipfile.ZIP_DEFLATED) as files:
-        sources = {_module_name(name): name for name in files.namelist() if name.endswith(".py")}
-        # What Ansible starts by itself; all else is imported.
-        wanted = [name for name in sources if ".modules." in name or "._ansiballz." in name]
-        seen = set(wanted)
-        while wanted:
-            name = wanted.pop()
-            code = _code(name, sources[name], files.read(sources[name]))
-            if code is not None:
-                files.writestr(sources[name] + "c", _HEADER + marshal.dumps(code))
-                is_package = sources[name].endswith("/__init__.py")
-                found = _imported(code, name if is_package else name.rpartition(".")[0])
-                wanted += (found & sources.keys()) - seen
-                seen |= found
+def _with_bytecode(archive: bytes, is_mine: bool) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(archive)) as files:
+        sources = {name: files.read(name) for name in files.namelist()}
+    bytecode = _compiled(sources)
+    if is_mine and _NEEDS_SOURCES not in sources:
+        kept = {file: source for file, source in sources.items() if file not in bytecode}
+    else:
+        kept = sources
+        bytecode = {file: bytecode[file] for file in _imported_at_once(bytecode)}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as files:
+        for file, source in kept.items():
+            files.writestr(file, source)
+        for file, code in bytecode.items():
+            files.writestr(file + "c", _HEADER + code)
     return packed.getvalue()
+
+
+def _compiled(sources: Mapping[str, bytes]) -> dict[str, bytes]:
+    """{a file of the archive: its bytecode}, of those whose source is on the controller: Ansible writes some itself."""
+    wanted = []
+    for file, source in sources.items():
+        for beginning, root in _ROOTS.items():
+            path = root / file[len(beginning) :]
+            if file.startswith(beginning) and file.endswith(".py") and path.is_file() and path.read_bytes() == source:
+                wanted.append((file, _module_name(file), str(path)))
+    command = [sys.executable, *_COMPILER, _COMPILE]
+    compiled = subprocess.run(command, input=marshal.dumps(wanted), stdout=subprocess.PIPE, check=True).stdout
+    bytecode: dict[str, bytes] = marshal.loads(compiled)
+    return bytecode
+
+
+def _imported_at_once(bytecode: Mapping[str, bytes]) -> set[str]:
+    """The files that a module imports before it begins, and the module.
+
+    What only functions import is not needed in most tasks, and would make the archive larger for all.
+    """
+    files = {_module_name(file): file for file in bytecode}
+    # What Ansible starts by itself; all else is imported.
+    wanted = [name for name in files if ".modules." in name or "._ansiballz." in name]
+    seen = set(wanted)
+    while wanted:
+        name = wanted.pop()
+        is_package = files[name].endswith("/__init__.py")
+        found = _imported(marshal.loads(bytecode[files[name]]), name if is_package else name.rpartition(".")[0])
+        found &= files.keys() - seen
+        wanted += found
+        seen |= found
+    return {files[name] for name in seen}
 
 
 def _module_name(file: str) -> str:
     return file[: -len(".py")].replace("/", ".").removesuffix(".__init__")
 
 
-def _code(name: str, file: str, source: bytes) -> CodeType | None:
-    """The bytecode of a file of the archive, or None if the source is not on the controller: Ansible writes some.
-
-    Python keeps what it compiles in __pycache__.
-    """
-    for beginning, root in _ROOTS.items():
-        path = root / file[len(beginning) :]
-        if file.startswith(beginning) and path.is_file() and path.read_bytes() == source:
-            return SourceFileLoader(name, str(path)).get_code(name)
-    return None
-
-
 def _imported(code: CodeType, package: str) -> set[str]:
-    """What a file imports when it is imported itself, with the packages that these are in.
-
-    What only its functions import is not needed in most tasks, and would make the archive larger for all.
-    """
+    """What a file imports when it is imported itself, with the packages that these are in."""
     found: set[str] = set()
     before: list[Any] = [0, ()]
     for step in dis.get_instructions(code):

@@ -93,7 +93,9 @@ def count_modules(directory: Path, task: Mapping[str, Any]) -> int:
 
 
 def _write_inventory(directory: Path, hosts: int, remote: Mapping[str, Any]) -> None:
-    variables = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, **remote}
+    # As Ansible finds interpreters: by their versions.
+    interpreter = Path(sys.executable).with_name("python%d.%d" % sys.version_info[:2])
+    variables = {"ansible_connection": "local", "ansible_python_interpreter": str(interpreter), **remote}
     inventory = {"all": {"hosts": {"node%02d" % number: {} for number in range(hosts)}, "vars": variables}}
     (directory / "inventory.json").write_text(json.dumps(inventory), encoding="utf-8")
 

@@ -336,15 +336,6 @@ class Node:
         except CPUManagerError:
             return False
 
-    def owner_notes(self, configuration: Configuration | None) -> list[str]:
-        """Notes on those who manage CPUs here and contradict each other."""
-        if not self.may_have_owners():
-            return []
-        # Imported here: hardly any node has others.
-        from .owners_found import contradiction_notes
-
-        return contradiction_notes(self, configuration)
-
     def observed(self, configuration: Configuration | None) -> tuple[Observed | None, list[str]]:
         """The containers of a kubelet and their cgroups; None, and why where that is strange, where it has none."""
         cgroup_root = cgroup_root_of(configuration)

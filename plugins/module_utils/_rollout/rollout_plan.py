@@ -219,6 +219,15 @@ def other_owners(
     return [*refusals(owners_of(node), wanted, allowed)]
 
 
+def _owner_notes(node: Node, configuration: Configuration | None) -> list[str]:
+    if not node.may_have_owners():
+        return []
+    # Imported here: hardly any node has others.
+    from .._node.owners_found import contradiction_notes
+
+    return contradiction_notes(node, configuration)
+
+
 def running_kubelet(node: Node) -> list[CPUManagerError]:
     """Why its files cannot be changed while nobody stops it."""
     if node.installation is None or node.installation.pid is None:
@@ -436,7 +445,7 @@ def _rollout_plan(
                 refusals.append(error)
     return {
         **answer,
-        "notes": [*answer["notes"], *notes, *node.owner_notes(configuration)],
+        "notes": [*answer["notes"], *notes, *_owner_notes(node, configuration)],
         "starts": answer["found"] is not None and not any(finding.fatal for finding in findings),
         "findings": [finding.to_dict() for finding in findings],
         "unknown": [doubt.to_dict() for doubt in unknown],
@@ -507,7 +516,7 @@ def _rollback_plan(
     refusals += restored.problems
     plan: dict[str, object] = {
         **now,
-        "notes": [*now["notes"], *notes, *restored.notes, *node.owner_notes(before)],
+        "notes": [*now["notes"], *notes, *restored.notes, *_owner_notes(node, before)],
         "actions": [],
         "starts": not now["found_refusal"],
         "findings": [],

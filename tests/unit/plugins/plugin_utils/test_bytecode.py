@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 import dataclasses
 import io
+import marshal
 import subprocess
 import sys
 import zipfile
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Mapping
@@ -72,13 +72,38 @@ def _own_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("interpreter", ["#!/usr/bin/python" + MINE, "/usr/bin/python3", "/opt/python/bin/python"])
+@pytest.mark.parametrize("interpreter", ["/usr/bin/python3", "/opt/python/bin/python"])
 def test_what_a_module_imports_at_once_has_bytecode(form: bytes, interpreter: str) -> None:
     sources = archive_of(*PACKED)
     script = with_bytecode(form % base64.b64encode(sources), interpreter)
     with zipfile.ZipFile(io.BytesIO(archive_in(script, form))) as made, zipfile.ZipFile(io.BytesIO(sources)) as given:
         assert set(made.namelist()) == {*EMPTY, *PACKED, *(name + "c" for name in PACKED[:5])}
         assert [made.read(name) for name in PACKED] == [given.read(name) for name in PACKED]
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_an_interpreter_of_the_controllers_version_gets_bytecode_alone(form: bytes) -> None:
+    sources = archive_of(*PACKED)
+    script = with_bytecode(form % base64.b64encode(sources), "#!/usr/bin/python" + MINE)
+    with zipfile.ZipFile(io.BytesIO(archive_in(script, form))) as made:
+        assert set(made.namelist()) == {*EMPTY, *(name + "c" for name in PACKED)}
+    assert len(script) < len(with_bytecode(form % base64.b64encode(sources), "/usr/bin/python3"))
+
+
+def test_what_makes_programs_of_its_sources_has_them() -> None:
+    script = FORMS["2.19"] % base64.b64encode(archive_of(*PACKED, UTILS + "_base/zipapp.py"))
+    made = with_bytecode(script, "/usr/bin/python" + MINE)
+    assert made == with_bytecode(script, "/usr/bin/python3")
+
+
+def test_bytecode_has_neither_docstrings_nor_columns() -> None:
+    script = with_bytecode(FORMS["2.19"] % base64.b64encode(archive_of(*PACKED)), "/usr/bin/python" + MINE)
+    with zipfile.ZipFile(io.BytesIO(archive_in(script, FORMS["2.19"]))) as made:
+        code = marshal.loads(made.read(UTILS + "_base/errors.pyc")[16:])
+    assert "__doc__" not in code.co_names
+    positions = list(code.co_positions())
+    assert max(line for line, _end, _column, _end_column in positions if line is not None) > 20
+    assert {column for _line, _end, column, _end_column in positions} == {None}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +131,7 @@ def test_a_file_that_is_not_the_controllers_has_none() -> None:
 def test_an_archive_is_compiled_once_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     script = FORMS["2.19"] % base64.b64encode(archive_of(*PACKED))
     first = with_bytecode(script, "")
-    monkeypatch.setattr(SourceFileLoader, "get_code", None)
+    monkeypatch.setattr(subprocess, "run", None)
     assert with_bytecode(script, "") == first
 
 

@@ -57,7 +57,7 @@ def test_a_clean_node_has_none(text: str, tmp_path: Path) -> None:
     found = node(tmp_path, {KUBELET: text, "var/lib/kubelet/plugins_registry/csi-reg.sock": ""}, *lines)
     assert owners_of(found) == []
     assert not found.may_have_owners()
-    assert found.owner_notes(found.configuration()) == []
+    assert contradiction_notes(found, found.configuration()) == []
 
 
 def test_a_host_without_a_kubelet(tmp_path: Path) -> None:
@@ -105,19 +105,18 @@ def test_the_registry_of_a_kubelet_elsewhere(tmp_path: Path) -> None:
 
 def test_two_owners_are_noted(tmp_path: Path) -> None:
     found = node(tmp_path, {KUBELET: CONFIG + "cpuManagerPolicy: static\n", SOCKET: ""})
-    (note,) = found.owner_notes(found.configuration())
+    (note,) = contradiction_notes(found, found.configuration())
     assert isinstance(note, Note)
     assert note.check == "two-owners"
     assert note.startswith(
         "the kubelet's static CPU manager policy (/%s) and the DRA CPU driver (/%s): " % (KUBELET, SOCKET)
     )
-    assert contradiction_notes(found, found.configuration()) == [note]
 
 
 def test_one_beside_policy_none_is_no_note(tmp_path: Path) -> None:
     found = node(tmp_path, {KUBELET: CONFIG, CACHE: '{"PolicyName": "balloons"}'})
     assert found.may_have_owners()
-    assert found.owner_notes(found.configuration()) == []
+    assert contradiction_notes(found, found.configuration()) == []
 
 
 # --- processes of this machine --------------------------------------------------------------------------------
