@@ -17,7 +17,7 @@ from ..._base.errors import GoError
 from ..._base.golang import quote, read_integer
 from ...policy.options import BOOLEANS
 from . import flags as table
-from .decode import parse_duration, quantity_fault
+from .amount import quantity_fault, read_duration
 from .findings import StartError, UnpredictableError
 from .flags import Flag, flag_of, flag_of_letter, removed_in
 from .other_fields import labels_fault, read_taints
@@ -64,7 +64,7 @@ def bytes_of(text: str) -> bytes:
         return text.encode("utf-8", "surrogatepass")
 
 
-# --- numbers and durations --------------------------------------------------------------------------
+# --- numbers --------------------------------------------------------------------------------------
 
 
 def read_number(text: str, bits: int) -> int:
@@ -131,14 +131,6 @@ def read_switch(text: str) -> bool:
     if text not in BOOLEANS:
         raise _number_fault("ParseBool", text, _SYNTAX)
     return BOOLEANS[text]
-
-
-def read_duration(text: str) -> int:
-    """Its nanoseconds."""
-    duration, fault = parse_duration(text)
-    if fault:
-        raise GoError(fault)
-    return duration
 
 
 # --- lists and maps ---------------------------------------------------------------------------------

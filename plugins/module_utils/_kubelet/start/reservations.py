@@ -20,8 +20,7 @@ from ..._base.errors import BeyondError, GoError, InputError
 from ..._base.golang import quote, read_cpus, read_integer
 from ...cpuset import CPUSet
 from ..configuration import EVICTION_HARD, HARD, MEMORY_AVAILABLE, NODEFS_AVAILABLE
-from .amount import BINARY, DECIMAL, Amount
-from .decode import parse_duration
+from .amount import BINARY, DECIMAL, Amount, read_duration
 from .findings import Finding, Host, Unknown, harmful, refused
 
 # The eviction thresholds of a kubelet: which it refuses, and how much memory the hard ones keep from pods.
@@ -136,10 +135,7 @@ def _is_known(signal: str, minor: int) -> bool:
 
 
 def _check_period(_signal: str, text: str) -> None:
-    period, fault = parse_duration(text)
-    if fault:
-        raise GoError(fault)
-    if period < 0:
+    if read_duration(text) < 0:
         raise GoError("invalid eviction grace period specified: %s, must be a positive value" % text)
 
 

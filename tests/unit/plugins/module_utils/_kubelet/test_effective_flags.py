@@ -26,10 +26,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.effe
     values_of,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start import flags as table
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.command_line import (
-    read_command,
-    read_duration,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.amount import read_duration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.command_line import read_command
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.decode import (
     KUBELET_CONFIGURATION,
     STRUCTS,
