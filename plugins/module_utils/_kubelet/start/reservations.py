@@ -311,7 +311,7 @@ class Reservations:
         missing = reserved - online
         if self.host.minor <= _COUNTS_CPUS_UNTIL and reserved and max(reserved) >= len(online):
             self._refuse(
-                "Invalid cpuset %s specified by --reserved-cpus" % _quoted(text),
+                "Invalid cpuset %s specified by --reserved-cpus" % quote(text),
                 "this kubelet takes no CPU from %d, the number of CPUs online, on" % len(online),
                 "take CPUs of lower numbers, or set kubeReserved.cpu instead",
                 where,
@@ -391,10 +391,6 @@ def _read_cpus(text: str) -> CPUSet:
     return read_cpus(text)
 
 
-def _quoted(text: str) -> str:
-    return quote(text)
-
-
 def _kept_from_pods(signal: str, text: str | None, capacity: int | None) -> Amount | None:
     if text is not None and text == EVICTION_HARD[MEMORY_AVAILABLE]:
         return Amount.parse(text)
@@ -415,22 +411,22 @@ class _AmountError(Exception):
 def _amount(name: str, text: str) -> Amount:
     if name not in _RESERVABLE:
         cause = "only %s can be reserved" % ", ".join(_RESERVABLE)
-        raise _AmountError("cannot reserve %s resource" % _quoted(name), cause, "remove it")
+        raise _AmountError("cannot reserve %s resource" % quote(name), cause, "remove it")
     try:
         amount = Amount.parse(text)
     except GoError as error:
-        what = "failed to parse quantity %s for %s resource: %s" % (_quoted(text), _quoted(name), error)
+        what = "failed to parse quantity %s for %s resource: %s" % (quote(text), quote(name), error)
         raise _AmountError(what, "it is no quantity", "write CPUs as 2 or 500m, memory as 1Gi") from error
     if amount.value < 0:
-        what = "resource quantity for %s cannot be negative: %s" % (_quoted(name), text)
+        what = "resource quantity for %s cannot be negative: %s" % (quote(name), text)
         raise _AmountError(what, "it is negative", "write 0 or more")
     return amount
 
 
 def _qos_fault(name: str, text: str) -> str:
     if name != MEMORY:
-        return "cannot reserve %s resource" % _quoted(name)
-    prefix = "failed to parse percentage %s for %s resource: " % (_quoted(text), _quoted(name))
+        return "cannot reserve %s resource" % quote(name)
+    prefix = "failed to parse percentage %s for %s resource: " % (quote(text), quote(name))
     if not text.endswith("%"):
         return prefix + "percentage expected, got '%s'" % text
     try:
