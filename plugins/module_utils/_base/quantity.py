@@ -4,6 +4,7 @@
 
 """Kubernetes quantities and Go durations, exactly and in whole numbers; and counts as people read them.
 
+The one reader of amounts: what Go says of a text that is none is in _kubelet/start/amount.py, which reads by this one.
 Source: k8s.io/apimachinery/pkg/api/resource and time.ParseDuration.
 """
 
@@ -27,6 +28,7 @@ DURATION_UNITS = {
     "h": 3600 * 10**9,
 }
 
+_QUANTITY = Pattern(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([\s\S]*)")
 _NUMBER = Pattern(r"([0-9]*)(?:\.([0-9]*))?")
 _UNIT = Pattern(r"[^.0-9]+")
 # Go counts nanoseconds in 64 bits, with a sign.
@@ -62,17 +64,28 @@ def counted_cpus(milli: int) -> str:
     return counted(("%.3f" % (milli / 1000)).rstrip("0").rstrip("."), "CPU")
 
 
+def split_quantity(text: str) -> tuple[str, str, str, str]:
+    """(sign, digits before the point, digits behind it, the rest) of any text; a quantity's rest is its suffix."""
+    sign, whole, fraction, suffix = _QUANTITY.fullmatch(text).groups("")
+    return sign, whole, fraction, suffix
+
+
 def millis(quantity: object) -> int:
     """Thousandths of a quantity such as "1500m", "2", 2.0, "1e0", rounded up as in Kubernetes. Raises InputError."""
     text = _text(quantity)
-    sign, whole, fraction, suffix = _number(text)
-    digits = int((whole + fraction) or "0")
+    sign, whole, fraction, suffix = split_quantity(text)
+    if not whole + fraction:
+        raise InputError("quantity %r: a number is missing" % text, remedy=_QUANTITY_EXAMPLES)
+    if len(whole) + len(fraction) > MAX_DIGITS:
+        raise InputError("quantity %r: has more than %d digits" % (text, MAX_DIGITS))
+    digits = int(whole + fraction)
     if suffix in BINARY_SUFFIXES:
         scaled, power = digits << BINARY_SUFFIXES[suffix], 3 - len(fraction)
     else:
         scaled, power = digits, _decimal_power(text, suffix) + 3 - len(fraction)
     factor: int = 10 ** abs(power)
-    return sign * (scaled * factor if power >= 0 else -(-scaled // factor))
+    amount = scaled * factor if power >= 0 else -(-scaled // factor)
+    return -amount if sign == "-" else amount
 
 
 def _decimal_power(text: str, suffix: str) -> int:
@@ -100,12 +113,14 @@ def nanoseconds(duration: object) -> int:
         number = _NUMBER.match(text, at)
         if not number or number.group() in ("", "."):
             raise DurationError("duration %r: a number is missing" % text)
+        whole = _bounded(number.group(1))
         at = _UNIT.end(text, number.end())
         unit = text[number.end() : at]
-        if unit not in DURATION_UNITS:
+        # Go reads from the left: it does not come to the unit of such a number.
+        if unit not in DURATION_UNITS and whole <= MAX_DURATION:
             problem = "there is no unit %r" % unit if unit else "a unit is missing"
             raise DurationError("duration %r: %s" % (text, problem), unit)
-        total += _nanoseconds(number.group(1), number.group(2) or "", DURATION_UNITS[unit])
+        total += whole if whole > MAX_DURATION else _nanoseconds(whole, number.group(2) or "", DURATION_UNITS[unit])
         # Below zero there is room for one more.
         if total > MAX_DURATION or (total == MAX_DURATION and at == len(text) and not is_negative):
             raise DurationError("duration %r: it is longer than Go can count, 2562047h47m16.854775807s" % text)
@@ -113,31 +128,21 @@ def nanoseconds(duration: object) -> int:
             return -total if is_negative else total
 
 
-def _nanoseconds(whole: str, fraction: str, unit: int) -> int:
+def _bounded(digits: str) -> int:
+    """The number of these digits; one that is too large for a duration where that is so."""
+    digits = digits.lstrip("0")
+    return MAX_DURATION + 1 if len(digits) > len(str(MAX_DURATION)) else int(digits or "0")
+
+
+def _nanoseconds(whole: int, fraction: str, unit: int) -> int:
     """One number of a duration. Go takes 18 or 19 digits of a fraction, and multiplies them as float64."""
-    digits = whole.lstrip("0")
-    if len(digits) > len(str(MAX_DURATION)):
-        return MAX_DURATION + 1
     part, scale = 0, 1.0
     for digit in fraction:
         longer = part * 10 + int(digit)
         if part > (MAX_DURATION - 1) // 10 or longer > MAX_DURATION:
             break
         part, scale = longer, scale * 10
-    return int(digits or "0") * unit + int(part * (unit / scale))
-
-
-def _number(text: str) -> tuple[int, str, str, str]:
-    """Split a quantity: (sign, digits before the point, digits after it, the suffix)."""
-    sign = -1 if text[:1] == "-" else 1
-    start = 1 if text[:1] in ("+", "-") else 0
-    match = _NUMBER.match(text, start)
-    if not match or match.group() in ("", "."):
-        raise InputError("quantity %r: a number is missing" % text, remedy=_QUANTITY_EXAMPLES)
-    whole, fraction = match.group(1), match.group(2) or ""
-    if len(whole) + len(fraction) > MAX_DIGITS:
-        raise InputError("quantity %r: has more than %d digits" % (text, MAX_DIGITS))
-    return sign, whole, fraction, text[match.end() :]
+    return whole * unit + int(part * (unit / scale))
 
 
 def _text(quantity: object) -> str:

@@ -9,52 +9,30 @@ Source: cmd/kubelet/app/server.go (kubeletConfigFlagPrecedence, mergeKubeletConf
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
-from .._base.errors import ConfigurationError, InputError
-from .._base.startup import Pattern
+from .._base.errors import ConfigurationError, GoError, InputError
 from .._base.tree import is_number
 from ..policy.options import BOOLEANS
+from . import flags as table
 from .configuration import API_VERSION, EVICTION_HARD, KIND, Configuration, ReplacedMap, merge_patch
-from .start import flags as table
-from .start.flags import Flag
+from .flags import Flag, put_over
 
 # The kubelet's flags that give what its configuration gives, too, as far as they are read here; a flag wins.
-#
-# All are deprecated and still work in Kubernetes 1.36. What each takes, and which field it sets, is in the table of all
-# flags. Its source: cmd/kubelet/app/options/options.go, k8s.io/component-base/cli/flag, github.com/spf13/pflag.
-
-_READ = """
-    cpu-manager-policy cpu-manager-policy-options cpu-manager-reconcile-period
-    topology-manager-policy topology-manager-scope topology-manager-policy-options
-    memory-manager-policy reserved-memory
-    kube-reserved system-reserved reserved-cpus kube-reserved-cgroup system-reserved-cgroup
-    enforce-node-allocatable eviction-hard
-    cpu-cfs-quota cpu-cfs-quota-period
-    cgroup-driver cgroup-root container-runtime-endpoint
-    healthz-bind-address healthz-port fail-cgroupv1 feature-gates
-"""
-FLAGS: dict[str, Flag] = {"--" + name: table.FLAGS[name] for name in _READ.split()}
-# Each sets a field of the KubeletConfiguration itself.
+FLAGS: dict[str, Flag] = {"--" + name: flag for name, flag in table.FLAGS.items() if flag.is_read}
 NAMES = {flag.path[0]: name for name, flag in FLAGS.items()}
 # Written with one pair each time: of the first a comma belongs to the value.
 _WRITTEN_ONE_BY_ONE = frozenset(("--cpu-manager-policy-options", "--topology-manager-policy-options"))
 
-CONFIG, CONFIG_DIR, ROOT_DIR = "--config", "--config-dir", "--root-dir"
+CONFIG, CONFIG_DIR, ROOT_DIR = ("--" + name for name in (table.CONFIG, table.CONFIG_DIR, table.ROOT_DIR))
 PATHS = (CONFIG, CONFIG_DIR, ROOT_DIR)
 
 FEATURE_GATES = "featureGates"
 
-# What int() does not read as Go does.
-_OCTAL = Pattern("[+-]?0[0-7_]+")
-# A line of CSV: texts, and texts in quotes, of which two stand for one.
-_TEXT = '(?:"((?:[^"]|"")*)"|([^",]*))'
-_FIELD = Pattern("," + _TEXT)
-_RECORD = Pattern("%s(?:,%s)*" % (_TEXT, _TEXT))
-
-# What follows it are no flags.
-END_OF_FLAGS = "--"
+# What a flag takes whose value is not read otherwise.
+_EXPECTED = {table.INT32: "a number", table.STRINGS: "texts with commas between them"}
+# Of a number that no field has room for, the kubelet says so.
+_MOST_BITS = 64
 
 
 class GivenFlag(NamedTuple):
@@ -68,31 +46,14 @@ class GivenFlag(NamedTuple):
 def read_flags(arguments: Iterable[str], source: str) -> list[GivenFlag]:
     """The flags among these arguments that are known here, in order."""
     given = []
-    for name, words in split_flags(arguments):
-        if name:
+    for bare, words in table.split_flags(arguments):
+        name = "--" + bare
+        if name in FLAGS or name in PATHS:
             _name, equals, value = words[0].partition("=")
             if not equals:
-                value = "true" if _is_switch(name) else "".join(words[1:])
+                value = "true" if table.FLAGS[bare].kind in table.SWITCHES else "".join(words[1:])
             given.append(GivenFlag(name, value, source))
     return given
-
-
-def split_flags(arguments: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """The name of each flag with its words, which are one or two. What is not read here has no name."""
-    rest = iter(arguments)
-    for argument in rest:
-        if argument == END_OF_FLAGS:
-            yield from (("", [word]) for word in (argument, *rest))
-            return
-        name, equals, _value = argument.partition("=")
-        name = name.replace("_", "-")
-        flag = table.FLAGS.get(name[2:]) if name.startswith("--") else None
-        words = [argument, *(() if equals or flag is None or flag.kind in table.SWITCHES else islice(rest, 1))]
-        yield name if name in FLAGS or name in PATHS else "", words
-
-
-def _is_switch(name: str) -> bool:
-    return name in FLAGS and FLAGS[name].kind in table.SWITCHES
 
 
 def path_of(given: Sequence[GivenFlag], name: str) -> str | None:
@@ -108,16 +69,16 @@ def values_of(given: Iterable[GivenFlag]) -> dict[str, object]:
             (field,), kind = FLAGS[flag.name].path, FLAGS[flag.name].kind
             try:
                 # The last one counts, and members add up.
-                value = _READERS[kind](flag.value)
-            except InputError as error:
-                raise InputError("%s in %s: %s" % (flag.name, flag.source, error)) from error
-            if field in values and isinstance(value, dict):
-                values[field] = {**values[field], **value}
-            elif field in values and isinstance(value, list):
-                values[field] = values[field] + value
-            else:
-                values[field] = value
+                values[field] = _READERS[kind](flag.value, values.get(field))
+            except table.PartError as error:
+                raise _unread(flag, error.part, error.expected) from error
+            except GoError as error:
+                raise _unread(flag, flag.value, _EXPECTED[kind]) from error
     return values
+
+
+def _unread(flag: GivenFlag, found: str, expected: str) -> InputError:
+    return InputError("%s in %s: found %r, expected %s" % (flag.name, flag.source, found, expected))
 
 
 def arguments_for(field: str, value: Any) -> list[str]:
@@ -144,65 +105,33 @@ def _pairs(texts: Mapping[str, object], sign: str = "=") -> str:
     return ",".join("%s%s%s" % (key, sign, text) for key, text in texts.items())
 
 
-def _read_number(text: str) -> int:
-    """As Go reads it: 0x1f, 0o17, 017, 0b11, 1_000."""
-    try:
-        return int(text, 8 if _OCTAL.fullmatch(text) else 0)
-    except ValueError:
-        raise InputError("found %r, expected a number" % text) from None
+def _read_gates(text: str, before: Mapping[str, object] | None) -> dict[str, object]:
+    found = table.read_pairs(text, None)
+    return {**(before or {}), **{name: BOOLEANS.get(value, value) for name, value in found.items()}}
 
 
-def _read_switch(text: str) -> object:
-    return BOOLEANS.get(text, text)
-
-
-def _read_list(text: str) -> list[str]:
-    """As Go reads a line of CSV."""
-    if not text:
-        return []
-    if not _RECORD.fullmatch(text):
-        raise InputError("found %r, expected texts with commas between them" % text)
-    # Each is preceded by a comma.
-    return [plain or quoted.replace('""', '"') for quoted, plain in _FIELD.findall("," + text)]
-
-
-def _read_pair(text: str, sign: str = "=") -> dict[str, str]:
-    if not text:
-        return {}
-    key, found, value = text.partition(sign)
-    if not found:
-        raise InputError("found %r, expected key%svalue" % (text, sign))
-    return {key.strip(): value.strip()}
-
-
-def _read_map(text: str, sign: str = "=") -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for part in text.split(",") if text else ():
-        pairs.update(_read_pair(part, sign))
-    return pairs
-
-
-def _read_memory(text: str) -> list[dict[str, object]]:
+def _read_memory(text: str, before: list[dict[str, object]] | None) -> list[dict[str, object]]:
     reserved = []
     for part in text.split(";") if text else ():
         node, _colon, limits = part.partition(":")
         if not is_number(node.strip()):
-            raise InputError("found %r, expected NUMA-NODE:memory=QUANTITY" % part)
-        reserved.append({"numaNode": int(node), "limits": _read_map(limits)})
-    return reserved
+            raise table.PartError("no node", part, "NUMA-NODE:memory=QUANTITY")
+        reserved.append({"numaNode": int(node), "limits": table.read_pairs(limits, None)})
+    return [*(before or ()), *reserved]
 
 
-_READERS: dict[str, Any] = {
-    table.STRING: str,
-    table.DURATION: str,
-    table.IP: str,
-    table.INT32: _read_number,
-    table.BOOL: _read_switch,
-    table.STRINGS: _read_list,
-    table.PAIR: _read_pair,
-    table.PAIRS: _read_map,
-    table.THRESHOLDS: lambda text: _read_map(text, "<"),
-    table.GATES: lambda text: {name: _read_switch(value) for name, value in _read_map(text).items()},
+# What a value means is judged later: here a text that is no switch, no duration and no address stays as it is.
+_READERS: dict[str, Callable[[str, Any], object]] = {
+    table.STRING: lambda text, _before: text,
+    table.DURATION: lambda text, _before: text,
+    table.IP: lambda text, _before: text,
+    table.INT32: lambda text, _before: table.read_number(text, _MOST_BITS),
+    table.BOOL: lambda text, _before: BOOLEANS.get(text, text),
+    table.STRINGS: table.read_texts,
+    table.PAIR: lambda text, before: table.read_pair(text, before) if text else before or {},
+    table.PAIRS: table.read_pairs,
+    table.THRESHOLDS: table.read_thresholds,
+    table.GATES: _read_gates,
     table.MEMORY: _read_memory,
 }
 
@@ -252,10 +181,11 @@ class EffectiveConfiguration(Configuration):
     def __init__(self, layers: Sequence[Layer]) -> None:
         values: dict[str, object] = {"apiVersion": API_VERSION, "kind": KIND}
         for number, layer in enumerate(layers):
-            if number and not layer.flags:
-                values = merge_patch(values, layer.values)
+            if layer.flags:
+                for field, value in layer.values.items():
+                    values = put_over(values, (field,), FLAGS[NAMES[field]].kind, value)
             else:
-                values = _with_flags(values, layer.values)
+                values = merge_patch(values, layer.values) if number else {**values, **layer.values}
         super().__init__(values, next((layer.source for layer in layers if layer.source), "the kubelet's flags"))
         self.layers = tuple(layers)
 
@@ -299,11 +229,3 @@ def effective_configuration(
         except InputError as error:
             raise ConfigurationError(error.what, error.where, error.remedy) from error
     return EffectiveConfiguration(layers)
-
-
-def _with_flags(values: Mapping[str, object], given: Mapping[str, Any]) -> dict[str, object]:
-    gates = values.get(FEATURE_GATES)
-    merged = {**values, **given}
-    if FEATURE_GATES in given and isinstance(gates, Mapping):
-        merged[FEATURE_GATES] = {**gates, **given[FEATURE_GATES]}
-    return merged

@@ -14,12 +14,11 @@ from typing import Callable, Container, Iterable, Iterator, NamedTuple, Sequence
 from .._base.errors import ConfigurationError, Note
 from .._base.tree import LARGEST_OF_KUBELET, Tree
 from .._host.services import command_words, read_environment, read_service, settings_of, split_words, unit_command
+from . import flags as table
 from .configuration import is_json, read_document
 from .distributions import ENVIRONMENT, FLAGS, KUBELET_ARG, LINES, Distribution, service_of
-from .effective import END_OF_FLAGS, NAMES, PATHS, GivenFlag, read_flags, split_flags
-from .effective import FLAGS as READ
-from .start.flags import FLAGS as STARTED_WITH
-from .start.flags import HEADERS, SWITCHES
+from .effective import NAMES, GivenFlag, read_flags
+from .flags import END_OF_FLAGS, split_flags
 
 # The command line of a kubelet as modules return it and are given it again: nothing of it but what is read. Pure.
 #
@@ -28,13 +27,11 @@ from .start.flags import HEADERS, SWITCHES
 
 LEFT_OUT = "left-out"
 # k3s and RKE2 hand its value to their kubelet.
-_HANDED_ON = "--kubelet-arg"
+HANDED_ON = "--kubelet-arg"
 # All that MicroK8s' command line has.
 _ARGS_FILE = "--kubelet-args-file"
 # The flags of the kubelet that are one letter.
 _LETTERS = ("-v", "-h")
-# An address may have a user, a password and a token.
-_ADDRESSES = ("manifest-url",)
 
 
 def handed_over(words: Sequence[str]) -> list[str]:
@@ -68,21 +65,23 @@ def _kept(words: Sequence[str]) -> Iterator[str]:
 
 def _value(name: str, value: str) -> str:
     """What is kept of the value of a flag that is read."""
-    if name == _HANDED_ON:
+    if name == HANDED_ON:
         # A flag without the dashes.
         (kept,) = handed_over(["--" + value.lstrip("-")])
         return kept[len("--") :]
-    if _bare(name) in _ADDRESSES:
+    if bare(name) == table.MANIFEST_URL:
+        # An address may have a user, a password and a token.
         return LEFT_OUT
-    flag = STARTED_WITH.get(_bare(name))
-    if flag is None or flag.kind != HEADERS:
+    flag = table.FLAGS.get(bare(name))
+    if flag is None or flag.kind != table.HEADERS:
         return value
     # The name of a header is no secret, and a kubelet does not start with a header that has none.
     headers = (part.partition(":") for part in value.split(","))
     return ",".join("%s:%s" % (header, LEFT_OUT) if colon else LEFT_OUT for header, colon, _secret in headers)
 
 
-def _bare(name: str) -> str:
+def bare(name: str) -> str:
+    """The name of a flag as the table has it, also of one that is written with one dash by mistake."""
     return name.lstrip("-").replace("_", "-")
 
 
@@ -92,17 +91,16 @@ def _name(name: str) -> str:
 
 
 def _is_read(name: str) -> bool:
-    """Whether a table here has this flag, also one that is written with one dash by mistake."""
+    """Whether the flag is known, also one that is written with one dash by mistake."""
     if len(name) <= len("-v"):
         return name in _LETTERS
-    flag = "--" + _bare(name)
-    return _bare(name) in STARTED_WITH or flag in READ or flag in (*PATHS, _ARGS_FILE, _HANDED_ON)
+    return bare(name) in table.FLAGS or "--" + bare(name) in (_ARGS_FILE, HANDED_ON)
 
 
 def _takes_value(name: str) -> bool:
     """Whether the next word is the value of this flag, whatever it looks like."""
-    flag = STARTED_WITH.get(_bare(name)) if name.startswith("--") else None
-    return name == _HANDED_ON or (flag is not None and flag.kind not in SWITCHES)
+    flag = table.FLAGS.get(bare(name)) if name.startswith("--") else None
+    return name == HANDED_ON or (flag is not None and flag.kind not in table.SWITCHES)
 
 
 def _is_unknown(name: str) -> bool:
@@ -119,7 +117,7 @@ _KUBELET_ARG_HEADER = "# The kubelet's CPU settings, written by kubenode.cpu_man
 
 
 # How the names of variables with flags end, as in KUBELET_EXTRA_ARGS.
-_OF_FLAGS = ("ARGS", "FLAGS", "OPTIONS", "OPTS")
+OF_FLAGS = ("ARGS", "FLAGS", "OPTIONS", "OPTS")
 
 
 def environment_words(text: str) -> list[str]:
@@ -129,7 +127,7 @@ def environment_words(text: str) -> list[str]:
         word
         for name, words in given
         # Others are for the program's environment, such as HOME and PATH.
-        if words and (words[0].startswith("-") or name.endswith(_OF_FLAGS))
+        if words and (words[0].startswith("-") or name.endswith(OF_FLAGS))
         for word in words
     ]
 
@@ -142,7 +140,7 @@ def line_words(text: str) -> list[str]:
 
 def with_lines(text: str, fields: Iterable[str], arguments: Sequence[str]) -> str:
     """Such a file with these arguments in place of those that give the fields; all other lines stay as they are."""
-    names = {NAMES[field] for field in fields}
+    names = {NAMES[field][len("--") :] for field in fields}
     kept: list[str] = []
     place = None
     has_ended = False
@@ -351,7 +349,7 @@ def _kubelet_args_of(arguments: Sequence[str]) -> list[str]:
         if argument == END_OF_FLAGS:
             break
         name, equals, value = argument.partition("=")
-        if name == "--kubelet-arg":
+        if name == HANDED_ON:
             words += [
                 "--" + word.lstrip("-") for word in ([value] if equals else arguments[position + 1 : position + 2])
             ]

@@ -23,8 +23,8 @@ from .._base.tree import is_number
 from .._host.services import command_words, read_environment, split_words
 from .._runtime.runtime_files import essence
 from .configuration import API_VERSION, KIND, KubeletConfiguration, is_json, read_document
-from .effective import END_OF_FLAGS
-from .flag_files import kubelet_args, line_words
+from .flag_files import HANDED_ON, OF_FLAGS, bare, kubelet_args, line_words
+from .flags import END_OF_FLAGS, FLAGS, MANIFEST_URL, SWITCHES
 from .start.decode import (
     BOOL,
     FLOAT,
@@ -40,7 +40,6 @@ from .start.decode import (
     GoType,
     fold,
 )
-from .start.flags import FLAGS, SWITCHES
 from .yaml import anchors
 from .yaml_nodes import TextNode, same
 
@@ -64,9 +63,7 @@ _HEADER = re.compile("url[-_]?header$", re.IGNORECASE)
 # The names of other programs' flags of which an absolute path may be kept, and that path.
 _OF_PATH = re.compile("(?:^|[-_])(?:file|path|dir|config)$", re.IGNORECASE)
 _PATH = re.compile(r"/[\w./-]{0,200}", re.ASCII)
-# The flag by which k3s and RKE2 give their kubelet one.
-_KUBELET_ARG = "--kubelet-arg"
-_ADDRESS = "--manifest-url"
+_ADDRESS = "--" + MANIFEST_URL
 # Names of flags of other programs; of one dash, one letter, as a value may stand right behind it.
 _NAME = re.compile(r"--[a-z][a-z0-9_-]{0,60}|-[A-Za-z]", re.ASCII)
 _LONG_NAME = re.compile(r"-[a-z][a-z0-9_-]{0,60}", re.ASCII)
@@ -80,8 +77,6 @@ _COMMANDS = frozenset(
 _PROGRAM = re.compile(r"[-@:+!|]{0,9}[\w./-]{1,200}", re.ASCII)
 _ASSIGNED = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})", re.ASCII)
-# How the names of variables with flags end.
-_OF_FLAGS = ("ARGS", "FLAGS", "OPTIONS", "OPTS")
 _SPACE = " \t\r\n"
 # Prose: nothing in it looks like a value.
 _PROSE = re.compile(r"[#A-Za-z_ ,.;'()\t-]*", re.ASCII)
@@ -163,15 +158,15 @@ def words_redacted(words: Sequence[str], has_program: bool = True) -> list[str]:
 
 def _flag(name: str) -> str:
     """The name of a flag as the kubelet's table has it."""
-    return name.lstrip("-").replace("_", "-") if name.startswith("--") or name == "-v" else ""
+    return bare(name) if name.startswith("--") or name == "-v" else ""
 
 
 def _is_known(name: str) -> bool:
-    return name == _KUBELET_ARG or _flag(name) in FLAGS
+    return name == HANDED_ON or _flag(name) in FLAGS
 
 
 def _takes_value(name: str) -> bool:
-    if name == _KUBELET_ARG:
+    if name == HANDED_ON:
         return True
     flag = FLAGS.get(_flag(name))
     return is_secret(name) if flag is None else flag.kind not in SWITCHES
@@ -185,7 +180,7 @@ def _name(name: str, equals: str) -> str:
 
 def _value(name: str, value: str) -> str:
     """What takes the place of a flag's value. A header's name is no secret."""
-    if name == _KUBELET_ARG:
+    if name == HANDED_ON:
         (word,) = words_redacted(["--" + value.lstrip("-")], has_program=False)
         return word[len("--") :] if word.startswith("--") else word
     if is_secret(name):
@@ -259,7 +254,7 @@ def environment_redacted(text: str, needed: Mapping[str, bool] = _NOTHING) -> st
 
 
 def _variable(name: str, value: str, needed: Mapping[str, bool]) -> str:
-    is_of_flags = name.endswith(_OF_FLAGS)
+    is_of_flags = name.endswith(OF_FLAGS)
     if is_secret(name) and not is_of_flags:
         return REDACTED
     if needed.get(name):
@@ -283,7 +278,7 @@ def variables_of(command: str) -> dict[str, bool]:
         name, equals, value = word.partition("=")
         flag = name if equals else before
         variables = [plain or braced for plain, braced in _VARIABLE.findall(value if equals else word)]
-        if _is_known(flag) and flag not in (_KUBELET_ARG, _ADDRESS) and not is_secret(flag):
+        if _is_known(flag) and flag not in (HANDED_ON, _ADDRESS) and not is_secret(flag):
             found.update(dict.fromkeys(variables, True))
         elif not flag and _is_variables(word):
             found.update((variable, False) for variable in variables if variable not in found)

@@ -17,12 +17,10 @@ import json
 import os
 import posixpath
 import re
-from itertools import islice
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
-from .._kubelet.effective import END_OF_FLAGS
 from .._kubelet.flag_files import LEFT_OUT, handed_over
-from .._kubelet.start.flags import FLAGS, SWITCHES
+from .._kubelet.flags import END_OF_FLAGS, MANIFEST_URL, MANIFEST_URL_HEADER, split_flags
 from ..cpuset import CPUSet
 
 # Where a trial has its own files. Only its own mounts have this directory.
@@ -140,7 +138,7 @@ def _texts(value: object) -> Iterator[str]:
 
 # Without these a kubelet stands alone: it asks no API server, and nobody waits for its answer.
 _CREDENTIALS = ("kubeconfig", "bootstrap-kubeconfig")
-_LEFT_OUT = (*_CREDENTIALS, "manifest-url", "manifest-url-header")
+_LEFT_OUT = (*_CREDENTIALS, MANIFEST_URL, MANIFEST_URL_HEADER)
 # Before this minor version the kubelet has Docker as a runtime of its own.
 _REMOTE_ALONE_SINCE = 24
 
@@ -161,23 +159,10 @@ _NOT_SYSTEMD = "the cgroup driver systemd and its slices: it had cgroupfs, in cg
 _NO_RUNTIME = "what it checks after it has asked the container runtime"
 
 
-def split_words(words: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """The name of each flag, with its words; what is no flag, or follows "--", has no name."""
-    rest = iter(words)
-    for word in rest:
-        if word == END_OF_FLAGS:
-            yield "", [word, *rest]
-            return
-        name, equals, _value = word.partition("=")
-        bare = name[2:].replace("_", "-") if name.startswith("--") else ""
-        takes_next = bare in FLAGS and FLAGS[bare].kind not in SWITCHES and not equals
-        yield bare, [word, *(islice(rest, 1) if takes_next else ())]
-
-
 def flag_values(words: Iterable[str]) -> list[tuple[str, str]]:
     """The flags that have a value, in order."""
     found = []
-    for name, some in split_words(words):
+    for name, some in split_flags(words):
         value = some[0].partition("=")[2] if "=" in some[0] else "".join(some[1:])
         if name and value:
             found.append((name, value))
@@ -198,7 +183,7 @@ def trial_words(words: Iterable[str], values: Mapping[str, Any], minor: int) -> 
     """The kubelet's words in a trial: its own, without what leads to others, and with what a trial needs."""
     kept: list[str] = []
     behind: list[str] = []
-    for name, some in split_words(words):
+    for name, some in split_flags(words):
         if not name and some[0] == END_OF_FLAGS:
             behind = some
         elif name not in _LEFT_OUT:

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Quantities, durations and maps as the kubelet's messages show them.
+"""Quantities, durations and maps as Go reads them and as the kubelet's messages show them.
 
-How a quantity was written decides on its text.
+How a quantity was written decides on its text. What their parts are is read in _base/quantity.py.
 Source: k8s.io/apimachinery/pkg/api/resource (quantity.go, amount.go, suffix.go); Go's time and fmt.
 """
 
@@ -14,7 +14,15 @@ import re
 from typing import TYPE_CHECKING, Mapping, NamedTuple
 
 from ..._base.errors import GoError
-from ..._base.quantity import BINARY_SUFFIXES, DECIMAL_SUFFIXES, MAX_DIGITS
+from ..._base.quantity import (
+    BINARY_SUFFIXES,
+    DECIMAL_SUFFIXES,
+    MAX_DIGITS,
+    MAX_DURATION,
+    DurationError,
+    nanoseconds,
+    split_quantity,
+)
 
 if TYPE_CHECKING:
     # Imported where an amount has a fraction: every import costs time on every node.
@@ -22,9 +30,12 @@ if TYPE_CHECKING:
 
 DECIMAL, BINARY, EXPONENT = "DecimalSI", "BinarySI", "DecimalExponent"
 
-# Go takes a number without digits for 0.
-_QUANTITY = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?[0-9]*|[-+][0-9]*)?)")
 _USUAL = re.compile(r"[0-9]+(?:m|k|M|G|Ki|Mi|Gi)?")
+_SUFFIX = re.compile(r"[eEinumkKMGTP]*[-+]?[0-9]*")
+_EXPONENT = re.compile(r"[eE][-+]?([0-9]+)")
+_WRONG_FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+# Longer texts are cut off in what Go says of a duration.
+_MOST_SHOWN = 10000
 # By their power of ten, and by how often they are 1024.
 _BY_POWER = {power: suffix for suffix, power in DECIMAL_SUFFIXES.items()}
 _BY_STEP = ("", *BINARY_SUFFIXES)
@@ -55,14 +66,10 @@ class Amount(NamedTuple):
         """Read a quantity. Raises GoError, also where it has more digits than can be read at once."""
         if text == "0":
             return cls(0)
-        match = _QUANTITY.fullmatch(text)
-        if not match or not _USUAL.fullmatch(text):
-            from .decode import quantity_fault
-
-            fault = quantity_fault(text)
-            if fault or not match:
-                raise GoError(fault)
-        sign, whole, fraction, suffix = match.group(1), match.group(2), match.group(3) or "", match.group(4)
+        fault = "" if _USUAL.fullmatch(text) else quantity_fault(text)
+        if fault:
+            raise GoError(fault)
+        sign, whole, fraction, suffix = split_quantity(text)
         if len(whole) + len(fraction) > MAX_DIGITS:
             raise GoError("a quantity of more than %d digits" % MAX_DIGITS)
         number = int(whole + fraction or "0")
@@ -177,9 +184,46 @@ def _exponent(digits: str, number: int) -> int:
     return -power if sign else power if number else 0
 
 
-def duration_text(nanoseconds: int) -> str:
-    """A duration as Go prints it: 100ms, 1.5s, 1m30s."""
-    sign, rest = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
+def quantity_fault(text: str) -> str:
+    """What resource.ParseQuantity says; empty for a quantity. Go takes one without digits for 0."""
+    _sign, whole, fraction, suffix = split_quantity(text)
+    if not text or not _SUFFIX.fullmatch(suffix):
+        return _WRONG_FORMAT
+    if suffix not in DECIMAL_SUFFIXES and suffix not in BINARY_SUFFIXES:
+        exponent = _EXPONENT.fullmatch(suffix)
+        digits = exponent.group(1).lstrip("0") if exponent else ""
+        if exponent is None or len(digits) > len(str(MAX_DURATION)) or int(digits or "0") >= MAX_DURATION:
+            return "unable to parse quantity's suffix"
+    if suffix in ("Pi", "Ei") and not whole + fraction:
+        return "unable to parse numeric part of quantity"
+    return ""
+
+
+def read_duration(text: str) -> int:
+    """The nanoseconds of a duration. Raises GoError, with what time.ParseDuration says."""
+    try:
+        return nanoseconds(text)
+    except DurationError as error:
+        if error.unit is None:
+            raise GoError("time: invalid duration " + quote_octets(text)) from error
+        what = "unknown unit %s" % quote_octets(error.unit) if error.unit else "missing unit"
+        raise GoError("time: %s in duration %s" % (what, quote_octets(text))) from error
+
+
+def quote_octets(text: str) -> str:
+    """As the package time quotes: byte by byte."""
+    quoted = []
+    for character in text[:_MOST_SHOWN]:
+        if " " <= character < "\x80":
+            quoted.append("\\" + character if character in '"\\' else character)
+        else:
+            quoted += ["\\x%02x" % octet for octet in character.encode("utf-8", "replace")]
+    return '"%s"' % "".join(quoted)
+
+
+def duration_text(duration: int) -> str:
+    """A duration, in nanoseconds, as Go prints it: 100ms, 1.5s, 1m30s."""
+    sign, rest = ("-", -duration) if duration < 0 else ("", duration)
     for unit, size in (("ns", 1), ("µs", 10**3), ("ms", 10**6)):
         if 0 < rest < size * 1000:
             return "%s%s%s" % (sign, _decimal(rest, size), unit)

@@ -14,12 +14,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from ..._base.errors import GoError
-from ..._base.golang import quote, read_integer
-from ...policy.options import BOOLEANS
-from . import flags as table
-from .decode import parse_duration, quantity_fault
+from ..._base.golang import read_integer
+from .. import flags as table
+from ..flags import (
+    GO_SPACE,
+    OUT_OF_RANGE,
+    WRONG_SYNTAX,
+    Flag,
+    add_pair,
+    bytes_of,
+    flag_of,
+    flag_of_letter,
+    number_fault,
+    put_over,
+    quoted,
+    read_digits,
+    read_number,
+    read_pair,
+    read_pairs,
+    read_switch,
+    read_texts,
+    read_thresholds,
+    removed_in,
+)
+from .amount import quantity_fault, read_duration
 from .findings import StartError, UnpredictableError
-from .flags import Flag, flag_of, flag_of_letter, removed_in
 from .other_fields import labels_fault, read_taints
 
 if TYPE_CHECKING:
@@ -29,158 +48,24 @@ if TYPE_CHECKING:
 # The values of flags, as the kubelet reads them.
 #
 # Each reader gets the text and what the flag gave before, None for nothing, and raises GoError with the words that the
-# kubelet puts behind `invalid argument "..." for "--flag" flag: `.
+# kubelet puts behind `invalid argument "..." for "--flag" flag: `. Those that others need, too, are in flags.py.
 # Its source: github.com/spf13/pflag, k8s.io/component-base (cli/flag, logs/api/v1/pflags.go), pkg/util/flag, Go's
-# strconv,
-# time and flag.
+# strconv, time and flag.
 
-
-_SYNTAX, _RANGE = "invalid syntax", "value out of range"
-
-# What Go's strings.TrimSpace cuts off.
-_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 # Kubernetes 1.36 corrected the spelling of these words.
 _RESPELLED = 36
 
 
-def quoted(text: str) -> str:
-    """The text as %q prints it, also where bytes in it are no UTF-8."""
-    if text.isascii():
-        return quote(text)
-    return '"%s"' % "".join(_byte(character) or quote(character)[1:-1] for character in text)
-
-
-def _byte(character: str) -> str:
-    """A byte that is no UTF-8, which Python keeps as a surrogate."""
-    return "\\x%02x" % (ord(character) - 0xDC00) if "\udc80" <= character <= "\udcff" else ""
-
-
-def bytes_of(text: str) -> bytes:
-    """The bytes that Python made this text of; a text of JSON may have surrogates that are made of none."""
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-
-
-# --- numbers and durations --------------------------------------------------------------------------
-
-
-def read_number(text: str, bits: int) -> int:
-    """A whole number with its sign, decimal or as 0x1f, 0o17, 017, 0b11, 1_000."""
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    number = _magnitude(digits, bits, "ParseInt", text)
-    number = -number if text[0] == "-" else number
-    if not -(1 << bits - 1) <= number < 1 << bits - 1:
-        raise _number_fault("ParseInt", text, _RANGE)
-    return number
-
-
-def _magnitude(digits: str, bits: int, function: str, text: str) -> int:
-    base, rest = 10, digits
-    if digits[:1] == "0":
-        base = {"b": 2, "o": 8, "x": 16}.get(digits[1:2].lower(), 0) if len(digits) >= 3 else 0
-        rest = digits[2:] if base else digits[1:]
-        base = base or 8
-    number = _digits(rest, base, 1 << bits, function, text) if digits else None
-    if number is None or ("_" in rest and not _is_grouped(digits)):
-        raise _number_fault(function, text, _SYNTAX)
-    return number
-
-
-def _digits(digits: str, base: int, limit: int, function: str, text: str) -> int | None:
-    """The number, None for another character. From the left: behind a number that is too large, nothing is read."""
-    number = 0
-    for digit in digits:
-        if digit == "_" and function == "ParseInt":
-            continue
-        value = int(digit, 36) if digit.isascii() and digit.isalnum() else base
-        if value >= base:
-            return None
-        number = number * base + value
-        if number >= limit:
-            raise _number_fault(function, text, _RANGE)
-    return number
-
-
-def _is_grouped(digits: str) -> bool:
-    """Whether each underscore stands between digits, or between the prefix of the base and one."""
-    last = "_"
-    for at, character in enumerate(digits):
-        if character == "_" and last == "_":
-            return False
-        last = "0" if at == 1 and digits[0] == "0" and character in "bBoOxX" else character
-    return last != "_"
+# --- numbers, lists and maps -----------------------------------------------------------------------
 
 
 def read_unsigned(text: str) -> int:
     """A decimal number of 31 bits without a sign."""
-    number = _digits(text, 10, 1 << 31, "ParseUint", text) if text else None
+    number = read_digits(text, 10, 1 << 31, "ParseUint", text) if text else None
     if number is None:
-        raise _number_fault("ParseUint", text, _SYNTAX)
+        raise number_fault("ParseUint", text, WRONG_SYNTAX)
     return number
-
-
-def _number_fault(function: str, text: str, what: str) -> GoError:
-    return GoError("strconv.%s: parsing %s: %s" % (function, quoted(text), what))
-
-
-def read_switch(text: str) -> bool:
-    """true or false, in the spellings that Go takes."""
-    if text not in BOOLEANS:
-        raise _number_fault("ParseBool", text, _SYNTAX)
-    return BOOLEANS[text]
-
-
-def read_duration(text: str) -> int:
-    """Its nanoseconds."""
-    duration, fault = parse_duration(text)
-    if fault:
-        raise GoError(fault)
-    return duration
-
-
-# --- lists and maps ---------------------------------------------------------------------------------
-
-
-def read_texts(text: str, before: list[str] | None) -> list[str]:
-    """One more record of CSV."""
-    found = before if before is not None else []
-    if '"' not in text and "\n" not in text and "\r" not in text:
-        found.extend(text.split(",") if text else ())
-    else:
-        found.extend(read_record(bytes_of(text)))
-    return found
-
-
-def _reader_of_pairs(sign: str, kinds: str) -> Callable[[str, Any], dict[str, str]]:
-    def read(text: str, before: dict[str, str] | None) -> dict[str, str]:
-        found = before if before is not None else {}
-        for part in text.split(","):
-            if part:
-                _add_pair(part, sign, kinds, found)
-        return found
-
-    return read
-
-
-def _add_pair(part: str, sign: str, kinds: str, found: dict[str, str]) -> None:
-    key, separator, value = part.partition(sign)
-    if not separator:
-        raise GoError("malformed pair, expect %s" % kinds)
-    found[key.strip(_SPACE)] = value.strip(_SPACE)
-
-
-def read_pair(text: str, before: dict[str, str] | None) -> dict[str, str]:
-    """One pair; a comma belongs to its value."""
-    found = before if before is not None else {}
-    _add_pair(text, "=", "string=string", found)
-    return found
-
-
-read_pairs = _reader_of_pairs("=", "string=string")
-read_thresholds = _reader_of_pairs("<", "string<string")
 
 
 def read_gates(text: str, before: dict[str, bool] | None) -> dict[str, bool]:
@@ -189,7 +74,7 @@ def read_gates(text: str, before: dict[str, bool] | None) -> dict[str, bool]:
     for part in text.split(","):
         if part:
             pair: dict[str, str] = {}
-            _add_pair(part, "=", "string=bool", pair)
+            add_pair(part, "=", "string=bool", pair)
             for name, value in pair.items():
                 try:
                     found[name] = read_switch(value)
@@ -204,7 +89,7 @@ def read_headers(text: str, before: dict[str, list[str]] | None) -> dict[str, li
     for part in text.split(","):
         if part:
             pair: dict[str, str] = {}
-            _add_pair(part, ":", "string:string", pair)
+            add_pair(part, ":", "string:string", pair)
             for name, value in pair.items():
                 found.setdefault(name, []).append(value)
     return found
@@ -216,7 +101,7 @@ def read_labels(text: str, before: dict[str, str] | None) -> dict[str, str]:
     for part in text.split(","):
         if part:
             key, _sign, value = part.partition("=")
-            found[key.strip(_SPACE)] = value.strip(_SPACE)
+            found[key.strip(GO_SPACE)] = value.strip(GO_SPACE)
     return found
 
 
@@ -336,8 +221,8 @@ def _read_of_go(read: Callable[[str], Any]) -> Callable[[str], Any]:
             return read(text)
         except GoError as error:
             # Of durations, it does not even say that.
-            out_of_range = str(error).endswith(_RANGE)
-            raise GoError(_RANGE if out_of_range else "parse error") from error
+            out_of_range = str(error).endswith(OUT_OF_RANGE)
+            raise GoError(OUT_OF_RANGE if out_of_range else "parse error") from error
 
     return reader
 
@@ -466,117 +351,18 @@ def help_again() -> StartError:
     return StartError("pflag: help requested", cause, "remove the flag", "--help")
 
 
-# One record of CSV, as Go reads it: flags that take lists are read so.
-#
-# Its source: Go's encoding/csv (reader.go).
-
-
-_BARE = 'bare " in non-quoted field'
-_QUOTE = 'extraneous or missing " in quoted-field'
-
-
-def read_record(content: bytes) -> list[str]:
-    """The fields of the first line that is not empty. Raises GoError."""
-    # One character for each byte: columns are counted in bytes.
-    fields = _Reader(content.decode("latin-1")).record()
-    return [field.encode("latin-1").decode("utf-8", "surrogateescape") for field in fields]
-
-
-class _Reader:
-    """Reads line by line: a line ends in a line feed, and a carriage return before it belongs to it."""
-
-    def __init__(self, content: str) -> None:
-        self.content = content
-        self.next = 0
-        self.line = ""
-        self.number = 0
-        # Of the next character of the line, from 0.
-        self.at = 0
-        self.fields: list[str] = []
-
-    def record(self) -> list[str]:
-        while self._next_line():
-            if self.line not in ("", "\n"):
-                break
-        else:
-            raise GoError("EOF")
-        first = self.number
-        while self._field(first):
-            pass
-        return self.fields
-
-    def _next_line(self) -> bool:
-        if self.next == len(self.content):
-            self.line, self.at = "", 0
-            return False
-        end = self.content.find("\n", self.next) + 1
-        line = self.content[self.next : end or len(self.content)]
-        self.next += len(line)
-        if line.endswith("\r\n"):
-            line = line[:-2] + "\n"
-        elif not end and line.endswith("\r"):
-            line = line[:-1]
-        self.line, self.at = line, 0
-        self.number += 1
-        return True
-
-    def _field(self, first: int) -> bool:
-        """Read a field; whether another one follows."""
-        if self.line[self.at : self.at + 1] == '"':
-            self.at += 1
-            return self._quoted(first)
-        end = self.line.find(",", self.at)
-        field = self.line[self.at : end] if end >= 0 else self.line[self.at :].rstrip("\n")
-        if '"' in field:
-            raise self._fault(first, self.number, self.at + field.index('"'), _BARE)
-        self.fields.append(field)
-        self.at = end + 1
-        return end >= 0
-
-    def _quoted(self, first: int) -> bool:
-        parts = []
-        while True:
-            end = self.line.find('"', self.at)
-            if end >= 0:
-                parts.append(self.line[self.at : end])
-                self.at = end + 1
-                behind = self.line[self.at : self.at + 1]
-                if behind == '"':
-                    parts.append('"')
-                    self.at += 1
-                    continue
-                if behind not in ("", ",", "\n"):
-                    raise self._fault(first, self.number, end, _QUOTE)
-                self.fields.append("".join(parts))
-                self.at += 1
-                return behind == ","
-            rest = self.line[self.at :]
-            parts.append(rest)
-            column = self.at + len(rest)
-            if not self._next_line():
-                raise self._fault(first, self.number, column, _QUOTE)
-
-    def _fault(self, first: int, line: int, column: int, what: str) -> GoError:
-        record = "record on line %d; " % first if first != line else ""
-        return GoError("%sparse error on line %d, column %d: %s" % (record, line, column + 1, what))
-
-
 _RUNNING = "failed to run Kubelet: "
 
 # From Kubernetes 1.31 on no cloud provider is initialized at the start.
 _NO_CLOUD_PROVIDERS = 31
 
-SET, MERGE, EXTEND = "set", "merge", "extend"
-_MODES = {table.GATES: MERGE, table.PATTERNS: EXTEND}
-
 
 class FieldChange(NamedTuple):
-    """What a flag does to the field `path` of the configuration: set it, merge a map into it, or extend a list."""
+    """What a flag of this kind gives the field `path` of the configuration."""
 
-    flag: str
     path: tuple[str, ...]
+    kind: str
     value: Any
-    mode: str = SET
 
 
 class CommandLine(NamedTuple):
@@ -776,11 +562,7 @@ class _Values:
 
     def settings(self) -> tuple[FieldChange, ...]:
         """Those of them that set fields."""
-        return tuple(
-            FieldChange(flag.name, flag.path, value, _MODES.get(flag.kind, SET))
-            for flag, value in self.values.values()
-            if flag.path
-        )
+        return tuple(FieldChange(flag.path, flag.kind, value) for flag, value in self.values.values() if flag.path)
 
 
 def apply_flags(command: CommandLine, values: dict[str, Any]) -> dict[str, Any]:
@@ -791,24 +573,9 @@ def apply_flags(command: CommandLine, values: dict[str, Any]) -> dict[str, Any]:
     """
     if command.reads_files() and command.refusal is not None:
         raise command.refusal
-    result = dict(values)
-    for setting in command.again if command.reads_files() else command.settings:
-        *parents, name = setting.path
-        struct = result
-        for parent in parents:
-            inner = struct.get(parent)
-            struct[parent] = dict(inner) if isinstance(inner, dict) else {}
-            struct = struct[parent]
-        struct[name] = _combined(struct.get(name), setting)
-    return result
-
-
-def _combined(before: object, setting: FieldChange) -> object:
-    if setting.mode == MERGE:
-        return {**(before if isinstance(before, dict) else {}), **setting.value}
-    if setting.mode == EXTEND:
-        return [*(before if isinstance(before, list) else ()), *setting.value]
-    return setting.value
+    for change in command.again if command.reads_files() else command.settings:
+        values = put_over(values, *change)
+    return values
 
 
 # --- checks of the flags alone ----------------------------------------------------------------------

@@ -15,13 +15,14 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Iterable, Mapping, NamedTuple
 
+from ..._base.errors import GoError
 from ..._base.golang import Number, Object, quote
-from ..._base.quantity import BINARY_SUFFIXES, DECIMAL_SUFFIXES, DURATION_UNITS, MAX_DURATION
+from ..._base.quantity import MAX_DURATION
+from .amount import quantity_fault, quote_octets, read_duration
 
-# JSON values as Go meets them, and what it says of texts that are no duration, quantity or time.
+# JSON values as Go meets them, and what it says of texts that are no time.
 #
-# Its source: encoding/json (encode.go), time (format.go, ParseDuration);
-# k8s.io/apimachinery/pkg/api/resource (quantity.go).
+# Its source: encoding/json (encode.go), time (format.go).
 
 
 # --- JSON values ---------------------------------------------------------------------------------------
@@ -60,99 +61,10 @@ def number_text(number: object) -> str:
     return format(Decimal(text), "f")
 
 
-# --- durations ---------------------------------------------------------------------------------------------
+# --- times ---------------------------------------------------------------------------------------------------
 
-_DIGITS = re.compile(r"[0-9]*")
-_UNIT = re.compile(r"[^.0-9]*")
-# Longer texts are cut off.
-_MOST_SHOWN = 10000
-
-
-def parse_duration(text: str) -> tuple[int, str]:
-    """(nanoseconds, ""), or (0, what time.ParseDuration says)."""
-    invalid = "time: invalid duration " + _duration_quote(text)
-    is_negative = text[:1] == "-"
-    at = 1 if text[:1] in ("-", "+") else 0
-    if text[at:] == "0":
-        return 0, ""
-    total = 0
-    while True:
-        whole, at = _match(_DIGITS, text, at)
-        number = _at_most(whole, MAX_DURATION)
-        fraction = ""
-        if number <= MAX_DURATION and text[at : at + 1] == ".":
-            fraction, at = _match(_DIGITS, text, at + 1)
-        if number > MAX_DURATION or not whole + fraction:
-            return 0, invalid
-        unit, at = _match(_UNIT, text, at)
-        if unit not in DURATION_UNITS:
-            what = "unknown unit %s" % _duration_quote(unit) if unit else "missing unit"
-            return 0, "time: %s in duration %s" % (what, _duration_quote(text))
-        total += number * DURATION_UNITS[unit] + _part(fraction, DURATION_UNITS[unit])
-        if total > MAX_DURATION or (total == MAX_DURATION and at == len(text) and not is_negative):
-            return 0, invalid
-        if at == len(text):
-            return -total if is_negative else total, ""
-
-
-def _match(pattern: re.Pattern[str], text: str, at: int) -> tuple[str, int]:
-    match = pattern.match(text, at)
-    found = match.group() if match else ""
-    return found, at + len(found)
-
-
-def _at_most(digits: str, limit: int) -> int:
-    """The number; of one far beyond the limit, one beyond it."""
-    digits = digits.lstrip("0")
-    return limit + 1 if len(digits) > len(str(limit)) else int(digits or "0")
-
-
-def _part(fraction: str, unit: int) -> int:
-    """The nanoseconds of a fraction: Go takes what fits 63 bits of its digits, and multiplies as float64."""
-    part, scale = 0, 1.0
-    for digit in fraction[:20]:
-        longer = part * 10 + int(digit)
-        if part > (MAX_DURATION - 1) // 10 or longer > MAX_DURATION:
-            break
-        part, scale = longer, scale * 10
-    return int(part * (unit / scale))
-
-
-def _duration_quote(text: str) -> str:
-    """As the package time quotes: byte by byte."""
-    quoted = []
-    for character in text[:_MOST_SHOWN]:
-        if " " <= character < "\x80":
-            quoted.append("\\" + character if character in '"\\' else character)
-        else:
-            quoted += ["\\x%02x" % octet for octet in character.encode("utf-8", "replace")]
-    return '"%s"' % "".join(quoted)
-
-
-# --- quantities and times ------------------------------------------------------------------------------------
-
-_NUMBER = re.compile(r"[+-]?([0-9]*)(?:\.([0-9]*))?")
-_SUFFIX = re.compile(r"[eEinumkKMGTP]*[-+]?[0-9]*")
-_EXPONENT = re.compile(r"[eE][-+]?([0-9]+)")
-_SUFFIXES = frozenset((*DECIMAL_SUFFIXES, *BINARY_SUFFIXES))
-_WRONG_FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 # What Go takes off from around a text, as far as it is left in JSON as it is.
 SPACES = " \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-
-
-def quantity_fault(text: str) -> str:
-    """What resource.ParseQuantity says; empty for a quantity. Go takes one without digits for 0."""
-    number = _NUMBER.match(text)
-    suffix = text[number.end() if number else 0 :]
-    if not text or not number or not _SUFFIX.fullmatch(suffix):
-        return _WRONG_FORMAT
-    exponent = _EXPONENT.fullmatch(suffix)
-    if suffix not in _SUFFIXES and (not exponent or _at_most(exponent.group(1), MAX_DURATION) >= MAX_DURATION):
-        return "unable to parse quantity's suffix"
-    if suffix in ("Pi", "Ei") and not number.group(1) and not number.group(2):
-        return "unable to parse numeric part of quantity"
-    return ""
-
 
 _TIME = re.compile(
     r"[0-9]{4}-([0-9]{2})-([0-9]{2})[Tt]([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,][0-9]+)?(?:[Zz]|[-+][0-9]{2}:[0-9]{2})",
@@ -164,12 +76,12 @@ def time_fault(text: str) -> str:
     """What time.Parse says of a text that is no time, up to the part that it stumbles over; empty for a time."""
     match = _TIME.fullmatch(text)
     if not match:
-        return 'parsing time %s as "2006-01-02T15:04:05Z07:00": cannot parse ' % _duration_quote(text)
+        return 'parsing time %s as "2006-01-02T15:04:05Z07:00": cannot parse ' % quote_octets(text)
     names = ("month", "day", "hour", "minute", "second")
     limits = ((1, 12), (1, 31), (0, 23), (0, 59), (0, 59))
     for name, number, (first, last) in zip(names, match.groups(), limits):
         if not first <= int(number) <= last:
-            return "parsing time %s: %s out of range" % (_duration_quote(text), name)
+            return "parsing time %s: %s out of range" % (quote_octets(text), name)
     return ""
 
 
@@ -638,10 +550,11 @@ class _Decoder:
         raise self._error(said, "it is no duration", _WRITE_DURATION)
 
     def _parsed_duration(self, text: str) -> int:
-        nanoseconds, fault = parse_duration(text)
-        if fault:
-            raise self._error(fault, "it is no duration" if text else "there is no duration", _WRITE_DURATION)
-        return nanoseconds
+        try:
+            return read_duration(text)
+        except GoError as error:
+            cause = "it is no duration" if text else "there is no duration"
+            raise self._error(str(error), cause, _WRITE_DURATION) from error
 
     def _quantity(self, _kind: GoType, value: object, _current: object) -> object:
         if value is None:

@@ -20,8 +20,7 @@ from ..._base.errors import BeyondError, GoError, InputError
 from ..._base.golang import quote, read_cpus, read_integer
 from ...cpuset import CPUSet
 from ..configuration import EVICTION_HARD, HARD, MEMORY_AVAILABLE, NODEFS_AVAILABLE
-from .amount import BINARY, DECIMAL, Amount
-from .decode import parse_duration
+from .amount import BINARY, DECIMAL, Amount, read_duration
 from .findings import Finding, Host, Unknown, harmful, refused
 
 # The eviction thresholds of a kubelet: which it refuses, and how much memory the hard ones keep from pods.
@@ -136,10 +135,7 @@ def _is_known(signal: str, minor: int) -> bool:
 
 
 def _check_period(_signal: str, text: str) -> None:
-    period, fault = parse_duration(text)
-    if fault:
-        raise GoError(fault)
-    if period < 0:
+    if read_duration(text) < 0:
         raise GoError("invalid eviction grace period specified: %s, must be a positive value" % text)
 
 
@@ -315,7 +311,7 @@ class Reservations:
         missing = reserved - online
         if self.host.minor <= _COUNTS_CPUS_UNTIL and reserved and max(reserved) >= len(online):
             self._refuse(
-                "Invalid cpuset %s specified by --reserved-cpus" % _quoted(text),
+                "Invalid cpuset %s specified by --reserved-cpus" % quote(text),
                 "this kubelet takes no CPU from %d, the number of CPUs online, on" % len(online),
                 "take CPUs of lower numbers, or set kubeReserved.cpu instead",
                 where,
@@ -395,10 +391,6 @@ def _read_cpus(text: str) -> CPUSet:
     return read_cpus(text)
 
 
-def _quoted(text: str) -> str:
-    return quote(text)
-
-
 def _kept_from_pods(signal: str, text: str | None, capacity: int | None) -> Amount | None:
     if text is not None and text == EVICTION_HARD[MEMORY_AVAILABLE]:
         return Amount.parse(text)
@@ -419,22 +411,22 @@ class _AmountError(Exception):
 def _amount(name: str, text: str) -> Amount:
     if name not in _RESERVABLE:
         cause = "only %s can be reserved" % ", ".join(_RESERVABLE)
-        raise _AmountError("cannot reserve %s resource" % _quoted(name), cause, "remove it")
+        raise _AmountError("cannot reserve %s resource" % quote(name), cause, "remove it")
     try:
         amount = Amount.parse(text)
     except GoError as error:
-        what = "failed to parse quantity %s for %s resource: %s" % (_quoted(text), _quoted(name), error)
+        what = "failed to parse quantity %s for %s resource: %s" % (quote(text), quote(name), error)
         raise _AmountError(what, "it is no quantity", "write CPUs as 2 or 500m, memory as 1Gi") from error
     if amount.value < 0:
-        what = "resource quantity for %s cannot be negative: %s" % (_quoted(name), text)
+        what = "resource quantity for %s cannot be negative: %s" % (quote(name), text)
         raise _AmountError(what, "it is negative", "write 0 or more")
     return amount
 
 
 def _qos_fault(name: str, text: str) -> str:
     if name != MEMORY:
-        return "cannot reserve %s resource" % _quoted(name)
-    prefix = "failed to parse percentage %s for %s resource: " % (_quoted(text), _quoted(name))
+        return "cannot reserve %s resource" % quote(name)
+    prefix = "failed to parse percentage %s for %s resource: " % (quote(text), quote(name))
     if not text.endswith("%"):
         return prefix + "percentage expected, got '%s'" % text
     try:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import NEWEST_MINOR
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet import flags as table
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.effective import (
     CONFIG,
     FLAGS,
@@ -22,14 +23,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.effe
     arguments_for,
     path_of,
     read_flags,
-    split_flags,
     values_of,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start import flags as table
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.command_line import (
-    read_command,
-    read_duration,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.flags import split_flags
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.amount import read_duration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.command_line import read_command
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.decode import (
     KUBELET_CONFIGURATION,
     STRUCTS,

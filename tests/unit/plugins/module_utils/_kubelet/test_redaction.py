@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.services import read_environment
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet import flags as table
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.flag_files import environment_words
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.redaction import (
     UnsafeError,
@@ -30,7 +31,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.reda
     variables_of,
     words_redacted,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start import flags as table
 
 SECRET = "hunter2"
 

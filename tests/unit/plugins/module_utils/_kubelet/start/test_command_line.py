@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.flags import FLAGS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.command_line import (
     apply_flags,
     check_command,
@@ -25,7 +26,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.star
     UnpredictableError,
     refused,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.flags import FLAGS
 
 PARSING = "failed to parse kubelet flag: "
 

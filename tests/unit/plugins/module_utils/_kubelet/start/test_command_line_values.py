@@ -9,12 +9,9 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import GoError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start import flags as table
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.command_line import (
-    bytes_of,
-    quoted,
-    read_value,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet import flags as table
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.flags import bytes_of, quoted
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.command_line import read_value
 
 MI = {"numaNode": 0, "limits": {"memory": "1Mi"}}
 HUGE = {"numaNode": 1, "limits": {"memory": "2Mi", "hugepages-2Mi": "4Mi"}}

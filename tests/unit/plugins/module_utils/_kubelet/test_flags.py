@@ -7,15 +7,15 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.effective import NAMES
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.decode import (
-    KUBELET_CONFIGURATION,
-    STRUCTS,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.flags import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.flags import (
     FLAGS,
     flag_of,
     flag_of_letter,
     removed_in,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.decode import (
+    KUBELET_CONFIGURATION,
+    STRUCTS,
 )
 
 NAMED = {name: field for field, name in NAMES.items()}

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import GoError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.command_line import read_record
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.flags import read_record
 
 BARE = 'bare " in non-quoted field'
 QUOTE = 'extraneous or missing " in quoted-field'
