@@ -40,6 +40,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "ask_kubelet": {"type": "bool", "default": False},
     "look_at": {"type": "list", "elements": "str", "choices": list(LOOKS), "default": []},
     "look_seconds": {"type": "int", "default": 5},
+    "trial_program": {"type": "str"},
     "node_name": {"type": "str"},
     "kubeconfig": {"type": "path"},
     "context": {"type": "str"},
@@ -143,7 +144,13 @@ class ActionModule(GuardedAction):
         arguments = {name: for_node[name] for name in _PLACES if name in for_node}
         names = dict(for_node.get("option_names") or {})
         arguments["option_names"] = {**names, "seconds": names.get("look_seconds", "look_seconds")}
-        more = partial(arguments_of, wanted=for_node, seconds=own["look_seconds"], hide_names=own["hide_names"])
+        more = partial(
+            arguments_of,
+            wanted=for_node,
+            seconds=own["look_seconds"],
+            hide_names=own["hide_names"],
+            program=own["trial_program"],
+        )
         # One after the other: none is measured while another one runs.
         return {
             look: kept(look, self._ran(module_of(look), {**arguments, **more(look)}, task_vars))

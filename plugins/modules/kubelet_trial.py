@@ -121,6 +121,11 @@ not_tried:
   type: list
   elements: str
   sample: ["the API server: the kubelet was started without its kubeconfig"]
+program:
+  description: The other kubelet that was to be tried, as O(program). None for the node's own.
+  returned: success
+  type: str
+  sample: /usr/local/bin/kubelet-1.37
 prediction:
   description: What is predicted of the same start, by the rules of the version that was started.
   returned: success
@@ -158,6 +163,46 @@ checkpoint_format:
       description: That of the checkpoint after the trial. None where there is none.
       type: int
       sample: 4
+findings:
+  description:
+    - What a drift report has of it; see the role P(kubenode.cpu_manager.drift_report#role) with V(trial) in
+      C(drift_report_look_at).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    check:
+      description: The id of the check.
+      type: str
+      sample: next-kubelet-refuses-start
+    subject:
+      description: The path of the program, or C(kubelet) for the node's own.
+      type: str
+      sample: /usr/local/bin/kubelet-1.37
+    wanted:
+      description: What was expected.
+      type: str
+      sample: starts
+    found:
+      description: What the kubelet did.
+      type: str
+      sample: "kubelet 1.37.0 does not start: unknown flag: --pod-infra-container-image"
+    remedy:
+      description: Empty; the check has it.
+      type: str
+      sample: ""
+notes:
+  description: Why there is no answer, where there is none.
+  returned: success
+  type: list
+  elements: str
+  sample: ["cannot be tried: a saved node"]
+note_checks:
+  description: For each of RV(notes) the id of the check that it belongs to.
+  returned: success
+  type: list
+  elements: str
+  sample: [trial-unmeasured]
 """
 
 from typing import Any, Mapping
@@ -166,7 +211,7 @@ from ..module_utils._base.ansible_module import Arguments, Outcome, run
 from ..module_utils._base.tree import Tree
 from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
-from ..module_utils._trial.kubelet_trial import trial_report
+from ..module_utils._trial.trial_report import trial_report
 
 TRIAL = Arguments({"program": {"type": "path"}, "files": {"type": "dict", "default": {}}})
 

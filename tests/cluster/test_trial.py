@@ -459,11 +459,13 @@ def test_a_rollout_goes_by_the_kubelet_where_a_refusal_is_predicted(node: LiveNo
 
 
 TRY_UPGRADE = "kubenode.cpu_manager.try_upgrade"
+REPORT = "kubenode.cpu_manager.drift_report"
 
 
 def test_a_fleet_tries_another_kubelet(node: LiveNode, real_kubelet: Path, tmp_path: Path) -> None:
     nodes = {"good": node, "bad": LiveNode(real_kubelet, tmp_path / "bad")}
     nodes["bad"].write(CHECKPOINT, saved("none", "").decode("ascii"))
+    hosts: dict[str, dict[str, Any]]
     hosts = {name: {"ansible_python_interpreter": str(live.python())} for name, live in nodes.items()}
     hosts["none"] = {**hosts["good"], "kubelet_trial_program": "/opt/bin/no-kubelet"}
     before = {name: fingerprint(live.root) for name, live in nodes.items()}
@@ -480,6 +482,27 @@ def test_a_fleet_tries_another_kubelet(node: LiveNode, real_kubelet: Path, tmp_p
     shown, _fail, _rest = run.output.partition("TASK [Stop where the kubelet does not start]")
     for said in ("the kubelet 1.20.2 starts", "the kubelet 1.20.2 does not start", "is no program on this node"):
         assert said in " ".join(shown.split())
+
+    # A report has the same where it is asked for that, and starts no kubelet otherwise.
+    for name, variables in hosts.items():
+        variables["drift_report_look_at"] = [] if name == "good" else ["trial"]
+    hosts["own"] = {**hosts["bad"]}
+    del hosts["own"]["kubelet_trial_program"]
+    directory = tmp_path / "drift-report"
+    run = ansible_playbook(tmp_path / "report", REPORT, hosts, "--check", "-e", "drift_report_directory=%s" % directory)
+    assert run.status == 0, run.account()
+    found = {
+        answer["host"]: {finding["check"]: finding for finding in answer["findings"]}
+        for answer in json.loads((directory / "drift.json").read_text("utf-8"))["nodes"]
+    }
+    refused = found["bad"]["next-kubelet-refuses-start"]
+    assert (refused["subject"], refused["source"]) == ("/opt/bin/kubelet", "kubelet_trial")
+    assert "kubelet 1.20.2 does not start: Failed to start ContainerManager" in refused["found"]
+    assert "next-kubelet-refuses-start" not in found["own"]
+    assert found["own"]["kubelet-refuses-start"]["subject"] == "kubelet"
+    assert "is no program on this node" in found["none"]["trial-unmeasured"]["text"]
+    assert not any("trial" in check or "refuses" in check for check in found["good"])
+    assert {name: fingerprint(live.root) for name, live in nodes.items()} == before
 
 
 def test_without_the_right_to_make_namespaces(node: LiveNode) -> None:

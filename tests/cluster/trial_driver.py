@@ -35,6 +35,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node im
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial import kubelet_trial  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_cgroups import TrialCgroups  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_plan import PATIENCE  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_report import trial_report  # noqa: E402
 
 _FILES = ("/etc", "/var", "/opt", "/run")
 _VALUES = ("vm", "kernel/panic", "kernel/panic_on_oops", "kernel/keys", "net/ipv4")
@@ -117,7 +118,7 @@ def tried(request: dict[str, Any]) -> dict[str, Any]:
     """A trial, with the node before and after."""
     before = node_now()
     with patch.multiple(kubelet_trial, TrialCgroups=_Measured, PATIENCE=request.get("patience", PATIENCE)):
-        answer = kubelet_trial.trial_report(
+        answer = trial_report(
             Node(Tree("/")), request.get("wanted", {}), request.get("files", {}), request.get("program")
         )
     return {"answer": answer, "before": before, "after": node_now(), "computed": _Measured.seconds}
@@ -144,7 +145,7 @@ def killed(request: dict[str, Any]) -> dict[str, Any]:
     left = []
     for moment in request["moments"]:
         before = _processes()
-        child = _forked(lambda: kubelet_trial.trial_report(Node(Tree("/")), {}, program=request.get("program")))
+        child = _forked(lambda: trial_report(Node(Tree("/")), {}, program=request.get("program")))
         time.sleep(moment)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -163,7 +164,7 @@ def many(request: dict[str, Any]) -> dict[str, Any]:
     answers = []
     for case in request["cases"]:
         unit.write_text("%s %s\n" % (usual.rstrip("\n"), shlex.join(case["flags"])), encoding="utf-8")
-        answers.append(kubelet_trial.trial_report(Node(Tree("/")), {}, case["files"]))
+        answers.append(trial_report(Node(Tree("/")), {}, case["files"]))
     unit.write_text(usual, encoding="utf-8")
     after = node_now()
     for now in (before, after):

@@ -17,6 +17,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
     housekeeping_journal as house_journal,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.kubelet_trial import Trial
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_report import answer_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.tests.conformance.trouble_case import Trouble
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import CPUFiles
@@ -121,6 +123,18 @@ def _line(booted: str) -> Saved:
     return KEPT.having(
         {"/proc/cmdline": booted + "\n", "/boot/grub/grub.cfg": made, "/usr/sbin/grub-mkconfig": "default/grub.d"}
     )
+
+
+STARTED = Trial(True, version="1.36.3", seconds=3.1, runtime="/usr/bin/containerd")
+REFUSED = STARTED._replace(
+    starts=False, message='unable to determine reserved CPU resources for static policy, "0-1" is not online'
+)
+
+
+def _trial(check: str, trial: Trial, program: str | None = None) -> Trouble:
+    """A node on which a kubelet did this in a trial, and one on which it started."""
+    found, without = ({"trial": answer_of(said, program)} for said in (trial, STARTED))
+    return Trouble([check], SOUND, looks=found, looks_without=without)
 
 
 LOOK_TROUBLES: dict[str, Trouble] = {
@@ -241,6 +255,19 @@ LOOK_TROUBLES: dict[str, Trouble] = {
     ),
     "processes in a class of a runtime": _cache("cache-class-by-runtime", _group("7f0", "77\n"), _group("7f0")),
     "damaged schemata": _cache("cache-unmeasured", {"db/cpus_list": "?\n", "db/schemata": "L3:0=7f0\n"}, _group("7f0")),
+    "kubelet that refuses its files": _trial("kubelet-refuses-start", REFUSED),
+    "kubelet of the next version that refuses the node's files": _trial(
+        "next-kubelet-refuses-start",
+        REFUSED._replace(version="1.37.0", message="unknown flag: --pod-infra-container-image"),
+        "/usr/local/bin/kubelet-1.37",
+    ),
+    "kubelet that starts where a refusal was predicted": _trial(
+        "prediction-differs",
+        STARTED._replace(differs=True, mistaken=(("config.yaml", "memorySwap.swapBehavior is not supported"),)),
+    ),
+    "trial on a node that is saved": Trouble(
+        ["trial-unmeasured"], SOUND, looks={"trial": None}, looks_without={"trial": answer_of(STARTED, None)}
+    ),
     "no cpu controller": Trouble(
         ["throttling-unmeasured"], SOUND, COUNTED, looks={"throttling": None}, looks_without={"throttling": None}
     ),

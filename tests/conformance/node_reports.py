@@ -24,6 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.roll
     ChangeTerms,
     rollout_report,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_report import trial_report
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.assemble import ReportTerms, assemble
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.checks import CHECKS, NOTE
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.configz import settings_of_configz
@@ -78,6 +79,8 @@ def _seen(look: str, node: Node) -> dict[str, Any]:
         return housekeeping(node, None)
     if look == "cache":
         return cache_report(node, 0)
+    if look == "trial":
+        return trial_report(node, {})
     result = throttling(node, 0, 25)
     return {**result, **noted(result["notes"])}
 

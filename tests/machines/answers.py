@@ -212,6 +212,36 @@ LOOKS: dict[str, Any] = {
         "notes": [],
         "note_checks": [],
     },
+    "trial": {
+        "starts": False,
+        "message": "unknown flag: --x",
+        "reason": "",
+        "version": "1.37.0",
+        "seconds": 0.3,
+        "runtime": "/usr/bin/containerd",
+        "not_tried": [],
+        "program": "/usr/local/bin/kubelet-1.37",
+        "prediction_differs": True,
+        "checkpoint_format": {"before": 2, "after": 4},
+        "findings": [
+            {
+                "check": "next-kubelet-refuses-start",
+                "subject": "/usr/local/bin/kubelet-1.37",
+                "wanted": "starts",
+                "found": "kubelet 1.37.0 does not start: unknown flag: --x",
+                "remedy": "",
+            },
+            {
+                "check": "prediction-differs",
+                "subject": "/usr/local/bin/kubelet-1.37",
+                "wanted": "predicted: a start",
+                "found": "kubelet 1.37.0 does not start",
+                "remedy": "",
+            },
+        ],
+        "notes": [],
+        "note_checks": [],
+    },
 }
 CLEAN_ANSWER: dict[str, Any] = {"status": "clean", "topology": TOPOLOGY, "found": {"cpu_manager_policy": "static"}}
 

@@ -153,6 +153,20 @@ LOOKS: dict[str, Any] = {
         ],
         "left_out": 0,
     },
+    "trial": {
+        "is_measured": True,
+        "seconds": 3.1,
+        "trials": [
+            {
+                "kubelet": "/usr/local/bin/kubelet-1.37",
+                "version": "1.37.0",
+                "starts": False,
+                "message": "unknown flag: --x",
+                "checkpoint": "2 -> 4",
+                "differs": True,
+            }
+        ],
+    },
 }
 
 

@@ -61,7 +61,7 @@ def test_all_forms_have_one_outcome(copy_of: CopyOf, tmp_path: Path) -> None:
 
 def test_nodes_are_looked_at_for_isolation_and_throttling(tmp_path: Path) -> None:
     hosts: dict[str, dict[str, Any]] = {}
-    looks = {"counted": (["throttling"], 0), "both": (["throttling", "isolation"], 1), "neither": ([], 5)}
+    looks = {"counted": (["throttling"], 0), "both": (["throttling", "isolation", "trial"], 1), "neither": ([], 5)}
     for name, (look_at, seconds) in looks.items():
         write_node(tmp_path / name, V2)
         hosts[name] = {
@@ -86,7 +86,7 @@ def test_nodes_are_looked_at_for_isolation_and_throttling(tmp_path: Path) -> Non
         "both": {"exclusive-cpus-with-quota"},
         "neither": set(),
     }
-    assert {"isolation-unmeasured", "throttling-unmeasured"} <= set(checks_of(nodes["both"]))
+    assert {"isolation-unmeasured", "throttling-unmeasured", "trial-unmeasured"} <= set(checks_of(nodes["both"]))
     # The names of containers are hidden.
     assert {row["container"] for row in nodes["counted"]["looks"]["throttling"]["containers"]} == {
         "/".join(sha256(part).hexdigest()[:8] for part in name.split(b"/"))
@@ -108,7 +108,8 @@ def test_nodes_are_looked_at_for_isolation_and_throttling(tmp_path: Path) -> Non
     }
     of_throttling = {"exclusive-cpus-with-quota", "limit-below-request"}
     of_housekeeping = {"host-on-exclusive-cpus", "housekeeping-unfinished", "kernel-line-not-booted"}
-    others = {"exclusive-cpus-disturbed", *of_housekeeping, *OF_CACHES}
+    of_trials = {"kubelet-refuses-start", "next-kubelet-refuses-start"}
+    others = {"exclusive-cpus-disturbed", *of_housekeeping, *OF_CACHES, *of_trials}
     assert skipped == {
         "counted": others,
         "both": others,

@@ -11,10 +11,10 @@ import posixpath
 from contextlib import suppress
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from .._base.errors import MALFORMED, CPUManagerError, InputError, NodeError, RefusedError, noted, option
-from .._base.tree import LARGEST_OF_KUBELET, OverlaidTree, Tree
+from .._base.errors import MALFORMED, CPUManagerError, InputError, RefusedError, noted, option
+from .._base.tree import OverlaidTree, Tree
 from .._base.versions import minor_version
-from .._host.only_root import fault_of, others_write_error
+from .._host.only_root import fault_of
 from .._host.services import unit_command
 from .._kubelet.distributions import service_of
 from .._kubelet.flag_files import find_words
@@ -22,10 +22,8 @@ from .._kubelet.installation import Installation, trusted_program, trusted_users
 from .._kubelet.start.predict import Prediction
 from .._node.exclusive import read_exclusive
 from .._node.node import Node
-from .._node.start_check import ALWAYS, AUTO, NEVER, planned_contents, predict_alone, predict_start
+from .._node.start_check import ALWAYS, AUTO, NEVER, planned_contents, predict_alone
 from ..cpuset import CPUSet
-from ..state.checkpoint import decode_checkpoint
-from ..state.formats import CheckpointError
 from .trial_cgroups import TrialCgroups
 from .trial_plan import (
     CGROUPFS,
@@ -78,36 +76,6 @@ class Trial(NamedTuple):
         """Plain data, as modules return it."""
         names = ("starts", "message", "reason", "version", "seconds", "runtime")
         return {**{name: getattr(self, name) for name in names}, "not_tried": list(self.not_tried)}
-
-
-def trial_report(
-    node: Node, wanted: Mapping[str, object], files: Mapping[str, object] | None = None, program: str | None = None
-) -> dict[str, Any]:
-    """What the kubelet of a node says of a start, as plain data; see the module kubelet_trial.
-
-    wanted: settings, as a change would write them. files: {path: text, None for no file} that are planned beside.
-    program: another kubelet. Raises NodeError where there is no kubelet, InputError for files or a program that cannot
-    be, RefusedError for a program that others may write.
-    """
-    contents = contents_of(files or {})
-    if program is not None and node.tree.live:
-        check_program(node.tree, program)
-    trial = try_start(node, wanted, contents, program, is_planned=False)
-    with_files = _with_files(node, contents)
-    prediction = predict_start(_of_version(with_files, trial.version), wanted)
-    return {
-        **trial.to_dict(),
-        "prediction": {
-            "starts": prediction.starts,
-            "findings": [finding.to_dict() for finding in prediction.findings],
-            "unknown": [doubt.to_dict() for doubt in prediction.unknown],
-        },
-        "prediction_differs": trial.differs,
-        "checkpoint_format": {
-            "before": _format_of(_content(with_files.tree, node.checkpoint_path)),
-            "after": _format_of(trial.state),
-        },
-    }
 
 
 REFUSED_BY_KUBELET, NOT_TRIED_KIND = "kubelet_refused", "not_tried"
@@ -225,7 +193,7 @@ def try_start(
     verdict = judge(ending, own_flags(plan.values, 0))
     prediction = None
     if verdict.starts is not None:
-        prediction = _prediction_of(planned if is_planned else _of_version(planned, ending.version), plan)
+        prediction = _prediction_of(planned if is_planned else of_version(planned, ending.version), plan)
     has_differed = prediction is not None and differs(verdict.starts, prediction.starts)
     driver = str(plan.values.get("cgroupDriver", CGROUPFS))
     has_runtime = plan.runtime is not None and not ending.runtime_fault
@@ -254,37 +222,12 @@ def _refusals_in(prediction: Prediction | None) -> list[tuple[str, str]]:
     return [(finding.where, finding.text) for finding in findings if finding.fatal]
 
 
-def _of_version(node: Node, version: str | None) -> Node:
+def of_version(node: Node, version: str | None) -> Node:
     return node.of_version(minor_version(version)) if version else node
 
 
-def _with_files(node: Node, contents: Mapping[str, bytes | None]) -> Node:
+def with_files(node: Node, contents: Mapping[str, bytes | None]) -> Node:
     return node.on(OverlaidTree(node.tree, contents)) if contents else node
-
-
-def contents_of(files: Mapping[str, object]) -> dict[str, bytes | None]:
-    """The bytes of planned files. Raises InputError for one that no kubelet has."""
-    contents: dict[str, bytes | None] = {}
-    for path, text in files.items():
-        if not posixpath.isabs(path) or posixpath.normpath(path) != path or path == "/":
-            raise InputError("%r is no plain absolute path" % path, option("files"), "write it from / on, without ..")
-        if text is not None and not isinstance(text, str):
-            raise InputError("the content of %s is no text" % path, option("files"), "write it in quotes")
-        contents[path] = None if text is None else text.encode("utf-8", "surrogateescape")
-        if len(contents[path] or b"") > LARGEST_OF_KUBELET:
-            raise InputError("%s has more than %d bytes" % (path, LARGEST_OF_KUBELET), option("files"))
-    return contents
-
-
-def check_program(tree: Tree, program: str) -> None:
-    """Raise InputError for what is no program, RefusedError where others than root could have put it there."""
-    if not (posixpath.isabs(program) and os.path.isfile(program) and os.access(program, os.X_OK)):
-        raise InputError("%s is no program on this node" % program, option("program"), "name the path of a kubelet")
-    fault = fault_of(tree, program)
-    if fault is not None:
-        raise others_write_error(
-            fault, "nothing was started: look at what is there, and give it to root (chown root:root, chmod go-w)"
-        )
 
 
 def _planned(
@@ -296,11 +239,11 @@ def _planned(
         raise node.missing()
     own_program = _program_of(node, installation)
     try:
-        written = planned_contents(_with_files(node, files), wanted) if wanted else {}
+        written = planned_contents(with_files(node, files), wanted) if wanted else {}
     except RefusedError as error:
         raise UntriedError("what is wanted is not written on this node: %s" % error) from error
     contents: dict[str, bytes | None] = {**files, **written}
-    planned = _with_files(node, contents)
+    planned = with_files(node, contents)
     values: Mapping[str, Any] = {}
     with suppress(CPUManagerError):  # which the kubelet will refuse, too
         configuration = planned.configuration()
@@ -412,20 +355,3 @@ def _is_there(name: str, values: Mapping[str, Any], hierarchies: list[CgroupMoun
     if values.get("cgroupDriver") == SYSTEMD:
         return True
     return any(os.path.isdir("%s/%s" % (hierarchy.path, name.strip("/"))) for hierarchy in hierarchies)
-
-
-# --- the checkpoint -------------------------------------------------------------------------------------------
-
-
-def _content(tree: Tree, path: str) -> bytes | None:
-    with suppress(NodeError):
-        return tree.content(path, LARGEST_OF_KUBELET)
-    return None
-
-
-def _format_of(content: bytes | None) -> int | None:
-    """The format of a checkpoint; None where there is none, and where it is damaged."""
-    try:
-        return None if content is None else decode_checkpoint(content).version
-    except CheckpointError:
-        return None

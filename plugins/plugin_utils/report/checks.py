@@ -28,7 +28,9 @@ SEVERITIES = (DANGER, WARNING, NOTE)
 # What a node is looked at for only where that is wanted: the modules of these names with `_info` look, and what they
 # could not measure has the checks of these names with `-unmeasured`.
 ISOLATION, THROTTLING, HOUSEKEEPING, CACHE = "isolation", "throttling", "housekeeping", "cache"
-LOOKS = (ISOLATION, THROTTLING, HOUSEKEEPING, CACHE)
+# Last, as it computes. Its module is no `_info`.
+TRIAL = "trial"
+LOOKS = (ISOLATION, THROTTLING, HOUSEKEEPING, CACHE, TRIAL)
 
 # The place of the variable of the role kubelet that the finding is about.
 VARIABLE = "{variable}"
@@ -58,7 +60,30 @@ class Check(NamedTuple):
 # The checks of what a node is looked at for only where that is wanted. Pure.
 
 
+DANGERS = (
+    Check(
+        "kubelet-refuses-start",
+        DANGER,
+        "The node's own kubelet does not start with the node's files",
+        "It was started with copies of its files, out of reach of everything, and ended itself. A kubelet that runs"
+        " keeps what it has read, and does not come back after its next restart.",
+        "Correct what the kubelet names, or if a rollout was the last change of the node, run the playbook"
+        " kubenode.cpu_manager.rollback. See docs/docsite/rst/start_errors.rst.",
+        look=TRIAL,
+    ),
+)
+
 WARNINGS = (
+    Check(
+        "next-kubelet-refuses-start",
+        WARNING,
+        "The other kubelet that was tried does not start with the node's files",
+        "The program of kubelet_trial_program was started with copies of the node's configuration and states, and ended"
+        " itself. After an upgrade, or a way back, to its version the node would have no kubelet.",
+        "Change what the kubelet names before its version is installed. A checkpoint that it cannot read is removed"
+        " while the node is drained and the kubelet stopped. See docs/docsite/rst/start_errors.rst.",
+        look=TRIAL,
+    ),
     Check(
         "exclusive-cpus-disturbed",
         WARNING,
@@ -258,6 +283,23 @@ NOTES = (
         "Do what the message says, or take cache out of drift_report_look_at.",
         look=CACHE,
     ),
+    Check(
+        "prediction-differs",
+        NOTE,
+        "The kubelet did something else than was predicted of it",
+        "A kubelet was started with the node's files, and it is right. The rules that this collection has of its"
+        " version are wrong here, and so may be what start_check, the report and allocation_plan say of this node.",
+        "Go by the kubelet, as a rollout does with kubelet_trial: auto. Please report it, with the finding.",
+        look=TRIAL,
+    ),
+    Check(
+        "trial-unmeasured",
+        NOTE,
+        "No kubelet could try a start",
+        "Whether a kubelet starts with the node's files is only predicted.",
+        "Do what the message says, or take trial out of drift_report_look_at.",
+        look=TRIAL,
+    ),
 )
 
 
@@ -311,6 +353,7 @@ _ALL = (
         _REPAIR,
         ("memory_state",),
     ),
+    *DANGERS,
     # --- not as wanted --------------------------------------------------------------------------------
     Check(
         "checkpoint-outdated",

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a node is looked at for where that is wanted: isolation, throttling, housekeeping and caches. Pure.
+"""What a node is looked at for where that is wanted: isolation, throttling, housekeeping, caches and a
+trial start. Pure.
 
 LOOKS in checks.py has their names. An answer is that of the module isolation_info, throttling_info,
-housekeeping_info or cache_info; a report has what shown_looks() makes of it.
+housekeeping_info, cache_info or kubelet_trial; a report has what shown_looks() makes of it.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ...module_utils._base.errors import InputError
 from .answers import WRONG, answered, items, line, mapping, plain
-from .checks import CACHE, HOUSEKEEPING, ISOLATION, LOOKS, THROTTLING
+from .checks import CACHE, HOUSEKEEPING, ISOLATION, LOOKS, THROTTLING, TRIAL
 
 # Seconds. Without a time, a counter that the kernel has kept since the boot is read; who runs where has none.
-_LEAST = {ISOLATION: 1, THROTTLING: 0, HOUSEKEEPING: 0, CACHE: 0}
+_LEAST = {ISOLATION: 1, THROTTLING: 0, HOUSEKEEPING: 0, CACHE: 0, TRIAL: 0}
 MOST_SECONDS = 3600
 # What of an answer goes into no file: it is much, and the report has the verdicts that follow from it.
 _LEFT_OUT = {ISOLATION: ("cpus",)}
@@ -33,7 +34,12 @@ _MOST = 1e15
 
 def module_of(look: str) -> str:
     """The name of the module that looks."""
-    return "kubenode.cpu_manager.%s_info" % look
+    return "kubenode.cpu_manager." + source_of(look)
+
+
+def source_of(look: str) -> str:
+    """The module that looks, as the source of a finding."""
+    return "kubelet_trial" if look == TRIAL else look + "_info"
 
 
 def check_seconds(looks: Iterable[str], seconds: int, option: str) -> None:
@@ -44,8 +50,13 @@ def check_seconds(looks: Iterable[str], seconds: int, option: str) -> None:
             raise InputError("%d seconds are no time for %s" % (seconds, look), option, remedy)
 
 
-def arguments_of(look: str, wanted: Mapping[str, object], seconds: int, hide_names: bool) -> dict[str, object]:
+def arguments_of(
+    look: str, wanted: Mapping[str, object], seconds: int, hide_names: bool, program: str | None = None
+) -> dict[str, object]:
     """What the module of a look is given beside the places of the node's files. wanted: the wanted settings."""
+    if look == TRIAL:
+        # The node as it is: a rollout tries what is wanted.
+        return {} if program is None else {"program": program}
     if look == HOUSEKEEPING:
         # It takes no time, and has no names of pods.
         return {name: wanted[name] for name in _RESERVED if name in wanted}
@@ -72,10 +83,12 @@ def shown_looks(looks: Mapping[str, object]) -> dict[str, dict[str, Any]]:
     seconds: how long was looked; None for what was counted since the boot. containers: the worst first; how many more
     there are is `left_out`. is_measured: whether the checks of the look say anything about this node. Housekeeping has
     {"is_measured", "reserved", "layers"}: how many settings there are of each layer, and how many are to change. The
-    caches have {"is_measured", "exclusive", "groups", "left_out"}: what each group has, and what was counted of it.
+    caches have {"is_measured", "exclusive", "groups", "left_out"}: what each group has, and what was counted of it. The
+    trial has {"is_measured", "seconds", "trials"}: what the kubelet said, one row.
     """
     makers: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]]
     makers = {ISOLATION: _isolation, THROTTLING: _throttling, HOUSEKEEPING: _housekeeping, CACHE: _cache}
+    makers[TRIAL] = _trial
     return {look: makers[look](mapping(looks[look])) for look in LOOKS if look in looks}
 
 
@@ -174,6 +187,25 @@ def _cache(answer: Mapping[str, object]) -> dict[str, object]:
         "exclusive": line(answer.get("exclusive") or ""),
         "groups": rows[:MOST_ROWS],
         "left_out": len(rows[MOST_ROWS:]),
+    }
+
+
+def _trial(answer: Mapping[str, object]) -> dict[str, object]:
+    starts, formats = answer.get("starts"), mapping(answer.get("checkpoint_format"))
+    is_measured = isinstance(starts, bool) and not answer.get("failed")
+    row = {
+        "kubelet": line(answer.get("program") or "its own"),
+        "version": line(answer.get("version") or ""),
+        "starts": starts is True,
+        "message": line(answer.get("message") or ""),
+        # As "2 -> 4"; a checkpoint that is not there, or that nobody can read, has none.
+        "checkpoint": " -> ".join(line(formats.get(when) or "none") for when in ("before", "after")),
+        "differs": answer.get("prediction_differs") is True,
+    }
+    return {
+        "is_measured": is_measured,
+        "seconds": _number(answer.get("seconds")),
+        "trials": [row] if is_measured else [],
     }
 
 

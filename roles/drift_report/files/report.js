@@ -270,6 +270,17 @@
       over: (look) => look.exclusive ? "exclusive CPUs " + look.exclusive : "no exclusive CPUs",
       none: "Nothing is divided.",
     },
+    trial: {
+      title: "A trial start of the kubelet",
+      columns: ["version", "starts", "checkpoint", "what it said", "predicted"],
+      cells: (row) => [row.version, row.starts ? "yes" : "no", row.checkpoint, row.message || "–",
+        row.differs ? "otherwise" : "the same"],
+      isOdd: (row) => !row.starts || row.differs,
+      first: "kubelet",
+      rows: (look) => look.trials,
+      over: (look) => "in " + look.seconds + " s",
+      none: "No kubelet was started.",
+    },
   };
 
   function limitOf(row) {

@@ -83,6 +83,9 @@ def test_what_the_module_of_a_look_is_given() -> None:
     assert arguments_of("cache", wanted, 5, True) == {"seconds": 5, "hide_names": True}
     assert arguments_of("housekeeping", wanted, 5, True) == {"reserved_system_cpus": "0-1"}
     assert arguments_of("housekeeping", {"reservation": {"count": 2}}, 5, True) == {"reservation": {"count": 2}}
+    # What is wanted is for a rollout to try.
+    assert arguments_of("trial", wanted, 5, True) == {}
+    assert arguments_of("trial", wanted, 5, True, "/opt/kubelet") == {"program": "/opt/kubelet"}
 
 
 # --- what a file has ----------------------------------------------------------------------------------
@@ -227,6 +230,26 @@ def test_what_a_report_shows_of_caches() -> None:
     }
 
 
+def test_what_a_report_shows_of_a_trial() -> None:
+    assert shown_looks(LOOKS)["trial"] == {
+        "is_measured": True,
+        "seconds": 0.3,
+        "trials": [
+            {
+                "kubelet": "/usr/local/bin/kubelet-1.37",
+                "version": "1.37.0",
+                "starts": False,
+                "message": "unknown flag: --x",
+                "checkpoint": "2 -> 4",
+                "differs": True,
+            }
+        ],
+    }
+    own = {"starts": True, "program": None, "checkpoint_format": {"before": None, "after": 2}}
+    (row,) = shown_looks({"trial": {**LOOKS["trial"], **own}})["trial"]["trials"]
+    assert (row["kubelet"], row["starts"], row["checkpoint"]) == ("its own", True, "none -> 2")
+
+
 @pytest.mark.parametrize(
     ("look", "parts", "is_measured"),
     [
@@ -246,6 +269,9 @@ def test_what_a_report_shows_of_caches() -> None:
         ("cache", {"mounted": False}, True),
         ("cache", {"mounted": False, "partition": None}, False),
         ("cache", {"failed": True}, False),
+        ("trial", {}, True),
+        ("trial", {"starts": None}, False),
+        ("trial", {"failed": True}, False),
     ],
     ids=str,
 )
@@ -267,7 +293,7 @@ def test_a_report_has_looks_only_where_there_were_some() -> None:
     report = report_of(LOOKS)
     check_report(report)
     (node,) = report["nodes"]
-    assert list(node["looks"]) == ["isolation", "throttling", "housekeeping", "cache"]
+    assert list(node["looks"]) == ["isolation", "throttling", "housekeeping", "cache", "trial"]
     assert (node["state"], report["summary"]["exit_status"]) == ("drift", 2)
 
 
