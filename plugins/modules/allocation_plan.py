@@ -31,6 +31,7 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.settings
+  - kubenode.cpu_manager.devices
   - kubenode.cpu_manager.attributes.info
 attributes:
   diff_mode:
@@ -72,36 +73,6 @@ options:
       - Predict for this machine instead of the node, the RV(kubenode.cpu_manager.cpu_topology_info#module:topology) of
         another.
     type: dict
-  devices:
-    description:
-      - The devices of plugins that the machine has, those in use among them, to predict which pods get them, and on
-        which NUMA nodes. Of a resource that is named, these are all. RV(devices.free) of an empty node has this form.
-      - Without it, devices of a resource are known where containers have all of them, as the kubelet's checkpoint of
-        devices says where these are.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      resource:
-        description: The resource, such as V(nvidia.com/gpu).
-        type: str
-        required: true
-      count:
-        description: How many devices. Exactly one of this and O(devices[].pci_vendor) is required.
-        type: int
-      numa_nodes:
-        description: The NUMA nodes that each of them is on. Empty where the plugin does not say any.
-        type: list
-        elements: int
-        default: []
-      pci_vendor:
-        description:
-          - Count the PCI devices of this vendor on the node, such as V(10de), with the NUMA nodes that the kernel gives
-            them. The plugin has to hand out all of them, and to say the same NUMA nodes.
-        type: str
-      pci_class:
-        description: Count only those of this class, such as V(0302), with or without subclass.
-        type: str
   numa_memory:
     description:
       - The memory and huge pages of each NUMA node, for a machine that is only described. By default those of the node.
@@ -529,7 +500,7 @@ from ..module_utils._node.allocation import (
     default_configuration,
     plan_allocations,
 )
-from ..module_utils._node.module import KUBELET, node_of
+from ..module_utils._node.module import DEVICES, KUBELET, node_of
 from ..module_utils._node.node import Node
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils.topology.description import describe_machine
@@ -583,7 +554,7 @@ def devices_of(rows: Sequence[Mapping[str, Any]], node: Node, is_this_node: bool
     if not rows:
         return ()
     # Imported here: most plans are about no devices.
-    from ..module_utils._node.pci_devices import with_pci_devices
+    from ..module_utils._node.beside_cpus import with_pci_devices
 
     return with_pci_devices(rows, node.tree if is_this_node else None, option("devices"))
 
@@ -632,6 +603,8 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         others_of(node, parameters, pods, is_this_node, from_checkpoint),
     )
     plan = plan_allocations(question)
+    # The notes have it in words.
+    del plan["limits"]
     diff = difference("allocations", plan.pop("before"), plan.pop("after"))
     if parameters["compare_with"] is not None:
         unknown = sorted(set(parameters["compare_with"]) - set(SETTINGS_ARGUMENTS.options))
@@ -648,6 +621,7 @@ def main() -> None:
         work,
         KUBELET,
         SETTINGS_ARGUMENTS,
+        DEVICES,
         Arguments(
             {
                 "pods": {"type": "list", "elements": "dict", "required": True},
@@ -655,18 +629,6 @@ def main() -> None:
                 "shared_minimum": {"type": "int", "default": 0},
                 "machine": {"type": "str"},
                 "topology": {"type": "dict"},
-                "devices": {
-                    "type": "list",
-                    "elements": "dict",
-                    "default": [],
-                    "options": {
-                        "resource": {"type": "str", "required": True},
-                        "count": {"type": "int"},
-                        "numa_nodes": {"type": "list", "elements": "int", "default": []},
-                        "pci_vendor": {"type": "str"},
-                        "pci_class": {"type": "str"},
-                    },
-                },
                 "numa_memory": {
                     "type": "list",
                     "elements": "dict",

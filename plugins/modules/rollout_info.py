@@ -126,6 +126,11 @@ options:
       - A version of Kubernetes, such as V(1.37). RV(upgrade) then says whether the node's kubelet could become one of
         that version with the node's files as they are now, and come back.
     type: str
+  beside_cpus:
+    description:
+      - If it is given, what M(kubenode.cpu_manager.admission_info) with these options says of the node comes with the
+        plan, as RV(beside_cpus). The file system and the kubelet are those of this module.
+    type: dict
 seealso:
   - module: kubenode.cpu_manager.drift_info
   - module: kubenode.cpu_manager.start_check
@@ -343,6 +348,11 @@ runtime:
   returned: success
   type: dict
   sample: {"kind": "containerd", "version": "1.7", "service": "containerd", "files": ["/etc/containerd/config.toml"]}
+beside_cpus:
+  description: What of the node decides on its pods beside CPUs. See M(kubenode.cpu_manager.admission_info).
+  returned: with O(beside_cpus)
+  type: dict
+  sample: {"memory": 270367404032, "devices": []}
 upgrade:
   description:
     - Whether the kubelet of the version O(upgrade_to) would start with the node's files as they are, and what is lost.
@@ -560,6 +570,7 @@ def main() -> None:
                 "trial": {"type": "str", "choices": [AUTO, ALWAYS, NEVER], "default": NEVER},
                 # Of the action plugin of this name.
                 "role": {"type": "str"},
+                "beside_cpus": {"type": "dict"},
                 "upgrade_to": {"type": "str"},
             }
         ),

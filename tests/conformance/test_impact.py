@@ -21,6 +21,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kube
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.admission import Replays, kubelet_of
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.workloads import Kinds
+from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import BESIDE
 
 from .policy_case import manifest_of
 from .test_vectors import TOPOLOGIES, rows
@@ -79,7 +80,7 @@ def test_the_order_of_a_node_gives_its_refusals_and_its_state() -> None:
         }
         kinds = Kinds()
         order = [kinds.number(pod_from_manifest(manifest_of(pod), as_admitted=False)) for pod in pods]
-        found = Replays(kinds).of(kubelet_of(json.dumps(topology.to_dict()), settings, MINOR), order)
+        found = Replays(kinds).of(kubelet_of(json.dumps(topology.to_dict()), settings, MINOR, BESIDE), order)
         if any(reason.startswith("OutOf") for reason, _message, _why in found.refused.values()):
             continue  # the cases do not count what pods request
         answers = expected["ops"][: len(pods)]

@@ -15,6 +15,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.desc
 NONE = {"reserved_system_cpus": "0,4"}
 STATIC = {**NONE, "cpu_manager_policy": "static"}
 WHOLE_CORES = {**STATIC, "cpu_manager_policy_options": {"full-pcpus-only": "true"}}
+# What admission_info says of a node of which nothing but its CPUs is known.
+BESIDE: dict[str, Any] = {"memory": None, "huge_pages": 0, "numa_memory": None, "devices": [], "configuration": {}}
 # Eight CPUs: the threads of a core are 0 and 4, 1 and 5, and so on.
 MACHINE = "1 socket x 4 cores x 2 threads"
 
@@ -24,10 +26,11 @@ def plan_of(
     found: Mapping[str, Any] = NONE,
     machine: str = MACHINE,
     version: str = "1.34.1",
+    beside: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """What rollout_info says of a node that goes from some settings to others; nothing is done where both are equal."""
     topology = describe_machine(machine).to_dict()
-    del topology["numa_distances"]
+    distances = topology.pop("numa_distances")
     settings = {**found_settings(default_configuration()), **found}
     drift = [
         {"subject": name, "wanted": value, "found": settings[name]}
@@ -42,6 +45,7 @@ def plan_of(
         "drift": drift,
         "actions": actions,
         "kubelet": {"version": version},
+        "beside_cpus": {**BESIDE, **(beside or {}), "numa_distances": distances},
     }
 
 

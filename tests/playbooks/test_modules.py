@@ -36,7 +36,8 @@ MODULES: dict[str, dict[str, Any]] = {
     "drift_info": WANTED,
     # Of the demo's nodes, epyc has cgroups. On the others there is an answer, no failure.
     "reconcile": {},
-    "rollout_info": WANTED,
+    "rollout_info": {**WANTED, "beside_cpus": {"devices": [{"resource": "x.com/gpu", "count": 1}]}},
+    "admission_info": {"devices": [{"resource": "x.com/gpu", "count": 1}]},
     "throttling_info": {},
     # On a saved node it samples nothing.
     "isolation_info": {"seconds": 1},
@@ -115,6 +116,10 @@ def test_check_mode_tells_what_the_run_does_and_a_second_run_does_nothing(copy_o
         told, done, last = (results.last(host) for results in (check, run, again))
         assert comparable(told) == comparable(done)
         assert not last["changed"]
+        if host.startswith("rollout_info_"):
+            beside = run.last(host.replace("rollout_info", "admission_info"))
+            names = ("memory", "numa_memory", "numa_distances", "devices", "configuration")
+            assert {name: done["beside_cpus"][name] for name in names} == {name: beside[name] for name in names}
         if done["changed"]:
             changed.add(host)
             assert done["diff"]["before"] != done["diff"]["after"]

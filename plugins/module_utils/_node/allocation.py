@@ -228,13 +228,14 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     refused = _add_all(manager, question.pods, notes, room, beside)
     manager.remove_stale()
     after = manager.state.snapshot()
-    limits = [] if beside is None else beside.limits(coming, _is_moved(question, settings, manager))
+    is_moved = _is_moved(question, settings, manager)
+    first, limits = ("", []) if beside is None else beside.limits(coming, is_moved)
     names = {pod.uid: pod.name for pod in question.pods}
     notes += [
         *_notes(manager, after),
         *_option_notes(question, settings, manager, after),
         *_lost(question, after),
-        *limits,
+        *(["not exact from pod %s on: %s" % (first, "; ".join(limits))] if limits else []),
     ]
     return {
         "settings": settings,
@@ -249,6 +250,7 @@ def plan_allocations(question: Question) -> dict[str, Any]:
         "throttling": _throttling(manager, question, settings),
         "isolated": _isolated(question, policy, settings),
         "exact": not limits,
+        "limits": (first, limits),
         "notes": notes,
         "before": before.to_text() + text,
         "after": after.to_text() + ("" if beside is None else beside.to_text()),

@@ -30,6 +30,24 @@ KUBELET = Arguments(
     }
 )
 
+# What modules take that are told which devices a node has.
+DEVICES = Arguments(
+    {
+        "devices": {
+            "type": "list",
+            "elements": "dict",
+            "default": [],
+            "options": {
+                "resource": {"type": "str", "required": True},
+                "count": {"type": "int"},
+                "numa_nodes": {"type": "list", "elements": "int", "default": []},
+                "pci_vendor": {"type": "str"},
+                "pci_class": {"type": "str"},
+            },
+        }
+    }
+)
+
 
 def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
     """The node that the arguments KUBELET describe."""

@@ -21,7 +21,8 @@ from ..policy.devices import Device, DeviceManager, Owned
 from ..policy.hints import NONE, HintProvider
 from ..policy.memory import StaticMemory, has_own_memory, is_memory, requested_memory
 from ..state.memory_manager import MEMORY, REFUSED, STATIC, MemoryConfig, judge_memory, restore_memory
-from ..state.restored import DamageError, read_devices
+from ..state.restored import DamageError, DeviceState, read_devices
+from .beside_cpus import all_in_use, device_masks, devices_in_use, rows_of
 
 if TYPE_CHECKING:
     from .._kubelet.start.findings import Checked
@@ -72,9 +73,7 @@ class BesideCPUs:
         return StaticMemory(config)
 
     def _devices(self, others: OtherManagers, nodes: Sequence[int]) -> DeviceManager:
-        owned: list[Owned] = []
-        used: dict[str, dict[str, int]] = {}
-        registered: Mapping[str, Sequence[str]] = {}
+        state = DeviceState([], {})
         if others.device_state is not None:
             try:
                 state = read_devices(others.device_state)
@@ -83,17 +82,14 @@ class BesideCPUs:
                     "the kubelet passes over its checkpoint of devices (%s); in this plan no pod has one at first"
                     % error
                 )
-            else:
-                registered = state.registered
-                for pod_uid, container, resource, places in state.owned:
-                    masks = _masks(places, nodes)
-                    used.setdefault(resource, {}).update(masks)
-                    owned.append(Owned(pod_uid, container, resource, sorted(masks)))
+        used = devices_in_use(state, nodes)
         found = {resource: _all_of(resource, given, used) for resource, given in _groups(others.devices, nodes).items()}
-        for resource, names in registered.items():
-            # Of a device that no container has, the file does not say where it is.
-            if resource not in found and set(names) <= set(used.get(resource, ())):
-                found[resource] = [Device(name, used[resource][name]) for name in names]
+        for resource, masks in all_in_use(state, nodes).items():
+            found.setdefault(resource, [Device(name, mask) for name, mask in masks.items()])
+        owned = [
+            Owned(pod_uid, container, resource, sorted(device_masks(places, nodes)))
+            for pod_uid, container, resource, places in state.owned
+        ]
         return DeviceManager(found, nodes, owned)
 
     @property
@@ -121,8 +117,8 @@ class BesideCPUs:
 
     # --- what is not known -----------------------------------------------------------------------
 
-    def limits(self, pods: Sequence[Pod], is_moved: bool) -> list[str]:
-        """From which pod on the plan is not exact, and why; empty where it is exact for all.
+    def limits(self, pods: Sequence[Pod], is_moved: bool) -> tuple[str, list[str]]:
+        """From which pod on the plan is not exact, by its name, and why; "" and no reason where it is exact for all.
 
         is_moved: whether the topology manager decides on which NUMA nodes a pod gets its CPUs. Devices have to have
         been given out.
@@ -165,7 +161,7 @@ class BesideCPUs:
             " decides which" % (choice.container, choice.pod, choice.resource)
             for choice in choices.values()
         ]
-        return ["not exact from pod %s on: %s" % (first, "; ".join(reasons))] if reasons else []
+        return (first, reasons) if reasons else ("", [])
 
     def _is_unknown(self, resource: str) -> bool:
         if is_memory(resource):
@@ -252,14 +248,14 @@ class BesideCPUs:
             "free": [
                 {"resource": resource, **row}
                 for resource in sorted(manager.devices)
-                for row in _rows(device.nodes for device in manager.free(resource))
+                for row in rows_of(device.nodes for device in manager.free(resource))
             ],
             "containers": [
                 {"pod": names.get(uid, uid), "uid": uid, "container": container, "resource": resource, **row}
                 for uid, containers in sorted(manager.entries.items())
                 for container, resources in sorted(containers.items())
                 for resource, owned in sorted(resources.items())
-                for row in _rows(manager.devices[resource].get(name, 0) for name in owned)
+                for row in rows_of(manager.devices[resource].get(name, 0) for name in owned)
             ],
         }
 
@@ -285,15 +281,6 @@ class BesideCPUs:
             for container, blocks in containers.items()
             for block in blocks
         )
-
-
-def _masks(places: Mapping[int, Iterable[str]], nodes: Sequence[int]) -> dict[str, int]:
-    """{device: the mask of its NUMA nodes}, of those that the machine has."""
-    found: dict[str, int] = {}
-    for node, names in places.items():
-        for name in names:
-            found[name] = found.get(name, 0) | (1 << node if node in nodes else 0)
-    return found
 
 
 def _groups(rows: Sequence[Mapping[str, Any]], nodes: Sequence[int]) -> dict[str, dict[int, int]]:
@@ -328,14 +315,6 @@ def _all_of(resource: str, groups: Mapping[int, int], used: Mapping[str, Mapping
             )
         found += [Device("%s#%d.%d" % (resource, mask, number), mask) for number in range(groups.get(mask, 0) - taken)]
     return found
-
-
-def _rows(masks: Iterable[int]) -> list[dict[str, Any]]:
-    """How many of each mask, as in the option `devices`."""
-    counts: dict[int, int] = {}
-    for mask in masks:
-        counts[mask] = counts.get(mask, 0) + 1
-    return [{"count": count, "numa_nodes": list(iterate_bits(mask))} for mask, count in sorted(counts.items())]
 
 
 def _amounts(sizes: Mapping[str, int], with_kinds: bool = True) -> str:

@@ -17,20 +17,18 @@ from ...module_utils._base.quantity import counted
 from ...module_utils._base.versions import NEWEST_MINOR, minor_version
 from ...module_utils._cgroup.kubepods import BURSTABLE
 from ...module_utils._containers.pods import Pod
+from ...module_utils._kubelet.configuration import Configuration
 from ...module_utils._kubelet.settings import SETTINGS, STATIC_MEMORY
-from ...module_utils._kubelet.start.findings import Host, other_host
-from ...module_utils._node.allocation import Question, default_configuration, plan_allocations
+from ...module_utils._kubelet.start.findings import other_host
+from ...module_utils._node.allocation import OtherManagers, Question, default_configuration, plan_allocations
 from ...module_utils._node.drift import START_KUBELET
+from ...module_utils._node.numa_memory import given_memory
 from ...module_utils._rollout.rollout_plan import needs_drain
 from ...module_utils.cpuset import CPUSet
 from ...module_utils.state.acceptance import STATIC
 from ...module_utils.topology.model import Topology
 from ..report.answers import LARGEST_ANSWER, line, mapping
 from .workloads import Kinds
-
-# What keeps the memory manager from starting with what is known here, and says nothing of CPUs.
-_OF_MEMORY = ("memory_manager_policy", "reserved_memory")
-_CLOSEST = "prefer-closest-numa-nodes"
 
 
 class Kubelet(NamedTuple):
@@ -41,8 +39,8 @@ class Kubelet(NamedTuple):
     # The settings, all of them, as JSON.
     settings: str
     minor: int
-    # Whether nothing of it is left out here that has a say.
-    is_exact: bool = True
+    # What decides beside CPUs: the answer of admission_info as JSON.
+    beside: str
 
     @property
     def policy(self) -> str:
@@ -74,14 +72,16 @@ def planned_node(plan: Mapping[str, Any]) -> PlannedNode:
         rows = [row for row in map(mapping, plan["drift"]) if row.get("subject") in SETTINGS]
         restarts = START_KUBELET in plan["actions"]
         wanted = {**found, **{row["subject"]: row["wanted"] for row in rows}} if restarts else found
-        machine = json.dumps(Topology.from_dict(plan["topology"]).to_dict(), sort_keys=True)
+        beside = dict(plan["beside_cpus"])
+        described = {**plan["topology"], "numa_distances": beside.pop("numa_distances")}
+        machine = json.dumps(Topology.from_dict(described).to_dict(), sort_keys=True)
         version = mapping(plan.get("kubelet")).get("version")
         minor = NEWEST_MINOR if version is None else minor_version(str(version))
         if len(machine) > LARGEST_ANSWER:
             raise InputError("the machine is larger than any")
         return PlannedNode(
-            kubelet_of(machine, found, minor),
-            kubelet_of(machine, wanted, minor),
+            kubelet_of(machine, found, minor, beside),
+            kubelet_of(machine, wanted, minor, beside),
             restarts and needs_drain(plan["actions"], plan["drift"]),
             plan.get("drains") is True,
             version is None,
@@ -92,21 +92,14 @@ def planned_node(plan: Mapping[str, Any]) -> PlannedNode:
         raise InputError("its answer cannot be read: %s" % error) from error
 
 
-def kubelet_of(machine: str, settings: Mapping[str, Any], minor: int) -> Kubelet:
-    """machine: a topology as JSON. settings: all of them."""
-    kept = {name: value for name, value in settings.items() if name not in _OF_MEMORY}
-    options = dict(kept["topology_manager_policy_options"])
-    is_closest = options.pop(_CLOSEST, "false") == "true" and not json.loads(machine).get("numa_distances")
-    aligned = kept["topology_manager_policy"] != "none"
-    with_memory = settings.get("memory_manager_policy") == STATIC_MEMORY
-    if is_closest:
-        kept["topology_manager_policy_options"] = options
-    text = json.dumps(kept, sort_keys=True)
-    return Kubelet(machine, text, minor, not (aligned and (with_memory or is_closest)))
+def kubelet_of(machine: str, settings: Mapping[str, Any], minor: int, beside: Mapping[str, Any]) -> Kubelet:
+    """machine: a topology as JSON. settings: all of them. beside: what admission_info says, without the distances."""
+    said = {name: beside[name] for name in ("memory", "huge_pages", "numa_memory", "devices", "configuration")}
+    return Kubelet(machine, json.dumps(settings, sort_keys=True), minor, json.dumps(said, sort_keys=True))
 
 
 class Replayed(NamedTuple):
-    """What a kubelet made of pods, which are named by their places in their order."""
+    """What a kubelet made of pods, which are named by their places in their order, in texts as #1, #2 and so on."""
 
     exclusive: frozenset[int] = frozenset()
     # {place: (reason, message, why)}, each in the kubelet's words but the last.
@@ -116,7 +109,9 @@ class Replayed(NamedTuple):
     allocatable: int = 0
     stranded: int = 0
     shared: int = 0
-    is_exact: bool = True
+    # The first place from which on it is not exact, and why; no reasons where it is exact for all.
+    exact_until: int = 0
+    limits: tuple[str, ...] = ()
     # The kubelet's state, as text.
     state: str = ""
     # Why nothing can be said; empty where it can.
@@ -131,7 +126,7 @@ class Replays:
         # How many answers were computed.
         self.computed = 0
         self._answers: dict[tuple[Kubelet, tuple[int, ...]], Replayed] = {}
-        self._machines: dict[tuple[str, int], tuple[Topology, Host]] = {}
+        self._questions: dict[tuple[str, int, str], Question] = {}
 
     def of(self, kubelet: Kubelet, order: Sequence[int]) -> Replayed:
         """order: the kinds of the pods, in the order in which they come."""
@@ -149,25 +144,41 @@ class Replays:
         return not self.of(kubelet, [kind]).refused
 
     def _replay(self, kubelet: Kubelet, order: Sequence[int]) -> Replayed:
-        machine = (kubelet.machine, kubelet.minor)
-        if machine not in self._machines:
-            topology = Topology.from_dict(json.loads(kubelet.machine))
-            self._machines[machine] = (topology, other_host(topology, kubelet.minor))
-        topology, host = self._machines[machine]
-        pods = [self.kinds.pods[kind]._replace(uid=str(place), name=str(place)) for place, kind in enumerate(order)]
+        machine = (kubelet.machine, kubelet.minor, kubelet.beside)
+        if machine not in self._questions:
+            self._questions[machine] = _question(kubelet)
+        pods = [self.kinds.pods[kind]._replace(uid=str(place), name=_shown(place)) for place, kind in enumerate(order)]
         plan = plan_allocations(
-            Question(topology, host, default_configuration(), json.loads(kubelet.settings), None, pods)
+            self._questions[machine]._replace(wanted=json.loads(kubelet.settings), pods=pods),
         )
+        places = {pod.name: place for place, pod in enumerate(pods)}
+        first, limits = plan["limits"]
         return Replayed(
             frozenset(int(row["uid"]) for row in plan["containers"] if row["exclusive"]),
-            {int(row["pod"]): (row["reason"], row["message"], row["why"]) for row in plan["refused"]},
+            {places[row["pod"]]: (row["reason"], row["message"], row["why"]) for row in plan["refused"]},
             len(CPUSet.parse(plan["exclusive"])),
             plan["allocatable"].get("cpus", 0),
             len(CPUSet.parse(plan["stranded"])),
             len(CPUSet.parse(plan["shared_pool"])),
-            plan["exact"] and kubelet.is_exact,
+            places[first] if limits else len(pods),
+            tuple(limits),
             plan["after"],
         )
+
+
+def _shown(place: int) -> str:
+    return "#%d" % (place + 1)
+
+
+def _question(kubelet: Kubelet) -> Question:
+    """What there is of a node without pods, with the kubelet's defaults for its settings. Raises as given_memory()."""
+    topology, beside = Topology.from_dict(json.loads(kubelet.machine)), json.loads(kubelet.beside)
+    host = other_host(topology, kubelet.minor)
+    host = host._replace(memory=beside["memory"], huge_pages=beside["huge_pages"])
+    rows, plain = beside["numa_memory"], default_configuration()
+    others = OtherManagers(None if rows is None else given_memory(rows, "numa_memory"), devices=beside["devices"])
+    configuration = Configuration({**plain.values, **beside["configuration"]}, plain.source)
+    return Question(topology, host, configuration, {}, None, (), others=others)
 
 
 def has_exclusive(kubelet: Kubelet, pod: Pod) -> bool:
@@ -182,7 +193,7 @@ def would_have_exclusive(replays: Replays, kubelet: Kubelet, kind: int) -> bool:
         return False
     containers = []
     for container in pod.containers:
-        # Any memory: how much does not count here.
+        # Some memory, as it has to ask for some.
         memory = container.requests.get("memory") or container.limits.get("memory") or 1000
         amounts = {**container.requests, "memory": memory}
         containers.append(container._replace(requests=amounts, limits=amounts))
@@ -269,6 +280,8 @@ def _other_kubelets(kubelet: Kubelet) -> Iterator[tuple[str, Kubelet]]:
     for option in sorted(options):
         rest = {name: value for name, value in options.items() if name != option}
         yield "go without the option %s" % line(option), changed(cpu_manager_policy_options=rest)
+    if settings["memory_manager_policy"] == STATIC_MEMORY:
+        yield "set memoryManagerPolicy: None", changed(memory_manager_policy="None", reserved_memory=[])
     if settings["topology_manager_policy"] in ("restricted", "single-numa-node"):
         if settings["topology_manager_scope"] == "pod":
             yield "set topologyManagerScope: container", changed(topology_manager_scope="container")

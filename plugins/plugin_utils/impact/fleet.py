@@ -28,6 +28,7 @@ FATES = (HOMELESS, REFUSED, LOSES, GAINS, STAYS)
 
 # Of a workload, those that are named; and how many workloads a cure is looked for, which are tried one by one.
 _NAMED = 20
+_REASONS = 3
 MOST_CURES = 200
 
 
@@ -64,7 +65,8 @@ class _Story:
         self.worst: _Told | None = None
         # The first of its pods that shares CPUs on a node that changes.
         self.sharing: LivePod | None = None
-        self.is_exact = True
+        # Why what is said of its pods is not exact.
+        self.limits: dict[str, None] = {}
 
     @property
     def fate(self) -> str:
@@ -171,7 +173,8 @@ class _Fleet:
                     before.append(pod.kind)
                 else:
                     self._refused(host, pod, before, refusal)
-                self._story(pod).is_exact &= found.is_exact
+                if place >= found.exact_until:
+                    self._story(pod).limits.update(dict.fromkeys(found.limits))
         else:
             for pod in pods:
                 self._story(pod).counts[STAYS] += 1
@@ -187,7 +190,8 @@ class _Fleet:
             "allocatable": found.allocatable,
             "stranded": found.stranded,
             "shared": found.shared,
-            "exact": found.is_exact and not found.problem,
+            "exact": not found.limits and not found.problem,
+            "inexact": line("; ".join(found.limits)),
         }
 
     def _story(self, pod: LivePod) -> _Story:
@@ -253,7 +257,8 @@ class _Fleet:
                     "elsewhere": line(told.elsewhere) if told else "",
                     "cure": remedy,
                     "could_gain": self._could_gain(story),
-                    "exact": story.is_exact,
+                    "exact": not story.limits,
+                    "inexact": line("; ".join(list(story.limits)[:_REASONS])),
                 }
             )
         return rows

@@ -143,7 +143,7 @@ def _said(row: Mapping[str, Any]) -> list[str]:
     if row["elsewhere"]:
         texts.append("when empty, %s takes it" % row["elsewhere"])
     if not row["exact"]:
-        texts.append("not exact: more than CPUs has a say")
+        texts.append("not exact: " + row["inexact"])
     if row["waived"]:
         texts.append("waived until %s: %s" % (row["waived"]["until"], row["waived"]["reason"]))
     return texts

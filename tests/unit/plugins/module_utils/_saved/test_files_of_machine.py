@@ -70,6 +70,7 @@ MODULES: list[tuple[str, dict[str, Any]]] = [
     ("housekeeping_info", {}),
     ("housekeeping_info", {"reserved_system_cpus": "0-1"}),
     ("dra_info", {}),
+    ("admission_info", {}),
     ("cache_info", {}),
     ("cache_partition", {"exclusive_share": 2}),
     ("cache_partition", {"state": "absent"}),

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.beside_cpus import beside_cpus
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_plan import (
     ChangeTerms,
@@ -405,7 +406,11 @@ def test_what_rollout_info_says_of_a_node_is_enough(tmp_path: Path) -> None:
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nreservedSystemCPUs: 0,4\n",
         encoding="ascii",
     )
-    plan = rollout_report(Node(Tree(str(tmp_path)), CONFIG, minor=34), WHOLE_CORES, ChangeTerms())
+    node = Node(Tree(str(tmp_path)), CONFIG, minor=34)
+    plan = {
+        **rollout_report(node, WHOLE_CORES, ChangeTerms()),
+        "beside_cpus": beside_cpus(node, (), "devices"),
+    }
     assert fates(impact([pod_of("one", "a", "3"), pod_of("two", "a", "4")], {"a": plan})) == {
         "Pod shop/one": "homeless",
         "Pod shop/two": "gains",

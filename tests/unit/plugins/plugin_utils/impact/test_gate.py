@@ -114,9 +114,13 @@ def test_what_is_not_exact_is_said() -> None:
     """The Static memory manager has a say where the topology manager aligns."""
     wanted = {**STATIC, "topology_manager_policy": "single-numa-node"}
     plan = plan_of(wanted, machine="2 sockets x 2 cores x 2 threads")
-    plan["found"]["memory_manager_policy"] = "Static"
+    reserved = [{"numaNode": 0, "limits": {"memory": "100Mi"}}]
+    plan["found"].update({"memory_manager_policy": "Static", "reserved_memory": reserved})
     found = with_waivers(impact_of([Cluster({"a": ("a", plan)}, [node_of("a")], [pod_of("six", "a", "6")])]), [], TODAY)
-    assert "    not exact: more than CPUs has a say" in impact_text(found).splitlines()
+    assert (
+        "not exact: the topology manager (single-numa-node) also goes by the NUMA nodes of memory (memory manager"
+        " Static), which are not known here" in " ".join(impact_text(found).split())
+    )
 
 
 def test_thousands_of_workloads_are_few_lines() -> None:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/module_utils/_node/pci_devices.py."""
+"""Tests of plugins/module_utils/_node/beside_cpus.py."""
 
 from __future__ import annotations
 
@@ -13,8 +13,20 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.pci_devices import with_pci_devices
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.beside_cpus import (
+    beside_cpus,
+    with_pci_devices,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.numa_memory import (
+    given_memory,
+    memory_for_plan,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.restored import DEVICES
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
+from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CONFIG
+from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils._node.test_providers import device_state
 
 GPU = "nvidia.com/gpu"
 
@@ -90,3 +102,51 @@ def test_of_a_saved_node_they_are_not_known(tmp_path: Path) -> None:
 def test_bad_input(tree: Tree, row: dict[str, Any], is_described: bool, what: str) -> None:
     with pytest.raises(InputError, match=what):
         with_pci_devices([row], None if is_described else tree, "devices")
+
+
+# --- what the module admission_info returns -----------------------------------------------------------
+
+
+GIB = 1 << 30
+CHECKPOINT = "var/lib/kubelet/" + DEVICES
+CONFIGURATION = """apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+evictionHard: {memory.available: 500Mi}
+featureGates: {MemoryManager: true}
+cpuManagerPolicy: static
+"""
+
+
+def node_with(root: Path, registered: dict[str, list[str]], *entries: Any) -> Node:
+    write_machine(root, "2s1n8c2t")
+    write(root, CONFIG[1:], CONFIGURATION)
+    write(root, CHECKPOINT, device_state(registered, *entries).decode("ascii"))
+    return Node(Tree(str(root)), CONFIG, minor=36)
+
+
+def test_all_that_decides_beside_cpus(tmp_path: Path) -> None:
+    node = node_with(tmp_path, {GPU: ["x", "y"], "vendor.com/nic": ["z"]}, ("u1", {"1": ["x"]}), ("u2", {"0": ["y"]}))
+    found = beside_cpus(node, [], "devices")
+    # Of the NIC that no container has it is not known where it is.
+    assert found["devices"] == [counted(1, 0), counted(1, 1)]
+    assert found["configuration"] == {
+        "evictionHard": {"memory.available": "500Mi"},
+        "featureGates": {"MemoryManager": True},
+    }
+    assert [row["numa_node"] for row in found["numa_memory"]] == [0, 1]
+    # It can be given to allocation_plan.
+    assert given_memory(found["numa_memory"], "numa_memory") == memory_for_plan(node.tree, node.topology)
+    assert found["numa_distances"] == node.topology.to_dict()["numa_distances"]
+    # What is said of a resource is all.
+    row = {"resource": GPU, "count": 4, "numa_nodes": [], "pci_vendor": None, "pci_class": None}
+    assert beside_cpus(node, [row], "devices")["devices"] == [counted(4)]
+
+
+def test_a_resource_of_which_there_is_none_is_known(tmp_path: Path) -> None:
+    assert beside_cpus(node_with(tmp_path, {GPU: []}), [], "devices")["devices"] == [counted(0)]
+
+
+def test_a_checkpoint_of_devices_that_is_damaged_says_nothing(tmp_path: Path) -> None:
+    node = node_with(tmp_path, {GPU: []})
+    write(tmp_path, CHECKPOINT, "{")
+    assert beside_cpus(node, [], "devices")["devices"] == []
