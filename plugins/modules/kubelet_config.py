@@ -146,7 +146,7 @@ backup_files:
 
 from typing import Any
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils._base.files import FileChange, check_changes, make_changes
 from ..module_utils._base.tree import Tree
 from ..module_utils._kubelet.placement import main_file, plan_files
@@ -191,7 +191,10 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         result["backup_files"] = make_changes(changes, backup, keep)
         if main in result["backup_files"]:
             result["backup_file"] = result["backup_files"][main]
-    diff = [shown_difference(node, tree.node_path(change.path), change.before, change.after) for change in changes]
+    diff = [
+        difference(*shown_difference(node, tree.node_path(change.path), change.before, change.after))
+        for change in changes
+    ]
     return Outcome(result, bool(files), diff)
 
 

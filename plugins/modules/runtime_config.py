@@ -127,7 +127,7 @@ found:
 """
 
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils._base.files import FileChange, check_changes, make_changes
 from ..module_utils._base.tree import Tree
 from ..module_utils._node.module import KUBELET, node_of
@@ -149,7 +149,10 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         begin_writing(tree, parameters["run"], plan.contents, check_mode)
     if not check_mode:
         make_changes(changes, backup=False, keep=0)
-    diff = [shown_difference(node, path, change.before, change.after) for path, change in zip(plan.contents, changes)]
+    diff = [
+        difference(*shown_difference(node, path, change.before, change.after))
+        for path, change in zip(plan.contents, changes)
+    ]
     return Outcome({**plan.to_dict(), "restart": bool(changes)}, bool(changes), diff)
 
 

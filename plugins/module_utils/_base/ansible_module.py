@@ -7,13 +7,12 @@
 from __future__ import annotations
 
 import os
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, NoReturn, Sequence
 
 from ansible.module_utils.basic import AnsibleModule
 
 # Before all others, for its effect on them.
-from . import startup
+from . import arguments, startup
 from .arguments import refusal
 from .errors import CPUManagerError, NodeError, call_options, option
 from .tree import Tree, node_name
@@ -22,16 +21,7 @@ if TYPE_CHECKING:
     from .archive import Archive
 
 
-class Arguments(NamedTuple):
-    """Options of a module in the form of AnsibleModule, with the restrictions between them."""
-
-    options: Mapping[str, object]
-    mutually_exclusive: Sequence[Sequence[str]] = ()
-    required_if: Sequence[Sequence[object]] = ()
-    required_one_of: Sequence[Sequence[str]] = ()
-    required_by: Mapping[str, Sequence[str]] = MappingProxyType({})
-
-
+Arguments = arguments.Arguments
 # What every module takes.
 ROOT = Arguments({"root": {"type": "path", "default": "/"}, "option_names": {"type": "dict", "default": {}}})
 

@@ -2,11 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is wrong with arguments, in the words of who set them: read only where Ansible has refused some. Pure."""
+"""Arguments of a module, and what is wrong with those that Ansible has refused, in the words of who set them. Pure."""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from .errors import InputError
@@ -25,6 +26,16 @@ _WANTED = {
     "dict": ("is no mapping", "write it as {name: value}"),
     "list": ("is no list", "write it as [first, second]"),
 }
+
+
+class Arguments(NamedTuple):
+    """Options of a module in the form of AnsibleModule, with the restrictions between them."""
+
+    options: Mapping[str, object]
+    mutually_exclusive: Sequence[Sequence[str]] = ()
+    required_if: Sequence[Sequence[object]] = ()
+    required_one_of: Sequence[Sequence[str]] = ()
+    required_by: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 class _Rules(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping
 
-from .._base.ansible_module import Arguments
+from .._base.arguments import Arguments
 from .._base.tree import OverlaidTree, Tree
 from .._containers.crictl import DIRECTORY, hashed, logged_containers
 from .module import node_of

@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
-from .._base.ansible_module import Arguments
+from .._base.arguments import Arguments
 from .._base.errors import MALFORMED, Note
 from .._base.tree import SAID, Tree
 from .._base.versions import minor_version

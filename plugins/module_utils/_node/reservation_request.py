@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from .._base.ansible_module import Arguments
+from .._base.arguments import Arguments
 from .._base.errors import InputError, call_more_options, option
 from .._base.tree import Tree, is_number
 from ..cpuset import CPUSet

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from .._base.ansible_module import Arguments
+from .._base.arguments import Arguments
 from .._kubelet.settings import SETTINGS, check_settings
 from ..policy.options import texts_of_options
 from .node import Node

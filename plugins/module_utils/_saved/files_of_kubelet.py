@@ -12,7 +12,6 @@ import os
 from functools import partial
 from typing import Any, Callable, Mapping, Sequence
 
-from .._base.ansible_module import difference
 from .._base.errors import MALFORMED, CPUManagerError
 from .._base.journal_file import LAST, OPEN
 from .._base.tree import Tree
@@ -234,8 +233,9 @@ def _copy_redacted(content: bytes, change: Change | None) -> bytes:
         return REDACTED.encode("ascii") + b"\n"
 
 
-def shown_difference(node: Node, path: str, before: bytes | None, after: bytes | None) -> dict[str, str]:
-    """What --diff and -vvv show of a change of one of the kubelet's files, or of its container runtime's.
+def shown_difference(node: Node, path: str, before: bytes | None, after: bytes | None) -> list[str]:
+    """What --diff and -vvv show of a change of one of the kubelet's files, or of its container runtime's:
+    its path, and what is in it before and after.
 
     path: on the node. What was left out of both looks the same; of what is no TOML, the lines that differ are shown.
     """
@@ -247,7 +247,7 @@ def shown_difference(node: Node, path: str, before: bytes | None, after: bytes |
         lines = [content.splitlines(True) for content in texts]
         common = set(lines[0]).intersection(lines[1])
         texts = [b"".join(line for line in some if line not in common) for some in lines]
-    return difference(node.tree.path(path), *(text.decode("utf-8", "replace") for text in texts))
+    return [node.tree.path(path), *(text.decode("utf-8", "replace") for text in texts)]
 
 
 def _fact(name: str, value: object) -> object:

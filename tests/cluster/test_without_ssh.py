@@ -1,0 +1,103 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The pod that saves a node without ssh: an API server takes it, and what it prints is what node_save saves.
+
+The runtime of this cluster runs no pods. So the program is run as the pod has it: with its mounts and its capabilities,
+in the mounts of a real kubelet.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import SAID
+from ansible_collections.kubenode.cpu_manager.tests.playbooks.test_without_ssh import PROGRAM, archive_in, build
+
+from .control_plane import ControlPlane
+from .kubelet_node import STARTED, KubeletNode
+from .test_real_kubelet import STATIC, pid_of
+
+CHECKOUT = Path(__file__).parents[2]
+MANIFEST = PROGRAM.parent / "daemonset.yml"
+# What a kernel says anew each time.
+ANEW = re.compile("/proc/(loadavg|meminfo|mounts|[0-9]+/stat)")
+MODULE = """\
+import json, sys
+from ansible.module_utils.testing import patch_module_args
+sys.path.insert(0, sys.argv[1])
+import collection_path; collection_path.register()
+from ansible_collections.kubenode.cpu_manager.plugins.modules import node_save
+with patch_module_args({"dest": sys.argv[2]}):
+    node_save.main()
+"""
+POD = """\
+root=$1; shift
+mount --rbind -o ro / "$root"
+mount -o remount,bind,ro "$root"
+for directory in %s; do
+    mount --rbind -o ro "$directory" "$root$directory"
+    mount -o remount,bind,ro "$root$directory"
+done
+exec setpriv --bounding-set=-all,%s --no-new-privs "$@"
+"""
+
+
+@pytest.fixture
+def pod(control_plane: ControlPlane) -> Iterator[dict[str, Any]]:
+    """The pod as the API server has it."""
+    control_plane.kubectl("apply", "--filename=" + str(MANIFEST))
+    said = control_plane.kubectl("get", "daemonset/kubenode-save", "--namespace=kubenode-save", "--output=json")
+    yield json.loads(said)["spec"]["template"]["spec"]
+    control_plane.kubectl("delete", "--filename=" + str(MANIFEST))
+
+
+def members(archive: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is in an archive, by path, and what was written down beside it."""
+    with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
+        found = {"/" + member.name: (member.type, member.linkname, content(opened, member)) for member in opened}
+    said = json.loads(found.pop(SAID)[2])
+    return {path: value for path, value in found.items() if not ANEW.fullmatch(path)}, {**said, "saved": ""}
+
+
+def content(opened: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = opened.extractfile(member) if member.isfile() else None
+    return b"" if file is None else file.read()
+
+
+@pytest.mark.needs("nsenter", "setpriv", "mount")
+def test_a_pod_prints_what_node_save_saves(real_kubelet: Path, pod: dict[str, Any], tmp_path: Path) -> None:
+    (container,) = pod["containers"]
+    *command, root = container["command"]
+    assert (container["volumeMounts"][0]["mountPath"], command[:3]) == ("/program", ["python3", "-I", "-B"])
+    assert all(mount["readOnly"] for mount in container["volumeMounts"])
+    places = [mount["mountPath"][len(root) :] for mount in container["volumeMounts"][2:]]
+    capabilities = ",".join("+" + name.lower() for name in container["securityContext"]["capabilities"]["add"])
+    program, there, here = tmp_path / "node-save.pyz", tmp_path / "mounted", tmp_path / "node.tar.gz"
+    build(program)
+    there.mkdir()
+    with KubeletNode(tmp_path / "real", "1s4c2t", STATIC, real=real_kubelet) as node:
+        node.start()
+        node.wait_for(STARTED)
+        enter = ["nsenter", "--mount", "--target=%d" % pid_of(real_kubelet / "kubelet", "real")]
+        module = [sys.executable, "-c", MODULE, str(CHECKOUT / "tests"), str(here)]
+        subprocess.run([*enter, *module], check=True, stdout=subprocess.PIPE)
+        shell = ["unshare", "--mount", "sh", "-ec", POD % (" ".join(places), capabilities), "sh", str(there)]
+        python = [sys.executable, *command[1:3], str(program), str(there)]
+        printed = subprocess.run([*enter, *shell, *python], check=True, stdout=subprocess.PIPE).stdout
+    expected, said_on_node = members(here.read_bytes())
+    found, said = members(archive_in(printed))
+    assert said == said_on_node
+    assert (said["said"]["version"], said["node"]) == ("1.20.2", "real")
+    assert found == expected
+    assert "/var/lib/kubelet/cpu_manager_state" in found
