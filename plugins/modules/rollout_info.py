@@ -442,29 +442,15 @@ kubelet:
 from typing import Any, Mapping
 
 from ..module_utils._base.ansible_module import Arguments, Outcome, run
-from ..module_utils._base.errors import RefusedError
 from ..module_utils._base.tree import Tree
 from ..module_utils._base.versions import minor_version
-from ..module_utils._kubelet.settings import WOULD_NOT_START
 from ..module_utils._node.hidden_names import HIDE_NAMES, shown_node_of
-from ..module_utils._node.module import KUBELET, TRIED, mistaken_in
-from ..module_utils._node.node import Node
+from ..module_utils._node.module import KUBELET, TRIED
 from ..module_utils._node.runtime import WantedRuntime
 from ..module_utils._node.start_check import ALWAYS, AUTO, NEVER
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
-from ..module_utils._rollout.rollout_plan import (
-    ROLLBACK,
-    ROLLOUT,
-    ChangeTerms,
-    PlannedStart,
-    Services,
-    plan_change,
-    refused_start,
-    starts_kubelet,
-    with_last_runtime,
-    with_runtime,
-    with_service_refusals,
-)
+from ..module_utils._rollout.rollout_plan import ROLLBACK, ROLLOUT, ChangeTerms, Services, with_service_refusals
+from ..module_utils._rollout.tried_plan import TrialTerms, tried_plan
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
@@ -479,7 +465,10 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         tuple(parameters["allow_owners"]),
         parameters["overwrite_edited"],
     )
-    report = planned(node, wanted, terms, parameters)
+    runtime = None
+    if parameters["runtime_config"]:
+        runtime = WantedRuntime(parameters["runtime_config"], version=parameters["runtime_version"])
+    report = tried_plan(node, wanted, terms, runtime, TrialTerms(parameters["trial"], parameters["tried"]))
     if parameters["check_services"] and parameters["manage_service"]:
         services = Services(parameters["service"], parameters["runtime_service"])
         report = with_service_refusals(report, node, services)
@@ -490,60 +479,6 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         minor = minor_version(parameters["upgrade_to"], "upgrade_to")
         report["upgrade"] = upgrade_report(node, minor) if node.installation is not None else None
     return Outcome(report)
-
-
-def with_runtime_of(node: Node, report: dict[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The plan, with the container runtime's part in it."""
-    if parameters["change"] == ROLLBACK and report["last"] is not None and "runtime" in report["last"]["facts"]:
-        return with_last_runtime(report, node, parameters["drain"])
-    if parameters["change"] == ROLLOUT and parameters["runtime_config"]:
-        wanted = WantedRuntime(parameters["runtime_config"], version=parameters["runtime_version"])
-        return with_runtime(report, node, wanted, parameters["drain"])
-    return {**report, "runtime": None}
-
-
-def planned(
-    node: Node, wanted: Mapping[str, object], terms: ChangeTerms, parameters: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The plan, by what the node's own kubelet says where it and the prediction differ: then it is right."""
-    tries = parameters["trial"] != NEVER and node.tree.live
-    if tries:
-        # Only of what is planned now.
-        node.mistaken = frozenset()
-    try:
-        change = plan_change(node, wanted, terms)
-    except RefusedError as error:
-        if error.kind != WOULD_NOT_START or not tries:
-            raise
-        # Imported here: hardly any node is refused what is wanted.
-        from ..module_utils._trial.kubelet_trial import mistaken_by
-
-        start = refused_start(node, wanted)
-        node.mistaken = mistaken_by(node, start.wanted, start.files, parameters["tried"])
-        change = plan_change(node, wanted, terms)
-    report = with_trial_of(node, with_runtime_of(node, change.report, parameters), change.start, parameters)
-    mistaken = mistaken_in(report["trial"])
-    if mistaken <= node.mistaken:
-        return report
-    node.mistaken = mistaken
-    again = plan_change(node, wanted, terms)
-    tried = report["trial"] if again.start == change.start else None
-    return with_trial_of(
-        node, with_runtime_of(node, again.report, parameters), again.start, {**parameters, "tried": tried}
-    )
-
-
-def with_trial_of(
-    node: Node, report: dict[str, Any], start: PlannedStart | None, parameters: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The plan, with what the node's own kubelet says of the start that comes with it."""
-    mode = parameters["trial"]
-    if mode == NEVER or start is None or not starts_kubelet(report):
-        return {**report, "trial": None}
-    # Imported here: most nodes need no change.
-    from ..module_utils._trial.kubelet_trial import with_trial
-
-    return with_trial(report, node, start.wanted, start.files, mode == ALWAYS, parameters["tried"])
 
 
 def main() -> None:
