@@ -21,7 +21,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from .._kubelet.configuration import COMMON_DEFAULTS, reached_at
 from .._kubelet.flag_files import LEFT_OUT, handed_over
-from .._kubelet.flags import END_OF_FLAGS, MANIFEST_URL, MANIFEST_URL_HEADER, split_flags
+from .._kubelet.flags import END_OF_FLAGS, MANIFEST_URL, MANIFEST_URL_HEADER, flag_values, split_flags
 from ..cpuset import CPUSet
 
 # Where a trial has its own files. Only its own mounts have this directory.
@@ -156,16 +156,6 @@ NOT_TRIED = (
 )
 _NOT_SYSTEMD = "the cgroup driver systemd and its slices: it had cgroupfs, in cgroups of its own"
 _NO_RUNTIME = "what it checks after it has asked the container runtime"
-
-
-def flag_values(words: Iterable[str]) -> list[tuple[str, str]]:
-    """The flags that have a value, in order."""
-    found = []
-    for name, some in split_flags(words):
-        value = some[0].partition("=")[2] if "=" in some[0] else "".join(some[1:])
-        if name and value:
-            found.append((name, value))
-    return found
 
 
 def own_flags(values: Mapping[str, Any], minor: int) -> dict[str, str]:
