@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import ConfigurationError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import KubeletConfiguration
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.settings import plan_settings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Host
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.predict import Starts, predict_values
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.drift import report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
@@ -36,10 +39,23 @@ def state(default: str, **containers: str) -> bytes:
     return write_checkpoint("static", State(cpus(default), assignments))
 
 
+def starts_of(configuration: KubeletConfiguration, wanted: Mapping[str, Any], host: Host) -> Starts:
+    """What is predicted of a kubelet that has this file and nothing else, also where that cannot be read."""
+    try:
+        planned = plan_settings(wanted, configuration, host.minor).configuration
+    except ConfigurationError:
+        planned = configuration
+    return Starts(*(predict_values(each.values, host, each.source) for each in (configuration, planned)))
+
+
 def told(
     wanted: Mapping[str, Any], text: str | None = STATIC, checkpoint: bytes | None = None, machine: str = "1s4c2t"
 ) -> dict[str, Any]:
     """The report of a node; `text` is None for one without a kubelet."""
     topology = parse_name(machine).topology()
-    configuration = None if text is None else file(text)
-    return report(topology, Host(kubelet_view(topology)), configuration, checkpoint, wanted)
+    host = Host(kubelet_view(topology))
+    if text is None:
+        return report(topology, host, None, checkpoint, wanted)
+    configuration = file(text)
+    starts = starts_of(configuration, wanted, host)
+    return report(topology, host, configuration, checkpoint, wanted, starts=starts)

@@ -106,10 +106,10 @@ def _gates(node: Node, configuration: Configuration) -> list[DRAFinding]:
 
 def _policy(node: Node, configuration: Configuration) -> list[DRAFinding]:
     findings = []
-    policy = str(configuration.values.get("cpuManagerPolicy") or NONE)
+    policy, origin = configuration.given(("cpuManagerPolicy",))
     if policy != NONE:
-        where = configuration.origin(("cpuManagerPolicy",)) or configuration.source
         text = "the kubelet's CPU manager has the policy %s, and only one of both can give out CPUs" % policy
+        where = origin or configuration.source
         findings.append(DRAFinding("cpu-manager-policy", where, text, "set it to none", changed=True))
     state = readable(node.checkpoint()).state
     exclusive = CPUSet() if state is None else state.exclusive_cpus()

@@ -51,7 +51,7 @@ def reserved_cpus(settings: Settings, configuration: Configuration | None) -> CP
     """What no container gets for itself: what the settings say, else what the kubelet reserves."""
     if settings.reserved is not None:
         return settings.reserved
-    text = "" if configuration is None else str(configuration.values.get(_RESERVED) or "")
+    text = "" if configuration is None else str(configuration.given((_RESERVED,)).value or "")
     try:
         return CPUSet.parse(text)
     except InputError as error:

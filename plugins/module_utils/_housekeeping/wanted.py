@@ -145,7 +145,7 @@ def _check_kubelet(
     node: Node, configuration: Configuration | None, cpus: CPUSet, refusal: Callable[[str, str], RefusedError]
 ) -> None:
     """Raises RefusedError where the kubelet's static policy gives some of these CPUs to pods."""
-    if configuration is None or configuration.values.get("cpuManagerPolicy") != "static":
+    if configuration is None or configuration.given(("cpuManagerPolicy",)).value != "static":
         return
     # Imported here: it is much, and hardly any node has a partition.
     from .._node.start_check import certain_config, predicted_starts

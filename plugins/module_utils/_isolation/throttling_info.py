@@ -162,7 +162,7 @@ def _enforcer(node: Node, configuration: Configuration | None, gives_cpus: bool)
     minor, lifts, sets_quotas = None if node.version is None else node.minor, None, None
     if configuration is not None:
         # Off is off, whichever version reads the file.
-        sets_quotas = configuration.values.get("cpuCFSQuota") is not False
+        sets_quotas = configuration.given(("cpuCFSQuota",)).value is not False
         lifts = None if minor is None else Gates.of(configuration.values, minor).enabled(NO_EXCLUSIVE_QUOTA)
     return Enforcer(NO_EXCLUSIVE_QUOTA, GATES[NO_EXCLUSIVE_QUOTA].life.since, minor, lifts, sets_quotas, gives_cpus)
 

@@ -20,7 +20,7 @@ from math import isfinite
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from .._base.errors import ConfigurationError, InputError
-from .yaml import anchors, load, read
+from .yaml import anchors, load, read, read_json
 from .yaml_nodes import (
     ALIAS,
     ALONE,
@@ -32,10 +32,12 @@ from .yaml_nodes import (
     REMOVE,
     SINGLE,
     Anchor,
+    ReadError,
     TextMember,
     TextNode,
     YAMLError,
     same,
+    value_at,
 )
 
 # The text of a configuration, YAML or JSON, as a tree that says what each member is and where it stands.
@@ -53,8 +55,6 @@ def read_document(content: str | bytes) -> TextNode:
     if isinstance(content, bytes) and start not in (b"\xff\xfe", b"\xfe\xff"):
         content = content.decode("utf-8", "surrogateescape")
     if isinstance(content, str) and is_json(content):
-        from .yaml import read_json
-
         return read_json(content)
     return read(content)
 
@@ -381,6 +381,19 @@ EVICTION_HARD: Mapping[str, str] = {
     "imagefs.inodesFree": "5%",
 }
 
+# What a kubelet takes for fields that nobody gives it, of those that are read in many places; others: decode.py.
+COMMON_DEFAULTS: Mapping[str, Any] = {
+    "cgroupDriver": "cgroupfs",
+    "cpuCFSQuota": True,
+    "cpuCFSQuotaPeriod": "100ms",
+    "cpuManagerPolicy": "none",
+    "cpuManagerReconcilePeriod": "10s",
+    "healthzPort": 10248,
+    "memoryManagerPolicy": "None",
+    "topologyManagerPolicy": "none",
+    "topologyManagerScope": "container",
+}
+
 _OTHER_FILE = "name the file that the kubelet's --config gives in config_path"
 
 
@@ -411,6 +424,18 @@ class ReplacedMap(NamedTuple):
         return "write in it what %s is to have, too, or remove it, and restart the kubelet" % self.field
 
 
+def reached_at(address: str) -> str:
+    """Where a kubelet answers on its node that listens at an address, which may stand for all of them."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
+
+
+class Given(NamedTuple):
+    """A value that a kubelet runs with, and who gives it: a file, or a flag in a file; None: it is the default."""
+
+    value: Any
+    origin: str | None
+
+
 class Configuration:
     """What a kubelet runs with: `values`, a dict of dict, list, str, int, float, bool and None. Not to be changed.
 
@@ -422,6 +447,13 @@ class Configuration:
     def __init__(self, values: dict[str, Any], source: str) -> None:
         self.values = values
         self.source = source
+
+    def given(self, path: Sequence[str], default: object = None) -> Given:
+        """What the kubelet runs with at `path`. default: that of a field which COMMON_DEFAULTS does not have."""
+        value = value_at(self.values, path)
+        default = COMMON_DEFAULTS.get(path[0]) if default is None else default
+        # An empty text is Go's unset value.
+        return Given(default if value is None or (value == "" and default) else value, self.origin(path))
 
     def origin(self, path: Sequence[str], has_value: bool = False) -> str | None:  # noqa: ARG002  # of a file, none
         """Who gives what is at `path`; None where nobody does, and the kubelet takes its default.
@@ -459,9 +491,6 @@ class KubeletConfiguration(Configuration):
 
         Raises ConfigurationError when the text is broken, not understood for sure, or no KubeletConfiguration.
         """
-        # Imported here: a node without a kubelet needs no reader of YAML, and every import costs time on every node.
-        from .yaml_nodes import ReadError
-
         try:
             root = read_document(text)
         except ReadError as error:
@@ -490,9 +519,6 @@ class KubeletConfiguration(Configuration):
         something that is no mapping, or a place that an anchor, an alias or a merge key shares with another.
         """
         wanted = changed_values(self, changes)
-        # Imported here: a module that only reads is faster without it.
-        from .yaml_nodes import ReadError
-
         try:
             text = edit(self.text, self.values, wanted)
         except ConfigurationError as error:

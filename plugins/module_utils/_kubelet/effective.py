@@ -45,15 +45,8 @@ class GivenFlag(NamedTuple):
 
 def read_flags(arguments: Iterable[str], source: str) -> list[GivenFlag]:
     """The flags among these arguments that are known here, in order."""
-    given = []
-    for bare, words in table.split_flags(arguments):
-        name = "--" + bare
-        if name in FLAGS or name in PATHS:
-            _name, equals, value = words[0].partition("=")
-            if not equals:
-                value = "true" if table.FLAGS[bare].kind in table.SWITCHES else "".join(words[1:])
-            given.append(GivenFlag(name, value, source))
-    return given
+    given = (GivenFlag("--" + name, value, source) for name, value in table.flag_values(arguments))
+    return [flag for flag in given if flag.name in FLAGS or flag.name in PATHS]
 
 
 def path_of(given: Sequence[GivenFlag], name: str) -> str | None:

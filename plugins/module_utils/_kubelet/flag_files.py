@@ -232,12 +232,7 @@ def find_flags(tree: Tree, distribution: Distribution, arguments: Sequence[str],
     pid: of the one that runs. Raises NodeError for a file that cannot be read.
     """
     told = "its command line" if pid is None else "the command line of process %d" % pid
-    from_files = [
-        flag
-        for file in distribution.flag_files
-        if file.form == KUBELET_ARG or tree.exists(file.path)
-        for flag in _file_flags(tree, file.path, file.form)
-    ]
+    from_files = [flag for path, words in _words_in_files(tree, distribution) for flag in read_flags(words, path)]
     # MicroK8s' command line names the file alone.
     if distribution.place == FLAGS:
         return from_files
@@ -308,13 +303,7 @@ def find_words(tree: Tree, distribution: Distribution, arguments: Sequence[str])
         arguments = arguments or unit_command(tree, service_of(tree, distribution))
         if _is_kubelet(arguments):
             return list(arguments[1:])
-    words = [
-        word
-        for file in distribution.flag_files
-        if file.form == KUBELET_ARG or tree.exists(file.path)
-        for _source, some in _words_of_file(tree, file.path, file.form)
-        for word in some
-    ]
+    words = [word for _path, some in _words_in_files(tree, distribution) for word in some]
     if distribution.has_kubelet_args:
         words += _kubelet_args_of(unit_command(tree, service_of(tree, distribution)) or arguments)
     if is_in_files and _is_kubelet(arguments):
@@ -356,16 +345,14 @@ def _kubelet_args_of(arguments: Sequence[str]) -> list[str]:
     return words
 
 
-def _file_flags(tree: Tree, path: str, form: str) -> list[GivenFlag]:
-    return [flag for file, words in _words_of_file(tree, path, form) for flag in read_flags(words, file)]
-
-
-def _words_of_file(tree: Tree, path: str, form: str) -> list[tuple[str, list[str]]]:
-    """The words in a file, and in those beside it: [(path here, words)]."""
-    if form == KUBELET_ARG:
-        return _kubelet_arg_words(tree, path)
-    words = {ENVIRONMENT: environment_words, LINES: line_words}[form]
-    return [(tree.path(path), list(words(tree.read_text(path, LARGEST_OF_KUBELET))))]
+def _words_in_files(tree: Tree, distribution: Distribution) -> Iterator[tuple[str, list[str]]]:
+    """The words in each file that gives a distribution's kubelet flags: (path here, words)."""
+    for path, form in distribution.flag_files:
+        if form == KUBELET_ARG:
+            yield from _kubelet_arg_words(tree, path)
+        elif tree.exists(path):
+            words = {ENVIRONMENT: environment_words, LINES: line_words}[form]
+            yield tree.path(path), words(tree.read_text(path, LARGEST_OF_KUBELET))
 
 
 def kubelet_arg_paths(tree: Tree, path: str) -> list[str]:

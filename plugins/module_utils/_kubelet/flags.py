@@ -336,6 +336,15 @@ def split_flags(words: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
         yield name, [word, *(islice(rest, 1) if takes_next else ())]
 
 
+def flag_values(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The name of each flag with the text of its value, which is that of a switch that stands alone, or empty."""
+    for name, (word, *following) in split_flags(words):
+        if name:
+            _typed, equals, value = word.partition("=")
+            is_alone = name in FLAGS and FLAGS[name].kind in SWITCHES and not equals
+            yield name, "true" if is_alone else value or "".join(following)
+
+
 # --- values: what a flag gives over what it gave before, None for nothing; the errors are in Go's words ---------------
 
 WRONG_SYNTAX, OUT_OF_RANGE = "invalid syntax", "value out of range"

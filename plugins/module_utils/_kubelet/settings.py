@@ -20,9 +20,9 @@ from ..cpuset import CPUSet
 from ..policy.options import ALPHA_GATE, OPTION_SINCE, STRICT_RESERVATION, manager_option_gate, option_gate
 from ..policy.reservation import check_is_text, split_cores
 from ..state.acceptance import NONE, STATIC, CPUManagerConfig
-from .configuration import Configuration, changed_values
+from .configuration import COMMON_DEFAULTS, Configuration, changed_values
 from .gates import CFS_QUOTA_PERIOD, CPU_OPTIONS, GATES, MEMORY_MANAGER, TOPOLOGY_OPTIONS, Gates
-from .yaml_nodes import REMOVE, value_at
+from .yaml_nodes import REMOVE
 
 if TYPE_CHECKING:
     from ..topology.model import Topology
@@ -40,7 +40,6 @@ STATIC_MEMORY = "Static"
 MEMORY_MANAGER_POLICIES = ("None", STATIC_MEMORY)
 
 _NANOSECONDS_PER_SECOND = 10**9
-_DEFAULT_QUOTA_PERIOD = 100 * 10**6
 
 # Checks of the report that several settings have.
 _TOPOLOGY, _MEMORY = "topology-manager-differs", "memory-manager-differs"
@@ -121,14 +120,15 @@ _TEXT: Mapping[str, Any] = {"type": "str"}
 
 
 def _choice(field: str, choices: tuple[str, ...], check: str, gates: GatesOf | None = None) -> Setting:
-    """One of these texts; the first is the default."""
+    """One of these texts."""
 
     def choose(value: object) -> str:
         if value not in choices:
             raise InputError("%r is not one of %s" % (value, ", ".join(choices)))
         return str(value)
 
-    return Setting((field,), choices[0], choose, {"type": "str", "choices": list(choices)}, check, gates=gates)
+    argument = {"type": "str", "choices": list(choices)}
+    return Setting((field,), COMMON_DEFAULTS[field], choose, argument, check, gates=gates)
 
 
 def _named_options(field: str, gate: str, gate_of: Callable[[str, int], str | None], check: str) -> Setting:
@@ -154,9 +154,9 @@ SETTINGS: dict[str, Setting] = {
     ),
     "cpu_manager_reconcile_period": Setting(
         ("cpuManagerReconcilePeriod",),
-        "10s",
+        COMMON_DEFAULTS["cpuManagerReconcilePeriod"],
         # The kubelet takes its default for a period of zero, too.
-        lambda value: nanoseconds(value) or 10 * _NANOSECONDS_PER_SECOND,
+        lambda value: nanoseconds(value) or nanoseconds(COMMON_DEFAULTS["cpuManagerReconcilePeriod"]),
         _TEXT,
         "reconcile-period-differs",
         Bounds(),
@@ -173,15 +173,19 @@ SETTINGS: dict[str, Setting] = {
         _MEMORY,
         lambda value, _minor: () if value == MEMORY_MANAGER_POLICIES[0] else (MEMORY_MANAGER,),
     ),
-    "cpu_cfs_quota": Setting(("cpuCFSQuota",), True, _switch, {"type": "bool"}, _QUOTA, is_harmless=True),
+    "cpu_cfs_quota": Setting(
+        ("cpuCFSQuota",), COMMON_DEFAULTS["cpuCFSQuota"], _switch, {"type": "bool"}, _QUOTA, is_harmless=True
+    ),
     "cpu_cfs_quota_period": Setting(
         ("cpuCFSQuotaPeriod",),
-        "100ms",
+        COMMON_DEFAULTS["cpuCFSQuotaPeriod"],
         nanoseconds,
         _TEXT,
         _QUOTA,
         Bounds(10**6, _NANOSECONDS_PER_SECOND, "write 1ms to 1s"),
-        lambda value, _minor: () if nanoseconds(value) == _DEFAULT_QUOTA_PERIOD else (CFS_QUOTA_PERIOD,),
+        lambda value, _minor: (
+            () if nanoseconds(value) == nanoseconds(COMMON_DEFAULTS["cpuCFSQuotaPeriod"]) else (CFS_QUOTA_PERIOD,)
+        ),
         is_harmless=True,
     ),
     # Raw, else Ansible makes the text "3" of the number 3, which may mean three CPUs.
@@ -251,19 +255,16 @@ def found_settings(configuration: Configuration, replaced: Container[str] = ()) 
 
 
 def _found(configuration: Configuration, setting: Setting, is_replaced: bool) -> object:
-    value = value_at(configuration.values, setting.path)
-    # An empty text is Go's unset value.
-    if value is None or (value == "" and setting.default):
-        return setting.default
-    if is_replaced:
+    value, origin = configuration.given(setting.path, setting.default)
+    if is_replaced or value is setting.default:
         return value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = str(value)
     try:
         setting.meaning(value)
     except InputError as error:
-        source = configuration.origin(setting.path) or configuration.source
-        raise ConfigurationError(error.problem, "%s: %s" % (source, ".".join(setting.path)), error.remedy) from error
+        where = origin or configuration.source
+        raise ConfigurationError(error.problem, "%s: %s" % (where, ".".join(setting.path)), error.remedy) from error
     return value
 
 

@@ -23,7 +23,6 @@ from .._kubelet.settings import (
     reservation_notes,
 )
 from .._kubelet.start.findings import Host
-from .._kubelet.yaml_nodes import value_at
 from ..cpuset import CPUSet
 from ..policy.option_harms import Harm, option_harms, scattered_notes
 from ..policy.options import StaticOptions
@@ -178,7 +177,7 @@ def report(
 
     observed: what runs on the node; None where no pods do.
     problem: why the configuration cannot be read, where there is one that cannot.
-    starts: what is predicted of the node's files; without it, the configuration alone decides.
+    starts: what is predicted of the node's files; None where there is no configuration.
     owned: the CPUs of partitions of cgroups, of a node with isolated CPUs.
     Raises RefusedError where the kubelet would not start with what is wanted. What is found wrong is reported, and no
     error.
@@ -191,7 +190,7 @@ def report(
             plan = plan_settings(wanted, configuration, machine.minor)
         except ConfigurationError as error:
             problem = error
-    if configuration is None or plan is None:
+    if configuration is None or plan is None or starts is None:
         said = readable(checkpoint) if problem is not None else Judgement(ABSENT)
         return {
             **result,
@@ -207,7 +206,6 @@ def report(
             "notes": notes,
         }
     found = plan.found
-    starts = starts or _starts_of(plan, configuration, machine)
     config, refusal = _start(starts, wanted)
     judgement = readable(checkpoint) if config is None else judge(checkpoint, config)
     drift = describe_drift(plan, configuration)
@@ -280,16 +278,6 @@ def report(
     }
 
 
-def _starts_of(plan: SettingsPlan, configuration: Configuration, machine: Host) -> Starts:
-    # Imported here: a node has files, of which this is predicted.
-    from .._kubelet.start.predict import Starts, predict_values
-
-    found = predict_values(configuration.values, machine, configuration.source)
-    if not plan.changes:
-        return Starts(found, found)
-    return Starts(found, predict_values(plan.configuration.values, machine, configuration.source))
-
-
 def _start(starts: Starts, wanted: Mapping[str, Any]) -> tuple[CPUManagerConfig | None, CPUManagerError | None]:
     """What the CPU manager would start with after the change, or why it would not start as the node was found.
 
@@ -332,19 +320,21 @@ def _shown(topology: Topology) -> dict[str, Any]:
 
 def describe_drift(plan: SettingsPlan, configuration: Configuration) -> list[dict[str, Any]]:
     """What a plan changes, as plain data."""
-    drift = [
-        {
-            "subject": name,
-            "wanted": plan.settings[name],
-            "found": plan.found[name],
-            "source": configuration.origin(SETTINGS[name].path),
-        }
-        for name in differences(plan.settings, plan.found)
-    ]
+    drift = differing(plan.settings, plan.found, configuration)
     for path, value in plan.companions.items():
-        found = value_at(configuration.values, path)
-        drift.append({"subject": ".".join(path), "wanted": value, "found": found, "source": configuration.origin(path)})
+        found, origin = configuration.given(path)
+        drift.append({"subject": ".".join(path), "wanted": value, "found": found, "source": origin})
     return drift
+
+
+def differing(
+    wanted: Mapping[str, object], found: Mapping[str, object], configuration: Configuration
+) -> list[dict[str, Any]]:
+    """The settings that mean something else in this configuration than is wanted, as plain data."""
+    return [
+        {"subject": name, "wanted": wanted[name], "found": found[name], "source": configuration.origin(setting.path)}
+        for name, setting in ((name, SETTINGS[name]) for name in differences(wanted, found))
+    ]
 
 
 def _found_reservation(found: Mapping[str, Any], prediction: Prediction) -> CPUSet:

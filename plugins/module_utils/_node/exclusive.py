@@ -171,8 +171,9 @@ def has_promise(node: Node) -> bool:
 
 def where_static(node: Node, configuration: Configuration | None) -> str:
     """The file by which the kubelet has the policy static; empty where none says so."""
-    if configuration is not None and configuration.values.get(_POLICY) == STATIC:
-        return configuration.origin((_POLICY,)) or configuration.source
+    policy, origin = (None, None) if configuration is None else configuration.given((_POLICY,))
+    if configuration is not None and policy == STATIC:
+        return origin or configuration.source
     # A kubelet that has just been restarted with it writes this first.
     if readable(node.checkpoint()).policy_name == STATIC:
         return node.tree.path(node.checkpoint_path)

@@ -350,7 +350,7 @@ class Node:
         """The socket of the kubelet's container runtime, as the configuration names it, or a distribution that brings
         its own; None where neither does, as crictl then has the better default: before 1.24 it may be Docker's.
         """
-        given = "" if configuration is None else str(configuration.values.get("containerRuntimeEndpoint") or "")
+        given = "" if configuration is None else str(configuration.given(("containerRuntimeEndpoint",)).value or "")
         if not given and self.installation is not None:
             socket = self.installation.distribution.cri_socket
             given = socket if socket != CONTAINERD and self.tree.exists(socket) else ""
@@ -409,7 +409,7 @@ class Node:
 
 def cgroup_root_of(configuration: Configuration | None) -> str:
     """Below which cgroup the kubelet keeps those of pods; empty for the topmost."""
-    return "" if configuration is None else str(configuration.values.get("cgroupRoot") or "").strip("/")
+    return "" if configuration is None else str(configuration.given(("cgroupRoot",)).value or "").strip("/")
 
 
 # What of a node decides, beside what its kubelet is given, whether that starts: memory, cgroups, disk, swap.

@@ -50,10 +50,11 @@ def owners_of(node: Node, configuration: Configuration | None = None) -> list[Ow
     """Who manages CPUs on this node. configuration: the kubelet's, where it was read already."""
     if configuration is None:
         configuration = node.found()[0]
+    policy, origin = ("", None) if configuration is None else configuration.given((_POLICY,))
     claims = claims_of(node.tree)
     facts = Facts(
-        _policy_of(configuration),
-        _kubelet(node, configuration),
+        str(policy),
+        _kubelet(node, origin),
         posixpath.dirname(node.checkpoint_path),
         _processes(node.tree),
         _claimants(node.tree, claims) if claims else (),
@@ -74,13 +75,8 @@ def refuse_beside(node: Node, wanted: str, allowed: Iterable[str]) -> None:
     refuse(owners_of(node), wanted, allowed)
 
 
-def _policy_of(configuration: Configuration | None) -> str:
-    return "" if configuration is None else str(configuration.values.get(_POLICY) or "none")
-
-
-def _kubelet(node: Node, configuration: Configuration | None) -> tuple[str, ...]:
+def _kubelet(node: Node, origin: str | None) -> tuple[str, ...]:
     """Where the kubelet's policy shows: the file, or the flag in a file, and its process."""
-    origin = None if configuration is None else configuration.origin((_POLICY,))
     if origin is not None and not node.tree.live and origin.startswith(node.tree.root + "/"):
         origin = node.tree.node_path(origin)
     pid = None if node.installation is None else node.installation.pid

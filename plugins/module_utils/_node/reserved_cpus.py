@@ -30,10 +30,10 @@ def kubelet_reservation(node: Node, configuration: Configuration) -> HostReserva
 
     Raises InputError, NodeError, RefusedError for a reservation that cannot be read, or with which no kubelet starts.
     """
-    text = configuration.values.get(_RESERVED[0])
+    text, origin = configuration.given(_RESERVED)
     if isinstance(text, str) and text:
-        return HostReservation(CPUSet.parse(text), configuration.origin(_RESERVED) or "")
-    if configuration.values.get("cpuManagerPolicy") != "static":
+        return HostReservation(CPUSet.parse(text), origin or "")
+    if configuration.given(("cpuManagerPolicy",)).value != "static":
         return HostReservation(CPUSet(), "")
     # Imported here: it is much, and a list of CPUs needs none of it.
     from .start_check import certain_config, predicted_starts

@@ -17,7 +17,7 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 from .._base.command import run_command
 from .._base.errors import NodeError, RefusedError
-from .._kubelet.configuration import Configuration
+from .._kubelet.configuration import Configuration, reached_at
 from .._kubelet.installation import KubeletProcess, find_kubelet
 from .._kubelet.settings import found_settings
 from .._node.container_cpus import WRITTEN
@@ -25,7 +25,6 @@ from .._node.node import Node
 from .._reconcile.reconcile import reconcile_pods
 from ..state.acceptance import readable
 
-_HEALTHZ_PORT = 10248
 _INTERVAL = 0.5
 # Seconds for one answer at /healthz, and the least that remains for it at the end of the timeout.
 _PATIENCE, _LEAST_PATIENCE = 5.0, 1.0
@@ -154,10 +153,9 @@ def healthz_complaint(configuration: Configuration, patience: float = _PATIENCE)
     patience: for how many seconds it is waited, for all addresses and the whole of their answers.
     """
     deadline = time.monotonic() + patience
-    port = _healthz_port(configuration)
+    port, given = _healthz(configuration)
     if port == 0:
         return ""
-    given = str(configuration.values.get("healthzBindAddress") or "")
     if given.startswith("["):
         # It puts an address of IPv6 into brackets itself.
         return "healthzBindAddress: the kubelet cannot listen at %r; write it without brackets" % given
@@ -172,20 +170,19 @@ def healthz_complaint(configuration: Configuration, patience: float = _PATIENCE)
 
 def healthz_urls(configuration: Configuration) -> list[str]:
     """Where a kubelet with this configuration may answer; none where it does not."""
-    port = _healthz_port(configuration)
-    given = str(configuration.values.get("healthzBindAddress") or "")
+    port, given = _healthz(configuration)
     return [_url(address, port) for address in _addresses(given)] if port else []
 
 
-def _healthz_port(configuration: Configuration) -> int:
-    port = configuration.values.get("healthzPort")
-    # Null stands for the default.
-    return _HEALTHZ_PORT if port is None else int(port)
+def _healthz(configuration: Configuration) -> tuple[int, str]:
+    """The port, and the address that is given; empty for none."""
+    port, address = configuration.given(("healthzPort",)).value, configuration.given(("healthzBindAddress",)).value
+    return int(port), str(address or "")
 
 
 def _addresses(given: str) -> list[str]:
-    # An address that stands for all of them; what k3s gives its kubelet nobody sees, and it depends on the node's own.
-    return [{"0.0.0.0": "127.0.0.1", "::": "::1"}.get(given, given)] if given else ["127.0.0.1", "::1"]
+    # What k3s gives its kubelet nobody sees, and it depends on the node's own.
+    return [reached_at(given)] if given else ["127.0.0.1", "::1"]
 
 
 def _url(address: str, port: int) -> str:

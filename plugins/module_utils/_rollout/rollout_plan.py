@@ -19,7 +19,7 @@ from .._base.tree import OverlaidTree, Tree
 from .._host.systemd import has_service, has_systemd
 from .._kubelet.configuration import Configuration
 from .._kubelet.placement import plan_files, touched_files
-from .._kubelet.settings import SETTINGS, differences, found_settings, needed_config, plan_settings
+from .._kubelet.settings import SETTINGS, found_settings, needed_config, plan_settings
 from .._kubelet.start.findings import Finding, Unknown
 from .._kubelet.start.predict import Prediction
 from .._node.drift import (
@@ -40,6 +40,7 @@ from .._node.drift import (
     START_KUBELET,
     STATE_ACTIONS,
     WRITE_RUNTIME,
+    differing,
     in_order,
     report,
     with_restart,
@@ -576,16 +577,7 @@ def _restored_rows(
     """What a rollback changes: settings where both configurations can be read, else the files."""
     found = now["found"]
     if found is not None and before is not None:
-        wanted = found_settings(configuration)
-        rows = [
-            {
-                "subject": name,
-                "wanted": wanted[name],
-                "found": found[name],
-                "source": before.origin(SETTINGS[name].path),
-            }
-            for name in differences(wanted, found)
-        ]
+        rows = differing(found_settings(configuration), found, before)
         if rows:
             return rows
     return [

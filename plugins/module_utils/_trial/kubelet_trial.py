@@ -16,6 +16,7 @@ from .._base.tree import OverlaidTree, Tree
 from .._base.versions import minor_version
 from .._host.only_root import fault_of
 from .._host.services import unit_command
+from .._kubelet.configuration import COMMON_DEFAULTS
 from .._kubelet.distributions import service_of
 from .._kubelet.flag_files import find_words
 from .._kubelet.installation import Installation, trusted_program, trusted_users
@@ -26,7 +27,6 @@ from .._node.start_check import ALWAYS, AUTO, NEVER, planned_contents, predict_a
 from ..cpuset import CPUSet
 from .trial_cgroups import TrialCgroups
 from .trial_plan import (
-    CGROUPFS,
     CONTAINERD,
     CRIO,
     PATIENCE,
@@ -195,7 +195,7 @@ def try_start(
     if verdict.starts is not None:
         prediction = _prediction_of(planned if is_planned else of_version(planned, ending.version), plan)
     has_differed = prediction is not None and differs(verdict.starts, prediction.starts)
-    driver = str(plan.values.get("cgroupDriver", CGROUPFS))
+    driver = str(plan.values.get("cgroupDriver", COMMON_DEFAULTS["cgroupDriver"]))
     has_runtime = plan.runtime is not None and not ending.runtime_fault
     return Trial(
         verdict.starts,

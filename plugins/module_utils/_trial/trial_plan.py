@@ -19,8 +19,9 @@ import posixpath
 import re
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
+from .._kubelet.configuration import COMMON_DEFAULTS, reached_at
 from .._kubelet.flag_files import LEFT_OUT, handed_over
-from .._kubelet.flags import END_OF_FLAGS, MANIFEST_URL, MANIFEST_URL_HEADER, split_flags
+from .._kubelet.flags import END_OF_FLAGS, MANIFEST_URL, MANIFEST_URL_HEADER, flag_values, split_flags
 from ..cpuset import CPUSet
 
 # Where a trial has its own files. Only its own mounts have this directory.
@@ -106,14 +107,12 @@ class TrialPlan(NamedTuple):
 
     def health_address(self) -> tuple[str, int] | None:
         """Where it says that it is healthy; None for nowhere."""
-        port = self.values.get("healthzPort", _HEALTHZ_PORT)
+        port = self.values.get("healthzPort", COMMON_DEFAULTS["healthzPort"])
         if not isinstance(port, int) or not 0 < port < 1 << 16:
             return None
-        address = str(self.values.get("healthzBindAddress") or "127.0.0.1")
-        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address), port
+        return reached_at(str(self.values.get("healthzBindAddress") or "127.0.0.1")), port
 
 
-_HEALTHZ_PORT = 10248
 # Of a digest: enough to tell what one node was ever to start with from all else.
 _DIGITS = 32
 
@@ -157,16 +156,6 @@ NOT_TRIED = (
 )
 _NOT_SYSTEMD = "the cgroup driver systemd and its slices: it had cgroupfs, in cgroups of its own"
 _NO_RUNTIME = "what it checks after it has asked the container runtime"
-
-
-def flag_values(words: Iterable[str]) -> list[tuple[str, str]]:
-    """The flags that have a value, in order."""
-    found = []
-    for name, some in split_flags(words):
-        value = some[0].partition("=")[2] if "=" in some[0] else "".join(some[1:])
-        if name and value:
-            found.append((name, value))
-    return found
 
 
 def own_flags(values: Mapping[str, Any], minor: int) -> dict[str, str]:

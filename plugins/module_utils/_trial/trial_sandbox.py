@@ -27,6 +27,7 @@ from typing import Any, Callable, ClassVar, NoReturn, Sequence
 
 from .._base.tree import LARGEST_OF_KUBELET
 from .._base.versions import minor_version
+from .._kubelet.configuration import COMMON_DEFAULTS
 from .._kubelet.distributions import CHECKPOINT_NAME, KUBELET_ROOT
 from .._kubelet.installation import version_in
 from .._kubelet.start.surroundings import KERNEL_FLAGS
@@ -590,7 +591,7 @@ def _listen() -> socket.socket:
 def _is_settled(plan: TrialPlan) -> bool:
     """Whether the kubelet says that it is healthy, and the CPU manager has its state, of the policy that is wanted."""
     # No reader of ours: what would be imported for it now may be covered. In newer formats it is in a text.
-    policy = '"policyName":"%s"' % plan.values.get("cpuManagerPolicy", "none")
+    policy = '"policyName":"%s"' % plan.values.get("cpuManagerPolicy", COMMON_DEFAULTS["cpuManagerPolicy"])
     if policy not in (_state_of(plan) or "").replace("\\", ""):
         return False
     address = plan.health_address()

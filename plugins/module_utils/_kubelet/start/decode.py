@@ -18,6 +18,7 @@ from typing import Any, Callable, Iterable, Mapping, NamedTuple
 from ..._base.errors import GoError
 from ..._base.golang import Number, Object, quote
 from ..._base.quantity import MAX_DURATION
+from ..configuration import COMMON_DEFAULTS
 from .amount import quantity_fault, quote_octets, read_duration
 
 # JSON values as Go meets them, and what it says of texts that are no time.
@@ -297,6 +298,7 @@ def find_field(struct: str, key: str, minor: int, folds: bool) -> str | None:
 
 # What a file gets that has none, as JSON. Those that depend on a version, a gate or another field are not here.
 DEFAULTS: Mapping[str, object] = {
+    **COMMON_DEFAULTS,
     "address": "0.0.0.0",
     "authentication": {
         "anonymous": {"enabled": False},
@@ -307,7 +309,6 @@ DEFAULTS: Mapping[str, object] = {
         "mode": "Webhook",
         "webhook": {"cacheAuthorizedTTL": "5m0s", "cacheUnauthorizedTTL": "30s"},
     },
-    "cgroupDriver": "cgroupfs",
     "cgroupsPerQOS": True,
     "configMapAndSecretChangeDetectionStrategy": "Watch",
     "containerLogMaxFiles": 5,
@@ -316,10 +317,6 @@ DEFAULTS: Mapping[str, object] = {
     "containerLogMonitorInterval": "10s",
     "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
     "contentType": "application/vnd.kubernetes.protobuf",
-    "cpuCFSQuota": True,
-    "cpuCFSQuotaPeriod": "100ms",
-    "cpuManagerPolicy": "none",
-    "cpuManagerReconcilePeriod": "10s",
     "crashLoopBackOff": {},
     "enableControllerAttachDetach": True,
     "enableDebugFlagsHandler": True,
@@ -335,7 +332,6 @@ DEFAULTS: Mapping[str, object] = {
     "fileCheckFrequency": "20s",
     "hairpinMode": "promiscuous-bridge",
     "healthzBindAddress": "127.0.0.1",
-    "healthzPort": 10248,
     "httpCheckFrequency": "20s",
     "imageGCHighThresholdPercent": 85,
     "imageGCLowThresholdPercent": 80,
@@ -355,7 +351,6 @@ DEFAULTS: Mapping[str, object] = {
     "makeIPTablesUtilChains": True,
     "maxOpenFiles": 1000000,
     "maxPods": 110,
-    "memoryManagerPolicy": "None",
     "memorySwap": {},
     "memoryThrottlingFactor": 0.9,
     "mergeDefaultEvictionSettings": False,
@@ -378,8 +373,6 @@ DEFAULTS: Mapping[str, object] = {
     "shutdownGracePeriodCriticalPods": "0s",
     "streamingConnectionIdleTimeout": "4h0m0s",
     "syncFrequency": "1m0s",
-    "topologyManagerPolicy": "none",
-    "topologyManagerScope": "container",
     "volumePluginDir": "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
     "volumeStatsAggPeriod": "1m0s",
 }

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, 
 from ..._base.errors import GoError
 from ..._base.golang import Number, Object, quote, read_json
 from ..configuration import EVICTION_HARD, is_json, merge_patch
+from ..distributions import DROP_IN_SUFFIX
 from ..yaml import read
 from ..yaml_nodes import ReadError
 from .amount import duration_text
@@ -242,7 +243,6 @@ _PANIC = "panic: failed to merge global and in-flight KubeletConfiguration while
 _STRICT = "strict decoding error: "
 # Longer names are cut off.
 _MOST_SHOWN = 1000
-_DROP_IN_ENDING = ".conf"
 
 _BROKEN = "it is no YAML or JSON that the kubelet can read"
 _REPAIR = "repair the file"
@@ -286,7 +286,7 @@ def load_configuration(
 
 def drop_in_order(names: Sequence[str]) -> list[str]:
     """The paths below --config-dir that count, in the order in which the kubelet walks through them."""
-    chosen = [name for name in names if name.endswith(_DROP_IN_ENDING)]
+    chosen = [name for name in names if name.endswith(DROP_IN_SUFFIX)]
     return sorted(chosen, key=lambda name: [part.encode("utf-8", "surrogateescape") for part in name.split("/")])
 
 

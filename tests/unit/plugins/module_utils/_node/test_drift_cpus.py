@@ -20,7 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.tests.machines import cgroups as saved
-from ansible_collections.kubenode.cpu_manager.tests.machines.drifted import SETTINGS, file, state, told
+from ansible_collections.kubenode.cpu_manager.tests.machines.drifted import SETTINGS, file, starts_of, state, told
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import STATIC
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
@@ -97,7 +97,9 @@ def observed(root: Path, cpus: str) -> Observed:
 def test_the_cpus_of_containers(tmp_path: Path, held: str, pool: str, actions: list[str]) -> None:
     topology = parse_name("1s4c2t").topology()
     seen = observed(tmp_path, held)
-    found = report(topology, Host(kubelet_view(topology)), file(STATIC), state(pool, a="1,5"), SETTINGS, seen)
+    machine, configuration = Host(kubelet_view(topology)), file(STATIC)
+    starts = starts_of(configuration, SETTINGS, machine)
+    found = report(topology, machine, configuration, state(pool, a="1,5"), SETTINGS, seen, starts=starts)
     assert (found["status"], found["actions"]) == ("drift" if actions else "clean", actions)
     assert [row["subject"] for row in found["drift"]] == ["container shop/db-0/a"] * len(actions)
     assert found["owners"][0] == {"use": "exclusive", "owner": "shop/db-0/a", "cpus": "1,5"}
@@ -108,9 +110,10 @@ def test_the_cpus_of_containers(tmp_path: Path, held: str, pool: str, actions: l
 def test_the_cpus_of_containers_come_after_a_repair(tmp_path: Path) -> None:
     """It gives them out anew."""
     topology = parse_name("1s4c2t").topology()
-    machine = Host(kubelet_view(topology))
+    machine, configuration = Host(kubelet_view(topology)), file(STATIC)
     seen = observed(tmp_path, "1")
-    found = report(topology, machine, file(STATIC), state("0,2-4,6", a="1,5"), SETTINGS, seen)
+    starts = starts_of(configuration, SETTINGS, machine)
+    found = report(topology, machine, configuration, state("0,2-4,6", a="1,5"), SETTINGS, seen, starts=starts)
     assert found["actions"] == ["stop_kubelet", "repair_checkpoint", "start_kubelet"]
     assert found["enforcement"]["containers"]["skipped"] == 1
     # Where nothing can be compared, the pods have their names all the same.

@@ -28,7 +28,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.accepta
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
-from ansible_collections.kubenode.cpu_manager.tests.machines.drifted import file
+from ansible_collections.kubenode.cpu_manager.tests.machines.drifted import file, starts_of
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape
 from ansible_collections.kubenode.cpu_manager.tests.machines.start import manager_config
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
@@ -52,7 +52,8 @@ class Node:
         return "Node(%s, %r, %r, %r)" % (self.shape.name(), self.configuration.text, self.checkpoint, self.wanted)
 
     def report(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        found = report(self.topology, self.machine, self.configuration, self.checkpoint, wanted)
+        starts = starts_of(self.configuration, wanted, self.machine)
+        found = report(self.topology, self.machine, self.configuration, self.checkpoint, wanted, starts=starts)
         assert json.loads(json.dumps(found)) == found
         return found
 

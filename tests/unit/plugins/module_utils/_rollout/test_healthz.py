@@ -15,8 +15,10 @@ from typing import Any, Iterator
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import KubeletConfiguration
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout import health
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import (
+    COMMON_DEFAULTS,
+    KubeletConfiguration,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.health import (
     healthz_complaint,
     healthz_urls,
@@ -168,5 +170,5 @@ def test_where_it_answers(values: dict[str, Any], urls: list[str]) -> None:
 
 
 def test_the_default_port_of_healthz(monkeypatch: pytest.MonkeyPatch, server: HTTPServer) -> None:
-    monkeypatch.setattr(health, "_HEALTHZ_PORT", server.server_address[1])
+    monkeypatch.setitem(COMMON_DEFAULTS, "healthzPort", server.server_address[1])
     assert complaint({}) == complaint({"healthzPort": None}) == ""
