@@ -8,107 +8,39 @@ from __future__ import annotations
 
 import json
 import lzma
-import shlex
-import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterator
 
 import pytest
 import yaml
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.conformance.start_case import (
     DANGLING,
     DIRECTORY,
     MISSING,
     NO_CONFIG,
 )
-from ansible_collections.kubenode.cpu_manager.tests.kernel.cgroups import alone
+from ansible_collections.kubenode.cpu_manager.tests.kernel.cgroups import Cgroups, alone
+from ansible_collections.kubenode.cpu_manager.tests.kernel.intruders import Scene, why_no_scenes, wrong_with
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run, ansible_playbook, fingerprint
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import need
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
+from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone as alone_with_a_benchmark
 
-from .certificates import Authority
 from .control_plane import ControlPlane
 from .fixtures import MakeNode
 from .fleet import LAST, ROLLOUT
 from .kubelet.configuration import API_VERSION, KIND
 from .kubelet_node import QUIET, saved
 from .rollouts import ROLLBACK
+from .trial_node import CHECKPOINT, STATIC, LiveNode
 
-_HERE = Path(__file__).parent
-CHECKPOINT = "/var/lib/kubelet/cpu_manager_state"
-STATIC: dict[str, Any] = {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0"}
 ODD = {MISSING, DIRECTORY, DANGLING, NO_CONFIG}
-# Seconds, on a machine that does other things.
-_PATIENCE = 180
-
-
-class LiveNode:
-    """This machine as a live node, in mounts of its own."""
-
-    def __init__(self, programs: Path, directory: Path) -> None:
-        self.programs, self.root = programs, directory
-        self.program = "/opt/bin/kubelet"
-        self.flags = ["--config=/var/lib/kubelet/config.yaml", "--kubeconfig=/etc/kubernetes/kubelet.conf"]
-        # It would make a key otherwise, which takes seconds.
-        (self.root / "var/lib/kubelet/pki").mkdir(parents=True)
-        Authority().issue("node", hosts=["node"]).write(self.root / "var/lib/kubelet/pki/kubelet")
-        self.write("/etc/kubernetes/kubelet.conf", "no kubeconfig\n")
-        self.write("/etc/kubernetes/manifests/pod.yaml", "no pod\n")
-        self.configure(STATIC)
-
-    def configure(self, configuration: Mapping[str, Any]) -> None:
-        """Write the kubelet's configuration."""
-        header = {"apiVersion": API_VERSION, "kind": KIND, "staticPodPath": "/etc/kubernetes/manifests"}
-        self.write("/var/lib/kubelet/config.yaml", yaml.safe_dump({**header, **configuration}, sort_keys=False))
-
-    def write(self, path: str, text: str) -> None:
-        """Write a file of the node."""
-        here = Path("%s/%s" % (self.root, path))
-        here.parent.mkdir(parents=True, exist_ok=True)
-        here.write_text(text, encoding="utf-8")
-
-    def answer(self, do: str, *before: str, **request: Any) -> dict[str, Any]:
-        """What the driver answers to a request. before: words in front of its command line."""
-        done = self.run([*before, sys.executable, str(_HERE / "trial_driver.py")], json.dumps({"do": do, **request}))
-        answer: dict[str, Any] = json.loads(done)
-        return answer
-
-    def write_unit(self) -> None:
-        """Write the unit of the kubelet's service."""
-        unit = "[Service]\nExecStart=%s %s\n" % (self.program, " ".join(self.flags))
-        self.write("/etc/systemd/system/kubelet.service", unit)
-
-    def python(self) -> Path:
-        """A Python that runs on the node, for Ansible."""
-        self.write_unit()
-        path = self.root.with_suffix(".python")
-        command = [str(_HERE / "live_node"), str(self.programs), str(self.root), sys.executable]
-        path.write_text('#!/bin/sh\nexec %s "$@"\n' % shlex.join(command), encoding="utf-8")
-        path.chmod(0o755)
-        return path
-
-    def run(self, command: Sequence[str], text: str = "") -> str:
-        """What a command on the node prints."""
-        self.write_unit()
-        done = subprocess.run(
-            [str(_HERE / "live_node"), str(self.programs), str(self.root), *command],
-            input=text,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_PATIENCE * 10,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def tried(self, **request: Any) -> dict[str, Any]:
-        """The answer of a trial, of which nothing is left and by which nothing has changed."""
-        done = self.answer("try", **request)
-        assert done["after"] == done["before"]
-        answer: dict[str, Any] = done["answer"]
-        return answer
 
 
 @pytest.fixture
@@ -226,13 +158,66 @@ conf_dir = "/run/containerd/cni"
 """
 
 
+def test_trials_at_once_wait_for_each_other(node: LiveNode) -> None:
+    """As where two people plan a change of one node: neither takes the other's cgroups for what a killed one left."""
+    done = node.answer("together", number=3)
+    assert [answer["starts"] for answer in done["answers"]] == [True] * 3
+    assert done["after"] == done["before"]
+
+
+# What of the machine itself may run on a CPU that is not quiet: nothing else may, beside a trial.
+OF_THE_MACHINE = {"kernel thread", "interrupts", "steal"}
+
+
+def test_trials_disturb_nobody_on_exclusive_cpus(real_kubelet: Path, tmp_path: Path) -> None:
+    """A container computes on its CPU, and isolation_info accuses nobody there while trials go on beside it."""
+    reason = why_no_scenes()
+    if reason:
+        pytest.skip(reason)
+    need("unshare", "mount")
+    number = how_many("TRIALS_BESIDE", 2, 50)
+    with alone_with_a_benchmark(), Cgroups() as cgroups, Scene(tmp_path, cgroups) as scene:
+        node = LiveNode(real_kubelet, tmp_path / "node")
+        node.configure({**STATIC, "reservedSystemCPUs": str(scene.neighbour)})
+        node.write(CHECKPOINT, saved("static", str(scene.neighbour), db=str(scene.cpu)).decode("ascii"))
+        with ThreadPoolExecutor() as pool:
+            trials = pool.submit(node.answer, "many", cases=[{"files": {}, "flags": []}] * number)
+            seen = []
+            while not trials.done():
+                seen.append(scene.play(1.0, None, seconds=2))
+            answers = trials.result()["answers"]
+    assert [answer["starts"] for answer in answers] == [True] * number
+    accused = {who for moment in seen for who in moment.accused()}
+    assert not {kind for kind, _name in accused} - OF_THE_MACHINE, accused
+    wrong = [wrong_with(moment, None) for moment in seen]
+    assert not any(wrong), wrong
+    if all(outcome is None for outcome in wrong):
+        pytest.skip("the machine is not quiet enough")
+
+
 def test_nothing_is_left_of_a_trial_that_is_killed(node: LiveNode) -> None:
+    """At any of the module's system calls, and while the kubelet of the trial works and the module only waits."""
     seconds = node.tried()["seconds"]
     number = how_many("TRIAL_KILLS", 6, 300)
-    done = node.answer("kill", moments=[(kill + 0.5) / number * seconds for kill in range(number)])
-    assert done["left"] == [[]] * number
+    moments = [(kill + 0.5) / number * seconds for kill in range(0, number, 6)]
+    done = node.answer("kill", moments=moments, calls=number)
+    assert done["left"] == [[]] * (len(moments) + number)
+    # Two of each system call.
+    assert done["stops"] >= 1000
     assert done["last"]["answer"]["starts"] is True
     assert done["last"]["after"] == done["first"]
+
+
+def test_nothing_is_left_where_the_processes_inside_are_killed(node: LiveNode) -> None:
+    """The first process inside at each of its mounts, and its parent while it waits for it."""
+    need("strace")
+    strace = ["strace", "--follow-forks", "--seccomp-bpf", "--output=/dev/null"]
+    mounts = range(1, 31, 30 // how_many("TRIAL_KILLS_INSIDE", 2, 30))
+    for call in (*("mount:signal=KILL:when=%d" % number for number in mounts), "wait4:signal=KILL:when=3"):
+        done = node.answer("try", *strace, "--inject=" + call)
+        assert done["after"] == done["before"]
+        assert done["answer"]["starts"] is None
+        assert "the process of the trial was killed" in done["answer"]["reason"]
 
 
 def test_a_kubelet_that_hangs_ends_with_the_module(node: LiveNode) -> None:
@@ -311,7 +296,7 @@ MISTAKEN = {
 }
 # It wants a directory of its own at the top.
 UNSAID = {"flag/080"}
-_VECTORS = _HERE.parent / "conformance" / "vectors" / "start-1.36.jsonl.xz"
+_VECTORS = Path(__file__).parents[1] / "conformance" / "vectors" / "start-1.36.jsonl.xz"
 
 
 def recorded_cases() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -503,6 +488,33 @@ def test_a_fleet_tries_another_kubelet(node: LiveNode, real_kubelet: Path, tmp_p
     assert "is no program on this node" in found["none"]["trial-unmeasured"]["text"]
     assert not any("trial" in check or "refuses" in check for check in found["good"])
     assert {name: fingerprint(live.root) for name, live in nodes.items()} == before
+
+
+def test_the_way_back_to_an_older_kubelet(node: LiveNode, real_kubelet: Path, tmp_path: Path) -> None:
+    """The newer one has written the checkpoint in its own format."""
+    nodes = {"of-1.37": node, "pod-level": LiveNode(real_kubelet, tmp_path / "pod-level")}
+    online = CPUSet.parse(Path("/sys/devices/system/cpu/online").read_text(encoding="ascii").strip())
+    last = CPUSet([max(online)]) if len(online) > 1 else CPUSet()
+    state = State(online - last, {"uid-db": {"server": last}} if last else {})
+    nodes["of-1.37"].write(CHECKPOINT, write_checkpoint("static", state, format_for(37)).decode("ascii"))
+    # That of a kubelet 1.36 with the gate PodLevelResourceManagers.
+    nodes["pod-level"].write(CHECKPOINT, write_checkpoint("static", state, format_for(36, True)).decode("ascii"))
+    hosts = {
+        name: {"ansible_python_interpreter": str(live.python()), "kubelet_trial_program": "/opt/bin/kubelet"}
+        for name, live in nodes.items()
+    }
+    before = {name: fingerprint(live.root) for name, live in nodes.items()}
+    run = ansible_playbook(tmp_path / "run", TRY_UPGRADE, hosts)
+    assert {name: fingerprint(live.root) for name, live in nodes.items()} == before
+    tried = {name: next(said for said in run.results[name] if "starts" in said) for name in nodes}
+    assert [answer["starts"] for answer in tried.values()] == [True, False], run.account()
+    assert [answer["prediction_differs"] for answer in tried.values()] == [False, False]
+    assert tried["of-1.37"]["checkpoint_format"]["before"] == 4
+    assert tried["pod-level"]["checkpoint_format"] == {"before": 3, "after": 3}
+    # Until it gives CPUs it keeps the file as it is, in which it finds the members that it knows.
+    assert tried["of-1.37"]["checkpoint_format"]["after"] == 4
+    assert "pod-level:\n  the kubelet 1.20.2 does not start:" in str(run.last("pod-level")["msg"])
+    assert "checkpoint is corrupted" in tried["pod-level"]["message"]
 
 
 def test_without_the_right_to_make_namespaces(node: LiveNode) -> None:

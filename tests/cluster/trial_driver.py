@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Iterator
 from unittest.mock import patch
@@ -36,6 +37,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_cgroups import TrialCgroups  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_plan import PATIENCE  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_report import trial_report  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.tests.faults import child  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.tests.faults.child import Child  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.tests.faults.tracer import Traced  # noqa: E402
 
 _FILES = ("/etc", "/var", "/opt", "/run")
 _VALUES = ("vm", "kernel/panic", "kernel/panic_on_oops", "kernel/keys", "net/ipv4")
@@ -70,6 +74,12 @@ def _values() -> Iterator[tuple[str, str]]:
                 yield str(path), path.read_text(encoding="ascii", errors="replace")
 
 
+def _mounts() -> list[str]:
+    """All but those of other tests, which go away with their directories."""
+    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if not line.split()[4].startswith("/tmp/")]
+
+
 def _processes() -> list[list[Any]]:
     """Each process but this one: its id, when it started, and its CPUs."""
     found = []
@@ -85,7 +95,7 @@ def node_now() -> dict[str, Any]:
     """What the node is."""
     return {
         "files": dict(_files()),
-        "mounts": Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines(),
+        "mounts": _mounts(),
         "values": dict(_values()),
         "processes": _processes(),
         "cgroups": left_cgroups(),
@@ -140,20 +150,60 @@ class _Measured(TrialCgroups):
 
 
 def killed(request: dict[str, Any]) -> dict[str, Any]:
-    """Trials whose process is killed after so many seconds; what is left after each, and a whole trial at the end."""
+    """Trials whose process is killed; what is left of each, and a whole trial at the end.
+
+    moments: after so many seconds. calls: how often at a system call, before or after it, evenly over all of them.
+    """
     first = node_now()
-    left = []
-    for moment in request["moments"]:
-        before = _processes()
-        child = _forked(lambda: trial_report(Node(Tree("/")), {}, program=request.get("program")))
-        time.sleep(moment)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        deadline = time.monotonic() + _PATIENCE
-        while _processes() != before and time.monotonic() < deadline:
-            time.sleep(0.01)
-        left.append([row for row in _processes() if row not in before])
-    return {"first": first, "left": left, "last": tried({})}
+
+    def work() -> object:
+        return trial_report(Node(Tree("/")), {}, program=request.get("program"))
+
+    with patch.object(child, "PATIENCE", int(_PATIENCE * 6)):
+        left = [_left_of(partial(_kill_after, work, moment)) for moment in request.get("moments", ())]
+        number, stops = request.get("calls", 0), 0
+        if number:
+            traced = Traced(work)
+            while traced.next_stop():
+                pass
+            traced.answer()
+            stops = traced.stops
+        left += [_left_of(partial(_kill_at, work, int((kill + 0.5) / number * stops))) for kill in range(number)]
+    return {"first": first, "left": left, "last": tried({}), "stops": stops}
+
+
+def _left_of(kill: Callable[[], None]) -> list[list[Any]]:
+    before = _processes()
+    kill()
+    deadline = time.monotonic() + _PATIENCE
+    while _processes() != before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return [row for row in _processes() if row not in before]
+
+
+def _kill_after(work: Callable[[], object], seconds: float) -> None:
+    process = Child(work)
+    time.sleep(seconds)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _kill_at(work: Callable[[], object], stop: int) -> None:
+    """At this one of all stops, two of each system call. What has fewer by then has come to its end."""
+    traced = Traced(work)
+    if all(traced.next_stop() for _stop in range(stop)):
+        traced.kill()
+    else:
+        traced.answer()
+
+
+def together(request: dict[str, Any]) -> dict[str, Any]:
+    """So many trials at once, each by a process of its own."""
+    before = node_now()
+    with patch.object(child, "PATIENCE", int(_PATIENCE * 6)):
+        trials = [Child(lambda: trial_report(Node(Tree("/")), {})) for _trial in range(request["number"])]
+        answers = [trial.answer() for trial in trials]
+    return {"answers": answers, "before": before, "after": node_now()}
 
 
 def many(request: dict[str, Any]) -> dict[str, Any]:
@@ -170,15 +220,6 @@ def many(request: dict[str, Any]) -> dict[str, Any]:
     for now in (before, after):
         now["files"] = {path: file for path, file in now["files"].items() if not path.endswith("/" + unit.name)}
     return {"answers": answers, "before": before, "after": after}
-
-
-def _forked(work: Callable[[], Any]) -> int:
-    child = os.fork()
-    if child == 0:
-        with suppress(BaseException):
-            work()
-        os._exit(0)
-    return child
 
 
 def _pods() -> list[Path]:
@@ -247,7 +288,8 @@ def main() -> None:
     request = json.load(sys.stdin)
     remove_leftovers()
     try:
-        done = {"try": tried, "kill": killed, "beside": beside, "many": many}[request.pop("do")](request)
+        do = {"try": tried, "kill": killed, "beside": beside, "many": many, "together": together}[request.pop("do")]
+        done = do(request)
     except CPUManagerError as error:
         done = {"refused": error.to_dict()}
     json.dump(done, sys.stdout)

@@ -71,7 +71,7 @@ class Traced:
     def next_stop(self) -> bool:
         """Go on until the next stop; false when the work is done. Twice for each call: before and after it."""
         _ptrace(_SYSCALL, self.child.pid, 0)
-        if self._wait() != _SYSCALL_STOP:
+        if self._wait(_SYSCALL) != _SYSCALL_STOP:
             self._mark()
             self.stops -= 2  # those of the mark itself
             return False
@@ -109,8 +109,8 @@ class Traced:
             self._wait()
         return self.child.answer()
 
-    def _wait(self) -> int:
-        """The signal that it was stopped by. A signal that ends it is passed on."""
+    def _wait(self, request: int = _CONT) -> int:
+        """The signal that it was stopped by. Any other is passed on, and it goes on by this request."""
         while True:
             _pid, status = os.waitpid(self.child.pid, 0)
             if not os.WIFSTOPPED(status):
@@ -119,7 +119,7 @@ class Traced:
             number = os.WSTOPSIG(status)
             if number in (signal.SIGSTOP, _SYSCALL_STOP):
                 return number
-            _ptrace(_CONT, self.child.pid, number)
+            _ptrace(request, self.child.pid, number)
 
     def _mark(self) -> None:
         if self.child.status is not None:
