@@ -40,7 +40,7 @@ from .answers import (
     ways_of,
 )
 from .checks import CHECKS, DANGER, LOOKS, NOTE, SEVERITIES, Check, check_of_subject
-from .looks import shown_looks
+from .looks import module_of, shown_looks
 from .results import Problem, Result
 from .shapes import (
     CheckCount,
@@ -393,7 +393,7 @@ def _of_looks(looks: Mapping[str, object]) -> Iterator[ReportedFinding]:
             values = {name: text(found.get(name, "")) for name in ("wanted", "found")}
             check_id = "noted" if check is None or check.look != look else check.id
             subject, remedy = line(found.get("subject", "")), text(found.get("remedy", ""))
-            yield _finding(check_id, subject, remedy, source=look + "_info", **values)
+            yield _finding(check_id, subject, remedy, source=module_of(look).rpartition(".")[2], **values)
         yield from _of_notes(answer)
 
 

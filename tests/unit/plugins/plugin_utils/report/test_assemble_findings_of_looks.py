@@ -30,7 +30,7 @@ def of_look(answer: Any, look: str = "isolation") -> list[tuple[str, str, str]]:
 
 
 def test_what_further_looks_find_are_findings_like_the_others() -> None:
-    disturbed, elsewhere, divided, *notes = found(CLEAN_ANSWER, looks=LOOKS)
+    disturbed, elsewhere, divided, refused, *notes = found(CLEAN_ANSWER, looks=LOOKS)
     assert disturbed == {
         **dict.fromkeys(KEYS, ""),
         **LOOKS["isolation"]["findings"][0],
@@ -52,10 +52,18 @@ def test_what_further_looks_find_are_findings_like_the_others() -> None:
         "source": "cache_info",
         "waived": None,
     }
+    assert refused == {
+        **dict.fromkeys(KEYS, ""),
+        **LOOKS["impact"]["findings"][0],
+        "severity": "warning",
+        "source": "admission_info",
+        "waived": None,
+    }
     assert [(note["check"], note["severity"], note["subject"]) for note in notes] == [
         ("reservation-splits-cores", "note", ""),
         ("isolation-unmeasured", "note", ""),
         ("container-throttled", "note", "shop/web-1/app"),
+        ("impact-unmeasured", "note", ""),
     ]
     waive([disturbed], [{"check": "exclusive-cpus-disturbed", "reason": "x", "until": TODAY}], TODAY)
     assert not is_open(disturbed)
