@@ -21,8 +21,8 @@ from ..plugin_utils.controller_action import validated
 from ..plugin_utils.guarded_action import GuardedAction, failure_of
 from ..plugin_utils.report.answers import FAILED, NO_KUBELET, UNREACHABLE, collected, text, time_of
 from ..plugin_utils.report.assemble import ReportTerms, assemble
-from ..plugin_utils.report.checks import LOOKS
-from ..plugin_utils.report.configz import read_configz
+from ..plugin_utils.report.checks import IMPACT, LOOKS
+from ..plugin_utils.report.configz import AskedAPI, read_configz, read_node
 from ..plugin_utils.report.metrics import node_metrics
 from ..plugin_utils.report.results import Progress, Result, checked_waivers, run_of, write_result
 from ..plugin_utils.variables import check_names, options_of_variables
@@ -41,6 +41,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "look_at": {"type": "list", "elements": "str", "choices": list(LOOKS), "default": []},
     "look_seconds": {"type": "int", "default": 5},
     "trial_program": {"type": "str"},
+    "devices": {"type": "list", "elements": "dict", "default": []},
     "node_name": {"type": "str"},
     "kubeconfig": {"type": "path"},
     "context": {"type": "str"},
@@ -120,6 +121,8 @@ class ActionModule(GuardedAction):
         running = self._running(own, host, answer) if is_read and own["ask_kubelet"] else {}
         is_running = is_read and node["status"] != NO_KUBELET
         looks = self._looks(own, for_node, task_vars) if is_running and own["look_at"] else {}
+        if IMPACT in looks:
+            looks[IMPACT] = self._impact(own, host, answer, looks[IMPACT])
         return Result(host, time_of(time.time()), answer, running, waivers, looks, own["fleet"])
 
     def _of_variables(self, for_node: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,6 +153,7 @@ class ActionModule(GuardedAction):
             seconds=own["look_seconds"],
             hide_names=own["hide_names"],
             program=own["trial_program"],
+            devices=own["devices"],
         )
         # One after the other: none is measured while another one runs.
         return {
@@ -157,6 +161,21 @@ class ActionModule(GuardedAction):
             for look in LOOKS
             if look in own["look_at"]
         }
+
+    def _impact(
+        self, own: Mapping[str, Any], host: str, plan: Mapping[str, Any], beside: dict[str, Any]
+    ) -> dict[str, Any]:
+        """What becomes of the node's pods, or why that is not known. beside: of admission_info."""
+        from ..plugin_utils.impact.look import look_of  # noqa: PLC0415 # as above
+        from ..plugin_utils.report.looks import kept  # noqa: PLC0415 # as above
+
+        if beside.get("failed"):
+            return beside
+        try:
+            node, pods = read_node(own["node_name"] or host, AskedAPI(own["kubeconfig"], own["context"]))
+        except CPUManagerError as error:
+            return failure_of(error)
+        return kept(IMPACT, look_of(host, plan, beside, node, pods, own["hide_names"]))
 
     def _ran(self, module: str, arguments: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of a module, or why there is none."""
@@ -175,7 +194,7 @@ class ActionModule(GuardedAction):
     def _running(self, own: Mapping[str, Any], host: str, answer: dict[str, Any]) -> dict[str, Any]:
         """The settings of the running kubelet; a note in the answer where they cannot be read."""
         try:
-            return read_configz(own["node_name"] or host, own["kubeconfig"], own["context"])
+            return read_configz(own["node_name"] or host, AskedAPI(own["kubeconfig"], own["context"]))
         except CPUManagerError as error:
             for name, value in (("notes", str(error)), ("note_checks", "running-kubelet-unread")):
                 before = answer.get(name)

@@ -121,7 +121,7 @@ options:
       - The option of M(kubenode.cpu_manager.node_report), which is only checked here.
     type: list
     elements: str
-    choices: [isolation, throttling, housekeeping, cache, trial]
+    choices: [isolation, throttling, housekeeping, cache, impact, trial]
     default: []
   look_seconds:
     description:

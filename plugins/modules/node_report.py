@@ -20,8 +20,9 @@ description:
   - Takes every option of M(kubenode.cpu_manager.rollout_info), too, with the same meaning. Those of the group
     C(kubenode.cpu_manager.cpu_manager) can be given under C(module_defaults).
   - With O(look_at), M(kubenode.cpu_manager.isolation_info), M(kubenode.cpu_manager.throttling_info),
-    M(kubenode.cpu_manager.housekeeping_info), M(kubenode.cpu_manager.cache_info) or
-    M(kubenode.cpu_manager.kubelet_trial) run on the node, too, one after the other. Their findings are in the report.
+    M(kubenode.cpu_manager.housekeeping_info), M(kubenode.cpu_manager.cache_info),
+    M(kubenode.cpu_manager.admission_info) or M(kubenode.cpu_manager.kubelet_trial) run on the node, too, one after the
+    other. Their findings are in the report.
     If one of them fails, this is a note in the report.
   - An earlier result of the node in O(directory) is replaced. The task fails for a node that cannot be reached or
     read, or whose options are wrong, after the file is written. The file contains the error, too. To make the report of
@@ -108,18 +109,21 @@ options:
       - V(housekeeping) is where the host's own work may run, as M(kubenode.cpu_manager.housekeeping_info) reads it. It
         is compared with O(reserved_system_cpus) or O(reservation), or else with what the kubelet reserves.
       - V(cache) is how the caches are divided, as M(kubenode.cpu_manager.cache_info) reads it.
+      - V(impact) is what becomes of the node's pods with the wanted settings. M(kubenode.cpu_manager.admission_info)
+        runs on the node, and the node and its pods are read through the API server. It needs the Python library
+        C(kubernetes) on the controller, and the rights to get nodes and to list pods of all namespaces.
       - V(trial) is whether the node's own kubelet starts with its files, or that of O(trial_program), as
         M(kubenode.cpu_manager.kubelet_trial) lets it try that. A saved node has no trial.
       - A host without a kubelet is not measured.
     type: list
     elements: str
-    choices: [isolation, throttling, housekeeping, cache, trial]
+    choices: [isolation, throttling, housekeeping, cache, impact, trial]
     default: []
   look_seconds:
     description:
       - How long each of O(look_at) measures, from 1 to 3600 seconds. With V(0), which V(isolation) does not support,
-        the result is what the kernel has counted since each cgroup was made. V(housekeeping) and V(trial) do not use
-        it, and V(cache) measures the bandwidth of memory for so long, if resctrl counts it.
+        the result is what the kernel has counted since each cgroup was made. V(housekeeping), V(impact) and V(trial) do
+        not use it, and V(cache) measures the bandwidth of memory for so long, if resctrl counts it.
     type: int
     default: 5
   trial_program:
@@ -127,6 +131,11 @@ options:
       - The path of another kubelet on the node, such as that of the next version, which V(trial) of O(look_at) starts
         in place of the node's own.
     type: str
+  devices:
+    description: With V(impact) in O(look_at), the option of M(kubenode.cpu_manager.admission_info).
+    type: list
+    elements: dict
+    default: []
   node_name:
     description: The name of the node in the cluster. By default the name of the host in the inventory.
     type: str

@@ -20,8 +20,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.kubelet_trial import Trial
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_report import answer_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.look import look_of
 from ansible_collections.kubenode.cpu_manager.tests.conformance.trouble_case import Trouble
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import CPUFiles
+from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import node_of, plan_of, pod_of
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import (
     CHECKPOINT,
     EMPTY,
@@ -105,6 +107,12 @@ def _cache(check: str, files: Mapping[str, str | None], without: Mapping[str, st
     look = {"cache": None}
     found, quiet = (DIVIDED.having({RESCTRL + name: text for name, text in part.items()}) for part in (files, without))
     return Trouble([check], found, quiet, looks=look, looks_without=look)
+
+
+def _impact(cpus: str) -> Mapping[str, object]:
+    """Whole cores of two CPUs come to a node with a pod that has so many for itself."""
+    plan, pods = plan_of(), [pod_of("db-0", "a", cpus, ("StatefulSet", "db"))]
+    return {"impact": look_of("worker-1", plan, plan["beside_cpus"], node_of("a"), pods)}
 
 
 def _group(mask: str, tasks: str = "") -> dict[str, str | None]:
@@ -267,6 +275,15 @@ LOOK_TROUBLES: dict[str, Trouble] = {
     ),
     "trial on a node that is saved": Trouble(
         ["trial-unmeasured"], SOUND, looks={"trial": None}, looks_without={"trial": answer_of(STARTED, None)}
+    ),
+    "pods that would be refused": Trouble(
+        ["pods-would-be-refused"], SOUND, looks=_impact("3"), looks_without=_impact("4")
+    ),
+    "pods that the API server does not give": Trouble(
+        ["impact-unmeasured"],
+        SOUND,
+        looks={"impact": {"failed": True, "msg": "the API server does not answer"}},
+        looks_without=_impact("4"),
     ),
     "no cpu controller": Trouble(
         ["throttling-unmeasured"], SOUND, COUNTED, looks={"throttling": None}, looks_without={"throttling": None}

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any, Mapping, Sequence
 
+import pytest
+
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import pod_from_manifest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.settings import found_settings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.allocation import default_configuration
@@ -26,7 +28,8 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import BESI
 from .policy_case import manifest_of
 from .test_vectors import TOPOLOGIES, rows
 
-MINOR = 35
+# {vectors: the version of the kubelet that they are replayed as}.
+VERSIONS = {"policy-1.33": 33, "policy-1.34-1.36": 35}
 KINDS = ("cores", "sockets", "numa_nodes", "l3_caches")
 
 
@@ -60,9 +63,10 @@ def first_pods(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return pods
 
 
-def test_the_order_of_a_node_gives_its_refusals_and_its_state() -> None:
+@pytest.mark.parametrize("vectors", VERSIONS)
+def test_the_order_of_a_node_gives_its_refusals_and_its_state(vectors: str) -> None:
     compared = refused = 0
-    for row in rows("policy-1.34-1.36"):
+    for row in rows(vectors):
         case, expected = row["case"], row["expect"]
         topology = topology_of(TOPOLOGIES[case["topology"]])
         pods = first_pods(case)
@@ -80,7 +84,9 @@ def test_the_order_of_a_node_gives_its_refusals_and_its_state() -> None:
         }
         kinds = Kinds()
         order = [kinds.number(pod_from_manifest(manifest_of(pod), as_admitted=False)) for pod in pods]
-        found = Replays(kinds).of(kubelet_of(json.dumps(topology.to_dict()), settings, MINOR, BESIDE), order)
+        found = Replays(kinds).of(
+            kubelet_of(json.dumps(topology.to_dict()), settings, VERSIONS[vectors], BESIDE), order
+        )
         if any(reason.startswith("OutOf") for reason, _message, _why in found.refused.values()):
             continue  # the cases do not count what pods request
         answers = expected["ops"][: len(pods)]

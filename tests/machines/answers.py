@@ -212,6 +212,36 @@ LOOKS: dict[str, Any] = {
         "notes": [],
         "note_checks": [],
     },
+    "impact": {
+        "node": {"changes": True, "exclusive": 2, "allocatable": 10, "stranded": 0, "shared": 14},
+        "workloads": [
+            {
+                "workload": "ReplicaSet shop/db-6c9f",
+                "fate": "refused",
+                "when_empty": True,
+                "pods": 2,
+                "refused": 2,
+                "reason": "SMTAlignmentError",
+                "message": "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2",
+                "why": "",
+                "cure": "ask for 4 CPUs instead of 3",
+                "inexact": "",
+            },
+            {"workload": "StatefulSet shop/queue", "fate": "gains", "when_empty": False, "pods": 1, "refused": 0},
+            {"workload": "DaemonSet shop/agent", "fate": "stays", "when_empty": False, "pods": 1, "refused": 0},
+        ],
+        "findings": [
+            {
+                "check": "pods-would-be-refused",
+                "subject": "ReplicaSet shop/db-6c9f",
+                "wanted": "2 pods admitted",
+                "found": "2 refused, also by the empty node: SMTAlignmentError",
+                "remedy": "ask for 4 CPUs instead of 3",
+            }
+        ],
+        "notes": ["not counted, as they cannot be read: shop/odd"],
+        "note_checks": ["impact-unmeasured"],
+    },
     "trial": {
         "starts": False,
         "message": "unknown flag: --x",

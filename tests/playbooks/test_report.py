@@ -19,14 +19,17 @@ from xml.etree import ElementTree
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.tests.machines.api_server import serve
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V2
 from ansible_collections.kubenode.cpu_manager.tests.machines.foreign import Foreign
+from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import node_of, pod_of
 from ansible_collections.kubenode.cpu_manager.tests.machines.throttled import write_node
 
 from .conftest import CopyOf, ansible_playbook, fingerprint
 from .drift_report import DRIFT_REPORT, checks_of, read_report, report_playbook
 
 PERIOD = {"kubelet_cpu_manager_reconcile_period": "7s"}
+WHOLE_CORES = {"kubelet_cpu_manager_policy_options": {"full-pcpus-only": "true"}}
 # What was not measured.
 OF_CACHES = ("cache-foreign-group", "cache-partition-differs", "cache-partition-lost")
 WAIVER = {"check": "reconcile-period-differs", "reason": "ticket 4711", "until": "2999-12-31"}
@@ -59,9 +62,15 @@ def test_all_forms_have_one_outcome(copy_of: CopyOf, tmp_path: Path) -> None:
     assert "kubenode_cpu_mispinned_containers 1\n" in textfile.read_text("utf-8")
 
 
-def test_nodes_are_looked_at_for_isolation_and_throttling(tmp_path: Path) -> None:
+def test_nodes_are_looked_at_for_isolation_throttling_and_impact(tmp_path: Path) -> None:
     hosts: dict[str, dict[str, Any]] = {}
-    looks = {"counted": (["throttling"], 0), "both": (["throttling", "isolation", "trial"], 1), "neither": ([], 5)}
+    looks = {
+        "counted": (["throttling"], 0),
+        "both": (["throttling", "isolation", "trial"], 1),
+        "neither": ([], 5),
+        "pods": (["impact"], 5),
+        "silent": (["impact"], 5),
+    }
     for name, (look_at, seconds) in looks.items():
         write_node(tmp_path / name, V2)
         hosts[name] = {
@@ -70,9 +79,19 @@ def test_nodes_are_looked_at_for_isolation_and_throttling(tmp_path: Path) -> Non
             "drift_report_look_seconds": seconds,
         }
     before = fingerprint(tmp_path / "counted")
-    run = report_playbook(
-        tmp_path, "drift_report", hosts, drift_report_forms=["json", "html", "junit", "table"], drift_report_redact=True
-    )
+    for name in ("pods", "silent"):
+        hosts[name].update(WHOLE_CORES, kubelet_kubeconfig=str(tmp_path / name / "kubeconfig"))
+    with serve() as server:
+        for kind, found in (("Node", node_of("pods")), ("Pod", pod_of("odd", "pods", "3"))):
+            server.add({"apiVersion": "v1", "kind": kind, **found})
+        server.kubeconfig(tmp_path / "pods/kubeconfig")
+        run = report_playbook(
+            tmp_path,
+            "drift_report",
+            hosts,
+            drift_report_forms=["json", "html", "junit", "markdown", "table"],
+            drift_report_redact=True,
+        )
     assert run.status == 0, run.account()
     assert fingerprint(tmp_path / "counted") == before
     nodes = {node["host"]: node for node in read_report(tmp_path)["nodes"]}
@@ -85,7 +104,17 @@ def test_nodes_are_looked_at_for_isolation_and_throttling(tmp_path: Path) -> Non
         "counted": {"exclusive-cpus-with-quota", "container-throttled"},
         "both": {"exclusive-cpus-with-quota"},
         "neither": set(),
+        "pods": {"pods-would-be-refused"},
+        "silent": set(),
     }
+    assert "impact-unmeasured" in checks_of(nodes["silent"])
+    (workload,) = nodes["pods"]["looks"]["impact"]["workloads"]
+    assert (workload["workload"], workload["reason"], workload["refused"]) == (
+        "Pod " + "/".join(sha256(part).hexdigest()[:8] for part in (b"shop", b"odd")),
+        "SMTAlignmentError",
+        1,
+    )
+    assert "pods-would-be-refused" in (tmp_path / "drift-report/drift.md").read_text("utf-8")
     assert {"isolation-unmeasured", "throttling-unmeasured", "trial-unmeasured"} <= set(checks_of(nodes["both"]))
     # The names of containers are hidden.
     assert {row["container"] for row in nodes["counted"]["looks"]["throttling"]["containers"]} == {
@@ -111,9 +140,11 @@ def test_nodes_are_looked_at_for_isolation_and_throttling(tmp_path: Path) -> Non
     of_trials = {"kubelet-refuses-start", "next-kubelet-refuses-start"}
     others = {"exclusive-cpus-disturbed", *of_housekeeping, *OF_CACHES, *of_trials}
     assert skipped == {
-        "counted": others,
-        "both": others,
-        "neither": {*others, *of_throttling},
+        "counted": {*others, "pods-would-be-refused"},
+        "both": {*others, "pods-would-be-refused"},
+        "neither": {*others, *of_throttling, "pods-would-be-refused"},
+        "pods": {*others, *of_throttling},
+        "silent": {*others, *of_throttling, "pods-would-be-refused"},
     }
     assert "exclusive-cpus-with-quota" in run.output
 

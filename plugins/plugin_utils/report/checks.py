@@ -28,9 +28,11 @@ SEVERITIES = (DANGER, WARNING, NOTE)
 # What a node is looked at for only where that is wanted: the modules of these names with `_info` look, and what they
 # could not measure has the checks of these names with `-unmeasured`.
 ISOLATION, THROTTLING, HOUSEKEEPING, CACHE = "isolation", "throttling", "housekeeping", "cache"
+# For this one, admission_info looks, and the API server is asked for the node's pods.
+IMPACT = "impact"
 # Last, as it computes. Its module is no `_info`.
 TRIAL = "trial"
-LOOKS = (ISOLATION, THROTTLING, HOUSEKEEPING, CACHE, TRIAL)
+LOOKS = (ISOLATION, THROTTLING, HOUSEKEEPING, CACHE, IMPACT, TRIAL)
 
 # The place of the variable of the role kubelet that the finding is about.
 VARIABLE = "{variable}"
@@ -92,6 +94,16 @@ WARNINGS = (
         " interrupts. A cpuset keeps a container on its CPUs. It does not keep other processes off them.",
         "Do what the finding says; it depends on what ran there. See docs/docsite/rst/isolation.rst.",
         look=ISOLATION,
+    ),
+    Check(
+        "pods-would-be-refused",
+        WARNING,
+        "With the wanted settings, the kubelet would refuse pods that run now",
+        "After the change the kubelet admits all pods anew. A controller makes a refused pod again at once, and where"
+        " no other node takes it, each is refused like the one before.",
+        "Before the rollout, change the workload as the finding says, or what is wanted. See"
+        " docs/docsite/rst/impact.rst.",
+        look=IMPACT,
     ),
     Check(
         "exclusive-cpus-with-quota",
@@ -274,6 +286,14 @@ NOTES = (
         "Take the class away from the pod (its annotation rdt.resources.beta.kubernetes.io), if its CPUs are to count."
         " See docs/docsite/rst/cache.rst.",
         look=CACHE,
+    ),
+    Check(
+        "impact-unmeasured",
+        NOTE,
+        "What becomes of the pods with the wanted settings is not known, or not of all",
+        "It is unknown whether the kubelet would refuse pods that run now.",
+        "Do what the message says, or take impact out of drift_report_look_at.",
+        look=IMPACT,
     ),
     Check(
         "cache-unmeasured",

@@ -2,11 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a node is looked at for where that is wanted: isolation, throttling, housekeeping, caches and a
-trial start. Pure.
+"""What a node is looked at for where that is wanted: isolation, throttling, housekeeping, caches, impact and a trial
+start. Pure.
 
 LOOKS in checks.py has their names. An answer is that of the module isolation_info, throttling_info,
-housekeeping_info, cache_info or kubelet_trial; a report has what shown_looks() makes of it.
+housekeeping_info, cache_info or kubelet_trial, or what impact/look.py makes of that of admission_info; a report has
+what shown_looks() makes of it.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ...module_utils._base.errors import InputError
 from .answers import WRONG, answered, items, line, mapping, plain
-from .checks import CACHE, HOUSEKEEPING, ISOLATION, LOOKS, THROTTLING, TRIAL
+from .checks import CACHE, HOUSEKEEPING, IMPACT, ISOLATION, LOOKS, THROTTLING, TRIAL
 
 # Seconds. Without a time, a counter that the kernel has kept since the boot is read; who runs where has none.
-_LEAST = {ISOLATION: 1, THROTTLING: 0, HOUSEKEEPING: 0, CACHE: 0, TRIAL: 0}
+_LEAST = {ISOLATION: 1, THROTTLING: 0, HOUSEKEEPING: 0, CACHE: 0, IMPACT: 0, TRIAL: 0}
 MOST_SECONDS = 3600
 # What of an answer goes into no file: it is much, and the report has the verdicts that follow from it.
 _LEFT_OUT = {ISOLATION: ("cpus",)}
@@ -28,8 +29,13 @@ _RESERVED = ("reserved_system_cpus", "reservation")
 MOST_ROWS = 20
 _MOST_DISTURBERS = 3
 _VERDICTS = ("disturbed", "alone", "idle")
+# What becomes of pods that do not stay as they are, and what the node has afterwards, in CPUs.
+_FATES = ("refused", "loses", "gains")
+_AFTERWARDS = ("exclusive", "allocatable", "stranded", "shared")
 # Larger than any number of an answer.
 _MOST = 1e15
+# Of the looks whose module has another name.
+_MODULES = {IMPACT: "admission_info", TRIAL: "kubelet_trial"}
 
 
 def module_of(look: str) -> str:
@@ -39,7 +45,7 @@ def module_of(look: str) -> str:
 
 def source_of(look: str) -> str:
     """The module that looks, as the source of a finding."""
-    return "kubelet_trial" if look == TRIAL else look + "_info"
+    return _MODULES.get(look, look + "_info")
 
 
 def check_seconds(looks: Iterable[str], seconds: int, option: str) -> None:
@@ -51,12 +57,22 @@ def check_seconds(looks: Iterable[str], seconds: int, option: str) -> None:
 
 
 def arguments_of(
-    look: str, wanted: Mapping[str, object], seconds: int, hide_names: bool, program: str | None = None
+    look: str,
+    wanted: Mapping[str, object],
+    seconds: int,
+    hide_names: bool,
+    program: str | None = None,
+    devices: Sequence[object] = (),
 ) -> dict[str, object]:
-    """What the module of a look is given beside the places of the node's files. wanted: the wanted settings."""
+    """What the module of a look is given beside the places of the node's files.
+
+    wanted: the wanted settings. program: the option of kubelet_trial. devices: that of admission_info.
+    """
     if look == TRIAL:
         # The node as it is: a rollout tries what is wanted.
         return {} if program is None else {"program": program}
+    if look == IMPACT:
+        return {"devices": list(devices)}
     if look == HOUSEKEEPING:
         # It takes no time, and has no names of pods.
         return {name: wanted[name] for name in _RESERVED if name in wanted}
@@ -84,11 +100,18 @@ def shown_looks(looks: Mapping[str, object]) -> dict[str, dict[str, Any]]:
     there are is `left_out`. is_measured: whether the checks of the look say anything about this node. Housekeeping has
     {"is_measured", "reserved", "layers"}: how many settings there are of each layer, and how many are to change. The
     caches have {"is_measured", "exclusive", "groups", "left_out"}: what each group has, and what was counted of it. The
+    impact has {"is_measured", "changes", "afterwards", "workloads", "left_out"}: what becomes of the pods of each.
     trial has {"is_measured", "seconds", "trials"}: what the kubelet said, one row.
     """
     makers: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]]
-    makers = {ISOLATION: _isolation, THROTTLING: _throttling, HOUSEKEEPING: _housekeeping, CACHE: _cache}
-    makers[TRIAL] = _trial
+    makers = {
+        ISOLATION: _isolation,
+        THROTTLING: _throttling,
+        HOUSEKEEPING: _housekeeping,
+        CACHE: _cache,
+        IMPACT: _impact,
+        TRIAL: _trial,
+    }
     return {look: makers[look](mapping(looks[look])) for look in LOOKS if look in looks}
 
 
@@ -206,6 +229,29 @@ def _trial(answer: Mapping[str, object]) -> dict[str, object]:
         "is_measured": is_measured,
         "seconds": _number(answer.get("seconds")),
         "trials": [row] if is_measured else [],
+    }
+
+
+def _impact(answer: Mapping[str, object]) -> dict[str, object]:
+    """Of each workload that does not stay as it is: what becomes of it, and why."""
+    rows = [
+        {
+            "workload": line(row.get("workload", "")),
+            "fate": row["fate"] if row.get("fate") in _FATES else "",
+            "pods": int(_number(row.get("pods")) or 0),
+            "refused": int(_number(row.get("refused")) or 0),
+            **{name: line(row.get(name, "")) for name in ("reason", "message", "cure", "inexact")},
+        }
+        for row in map(mapping, items(answer.get("workloads")))
+    ]
+    rows = [row for row in rows if row["fate"]]
+    node = mapping(answer.get("node"))
+    return {
+        "is_measured": bool(node) and not answer.get("failed"),
+        "changes": node.get("changes") is True,
+        "afterwards": {name: int(_number(node.get(name)) or 0) for name in _AFTERWARDS},
+        "workloads": rows[:MOST_ROWS],
+        "left_out": len(rows[MOST_ROWS:]),
     }
 
 

@@ -232,6 +232,7 @@
   // --- what the node was looked at for ----------------------------------------------------------------
 
   const percent = (number) => number === null ? "–" : number + " %";
+  const FATES = { refused: "refused", loses: "loses its exclusive CPUs", gains: "moves to exclusive CPUs" };
   const LOOKS = {
     isolation: {
       title: "Who ran on the exclusive CPUs",
@@ -280,6 +281,19 @@
       rows: (look) => look.trials,
       over: (look) => "in " + look.seconds + " s",
       none: "No kubelet was started.",
+    },
+    impact: {
+      title: "What becomes of the pods",
+      columns: ["with the wanted settings", "pods", "refused", "why", "cure"],
+      cells: (row) => [FATES[row.fate] || row.fate, String(row.pods), String(row.refused),
+        [row.reason, row.message].filter(Boolean).join(", ") + (row.inexact ? " (not exact: " + row.inexact + ")" : ""),
+        row.cure || "–"],
+      isOdd: (row) => row.fate === "refused",
+      first: "workload",
+      rows: (look) => look.workloads,
+      over: (look) => look.changes ? "afterwards " + look.afterwards.exclusive + " exclusive CPUs, "
+        + look.afterwards.allocatable + " still to be given" : "nothing changes",
+      none: "All pods stay as they are.",
     },
   };
 

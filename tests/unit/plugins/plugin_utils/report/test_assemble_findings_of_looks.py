@@ -30,7 +30,7 @@ def of_look(answer: Any, look: str = "isolation") -> list[tuple[str, str, str]]:
 
 
 def test_what_further_looks_find_are_findings_like_the_others() -> None:
-    disturbed, elsewhere, divided, refused, *notes = found(CLEAN_ANSWER, looks=LOOKS)
+    disturbed, elsewhere, divided, refused, next_refused, *notes = found(CLEAN_ANSWER, looks=LOOKS)
     assert disturbed == {
         **dict.fromkeys(KEYS, ""),
         **LOOKS["isolation"]["findings"][0],
@@ -54,6 +54,13 @@ def test_what_further_looks_find_are_findings_like_the_others() -> None:
     }
     assert refused == {
         **dict.fromkeys(KEYS, ""),
+        **LOOKS["impact"]["findings"][0],
+        "severity": "warning",
+        "source": "admission_info",
+        "waived": None,
+    }
+    assert next_refused == {
+        **dict.fromkeys(KEYS, ""),
         **LOOKS["trial"]["findings"][0],
         "remedy": CHECKS["next-kubelet-refuses-start"].remedy,
         "severity": "warning",
@@ -64,6 +71,7 @@ def test_what_further_looks_find_are_findings_like_the_others() -> None:
         ("reservation-splits-cores", "note", ""),
         ("isolation-unmeasured", "note", ""),
         ("container-throttled", "note", "shop/web-1/app"),
+        ("impact-unmeasured", "note", ""),
         ("prediction-differs", "note", "/usr/local/bin/kubelet-1.37"),
     ]
     waive([disturbed], [{"check": "exclusive-cpus-disturbed", "reason": "x", "until": TODAY}], TODAY)
@@ -85,7 +93,7 @@ def test_a_note_that_was_read_before_is_not_told_again() -> None:
         (["x"], "the node gave no reason"),
     ],
 )
-@pytest.mark.parametrize("look", ["isolation", "throttling", "housekeeping", "trial"])
+@pytest.mark.parametrize("look", ["isolation", "throttling", "housekeeping", "impact", "trial"])
 def test_a_look_that_failed_is_a_note(look: str, answer: Any, text: str) -> None:
     assert of_look(answer, look) == [(look + "-unmeasured", "", text)]
 

@@ -20,7 +20,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.settings import SETTINGS
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report import configz
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.configz import (
+    AskedAPI,
     read_configz,
+    read_node,
     settings_of_configz,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.answers import json_values
@@ -167,15 +169,15 @@ def answer(node: str, status: int, body: Any) -> None:
 
 def problem(node: str, kubeconfig: str, context: str | None = None) -> NodeError:
     with pytest.raises(NodeError) as caught:
-        read_configz(node, kubeconfig, context)
+        read_configz(node, AskedAPI(kubeconfig, context))
     return caught.value
 
 
 def test_the_running_kubelet_is_read(kubeconfig: str) -> None:
     answer("worker-3", 200, {"kubeletconfig": CONFIGURATION})
-    settings = read_configz("worker-3", kubeconfig, None)
+    settings = read_configz("worker-3", AskedAPI(kubeconfig))
     assert settings == settings_of_configz({"kubeletconfig": CONFIGURATION})
-    assert read_configz("worker-3", kubeconfig, "here") == settings
+    assert read_configz("worker-3", AskedAPI(kubeconfig, "here")) == settings
     assert Server.asked == [PATH % "worker-3"] * 2
 
 
@@ -259,3 +261,46 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     error = problem("worker-3", "/nowhere")
     assert error.what == "the Python library kubernetes is not there"
     assert error.remedy == "install it on the controller, or do not set drift_report_ask_kubelets"
+
+
+# --- read_node ----------------------------------------------------------------------------------------
+
+NODE, PODS = "/api/v1/nodes/worker-3", "/api/v1/pods?fieldSelector=spec.nodeName%3Dworker-3"
+
+
+def test_a_node_and_its_pods_are_read(kubeconfig: str) -> None:
+    Server.answers[NODE] = (200, b'{"metadata": {"name": "worker-3"}}')
+    Server.answers[PODS] = (200, b'{"items": [{"metadata": {"name": "db-0"}}]}')
+    assert read_node("worker-3", AskedAPI(kubeconfig)) == (
+        {"metadata": {"name": "worker-3"}},
+        [{"metadata": {"name": "db-0"}}],
+    )
+    assert Server.asked == [NODE, PODS]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "body", "said"),
+    [
+        (NODE, 404, b"{}", "the node worker-3, as the API server gives it: cannot be read: HTTP status 404"),
+        (NODE, 403, b"{}", "give the user of the kubeconfig the right to get nodes"),
+        (PODS, 403, b"{}", "give the user of the kubeconfig the right to list pods of all namespaces"),
+        (PODS, 200, b"[]", "is no list of pods"),
+        (PODS, 200, b'{"items": {}}', "is no list of pods"),
+        (NODE, 200, b"[]", "is no list of pods"),
+        (PODS, 200, b"{", "the pods of the node worker-3, as the API server gives them: cannot be read: "),
+    ],
+)
+def test_an_api_server_that_gives_no_pods(kubeconfig: str, path: str, status: int, body: bytes, said: str) -> None:
+    Server.answers[NODE] = (200, b"{}")
+    Server.answers[PODS] = (200, b'{"items": []}')
+    Server.answers[path] = (status, body)
+    with pytest.raises(NodeError) as caught:
+        read_node("worker-3", AskedAPI(kubeconfig))
+    assert said in str(caught.value)
+
+
+def test_pods_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kubernetes.client", None)
+    with pytest.raises(NodeError) as caught:
+        read_node("worker-3", AskedAPI("/nowhere"))
+    assert caught.value.remedy == "install it on the controller, or do not set drift_report_look_at to impact"

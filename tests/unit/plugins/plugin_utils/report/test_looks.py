@@ -61,6 +61,7 @@ def test_each_look_has_a_module_and_a_note_for_what_was_not_measured(look: str) 
         (["throttling"], 0, ""),
         (["housekeeping"], 0, ""),
         (["cache"], 0, ""),
+        (["impact"], 0, ""),
         (["housekeeping"], -1, "-1 seconds are no time for housekeeping; give 0 to 3600"),
         (["throttling", "isolation"], 3600, ""),
         # Nobody looks.
@@ -81,6 +82,8 @@ def test_what_the_module_of_a_look_is_given() -> None:
     assert arguments_of("isolation", wanted, 5, True) == {"seconds": 5, "hide_names": True}
     assert arguments_of("throttling", wanted, 0, False) == {"seconds": 0, "hide_names": False}
     assert arguments_of("cache", wanted, 5, True) == {"seconds": 5, "hide_names": True}
+    devices = [{"resource": "x.com/gpu", "count": 1}]
+    assert arguments_of("impact", wanted, 5, True, devices=devices) == {"devices": devices}
     assert arguments_of("housekeeping", wanted, 5, True) == {"reserved_system_cpus": "0-1"}
     assert arguments_of("housekeeping", {"reservation": {"count": 2}}, 5, True) == {"reservation": {"count": 2}}
     # What is wanted is for a rollout to try.
@@ -230,6 +233,30 @@ def test_what_a_report_shows_of_caches() -> None:
     }
 
 
+def test_what_becomes_of_the_pods() -> None:
+    """Who stays as it is, is not shown."""
+    nothing = dict.fromkeys(("reason", "message", "cure", "inexact"), "")
+    assert shown_looks(LOOKS)["impact"] == {
+        "is_measured": True,
+        "changes": True,
+        "afterwards": {"exclusive": 2, "allocatable": 10, "stranded": 0, "shared": 14},
+        "workloads": [
+            {
+                "workload": "ReplicaSet shop/db-6c9f",
+                "fate": "refused",
+                "pods": 2,
+                "refused": 2,
+                "reason": "SMTAlignmentError",
+                "message": "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2",
+                "cure": "ask for 4 CPUs instead of 3",
+                "inexact": "",
+            },
+            {"workload": "StatefulSet shop/queue", "fate": "gains", "pods": 1, "refused": 0, **nothing},
+        ],
+        "left_out": 0,
+    }
+
+
 def test_what_a_report_shows_of_a_trial() -> None:
     assert shown_looks(LOOKS)["trial"] == {
         "is_measured": True,
@@ -269,6 +296,9 @@ def test_what_a_report_shows_of_a_trial() -> None:
         ("cache", {"mounted": False}, True),
         ("cache", {"mounted": False, "partition": None}, False),
         ("cache", {"failed": True}, False),
+        ("impact", {}, True),
+        ("impact", {"node": None}, False),
+        ("impact", {"failed": True}, False),
         ("trial", {}, True),
         ("trial", {"starts": None}, False),
         ("trial", {"failed": True}, False),
@@ -293,7 +323,7 @@ def test_a_report_has_looks_only_where_there_were_some() -> None:
     report = report_of(LOOKS)
     check_report(report)
     (node,) = report["nodes"]
-    assert list(node["looks"]) == ["isolation", "throttling", "housekeeping", "cache", "trial"]
+    assert list(node["looks"]) == list(NAMES)
     assert (node["state"], report["summary"]["exit_status"]) == ("drift", 2)
 
 
