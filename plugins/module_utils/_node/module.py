@@ -30,23 +30,15 @@ KUBELET = Arguments(
     }
 )
 
+_DEVICE: dict[str, object] = {
+    "resource": {"type": "str", "required": True},
+    "count": {"type": "int"},
+    "numa_nodes": {"type": "list", "elements": "int", "default": []},
+    "pci_vendor": {"type": "str"},
+    "pci_class": {"type": "str"},
+}
 # What modules take that are told which devices a node has.
-DEVICES = Arguments(
-    {
-        "devices": {
-            "type": "list",
-            "elements": "dict",
-            "default": [],
-            "options": {
-                "resource": {"type": "str", "required": True},
-                "count": {"type": "int"},
-                "numa_nodes": {"type": "list", "elements": "int", "default": []},
-                "pci_vendor": {"type": "str"},
-                "pci_class": {"type": "str"},
-            },
-        }
-    }
-)
+DEVICES = Arguments({"devices": {"type": "list", "elements": "dict", "default": [], "options": _DEVICE}})
 
 
 def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
