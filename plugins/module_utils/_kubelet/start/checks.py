@@ -7,7 +7,7 @@
 The kubelet stops at its first refusal. Here all are reported, each as if the others were repaired; what depends on a
 value that is itself refused is left out.
 Source: pkg/kubelet/apis/config/validation, cmd/kubelet/app/server.go, pkg/kubelet/cm and its managers, Kubernetes
-1.33 to 1.36; differences of older versions as far as they are known.
+1.33 to 1.36, of 1.29 to 1.32 what is told apart by version; differences of older versions as far as they are known.
 """
 
 from __future__ import annotations
@@ -186,6 +186,7 @@ _OF_SERVING = frozenset(("address", "tlsCipherSuites", "tlsMinVersion"))
 _MADE_LATER = frozenset(
     (
         "allowedUnsafeSysctls",
+        "containerLogMaxFiles",
         "containerLogMaxSize",
         "evictionMinimumReclaim",
         "evictionSoft",

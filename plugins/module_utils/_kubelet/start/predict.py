@@ -241,7 +241,7 @@ def check_plain(decoded: Mapping[str, object], host: Host) -> Checked:
 def predict_fully(given: GivenToKubelet, host: Host) -> Prediction:
     # Imported here: nearly all nodes have a plain file, and every import costs time on every node.
     from .command_line import apply_flags, check_command, check_creation, check_run, read_command
-    from .loading import UNKNOWN, load_configuration
+    from .loading import UNKNOWN, drop_in_doubt, load_configuration
 
     minor = host.minor
     try:
@@ -275,6 +275,8 @@ def predict_fully(given: GivenToKubelet, host: Host) -> Prediction:
     checked = checked._replace(before=[*odd, *before])
     ignored = [finding for finding, entry in zip(odd, loaded.ignored) if entry.member.problem == UNKNOWN]
     unknown = [*checked.unknown, *(Unknown(doubt.reason, doubt.where) for doubt in command.doubts)]
+    doubt = drop_in_doubt(given.drop_ins, minor)
+    unknown += [Unknown(doubt, given.config_dir)] if doubt else []
     return Prediction(checked.findings, unknown, checked, values, ignored)
 
 
