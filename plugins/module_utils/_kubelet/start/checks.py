@@ -56,12 +56,15 @@ if TYPE_CHECKING:
 _GUESSES = 20
 
 
-def gate_refusal(gates: Mapping[str, bool], minor: int, removal: str) -> Finding | None:
+def gate_refusal(gates: Mapping[str, bool], minor: int, removal: str, warns: bool = False) -> Finding | None:
     """The first gate that the kubelet 1.`minor` refuses; None where it takes all. `removal`: how one is removed.
 
     Of several the kubelet shows one, or all in random order; here it is the first by its name. One that it does not
-    have ends the reading, whatever else is wrong.
+    have ends the reading, whatever else is wrong; with `warns` it is passed over.
     """
+    if warns:
+        names = (ALL_ALPHA, ALL_BETA)
+        gates = {name: value for name, value in gates.items() if name in names or is_registered(name, minor)}
     found = _unknown(gates, minor) or next(_locked(gates, minor), None) or next(_unmet(gates, minor), None)
     if found is None:
         return None

@@ -246,12 +246,12 @@ def predict_fully(given: GivenToKubelet, host: Host) -> Prediction:
     minor = host.minor
     try:
         command = read_command(given.arguments, minor, host.is_assumed)
-        check_command(command, minor, _gate_check(minor, "remove the gate from --feature-gates"))
+        check_command(command, minor, _gate_check(host, "remove the gate from --feature-gates"))
         loaded = load_configuration(
             given.file,
             given.drop_ins,
             minor,
-            _gate_check(minor, "remove it from featureGates"),
+            _gate_check(host, "remove it from featureGates"),
             given.path,
             given.config_dir,
             command.gates,
@@ -280,11 +280,11 @@ def predict_fully(given: GivenToKubelet, host: Host) -> Prediction:
     return Prediction(checked.findings, unknown, checked, values, ignored)
 
 
-def _gate_check(minor: int, removal: str) -> GateCheck:
+def _gate_check(host: Host, removal: str) -> GateCheck:
     def refusal_of(gates: Mapping[str, bool]) -> Finding | None:
         if not gates:
             return None
-        return gate_refusal(gates, minor, removal)
+        return gate_refusal(gates, host.minor, removal, host.warns_of_gates)
 
     return refusal_of
 

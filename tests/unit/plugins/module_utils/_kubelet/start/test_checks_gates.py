@@ -266,6 +266,28 @@ def test_gates_of_a_flag() -> None:
     assert meant.remedy == "write NodeSwap"
 
 
+@pytest.mark.parametrize(
+    ("given", "minor", "text"),
+    [
+        ({"AGateOfTheVendor": True}, 36, ""),
+        ({"AGateOfTheVendor": True}, 31, ""),
+        ({"CPUManager": False}, 33, ""),  # gone, and so not locked either
+        ({"NodeSwop": True}, 36, ""),
+        ({"AGateOfTheVendor": True, "CPUManagerPolicyOptions": False}, 33, LOCKED % "CPUManagerPolicyOptions"),
+        (
+            {"AllAlpha": True, "AllBeta": False, "AGateOfTheVendor": True},
+            36,
+            "PodLevelResourceManagers is enabled, but depends on features that are disabled: [PodLevelResources]",
+        ),
+    ],
+)
+def test_a_kubelet_that_only_warns_of_gates_that_it_does_not_have(
+    given: dict[str, bool], minor: int, text: str
+) -> None:
+    found = gate_refusal(given, minor, REMOVE, warns=True)
+    assert ("" if found is None else found.text) == text
+
+
 def test_many_names_are_read_in_no_time() -> None:
     names = {"%s%d" % (gate, number): True for gate in GATES for number in range(30)}
     start = time.process_time()
