@@ -456,7 +456,7 @@ def shutdown_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
 
 
 _SWAP = "memorySwap.swapBehavior"
-_LIMITED, _NO_SWAP, _UNLIMITED = "LimitedSwap", "NoSwap", "UnlimitedSwap"
+_NO_BEHAVIOR = "there is no such behavior"
 # Before this minor version swap can be used without a limit.
 _LIMITED_SINCE = 30
 
@@ -467,14 +467,12 @@ def swap_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
     if behavior and not gates.enabled("NodeSwap"):
         text = "memorySwap.swapBehavior cannot be set when NodeSwap feature flag is disabled"
         yield gate_is_off(text, "NodeSwap", _SWAP)
-        return
-    second = _NO_SWAP if fields.minor >= _LIMITED_SINCE else _UNLIMITED
-    if behavior not in ("", _LIMITED, second):
-        text = 'memorySwap.swapBehavior %s must be one of: "", %s or %s'
-        remedy = "write %s or %s" % (_LIMITED, second)
-        yield invalid(
-            text % (quote(behavior), quote(_LIMITED), quote(second)), "there is no such behavior", remedy, _SWAP
-        )
+    elif fields.minor >= _LIMITED_SINCE and behavior not in ("", "LimitedSwap", "NoSwap"):
+        text = 'memorySwap.swapBehavior %s must be one of: "", "LimitedSwap" or "NoSwap"' % quote(behavior)
+        yield invalid(text, _NO_BEHAVIOR, "write LimitedSwap or NoSwap", _SWAP)
+    elif fields.minor < _LIMITED_SINCE and behavior not in ("", "LimitedSwap", "UnlimitedSwap"):
+        text = 'memorySwap.swapBehavior %s must be one of: "", "LimitedSwap", or "UnlimitedSwap"' % quote(behavior)
+        yield invalid(text, _NO_BEHAVIOR, "write LimitedSwap or UnlimitedSwap", _SWAP)
 
 
 _RESTARTS = "crashLoopBackOff.maxContainerRestartPeriod"

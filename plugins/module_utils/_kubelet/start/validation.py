@@ -6,9 +6,9 @@
 
 All is found that it refuses, in its order; it prints several refusals as a list. reservedSystemCPUs and
 reservedMemory are checked with what the machine has. Source: pkg/kubelet/apis/config/validation (validation.go,
-validation_linux.go), Kubernetes 1.33 to 1.36. Of 1.29 to 1.32: validation.go of 1.30, and where 1.33 differs, the gate,
-field or pull request that brought it. Which of 1.31 to 1.33 first let "none" stand without cgroupsPerQOS was not read:
-it is taken to be 1.31. Of older versions only what is in this file.
+validation_linux.go), Kubernetes 1.33 to 1.36. Of 1.29 to 1.32: validation.go of 1.30 and of a 1.32 in the making, and
+where 1.33 differs, the gate, field or pull request that brought it. Not sure is whether 1.32 lets "none" stand without
+cgroupsPerQOS, and takes an enforcement twice. Of older versions only what is in this file.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ _CGROUP_V1_FATAL_SINCE = 35
 _WHOLE_SINCE = 29
 
 # Before this minor version no enforcement at all goes without a cgroup for each class of pods, not even none.
-_NONE_IS_NONE_SINCE = 31
+_NONE_IS_NONE_SINCE = 32
 
 CONTEXT = "failed to validate kubelet configuration, error: "
 # A list may have very many entries that are wrong.

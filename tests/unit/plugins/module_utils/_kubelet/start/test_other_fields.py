@@ -197,7 +197,7 @@ REFUSED: list[tuple[dict[str, Any], int, dict[str, bool], str]] = [
         {"memorySwap": {"swapBehavior": "NoSwap"}},
         29,
         {"NodeSwap": True},
-        'memorySwap.swapBehavior "NoSwap" must be one of: "", "LimitedSwap" or "UnlimitedSwap"',
+        'memorySwap.swapBehavior "NoSwap" must be one of: "", "LimitedSwap", or "UnlimitedSwap"',
     ),
     (
         {"memorySwap": {"swapBehavior": "LimitedSwap"}},

@@ -52,7 +52,7 @@ FINE: list[tuple[dict[str, Any], int]] = [
     ({"enforceNodeAllocatable": ["kube-reserved-compressible"], "kubeReservedCgroup": "/runtime"}, 36),
     ({"enforceNodeAllocatable": ["pods", "pods"]}, 31),
     ({"enforceNodeAllocatable": [], "cgroupsPerQOS": False}, 30),
-    ({"enforceNodeAllocatable": ["none"], "cgroupsPerQOS": False}, 31),
+    ({"enforceNodeAllocatable": ["none"], "cgroupsPerQOS": False}, 33),
     ({"enforceNodeAllocatable": ["none"]}, 30),
 ]
 
@@ -171,7 +171,7 @@ REFUSED: list[tuple[dict[str, Any], int, list[str]]] = [
         ['cgroupsPerQOS (--cgroups-per-qos) must be set to true when "pods" contained in ' + FLAG],
     ),
     ({"cgroupsPerQOS": False}, 30, [FLAG + NO_QOS]),
-    ({"cgroupsPerQOS": False, "enforceNodeAllocatable": ["none"]}, 30, [FLAG + NO_QOS]),
+    ({"cgroupsPerQOS": False, "enforceNodeAllocatable": ["none"]}, 31, [FLAG + NO_QOS]),
 ]
 
 
