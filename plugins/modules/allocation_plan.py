@@ -446,7 +446,8 @@ exact:
     - Whether all is known that decides on the pods. Otherwise a note says from which pod on the plan is not exact, and
       why.
     - Devices of different NUMA nodes between which a plugin can choose are not known.
-    - The rules are tested against kubelets of 1.33 to 1.36; another or an unknown version is a note of its own.
+    - The rules are tested against kubelets of 1.33 to 1.36; another or an unknown version is a note of its own, which
+      says what is known of it.
   returned: success
   type: bool
   sample: true

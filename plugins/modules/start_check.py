@@ -30,8 +30,10 @@ description:
   - It does not check whether certificates are valid, whether the container runtime and the API server answer, and
     whether ports are free.
   - With O(log_line), it explains a line that a kubelet has logged, and reads nothing of the node.
-  - The rules and messages of Kubernetes 1.33 to 1.36 are tested against kubelets of these versions. Those of 1.37 are
-    taken from its sources, and those of 1.20 to 1.32 from the known differences.
+  - The rules and messages of Kubernetes 1.33 to 1.36 are tested against kubelets of these versions. Of 1.29 to 1.32,
+    the feature gates, flags, fields, their checks and policy options are taken from their sources; of 1.37, the feature
+    gates, flags and checkpoints. Of 1.20 to 1.28 there are the known differences. RV(notes) say how well the version
+    is known. M(kubenode.cpu_manager.kubelet_trial) asks the kubelet itself.
 options:
   log_line:
     description:
@@ -182,7 +184,10 @@ notes:
   returned: success, without O(log_line)
   type: list
   elements: str
-  sample: ["the rules are not tested against a kubelet 1.30, only against 1.33 to 1.36: try one node first"]
+  sample:
+    - "the rules for a kubelet 1.30 are not tested against one: known from its sources are its feature gates, flags,
+      fields, their checks and policy options; not sure are its words, and which CPUs it takes: let its kubelet try the
+      start (kubelet_trial), or try one node first"
 """
 
 from typing import Mapping

@@ -12,6 +12,8 @@ from .errors import InputError, Note, option
 NEWEST_MINOR = 36
 # From this one on the rules are tested against the kubelets themselves.
 OLDEST_TESTED_MINOR = 33
+# From this one on, to this one, what differs by version was read in the kubelets' sources.
+OLDEST_READ_MINOR, NEWEST_READ_MINOR = 29, 37
 # The oldest that is accepted as a node's version.
 OLDEST_MINOR = 20
 
@@ -48,11 +50,29 @@ def version_notes(
             )
         )
     if not OLDEST_TESTED_MINOR <= minor <= NEWEST_MINOR:
-        notes.append(
-            Note(
-                "version-untested",
-                "the rules are not tested against a kubelet 1.%d, only against 1.%d to 1.%d: try one node first"
-                % (minor, OLDEST_TESTED_MINOR, NEWEST_MINOR),
-            )
-        )
+        notes.append(Note("version-untested", "%s: %s" % (_how_known(minor), _TRY)))
     return notes
+
+
+_TRY = "let its kubelet try the start (kubelet_trial), or try one node first"
+# What is known of versions that were read and not tested, and what is not sure: of older ones, and of newer ones.
+_OF_OLDER = (
+    "feature gates, flags, fields, their checks and policy options",
+    "not sure are its words, and which CPUs it takes",
+)
+_OF_NEWER = (
+    "feature gates, flags and checkpoints, as they were shortly before its release",
+    "all else is taken to be as in 1.%d",
+)
+
+
+def _how_known(minor: int) -> str:
+    if OLDEST_READ_MINOR <= minor < OLDEST_TESTED_MINOR:
+        sure, unsure = _OF_OLDER
+    elif NEWEST_MINOR < minor <= NEWEST_READ_MINOR:
+        sure, unsure = _OF_NEWER[0], _OF_NEWER[1] % NEWEST_MINOR
+    else:
+        tested = (minor, OLDEST_TESTED_MINOR, NEWEST_MINOR)
+        return "the rules are not tested against a kubelet 1.%d, only against 1.%d to 1.%d" % tested
+    text = "the rules for a kubelet 1.%d are not tested against one: known from its sources are its %s; %s"
+    return text % (minor, sure, unsure)

@@ -70,6 +70,8 @@ class Distribution(NamedTuple):
     place: str = FILE
     # The directory of the patches with which the configuration file is made anew, by upgrades.
     patches_dir: str | None = None
+    # Its kubelet goes on with feature gates that it does not have: openshift/kubernetes only logs them.
+    warns_of_gates: bool = False
     # Where to change what is not to be changed on the node, or what else would undo a change there.
     pointer: str = ""
 
@@ -95,6 +97,7 @@ DISTRIBUTIONS = (
         os_id="rhcos",
         cri_socket="/var/run/crio/crio.sock",
         place=NOWHERE,
+        warns_of_gates=True,
         pointer="the machine config operator would undo it: use a KubeletConfig or a PerformanceProfile",
     ),
     Distribution(
@@ -104,6 +107,7 @@ DISTRIBUTIONS = (
         services=("microshift",),
         cri_socket="/var/run/crio/crio.sock",
         place=NOWHERE,
+        warns_of_gates=True,
         pointer="its kubelet has no file of its own: use the section kubelet of /etc/microshift/config.yaml",
     ),
     Distribution(

@@ -9,7 +9,8 @@ Who reads what a kubelet is given, effective.py, and who predicts what it says o
 these.
 Source: cmd/kubelet/app/options (options.go, globalflags_linux.go); pkg/kubelet/config/flags.go;
 k8s.io/component-base/logs/api/v1/options.go; k8s.io/component-base/version/verflag; github.com/spf13/pflag;
-Go's strconv and encoding/csv.
+Go's strconv and encoding/csv. For 1.29 to 1.32: the first two as they were in 1.30, with what was added and removed from
+there to 1.33. When a flag was removed is from the pull request that did it.
 """
 
 from __future__ import annotations
@@ -197,7 +198,8 @@ _OWN = {
         " hostname-override image-credential-provider-bin-dir image-credential-provider-config kubeconfig lock-file"
         " node-ip pod-infra-container-image root-dir runtime-cgroups"
         # Of older kubelets.
-        " cni-bin-dir cni-cache-dir cni-conf-dir container-runtime docker-endpoint dynamic-config-dir"
+        " azure-container-registry-config cni-bin-dir cni-cache-dir cni-conf-dir container-runtime docker-endpoint"
+        " dynamic-config-dir"
         " master-service-namespace network-plugin non-masquerade-cidr"
     ),
     BOOL: (
@@ -260,6 +262,7 @@ _UNTIL = {
             (26, "add-dir-header alsologtostderr log-backtrace-at log-dir log-file log-file-max-size logtostderr"),
             (26, "one-output skip-headers skip-log-headers stderrthreshold"),
             (27, "container-runtime master-service-namespace"),
+            (30, "azure-container-registry-config"),
             (31, "iptables-drop-bit iptables-masquerade-bit keep-terminated-pod-volumes"),
             (34, "cloud-config register-schedulable"),
             (35, "pod-infra-container-image"),
@@ -269,7 +272,7 @@ _UNTIL = {
 }
 
 # From this minor version on a kubelet has no flags but these. Of older ones some may be missing here.
-COMPLETE_SINCE = 33
+COMPLETE_SINCE = 29
 
 
 def _flags() -> dict[str, Flag]:

@@ -459,6 +459,7 @@ def host_of(node: Node) -> Host:
         kernel_flag=lambda flag: _number("".join(_lines(tree, "/proc/sys/" + flag))),
         is_assumed=node.version is None,
         huge_pages=memory.get("Hugetlb", 0),
+        warns_of_gates=node.installation is not None and node.installation.distribution.warns_of_gates,
     )
 
 

@@ -5,7 +5,7 @@
 """The static policy's options, as the kubelet accepts and refuses them; of the topology manager's, their gates.
 
 Source: pkg/kubelet/cm/cpumanager/policy_options.go and pkg/kubelet/cm/topologymanager/policy_options.go of
-Kubernetes 1.33 to 1.36.
+Kubernetes 1.22 to 1.36; those of 1.33 to 1.36 were compared with kubelets.
 """
 
 from __future__ import annotations

@@ -603,8 +603,10 @@ _ALL = (
         "version-untested",
         NOTE,
         "The rules are not tested against this version of the kubelet",
-        "A prediction of its start or of its choice of CPUs may be wrong.",
-        "Try one node first: cpu_manager_canaries.",
+        "A prediction of its start or of its choice of CPUs may be wrong. Of some versions much is known from the"
+        " kubelet's sources; the message says what.",
+        "Let the node's own kubelet try the start: kubelet_trial does it, and a rollout does so by default. Where it"
+        " cannot, try one node first: cpu_manager_canaries.",
     ),
     Check(
         "shared-pool-isolated",

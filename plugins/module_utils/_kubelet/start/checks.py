@@ -7,7 +7,7 @@
 The kubelet stops at its first refusal. Here all are reported, each as if the others were repaired; what depends on a
 value that is itself refused is left out.
 Source: pkg/kubelet/apis/config/validation, cmd/kubelet/app/server.go, pkg/kubelet/cm and its managers, Kubernetes
-1.33 to 1.36; differences of older versions as far as they are known.
+1.33 to 1.36, of 1.29 to 1.32 what is told apart by version; differences of older versions as far as they are known.
 """
 
 from __future__ import annotations
@@ -56,12 +56,15 @@ if TYPE_CHECKING:
 _GUESSES = 20
 
 
-def gate_refusal(gates: Mapping[str, bool], minor: int, removal: str) -> Finding | None:
+def gate_refusal(gates: Mapping[str, bool], minor: int, removal: str, warns: bool = False) -> Finding | None:
     """The first gate that the kubelet 1.`minor` refuses; None where it takes all. `removal`: how one is removed.
 
     Of several the kubelet shows one, or all in random order; here it is the first by its name. One that it does not
-    have ends the reading, whatever else is wrong.
+    have ends the reading, whatever else is wrong; with `warns` it is passed over.
     """
+    if warns:
+        names = (ALL_ALPHA, ALL_BETA)
+        gates = {name: value for name, value in gates.items() if name in names or is_registered(name, minor)}
     found = _unknown(gates, minor) or next(_locked(gates, minor), None) or next(_unmet(gates, minor), None)
     if found is None:
         return None
@@ -186,6 +189,7 @@ _OF_SERVING = frozenset(("address", "tlsCipherSuites", "tlsMinVersion"))
 _MADE_LATER = frozenset(
     (
         "allowedUnsafeSysctls",
+        "containerLogMaxFiles",
         "containerLogMaxSize",
         "evictionMinimumReclaim",
         "evictionSoft",

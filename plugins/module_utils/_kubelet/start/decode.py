@@ -238,19 +238,29 @@ _FIELDS: dict[str, dict[str, str]] = {
 }
 _EMBEDDED = {"JSONOptions": "OutputRoutingOptions", "TextOptions": "OutputRoutingOptions"}
 
-# (since, until): the minor version that has it first, and the one that no longer has it. Only those that are younger
-# than the oldest version whose rules are known here.
+# (since, until): the minor version that has it first, and the one that no longer has it; of a struct inside with the
+# struct's name. Complete from 1.29 on. Its source for 1.29 to 1.32: the validation and the defaults of 1.30, and the
+# pull requests and gates that brought a field.
 _VERSIONS: dict[str, tuple[int, int]] = {
+    "FormatOptions.text": (31, _NEVER),
+    "containerLogMaxWorkers": (30, _NEVER),
+    "containerLogMonitorInterval": (30, _NEVER),
     "containerRuntimeEndpoint": (27, _NEVER),
     "cpuManagerPolicyOptions": (22, _NEVER),
+    "crashLoopBackOff": (32, _NEVER),
     "failCgroupV1": (31, _NEVER),
+    "imageMaximumGCAge": (29, _NEVER),
+    "imagePullCredentialsVerificationPolicy": (33, _NEVER),
     "memoryManagerPolicy": (21, _NEVER),
     "memoryReservationPolicy": (36, _NEVER),
     "mergeDefaultEvictionSettings": (33, _NEVER),
+    "podLogsDir": (30, _NEVER),
+    "preloadedImagesVerificationAllowlist": (33, _NEVER),
     "reservedMemory": (21, _NEVER),
     "singleProcessOOMKill": (32, _NEVER),
     "tlsCurvePreferences": (36, _NEVER),
     "topologyManagerPolicyOptions": (26, _NEVER),
+    "userNamespaces": (33, _NEVER),
 }
 
 
@@ -272,7 +282,8 @@ def _fields(struct: str) -> dict[str, Field]:
     for name, members in _FIELDS[struct].items():
         kind, is_pointer = _type(name.lstrip("*")), name.startswith("*")
         for member in members.split():
-            since, until = _VERSIONS.get(member, (0, _NEVER)) if struct == KUBELET_CONFIGURATION else (0, _NEVER)
+            path = member if struct == KUBELET_CONFIGURATION else "%s.%s" % (struct, member)
+            since, until = _VERSIONS.get(path, (0, _NEVER))
             fields[member] = Field(kind, is_pointer, since, until, _EMBEDDED.get(struct, ""))
     return fields
 
@@ -386,6 +397,8 @@ DEFAULTS_WITHOUT_FILE: Mapping[str, object] = {
 
 # From this minor version on a kubelet does not start on cgroup v1 unless it is configured to.
 FAIL_CGROUP_V1_SINCE = 35
+# Before this minor version it counts the files of logs only when it makes their manager.
+LOG_FILES_CHECKED_SINCE = 33
 
 GROUP = "kubelet.config.k8s.io"
 

@@ -131,6 +131,8 @@ class Host(NamedTuple):
     is_assumed: bool = False
     # Bytes of the memory that are set aside as huge pages.
     huge_pages: int = 0
+    # Of feature gates that it does not have the kubelet only warns.
+    warns_of_gates: bool = False
 
     def nodes(self) -> tuple[int, ...]:
         """The ids of the NUMA nodes."""

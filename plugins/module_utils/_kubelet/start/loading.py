@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, 
 from ..._base.errors import GoError
 from ..._base.golang import Number, Object, quote, read_json
 from ..configuration import EVICTION_HARD, is_json, merge_patch
-from ..distributions import DROP_IN_SUFFIX
+from ..distributions import DROP_IN_SINCE, DROP_IN_SUFFIX
 from ..yaml import read
 from ..yaml_nodes import ReadError
 from .amount import duration_text
@@ -288,6 +288,21 @@ def drop_in_order(names: Sequence[str]) -> list[str]:
     """The paths below --config-dir that count, in the order in which the kubelet walks through them."""
     chosen = [name for name in names if name.endswith(DROP_IN_SUFFIX)]
     return sorted(chosen, key=lambda name: [part.encode("utf-8", "surrogateescape") for part in name.split("/")])
+
+
+# Before this minor version the directory is an experiment that a variable allows.
+_DIRECTORY_SINCE = 30
+
+
+def drop_in_doubt(drop_ins: DropIns | None, minor: int) -> str:
+    """What is not known of how the kubelet 1.`minor` takes these drop-ins; "" where all is known."""
+    if drop_ins is None or isinstance(drop_ins, Absent) or minor >= DROP_IN_SINCE:
+        return ""
+    if minor < _DIRECTORY_SINCE:
+        text = "a kubelet 1.%d takes --config-dir only with KUBELET_CONFIG_DROPIN_DIR_ALPHA in its environment"
+        return text % minor
+    names = drop_in_order([name for name, _state in drop_ins])
+    return "a kubelet 1.%d merges drop-ins in a way that is not known in full" % minor if names else ""
 
 
 class _Loading:

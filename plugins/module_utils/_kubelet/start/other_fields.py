@@ -5,8 +5,8 @@
 """The kubelet's validation of the fields beside CPUs, memory, NUMA nodes, cgroups, images and logging.
 
 One function for each stretch of ValidateKubeletConfiguration, in its order.
-Source: pkg/kubelet/apis/config/validation (validation.go, validation_others.go), Kubernetes 1.33 to 1.36;
-k8s.io/component-base/tracing/api/v1 (types.go), pkg/util/taints.
+Source: pkg/kubelet/apis/config/validation (validation.go, validation_others.go), Kubernetes 1.33 to 1.36, and
+validation.go of 1.30; k8s.io/component-base/tracing/api/v1 (types.go), pkg/util/taints.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ..._base.golang import quote
 from ..._base.startup import Pattern
 from ..gates import Gates
 from .amount import duration_text
+from .decode import LOG_FILES_CHECKED_SINCE
 from .fields import (
     NO_END,
     FieldValues,
@@ -455,7 +456,9 @@ def shutdown_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
 
 
 _SWAP = "memorySwap.swapBehavior"
-_SWAP_BEHAVIORS = ("", "LimitedSwap", "NoSwap")
+_NO_BEHAVIOR = "there is no such behavior"
+# Before this minor version swap can be used without a limit.
+_LIMITED_SINCE = 30
 
 
 def swap_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
@@ -464,9 +467,12 @@ def swap_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
     if behavior and not gates.enabled("NodeSwap"):
         text = "memorySwap.swapBehavior cannot be set when NodeSwap feature flag is disabled"
         yield gate_is_off(text, "NodeSwap", _SWAP)
-    elif behavior not in _SWAP_BEHAVIORS:
+    elif fields.minor >= _LIMITED_SINCE and behavior not in ("", "LimitedSwap", "NoSwap"):
         text = 'memorySwap.swapBehavior %s must be one of: "", "LimitedSwap" or "NoSwap"' % quote(behavior)
-        yield invalid(text, "there is no such behavior", "write LimitedSwap or NoSwap", _SWAP)
+        yield invalid(text, _NO_BEHAVIOR, "write LimitedSwap or NoSwap", _SWAP)
+    elif fields.minor < _LIMITED_SINCE and behavior not in ("", "LimitedSwap", "UnlimitedSwap"):
+        text = 'memorySwap.swapBehavior %s must be one of: "", "LimitedSwap", or "UnlimitedSwap"' % quote(behavior)
+        yield invalid(text, _NO_BEHAVIOR, "write LimitedSwap or UnlimitedSwap", _SWAP)
 
 
 _RESTARTS = "crashLoopBackOff.maxContainerRestartPeriod"
@@ -596,7 +602,7 @@ def runtime_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
         text = "containerLogMonitorInterval must be a positive time duration greater than or equal to 3s"
         yield invalid(text, "the duration is too short", "write 3s or more; 10s is the default", where)
     where = "containerLogMaxFiles"
-    if fields.number(where) <= 1:
+    if fields.number(where) <= 1 and fields.minor >= LOG_FILES_CHECKED_SINCE:
         text = "containerLogMaxFiles must be greater than 1"
         yield invalid(text, "one file is written, and another is kept", "write 2 or more; 5 is the default", where)
     fault = _log_path_fault(fields.text(_LOGS))

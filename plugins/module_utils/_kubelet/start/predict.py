@@ -241,17 +241,17 @@ def check_plain(decoded: Mapping[str, object], host: Host) -> Checked:
 def predict_fully(given: GivenToKubelet, host: Host) -> Prediction:
     # Imported here: nearly all nodes have a plain file, and every import costs time on every node.
     from .command_line import apply_flags, check_command, check_creation, check_run, read_command
-    from .loading import UNKNOWN, load_configuration
+    from .loading import UNKNOWN, drop_in_doubt, load_configuration
 
     minor = host.minor
     try:
         command = read_command(given.arguments, minor, host.is_assumed)
-        check_command(command, minor, _gate_check(minor, "remove the gate from --feature-gates"))
+        check_command(command, minor, _gate_check(host, "remove the gate from --feature-gates"))
         loaded = load_configuration(
             given.file,
             given.drop_ins,
             minor,
-            _gate_check(minor, "remove it from featureGates"),
+            _gate_check(host, "remove it from featureGates"),
             given.path,
             given.config_dir,
             command.gates,
@@ -275,14 +275,16 @@ def predict_fully(given: GivenToKubelet, host: Host) -> Prediction:
     checked = checked._replace(before=[*odd, *before])
     ignored = [finding for finding, entry in zip(odd, loaded.ignored) if entry.member.problem == UNKNOWN]
     unknown = [*checked.unknown, *(Unknown(doubt.reason, doubt.where) for doubt in command.doubts)]
+    doubt = drop_in_doubt(given.drop_ins, minor)
+    unknown += [Unknown(doubt, given.config_dir)] if doubt else []
     return Prediction(checked.findings, unknown, checked, values, ignored)
 
 
-def _gate_check(minor: int, removal: str) -> GateCheck:
+def _gate_check(host: Host, removal: str) -> GateCheck:
     def refusal_of(gates: Mapping[str, bool]) -> Finding | None:
         if not gates:
             return None
-        return gate_refusal(gates, minor, removal)
+        return gate_refusal(gates, host.minor, removal, host.warns_of_gates)
 
     return refusal_of
 

@@ -19,6 +19,7 @@ from typing import Any, Iterator, Mapping, Sequence
 from ..._base.errors import GoError
 from ..._base.golang import quote
 from .amount import Amount
+from .decode import LOG_FILES_CHECKED_SINCE
 from .findings import Finding, Host, Unknown, refused
 from .reservations import PERIOD, RECLAIM, SOFT, soft_faults
 
@@ -114,7 +115,7 @@ _EVICTION_REMEDIES = {
 def creation_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding]:
     """All that it refuses, in the kubelet's order."""
     yield from _soft_eviction_findings(values, host.minor)
-    yield from _log_findings(values)
+    yield from _log_findings(values, host.minor)
     for pattern in values.get("allowedUnsafeSysctls") or ():
         yield from _sysctl_findings(pattern)
 
@@ -130,7 +131,7 @@ def _soft_eviction_findings(values: Mapping[str, Any], minor: int) -> Iterator[F
         )
 
 
-def _log_findings(values: Mapping[str, Any]) -> Iterator[Finding]:
+def _log_findings(values: Mapping[str, Any], minor: int) -> Iterator[Finding]:
     where = "containerLogMaxSize"
     size = values.get(where) or _DEFAULT_LOG_SIZE
     try:
@@ -139,6 +140,7 @@ def _log_findings(values: Mapping[str, Any]) -> Iterator[Finding]:
         text = str(error)
     else:
         if amount.in_64_bits() is not None:
+            yield from _log_files_findings(values.get("containerLogMaxFiles"), minor)
             return
         text = "invalid max log size"
     yield _refused(
@@ -148,6 +150,16 @@ def _log_findings(values: Mapping[str, Any]) -> Iterator[Finding]:
         "write it as 10Mi",
         where,
     )
+
+
+def _log_files_findings(files: object, minor: int) -> Iterator[Finding]:
+    if isinstance(files, int) and files <= 1 and minor < LOG_FILES_CHECKED_SINCE:
+        yield _refused(
+            "failed to initialize container log manager: invalid MaxFiles %d, must be > 1" % files,
+            "one file is written, and another is kept",
+            "write 2 or more; 5 is the default",
+            "containerLogMaxFiles",
+        )
 
 
 def _sysctl_findings(pattern: str) -> Iterator[Finding]:

@@ -6,7 +6,9 @@
 
 All is found that it refuses, in its order; it prints several refusals as a list. reservedSystemCPUs and
 reservedMemory are checked with what the machine has. Source: pkg/kubelet/apis/config/validation (validation.go,
-validation_linux.go), Kubernetes 1.33 to 1.36; of older versions only what is in this file.
+validation_linux.go), Kubernetes 1.33 to 1.36. Of 1.29 to 1.32: validation.go of 1.30 and of a 1.32 in the making, and
+where 1.33 differs, the gate, field or pull request that brought it. Not sure is whether 1.32 lets "none" stand without
+cgroupsPerQOS, and takes an enforcement twice. Of older versions only what is in this file.
 """
 
 from __future__ import annotations
@@ -118,7 +120,10 @@ _COMPRESSIBLE_SINCE = 32
 _CGROUP_V1_FATAL_SINCE = 35
 
 # From this minor version on the other fields are checked as well.
-_WHOLE_SINCE = 33
+_WHOLE_SINCE = 29
+
+# Before this minor version no enforcement at all goes without a cgroup for each class of pods, not even none.
+_NONE_IS_NONE_SINCE = 32
 
 CONTEXT = "failed to validate kubelet configuration, error: "
 # A list may have very many entries that are wrong.
@@ -134,7 +139,7 @@ def validation_findings(
     """
     fields = FieldValues(values, host.minor, emptied)
     if host.minor < _WHOLE_SINCE:
-        older = [_period_findings, _topology_findings, _enforcement_findings]
+        older = [_qos_findings, _period_findings, _topology_findings, _enforcement_findings]
         findings = [finding for check in older for finding in islice(check(fields, gates), _MOST_FINDINGS)]
         findings += _cgroup_version_findings(fields, host)
     else:
@@ -144,6 +149,7 @@ def validation_findings(
 
 def _all_findings(fields: FieldValues, gates: Gates, host: Host) -> Iterator[Finding]:
     yield from logging_findings(fields, gates)
+    yield from _qos_findings(fields, gates)
     yield from other_fields.event_findings(fields)
     yield from _period_findings(fields, gates)
     yield from image_fields.image_findings(fields, gates)
@@ -206,6 +212,17 @@ def _topology_findings(fields: FieldValues, _gates: Gates) -> Iterator[Finding]:
 # --- enforceNodeAllocatable ------------------------------------------------------------------------------------
 
 _ENFORCE = "enforceNodeAllocatable"
+_QOS = "cgroupsPerQOS"
+_NO_QOS = "without a cgroup for the pods the kubelet can enforce nothing"
+
+
+def _qos_findings(fields: FieldValues, _gates: Gates) -> Iterator[Finding]:
+    """An older kubelet looks at the list as a whole, and early."""
+    if fields.minor < _NONE_IS_NONE_SINCE and fields.items(_ENFORCE) and not fields.is_true(_QOS):
+        text = (
+            "%s (--enforce-node-allocatable) is not supported unless cgroupsPerQOS (--cgroups-per-qos) is set to true"
+        )
+        yield invalid(text % _ENFORCE, _NO_QOS, "set cgroupsPerQOS: true", _QOS)
 
 
 def _enforcement_findings(fields: FieldValues, _gates: Gates) -> Iterator[Finding]:
@@ -268,13 +285,13 @@ def _enforcement_faults(fields: FieldValues, name: str, compressible: bool) -> I
                 "set %s, or remove %s from %s" % (field, name, _ENFORCE),
                 field,
             )
-    if not fields.is_true("cgroupsPerQOS"):
+    if fields.minor >= _NONE_IS_NONE_SINCE and not fields.is_true(_QOS):
         yield invalid(
             "cgroupsPerQOS (--cgroups-per-qos) must be set to true when %s contained in %s"
             " (--enforce-node-allocatable)" % (quote(name), _ENFORCE),
-            "without a cgroup for the pods the kubelet can enforce nothing",
+            _NO_QOS,
             "set cgroupsPerQOS: true, or enforceNodeAllocatable: [none]",
-            "cgroupsPerQOS",
+            _QOS,
         )
 
 

@@ -57,6 +57,29 @@ def test_in_which_versions_a_flag_exists(name: str, versions: list[int]) -> None
     assert [minor for minor in range(33, 38) if flag_of(name, minor)] == versions
 
 
+@pytest.mark.parametrize(
+    ("name", "versions"),
+    [
+        ("cpu-manager-policy-options", [28, 29, 30, 31, 32]),
+        ("config-dir", [28, 29, 30, 31, 32]),
+        ("azure-container-registry-config", [28, 29]),
+        ("keep-terminated-pod-volumes", [28, 29, 30]),
+        ("iptables-drop-bit", [28, 29, 30]),
+        ("iptables-masquerade-bit", [28, 29, 30]),
+        ("fail-cgroupv1", [31, 32]),
+        ("log-text-split-stream", [31, 32]),
+        ("log-text-info-buffer-size", [31, 32]),
+        ("log-json-split-stream", [28, 29, 30, 31, 32]),
+        ("register-schedulable", [28, 29, 30, 31, 32]),
+        ("pod-infra-container-image", [28, 29, 30, 31, 32]),
+        ("container-runtime", []),
+        ("logtostderr", []),
+    ],
+)
+def test_in_which_older_versions_a_flag_exists(name: str, versions: list[int]) -> None:
+    assert [minor for minor in range(28, 33) if flag_of(name, minor)] == versions
+
+
 @pytest.mark.parametrize(("letter", "name"), [("v", "v"), ("h", "help"), ("c", None), ("", None)])
 def test_letters(letter: str, name: str | None) -> None:
     flag = flag_of_letter(letter)

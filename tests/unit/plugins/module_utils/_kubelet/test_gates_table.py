@@ -19,6 +19,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.gate
     life_of,
     read_life,
 )
+from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils._kubelet.old_gates import (
+    BACKPORTED,
+    FOUND,
+    MINORS,
+)
 
 READ = [
     ("a8", GateLife((Phase(8, "a", False, False),), 8, NEVER)),
@@ -67,9 +72,28 @@ def test_the_phase_of_a_version(text: str, minor: int, phase: Phase | None) -> N
 
 
 # How many gates a kubelet has registered: a slip in the table changes one of these.
-@pytest.mark.parametrize(("minor", "count"), [(33, 189), (34, 205), (35, 217), (36, 240), (37, 253)])
+@pytest.mark.parametrize(
+    ("minor", "count"),
+    [(29, 159), (30, 167), (31, 165), (32, 177), (33, 189), (34, 205), (35, 217), (36, 240), (37, 253)],
+)
 def test_how_many_there_are(minor: int, count: int) -> None:
     assert sum(is_registered(name, minor) for name in LIVES) == count
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_the_gates_of_older_kubelets_are_those_of_their_sources(minor: int) -> None:
+    found = {name: states[minor] for name, states in FOUND.items() if states[minor] != "-"}
+    name, minors = BACKPORTED
+    if minor in minors:
+        found[name] = "b"
+    assert {name: _state(name, minor) for name in LIVES if is_registered(name, minor)} == found
+
+
+def _state(name: str, minor: int) -> str:
+    life = life_of(name)
+    phase = None if life is None else life.phase(minor)
+    assert phase is not None
+    return (phase.stage.upper() if phase.default else phase.stage) + "!" * phase.locked
 
 
 @pytest.mark.parametrize(

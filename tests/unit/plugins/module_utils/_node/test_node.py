@@ -41,6 +41,13 @@ def test_machine(root: Path) -> None:
     assert Node(Tree(str(root)), minor=33).machine().minor == 33
 
 
+@pytest.mark.parametrize(("file", "warns"), [("etc/machine-config-daemon/a", True), ("etc/kubernetes/a", False)])
+def test_the_kubelet_of_openshift_only_warns_of_gates_that_it_does_not_have(root: Path, file: str, warns: bool) -> None:
+    write(root, file, b"")
+    write(root, "etc/kubernetes/kubelet.conf", CONFIG.encode())
+    assert Node(Tree(str(root))).machine().warns_of_gates is warns
+
+
 def test_the_machine_is_read_once(root: Path) -> None:
     node = Node(Tree(str(root)))
     topology = node.topology

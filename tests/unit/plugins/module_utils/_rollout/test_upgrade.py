@@ -31,7 +31,7 @@ UNKNOWN_VERSION = (
     "the version of the kubelet is not known: 1.36 is assumed, the newest whose answers were replayed; give"
     " kubelet_version"
 )
-IS_NEWER = "the rules are not tested against a kubelet 1.37"
+IS_NEWER = "the rules for a kubelet 1.37 are not tested against one"
 WRITES_V4 = "the kubelet 1.37 reads this file, of format v2, and writes format v4 in its place"
 
 

@@ -58,17 +58,18 @@ def refusal(gates: dict[str, bool], minor: int = 36) -> Finding:
         (CFS, False, 36, ""),
         ("AllAlpha", False, 36, ""),
         ("AllBeta", True, 36, ""),
-        # All gates of 1.33 to 1.36 are known.
+        # All gates of 1.29 to 1.36 are known.
         ("SomeGateOfAnotherKind", True, 36, UNKNOWN + "SomeGateOfAnotherKind"),
         ("SomeGateOfAnotherKind", True, 33, UNKNOWN + "SomeGateOfAnotherKind"),
+        ("SomeGateOfAnotherKind", True, 29, UNKNOWN + "SomeGateOfAnotherKind"),
         ("allAlpha", True, 36, UNKNOWN + "allAlpha"),
         ("", True, 36, UNKNOWN),
         # Of other versions it is sure where the name is one letter off a known one.
         ("SomeGateOfAnotherKind", True, 37, ""),
-        ("SomeGateOfAnotherKind", True, 32, ""),
+        ("SomeGateOfAnotherKind", True, 28, ""),
         ("AllBeta", True, 37, ""),
         ("CPUManagerPolicyAlphaOption", True, 37, UNKNOWN + "CPUManagerPolicyAlphaOption"),
-        ("CpuManagerPolicyAlphaOptions", True, 32, UNKNOWN + "CpuManagerPolicyAlphaOptions"),
+        ("CpuManagerPolicyAlphaOptions", True, 28, UNKNOWN + "CpuManagerPolicyAlphaOptions"),
         ("CPUManagerPolicyBetaOptoins", True, 37, ""),  # two are not sure enough
         ("allAlpha", True, 37, UNKNOWN + "allAlpha"),
         ("NodeSwop", True, 37, UNKNOWN + "NodeSwop"),
@@ -190,11 +191,11 @@ FAULTS: list[tuple[dict[str, bool], int, str]] = [
     ({"CPUManager": True}, 33, "unrecognized feature gate: CPUManager"),
     ({"Foo": True}, 36, "unrecognized feature gate: Foo"),
     ({"Foo": True}, 33, "unrecognized feature gate: Foo"),
-    ({"Foo": True}, 32, ""),  # not all gates of older versions are known
+    ({"Foo": True}, 28, ""),  # not all gates of older versions are known
     ({"Foo": True}, 37, ""),  # nor all of newer ones
     ({"KubeletPSI": True}, 32, "unrecognized feature gate: KubeletPSI"),
     # It came to 1.34 in a patch release; perhaps to older versions, too.
-    ({"StatefulSetSemanticRevisionComparison": True}, 32, ""),
+    ({"StatefulSetSemanticRevisionComparison": True}, 28, ""),
     (
         {"StatefulSetSemanticRevisionComparison": True},
         33,
@@ -265,12 +266,34 @@ def test_gates_of_a_flag() -> None:
     assert meant.remedy == "write NodeSwap"
 
 
+@pytest.mark.parametrize(
+    ("given", "minor", "text"),
+    [
+        ({"AGateOfTheVendor": True}, 36, ""),
+        ({"AGateOfTheVendor": True}, 31, ""),
+        ({"CPUManager": False}, 33, ""),  # gone, and so not locked either
+        ({"NodeSwop": True}, 36, ""),
+        ({"AGateOfTheVendor": True, "CPUManagerPolicyOptions": False}, 33, LOCKED % "CPUManagerPolicyOptions"),
+        (
+            {"AllAlpha": True, "AllBeta": False, "AGateOfTheVendor": True},
+            36,
+            "PodLevelResourceManagers is enabled, but depends on features that are disabled: [PodLevelResources]",
+        ),
+    ],
+)
+def test_a_kubelet_that_only_warns_of_gates_that_it_does_not_have(
+    given: dict[str, bool], minor: int, text: str
+) -> None:
+    found = gate_refusal(given, minor, REMOVE, warns=True)
+    assert ("" if found is None else found.text) == text
+
+
 def test_many_names_are_read_in_no_time() -> None:
     names = {"%s%d" % (gate, number): True for gate in GATES for number in range(30)}
     start = time.process_time()
     assert refusal(names).text == UNKNOWN + min(names)
     # Of these versions not all gates are known.
-    for minor in (32, 37):
+    for minor in (28, 37):
         assert gate_refusal({name: True for name in names if name[-2:].isdigit()}, minor, REMOVE) is None
     assert time.process_time() - start < 1
 

@@ -380,15 +380,15 @@ def test_flags_of_older_kubelets() -> None:
 
 
 def test_a_flag_that_an_older_kubelet_may_have() -> None:
-    command = read_command(["--chaos-chance=0.1", "--cpu-manager-policy=static"], 32)
+    command = read_command(["--chaos-chance=0.1", "--cpu-manager-policy=static"], 28)
     assert [doubt.where for doubt in command.doubts] == ["--chaos-chance"]
     assert apply_flags(command, {}) == {"cpuManagerPolicy": "static"}
     # The next word could be its value.
     with pytest.raises(UnpredictableError) as caught:
-        read_command(["--chaos-chance", "0.1"], 32)
+        read_command(["--chaos-chance", "0.1"], 28)
     assert caught.value.where == "--chaos-chance"
     # Of these kubelets all flags are known.
-    assert refusal_of(["--chaos-chance=0.1"], 33).text == "unknown flag: --chaos-chance"
+    assert refusal_of(["--chaos-chance=0.1"], 29).text == "unknown flag: --chaos-chance"
 
 
 def test_a_flag_that_another_version_has() -> None:

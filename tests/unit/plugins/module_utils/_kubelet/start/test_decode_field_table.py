@@ -108,6 +108,23 @@ def test_the_names_of_a_version() -> None:
         return {find_field(KUBELET_CONFIGURATION, name, minor, False) for name in STRUCTS[KUBELET_CONFIGURATION]}
 
     assert names(36) - names(35) == {"memoryReservationPolicy", "tlsCurvePreferences"}
+    assert names(33) - names(32) == {
+        "imagePullCredentialsVerificationPolicy",
+        "mergeDefaultEvictionSettings",
+        "preloadedImagesVerificationAllowlist",
+        "userNamespaces",
+    }
+    assert names(32) - names(31) == {"crashLoopBackOff", "singleProcessOOMKill"}
+    assert names(31) - names(30) == {"failCgroupV1"}
+    assert names(30) - names(29) == {"containerLogMaxWorkers", "containerLogMonitorInterval", "podLogsDir"}
+    assert names(29) - names(28) == {"imageMaximumGCAge"}
+    # None was removed.
+    assert names(29) - {None} < names(36)
+
+
+@pytest.mark.parametrize(("minor", "name"), [(30, None), (31, "text")])
+def test_a_field_of_a_struct_has_versions_too(minor: int, name: str | None) -> None:
+    assert find_field("FormatOptions", "text", minor, False) == name
 
 
 @pytest.mark.parametrize("defaults", [DEFAULTS, DEFAULTS_WITHOUT_FILE])

@@ -52,6 +52,12 @@ def said(prediction: Prediction) -> list[str]:
     return [finding.context + finding.text for finding in prediction.findings if finding.fatal]
 
 
+def test_a_vendor_s_kubelet_only_warns_of_gates_that_it_does_not_have() -> None:
+    values = given("featureGates: {AGateOfTheVendor: true}", "--feature-gates=AnotherOne=true")
+    assert predict(values, host(warns_of_gates=True)).starts
+    assert predict(values, host()).starts is False
+
+
 # --- what a prediction is -----------------------------------------------------------------------------------
 
 FATAL = Finding("is wrong", "why", "do it", True, "a")

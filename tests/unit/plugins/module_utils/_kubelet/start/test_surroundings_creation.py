@@ -104,6 +104,15 @@ def test_signals_of_the_version() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("files", "minor", "is_refused"), [(1, 32, True), (0, 29, True), (2, 32, False), (1, 33, False)]
+)
+def test_older_kubelets_count_the_files_of_logs_late(files: int, minor: int, is_refused: bool) -> None:
+    text = "failed to initialize container log manager: invalid MaxFiles %d, must be > 1" % files
+    expected = [("containerLogMaxFiles", text)] if is_refused else []
+    assert found({"containerLogMaxFiles": files}, MACHINE._replace(minor=minor)) == expected
+
+
 @pytest.mark.parametrize("size", ["10Mi", "0", "-1", "-10Mi", "1e6", "5k", "9E", "+3", "1.Gi", "Mi", "99Ti"])
 def test_sizes_of_logs(size: str) -> None:
     assert found({"containerLogMaxSize": size}) == []

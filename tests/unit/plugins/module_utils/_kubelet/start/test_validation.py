@@ -22,6 +22,7 @@ FIELDS = STRUCTS[KUBELET_CONFIGURATION]
 ON = {"featureGates": {"CustomCPUCFSQuotaPeriod": True}}
 ENFORCE = "invalid configuration: "
 FLAG = "enforceNodeAllocatable (--enforce-node-allocatable)"
+NO_QOS = " is not supported unless cgroupsPerQOS (--cgroups-per-qos) is set to true"
 
 
 def texts(values: dict[str, Any], minor: int = 36, cgroup_v1: bool = False) -> list[str]:
@@ -50,6 +51,9 @@ FINE: list[tuple[dict[str, Any], int]] = [
     ({"enforceNodeAllocatable": ["pods", "system-reserved"], "systemReservedCgroup": "/system"}, 36),
     ({"enforceNodeAllocatable": ["kube-reserved-compressible"], "kubeReservedCgroup": "/runtime"}, 36),
     ({"enforceNodeAllocatable": ["pods", "pods"]}, 31),
+    ({"enforceNodeAllocatable": [], "cgroupsPerQOS": False}, 30),
+    ({"enforceNodeAllocatable": ["none"], "cgroupsPerQOS": False}, 33),
+    ({"enforceNodeAllocatable": ["none"]}, 30),
 ]
 
 
@@ -166,6 +170,8 @@ REFUSED: list[tuple[dict[str, Any], int, list[str]]] = [
         36,
         ['cgroupsPerQOS (--cgroups-per-qos) must be set to true when "pods" contained in ' + FLAG],
     ),
+    ({"cgroupsPerQOS": False}, 30, [FLAG + NO_QOS]),
+    ({"cgroupsPerQOS": False, "enforceNodeAllocatable": ["none"]}, 31, [FLAG + NO_QOS]),
 ]
 
 
@@ -276,7 +282,7 @@ def test_the_order() -> None:
     found = [finding.where.partition(".")[0] for finding in validation_findings(values, gates, host())]
     assert found == [name if name != "registerWithTaints" else "registerWithTaints[0]" for name in reversed(values)]
     # A kubelet older than these rules.
-    older = validation_findings(values, Gates({}, 32), host(minor=32))
+    older = validation_findings(values, Gates({}, 28), host(minor=28))
     assert [finding.where for finding in older] == [
         "cpuCFSQuotaPeriod",
         "topologyManagerPolicy",
