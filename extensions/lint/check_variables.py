@@ -18,20 +18,24 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Iterator, Sequence
+from typing import Callable, Iterator, Sequence
 
 COLLECTION = Path(__file__).resolve().parents[2]
-NAME = "ansible_collections.kubenode.cpu_manager"
+NAME = "kubenode_cpu_manager_of_%s" % __name__
 # Of a file in group_vars or host_vars; a name without an ending is Ansible's, too.
 ENDINGS = ("", ".yml", ".yaml", ".json")
 
 
-def register() -> None:
-    """Make the collection importable from wherever it lies, as pre-commit's copy of it."""
-    for name, path in (("ansible_collections", ""), ("ansible_collections.kubenode", ""), (NAME, str(COLLECTION))):
-        package = ModuleType(name)
-        package.__path__ = [path] if path else []
-        sys.modules[name] = package
+def checker() -> Callable[[Path], list[str]]:
+    """What says what is wrong with a file, taken from this collection wherever it lies, as pre-commit's copy of it."""
+    if NAME not in sys.modules:
+        # Under a name of its own: of ansible_collections, whoever imports this may have a loader.
+        package = ModuleType(NAME)
+        package.__path__ = [str(COLLECTION)]
+        sys.modules[NAME] = package
+    found: Callable[[Path], list[str]]
+    found = import_module(NAME + ".plugins.plugin_utils.variables_of_files").wrong_in_file
+    return found
 
 
 def files_of(paths: Sequence[Path]) -> Iterator[Path]:
@@ -48,8 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file of variables, or a directory")
     paths = parser.parse_args(arguments).paths
-    register()
-    check = import_module(NAME + ".plugins.plugin_utils.variables_of_files").wrong_in_file
+    check = checker()
     status = 0
     for path in files_of(paths):
         for wrong in check(path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Container, Iterable, Mapping, Sequence
 
@@ -26,6 +27,7 @@ from ..plugin_utils.report.page import page, read_parts
 from ..plugin_utils.report.results import Problem, Progress, Result, find_files, put_file, read_results, run_of, sweep
 from ..plugin_utils.report.shapes import Report
 from ..plugin_utils.report.terminal import fleet_table, host_names, node_lines, summary_line
+from ..plugin_utils.report.trend import read_history, trend
 
 _ROLE = Path(__file__).parent.parent.parent / "roles" / "drift_report"
 
@@ -44,6 +46,8 @@ FORMS: dict[str, tuple[str, Callable[[Report], Iterable[str]]]] = {
 }
 # Those that are shown: what makes each.
 SHOWN: dict[str, Callable[[Report], str]] = {"table": fleet_table, "lines": node_lines}
+# Shown, too, beside earlier reports.
+TREND = "trend"
 _LONGEST_NAMES = 400
 
 _ARGUMENTS: dict[str, dict[str, object]] = {
@@ -51,10 +55,16 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
     "sources": {"type": "list", "elements": "path", "default": []},
     "hosts": {"type": "list", "elements": "str"},
     "max_age": {"type": "str", "default": ""},
-    "forms": {"type": "list", "elements": "str", "choices": [*FORMS, *SHOWN], "default": ["json", "html", "table"]},
+    "forms": {
+        "type": "list",
+        "elements": "str",
+        "choices": [*FORMS, *SHOWN, TREND],
+        "default": ["json", "html", "table"],
+    },
     "title": {"type": "str", "default": "CPU drift report"},
     "fleet": {"type": "str", "default": ""},
     "baseline": {"type": "path"},
+    "history": {"type": "list", "elements": "path", "default": []},
     "fail_on": {"type": "str", "choices": [*GATES], "default": "never"},
     # Of node_report: only checked, as what is wrong is to be known before the nodes are looked at.
     "look_at": {"type": "list", "elements": "str", "choices": [*LOOKS], "default": []},
@@ -80,6 +90,7 @@ class ActionModule(ControllerAction):
     def made(self, given: Given) -> dict[str, Any]:
         """The result of the task: the summary of the report, and where its files are."""
         terms = _terms(given)
+        history = read_history(given["history"], given["fleet"])
         check_seconds(given["look_at"], given["look_seconds"], option("look_seconds"))
         sweep(given["directory"], terms.made)
         # That of a killed run may have the same name, as the system gives numbers of processes again.
@@ -97,10 +108,11 @@ class ActionModule(ControllerAction):
                 files[form] = os.path.join(given["directory"], name)
                 put_file(files[form], make(report))
         progress.end()
+        shown: dict[str, Callable[[Report], str]] = {**SHOWN, TREND: partial(trend, history=history)}
         for form in given["forms"]:
-            if form in SHOWN:
+            if form in shown:
                 # As plain text: the result of a task is shown in the form that the user has chosen for results.
-                Display().display(SHOWN[form](report).rstrip("\n"))
+                Display().display(shown[form](report).rstrip("\n"))
         for path in files.values():
             Display().display("Report: %s" % path)
         summary = report["summary"]

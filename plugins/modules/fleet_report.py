@@ -68,9 +68,11 @@ options:
       - V(prometheus) is C(drift.prom), for the textfile collector of the node exporter.
       - V(markdown) is C(drift.md), for a ticket or a pull request.
       - V(table) is shown, as plain text; so is V(lines), with one line for each node, or for nodes alike.
+      - V(trend) is shown, too. It has the reports of O(history) and this one side by side, with a line for each check,
+        and a grade for each report.
     type: list
     elements: str
-    choices: [json, html, junit, prometheus, markdown, table, lines]
+    choices: [json, html, junit, prometheus, markdown, table, lines, trend]
     default: [json, html, table]
   title:
     description: The title of the report.
@@ -88,6 +90,13 @@ options:
       - The C(drift.json) of an earlier report. Each finding is then marked as new or known, with the time at which
         it was first seen, and the report lists those that are gone.
     type: path
+  history:
+    description:
+      - Earlier reports of the fleet for the form V(trend). Files as C(drift.json), or directories with such files
+        anywhere below. The last 11 count.
+    type: list
+    elements: path
+    default: []
   fail_on:
     description:
       - V(drift) makes the task fail if a node differs from the wanted settings, V(danger) only if a kubelet would not

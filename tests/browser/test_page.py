@@ -221,6 +221,7 @@ def test_an_open_node_has_all_that_was_found(seen: Seen) -> None:
         for key in ("subject", "wanted", "found", "source", "text", "remedy"):
             assert finding[key] in shown, key
         assert finding["first_seen"].replace("T", " ").replace("Z", " UTC") in shown
+    assert re.search(r"2026-11-02 03:00:00 UTC, [0-9]+ days before this report", shown)
     assert node["actions"] in shown
     assert all(refusal in shown for refusal in node["refusals"])
     for text in (

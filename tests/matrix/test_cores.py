@@ -71,6 +71,15 @@ def test_sanity_passes(series: str, tmp_path: Path) -> None:
     assert sanity(series, SANITY, tmp_path) == []
 
 
+def test_the_effort_of_the_demo_is_counted() -> None:
+    recap = "PLAY RECAP ***\nedge   : ok=15   changed=4\nlocalhost : ok=4    changed=0\n"
+    assert trials.effort("PLAY [a] ***\n\nPLAY [b] ***\nok: [edge]\n\n" + recap) == {
+        "runs of Ansible": 1,
+        "plays": 2,
+        "tasks": 19,
+    }
+
+
 def test_warnings_and_failures_are_noticed(tmp_path: Path) -> None:
     trial = Trial(environment_of(supported()[-1]), tmp_path)
     # What is no name of a variable is to go, and there is no such group.

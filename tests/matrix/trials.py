@@ -26,6 +26,8 @@ from .cores import ROOT, Environment, needed_by_playbooks
 
 # As Ansible writes them on the terminal and in its log.
 _WARNING = re.compile(r"^.*\[(?:DEPRECATION )?WARNING\]: .*$", re.MULTILINE)
+# Of the demo, which is shown to people who wait: most of its time is starting Ansible, and a module at a node.
+MOST = {"runs of Ansible": 1, "plays": 10, "tasks": 61}
 _BEFORE, _AFTER = {"drift", "refused"}, {"clean"}
 
 
@@ -71,7 +73,18 @@ def demo(trial: Trial) -> list[str]:
     """Show the demo. What went wrong."""
     fleet = trial.directory / "demo"
     fleet.mkdir()
-    return trial.run("demo", str(DEMO / "run"), str(fleet))
+    problems = trial.run("demo", str(DEMO / "run"), str(fleet))
+    took = effort((trial.directory / "demo.log").read_text("utf-8", "replace"))
+    return [*problems, *("demo: %d %s" % (count, name) for name, count in took.items() if count > MOST[name])]
+
+
+def effort(printed: str) -> dict[str, int]:
+    """What Ansible has done by what it has printed: how often it was started, its plays, and the tasks of all hosts."""
+    return {
+        "runs of Ansible": len(re.findall(r"^PLAY RECAP ", printed, re.MULTILINE)),
+        "plays": len(re.findall(r"^PLAY \[", printed, re.MULTILINE)),
+        "tasks": sum(map(int, re.findall(r"^\S+ +: ok=([0-9]+) ", printed, re.MULTILINE))),
+    }
 
 
 def unhappy(trial: Trial) -> list[str]:

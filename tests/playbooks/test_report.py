@@ -176,7 +176,11 @@ def test_waivers_baseline_and_gates(copy_of: CopyOf, tmp_path: Path) -> None:
         "drift_report",
         hosts,
         drift_report_baseline=str(tmp_path / "drifted/drift-report/drift.json"),
+        drift_report_history=[str(tmp_path)],
+        drift_report_forms=["json", "table", "trend"],
     )
+    assert re.search(r"^reconcile-period-differs +0 +1 +0$", mended.output, re.MULTILINE), mended.output
+    assert "Grade A: 1 of 1 node as wanted.\n" in mended.output
     assert read_report(tmp_path / "mended")["gone"] == [
         {
             "host": "good",

@@ -2,11 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From nothing but ansible-core to the first report, in two commands and without a checkout or a network."""
+"""From nothing but ansible-core to the first report, by the commands of the README, without a checkout or a network."""
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.tests.machines.demo import write_demo_fleet
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import fingerprint
 
-from .conftest import Machine
+from .conftest import CHECKOUT, Machine
 
 NODE = "xeon"
 
@@ -26,18 +28,23 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fleet / NODE
 
 
-def test_two_commands(machine: Machine, built: Path, node: Path) -> None:
+def commands_of_the_readme() -> list[str]:
+    """Those of the first block of its section about the first report."""
+    section = (CHECKOUT / "README.md").read_text("utf-8").partition("\n## The first report on your own nodes\n")[2]
+    block = re.search(r"(?:^    .*\n)+", section, re.MULTILINE)
+    return [line.strip() for line in block.group().splitlines()] if block else []
+
+
+def test_the_commands_of_the_readme(machine: Machine, built: Path, node: Path) -> None:
     before = fingerprint(node)
+    make, install, report_on_nodes = commands_of_the_readme()
+    # What it makes, and where it puts it.
+    assert make == "make build && cp build/kubenode-cpu_manager-*.tar.gz ~ && cd ~"
+    shutil.copy(built, machine.home)
     # Without a network, kubernetes.core cannot come with it; nothing is drained here.
-    machine.run("ansible-galaxy", "collection", "install", "--no-deps", str(built))
-    said = machine.run(
-        "ansible-playbook",
-        "kubenode.cpu_manager.drift_report",
-        "--inventory=worker-1,",
-        "--connection=local",
-        "--extra-vars=kubelet_node_root=%s" % node,
-        "--check",
-    )
+    machine.run("sh", "-c", install + " --no-deps")
+    (machine.home / "inventory").write_text("worker-1 ansible_connection=local kubelet_node_root=%s\n" % node)
+    said = machine.run("sh", "-c", report_on_nodes)
     report = machine.home / "drift-report"
     assert (report / "drift.html").read_text("utf-8").startswith("<!doctype html>")
     (shown,) = json.loads((report / "drift.json").read_text("utf-8"))["nodes"]

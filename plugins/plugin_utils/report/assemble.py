@@ -174,6 +174,11 @@ def items_of(part: Mapping[str, object], name: str) -> list[object]:
 
 def read_baseline(path: str) -> Baseline:
     """The report in a file. Raises InputError for what is no report of this schema."""
+    return Baseline(read_report(path))
+
+
+def read_report(path: str) -> dict[str, object]:
+    """A report in a file, as plain data that somebody may have edited. Raises InputError for what is no such report."""
     remedy = "give the drift.json of an earlier report"
     try:
         with open(path, encoding="utf-8") as file:
@@ -189,7 +194,7 @@ def read_baseline(path: str) -> Baseline:
         raise InputError("is no drift report", path, remedy)
     if str(report.get("schema_version")).partition(".")[0] != _MAJOR:
         raise InputError("has another schema than version %s" % _MAJOR, path, remedy)
-    return Baseline(report)
+    return report
 
 
 # The shapes of a fleet's nodes: which nodes are alike, and how their CPUs are drawn. Pure.

@@ -25,6 +25,7 @@ from ...module_utils._base.quantity import counted
 from .assemble import hosts_by_gone
 from .shapes import MeasuredNode, Report, ReportedFinding, ReportedGroup
 from .terminal import host_names
+from .trend import point_of, verdict
 
 # The parts of the page, by the files of the role that each is joined of.
 _PARTS = {
@@ -106,6 +107,7 @@ def page(report: Report, parts: Mapping[str, str]) -> str:
         environment.from_string(parts["template"]).render(
             report=report,
             summary=report["summary"],
+            verdict=verdict(point_of(report)),
             tiles=_tiles(report["summary"]["states"]),
             bar=_bar(report["summary"]["states"]),
             checks=_checks(report),

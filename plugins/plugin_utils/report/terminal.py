@@ -11,8 +11,9 @@ import unicodedata
 from itertools import groupby, zip_longest
 from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence, Tuple
 
+from ...module_utils._base.errors import InputError
 from ...module_utils._base.quantity import counted
-from .answers import NO_KUBELET, line
+from .answers import NO_KUBELET, line, seconds_of
 from .assemble import STATES, hosts_by_gone
 from .checks import NOTE
 from .shapes import Report, ReportedFinding, ReportedNode, Waived
@@ -29,6 +30,7 @@ _MOST_ROWS = 150
 _MOST_REMARKS = 20
 _LONGEST_CELL = 160
 _LONGEST_REMARK = 600
+_DAY = 86400
 
 
 # State, message and rows of a node.
@@ -333,14 +335,29 @@ def _indented(text: str) -> Iterator[str]:
 
 
 def _checks(report: Report) -> Iterator[str]:
-    """What each check is about and what to do, once."""
+    """What each check is about, since when it is found, and what to do, once."""
+    ages = ages_of(report)
     for check, severity, remedy in remedies(report):
         about = report["checks"].get(check)
         title, page = (cell(part, _LONGEST_REMARK) for part in ((about["title"], about["page"]) if about else ("", "")))
         parts = ["%s (%s)" % (cell(check), cell(severity)), *([": " + title] if title else [])]
+        parts += ["; for %s" % counted(ages[check], "day")] if ages.get(check) else []
         yield "".join([*parts, *(["; see " + page] if page else [])])
         if remedy:
             yield "  " + cell(remedy, _LONGEST_REMARK)
+
+
+def ages_of(report: Report) -> dict[str, int]:
+    """{check: for how many whole days its oldest finding is known}, of the checks that are found."""
+    ages: dict[str, int] = {}
+    for node in report["nodes"]:
+        for found in node["findings"]:
+            try:
+                age = (seconds_of(report["made"]) - seconds_of(found["first_seen"])) // _DAY
+            except InputError:  # without a baseline
+                age = 0
+            ages[found["check"]] = max(age, ages.get(found["check"], 0))
+    return ages
 
 
 def remedies(report: Report) -> Iterator[tuple[str, str, str]]:

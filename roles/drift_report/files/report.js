@@ -179,7 +179,9 @@
     if (finding.since === "new") head.append(make("b", "badge new", "new"));
     if (finding.waived) head.append(make("span", "badge waived", "waived"));
     const facts = ["subject", "wanted", "found", "source"].map((name) => [name, finding[name]]);
-    facts.push(["first seen", finding.first_seen.replace("T", " ").replace("Z", " UTC")]);
+    const days = Math.floor((Date.parse(document.querySelector("time").dateTime) - Date.parse(finding.first_seen)) / 864e5);
+    const age = days > 0 ? ", " + days + (days === 1 ? " day" : " days") + " before this report" : "";
+    facts.push(["first seen", finding.first_seen.replace("T", " ").replace("Z", " UTC") + age]);
     if (finding.waived) {
       const { reason, until } = finding.waived;
       facts.push(["waived", reason + (until ? " (until " + until + ")" : "")]);

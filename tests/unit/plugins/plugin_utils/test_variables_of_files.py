@@ -121,3 +121,26 @@ def test_the_hook_is_for_the_files_that_ansible_reads() -> None:
     taken = re.compile(hook["files"])
     assert all(taken.search(path) for path in ("group_vars/all.yml", "eu/host_vars/worker-1/cpus.yml"))
     assert not any(taken.search(path) for path in ("roles/x/vars/main.yml", "my_group_vars.yml"))
+
+
+@pytest.mark.needs("ansible-lint")
+def test_the_rule_of_ansible_lint(tmp_path: Path) -> None:
+    place = tmp_path / "group_vars"
+    (tmp_path / "vars").mkdir()
+    place.mkdir()
+    text = "---\nmine: 1\nkubelet_cpu_manager_polcy: static\nkubelet_drain: perhaps\n"
+    (place / "workers.yml").write_text(text, encoding="utf-8")
+    # Of a role, or of a playbook of theirs.
+    (tmp_path / "vars/main.yml").write_text(text, encoding="utf-8")
+    (place / "all.yml").write_text("---\n" + yaml.safe_dump(GOOD), encoding="utf-8")
+    rules = str((CHECKOUT / PROGRAM).parent)
+    command = ["ansible-lint", "--offline", "--nocolor", "--format=pep8", "-r", rules, "-t", "kubenode"]
+    done = subprocess.run([*command, "group_vars", "vars"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert [line.split(" ", 1)[0] for line in done.stdout.splitlines()] == [
+        "group_vars/workers.yml:3:",
+        "group_vars/workers.yml:4:",
+    ]
+    assert (
+        "kubenode-variables: kubelet_cpu_manager_polcy is no variable of this collection; did you mean" in done.stdout
+    )

@@ -1,0 +1,133 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How the reports of a fleet have changed: the last ones side by side, a line a check, and a grade for each."""
+
+from __future__ import annotations
+
+import os
+from typing import Iterator, Mapping, NamedTuple, Sequence
+
+from ...module_utils._base.errors import InputError
+from ...module_utils._base.quantity import counted
+from .answers import CLEAN, NO_KUBELET, NOTHING_WANTED, mapping, seconds_of
+from .assemble import items_of, read_report
+from .checks import NOTE
+from .shapes import Report
+from .terminal import ages_of, cell
+
+# Columns that fit in a terminal beside the name of a check, this report with them.
+MOST = 12
+# The name of the form in a directory of reports.
+_NAME = "drift.json"
+_AS_WANTED = (CLEAN, NOTHING_WANTED, NO_KUBELET)
+# The least percentage of nodes that are as wanted for a grade.
+_GRADES = (("A", 100), ("B", 95), ("C", 80), ("D", 0))
+_IN_DANGER = "F"
+_LONGEST_CHECK = 34
+_WIDTH = 6
+_COLUMN = "%" + str(_WIDTH) + "s"
+
+
+class Point(NamedTuple):
+    """A report in short."""
+
+    made: str
+    nodes: int
+    # How many are as wanted; a node that could not be read is none of them.
+    as_wanted: int
+    # Whether a kubelet would not start, or would refuse its state.
+    is_danger: bool
+    # {check: on how many nodes it is found}, notes left out.
+    checks: Mapping[str, int]
+
+    @property
+    def grade(self) -> str:
+        """A to D by the share of nodes that are as wanted, F where there is danger; empty without a node."""
+        if not self.nodes:
+            return ""
+        share = 100 * self.as_wanted / self.nodes
+        return _IN_DANGER if self.is_danger else next(grade for grade, least in _GRADES if share >= least)
+
+
+def point_of(report: Mapping[str, object]) -> Point:
+    """A report of ours, which somebody may have edited, in short."""
+    summary = mapping(report.get("summary"))
+    states = {str(state): _count(nodes) for state, nodes in mapping(summary.get("states")).items()}
+    rows = [row for row in map(mapping, items_of(summary, "checks")) if row.get("severity") != NOTE]
+    return Point(
+        str(report.get("made")),
+        sum(states.values()),
+        sum(states.get(state, 0) for state in _AS_WANTED),
+        summary.get("outcome") == "danger",
+        {str(row.get("check")): _count(row.get("nodes")) for row in rows},
+    )
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and 0 <= value < 1 << 31 else 0
+
+
+def read_history(paths: Sequence[str], fleet: str) -> list[Point]:
+    """The reports in files, and in the drift.json below directories, the oldest first, without those of other fleets.
+
+    Raises InputError for a file that is no report, and where there is nothing.
+    """
+    points = {}
+    for path in paths:
+        files = [path] if os.path.isfile(path) else sorted(_below(path))
+        if not files:
+            raise InputError("there is no %s" % _NAME, path, "give files of earlier reports, or a directory with some")
+        for file in files:
+            report = read_report(file)
+            if not (fleet and report.get("fleet") and report["fleet"] != fleet):
+                try:
+                    seconds_of(report.get("made"))
+                except InputError as error:
+                    raise InputError(error.what, file, "give the drift.json of an earlier report") from error
+                point = point_of(report)
+                points[point.made] = point
+    return [points[made] for made in sorted(points)]
+
+
+def _below(directory: str) -> Iterator[str]:
+    for place, _directories, names in os.walk(directory):
+        if _NAME in names:
+            yield os.path.join(place, _NAME)
+
+
+def trend(report: Report, history: Sequence[Point]) -> str:
+    """The last reports in columns, this one at last; how long each check is found already, and what the grade is."""
+    now = point_of(report)
+    points = [*(point for point in history if point.made < now.made), now][-MOST:]
+    ages = ages_of(report)
+    checks = dict.fromkeys(check for point in reversed(points) for check, nodes in point.checks.items() if nodes)
+    lines = [
+        _line("", [point.made[5:10] for point in points], "DAYS"),
+        _line("grade", [point.grade for point in points]),
+        _line("nodes as wanted, %", [_share(point) for point in points]),
+    ]
+    for check in checks:
+        age = ages.get(check, 0) if now.checks.get(check) else 0
+        lines.append(_line(check, [str(point.checks.get(check, 0)) for point in points], str(age or "")))
+    return "".join(text + "\n" for text in [*lines, verdict(now)])
+
+
+def verdict(point: Point) -> str:
+    """The grade and its reason in a sentence."""
+    if not point.nodes:
+        return "There is no node to grade."
+    danger = "; a kubelet would not start, or would refuse its state" if point.is_danger else ""
+    said = "%d of %s as wanted" % (point.as_wanted, counted(point.nodes, "node"))
+    return "Grade %s: %s%s." % (point.grade, said, danger)
+
+
+def _line(name: str, values: Sequence[str], last: str = "") -> str:
+    columns = "".join(_COLUMN % (value or "-") for value in values)
+    return ("%-*s%s%s" % (_LONGEST_CHECK, cell(name, _LONGEST_CHECK), columns, _COLUMN % last)).rstrip()
+
+
+def _share(point: Point) -> str:
+    # 299 of 300 are not 100 percent.
+    return str(100 * point.as_wanted // point.nodes) if point.nodes else ""
