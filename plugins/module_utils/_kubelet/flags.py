@@ -9,8 +9,8 @@ Who reads what a kubelet is given, effective.py, and who predicts what it says o
 these.
 Source: cmd/kubelet/app/options (options.go, globalflags_linux.go); pkg/kubelet/config/flags.go;
 k8s.io/component-base/logs/api/v1/options.go; k8s.io/component-base/version/verflag; github.com/spf13/pflag;
-Go's strconv and encoding/csv. For 1.29 to 1.32: the first two as they were in 1.30, with what was added and removed from
-there to 1.33. When a flag was removed is from the pull request that did it.
+Go's strconv and encoding/csv. For 1.29 to 1.32: the first two as they were in 1.30, with what was added and removed
+from there to 1.33. When a flag was removed is from the pull request that did it.
 """
 
 from __future__ import annotations
