@@ -99,14 +99,14 @@ SECTIONS = (
         "The --config file, or a drop-in of --config-dir, cannot be read or decoded.",
         "_kubelet/start/(loading|decode).py",
     ),
-    Section("Flags", "The command line.", "_kubelet/start/command_line.py"),
+    Section("Flags", "The command line.", "_kubelet/(flags|start/command_line).py"),
     Section("The unit", "What systemd says, which does not start the kubelet then.", "_node/start_check.py:with_unit"),
     Section(
         VALUES,
         "What Go says of a value that it cannot read. It stands behind one of the texts above, which names the field,"
         " the flag or the file. Correct the value.",
         "(?!_kubelet/start/reservations.py:(threshold|soft_faults|_faults|_check_|_parsed|_share)).*",
-        "GoError|FaultError",
+        "GoError|FaultError|PartError",
     ),
 )
 

@@ -42,9 +42,11 @@ MAKERS: Mapping[str, Sequence[str]] = {
     "EndlessDistributionError": _TEXT_ONLY,
     "GoError": _TEXT_ONLY,
     "FaultError": _TEXT_ONLY,
+    "PartError": ("text", "part", "expected"),
 }
 # Which folders and files of the core word refusals.
 SOURCES = (
+    "_kubelet/flags.py",
     "_kubelet/start/*.py",
     "_kubelet/yaml_composer.py",
     "_kubelet/yaml_scanner.py",

@@ -204,10 +204,12 @@ def read_duration(text: str) -> int:
     try:
         return nanoseconds(text)
     except DurationError as error:
-        if error.unit is None:
-            raise GoError("time: invalid duration " + quote_octets(text)) from error
-        what = "unknown unit %s" % quote_octets(error.unit) if error.unit else "missing unit"
-        raise GoError("time: %s in duration %s" % (what, quote_octets(text))) from error
+        unit, shown = error.unit, quote_octets(text)
+        if unit is None:
+            raise GoError("time: invalid duration %s" % shown) from error
+        if not unit:
+            raise GoError("time: missing unit in duration %s" % shown) from error
+        raise GoError("time: unknown unit %s in duration %s" % (quote_octets(unit), shown)) from error
 
 
 def quote_octets(text: str) -> str:

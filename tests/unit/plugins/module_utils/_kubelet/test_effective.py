@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -14,15 +15,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import ConfigurationError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import NEWEST_MINOR
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import (
+    API_VERSION,
+    EVICTION_HARD,
+    KIND,
     KubeletConfiguration,
     merge_patch,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.effective import (
     EffectiveConfiguration,
+    arguments_for,
     effective_configuration,
     read_flags,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.command_line import (
+    apply_flags,
+    read_command,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.decode import DEFAULTS
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.loading import load_configuration
 
 HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 
@@ -174,3 +186,56 @@ def test_without_a_file() -> None:
 def test_a_flag_that_the_kubelet_cannot_read() -> None:
     with pytest.raises(ConfigurationError, match=r"--kube-reserved in kubelet\.env: found 'cpu'"):
         effective("", flags="--kube-reserved=cpu")
+
+
+# --- the kubelet's own merge ------------------------------------------------------------------------
+
+AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory"]), st.sampled_from(["1", "2"]))
+SIGNALS = st.dictionaries(st.sampled_from(["memory.available", "nodefs.available"]), st.sampled_from(["5%", "1Gi"]))
+GIVEN: dict[str, st.SearchStrategy[Any]] = {
+    "cpuManagerPolicy": st.sampled_from(["none", "static"]),
+    "reservedSystemCPUs": st.sampled_from(["0", "0-1"]),
+    "cpuCFSQuota": st.booleans(),
+    "healthzPort": st.integers(1, 9),
+    "enforceNodeAllocatable": st.sampled_from([["pods"], ["pods", "system-reserved"]]),
+    "kubeReserved": AMOUNTS,
+    "topologyManagerPolicyOptions": st.dictionaries(st.sampled_from("ab"), st.sampled_from(["true", "false"])),
+    "evictionHard": SIGNALS,
+    "featureGates": st.dictionaries(st.sampled_from("AB"), st.booleans()),
+}
+FILES = st.fixed_dictionaries({}, optional=GIVEN)
+
+
+def with_nothing(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """A drop-in takes away what it has null for, also of a map."""
+
+    def some_null(value: Any) -> st.SearchStrategy[Any]:
+        if not isinstance(value, dict) or not value:
+            return st.just(value)
+        return st.fixed_dictionaries({key: st.sampled_from([member, None]) for key, member in value.items()})
+
+    return st.none() | values.flatmap(some_null)
+
+
+# All fields, so that few examples show a wrong order.
+DROP_INS = st.fixed_dictionaries({field: with_nothing(values) for field, values in GIVEN.items()})
+
+
+@given(FILES, st.just([]) | st.tuples(DROP_INS, DROP_INS).map(list), FILES)
+def test_the_prediction_of_a_start_merges_them_the_same(
+    base: dict[str, Any], drop_ins: list[dict[str, Any]], flags: dict[str, Any]
+) -> None:
+    texts = [json.dumps({"apiVersion": API_VERSION, "kind": KIND, **values}) for values in (base, *drop_ins)]
+    words = [word for field, value in flags.items() for word in arguments_for(field, value)]
+    files = [KubeletConfiguration.parse(text, "%d.conf" % number) for number, text in enumerate(texts)]
+    found = effective_configuration(files[0], files[1:], read_flags(words, "kubelet.env"))
+    command = read_command(["--config=/c", *words], NEWEST_MINOR)
+    contents = [("%d.conf" % number, text.encode()) for number, text in enumerate(texts)]
+    loaded = load_configuration(
+        contents[0][1], contents[1:] or None, NEWEST_MINOR, lambda _gates: None, "/c", "/d", command.gates
+    )
+    predicted = apply_flags(command, loaded.values)
+    for field in {*base, *flags, *(field for values in drop_ins for field in values)}:
+        value = found.values.get(field)
+        # Nothing, and what is empty, stands for the default.
+        assert predicted.get(field) in ([value] if value else [value, None, {}, DEFAULTS.get(field), EVICTION_HARD])
