@@ -23,7 +23,7 @@ description:
     mounted is read-only there, values below C(/proc/sys) stay as they are, and its cgroups are below one of their own,
     C(kubenode-kubelet-trial), with limits of memory and processes.
   - It runs on the reserved CPUs, or where none are reserved by their names on those that no container has for itself,
-    with a low priority, and for at most a minute. Mostly it takes two to six seconds.
+    with a low priority, and for a limited time; see O(timeout). Mostly it takes two to six seconds.
   - Nothing is left on the node, however the module ends. Only the empty cgroups of a module that was killed stay, and
     the next trial removes them.
   - This keeps apart what a kubelet does by mistake. It does not protect a node from a kubelet that is meant to break
@@ -44,6 +44,12 @@ options:
       - With settings, the file that holds these is made from what is given here.
     type: dict
     default: {}
+  timeout:
+    description:
+      - How many seconds the trial may take, from 5 to 600. What has not started then has no answer.
+      - More than the default is of use on a machine that is very slow, such as an emulated one.
+    type: int
+    default: 45
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -213,13 +219,19 @@ from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils._trial.trial_report import trial_report
 
-TRIAL = Arguments({"program": {"type": "path"}, "files": {"type": "dict", "default": {}}})
+TRIAL = Arguments(
+    {
+        "program": {"type": "path"},
+        "files": {"type": "dict", "default": {}},
+        "timeout": {"type": "int", "default": 45},
+    }
+)
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     wanted = wanted_settings(node, parameters)
-    return Outcome(trial_report(node, wanted, parameters["files"], parameters["program"]))
+    return Outcome(trial_report(node, wanted, parameters["files"], parameters["program"], parameters["timeout"]))
 
 
 def main() -> None:

@@ -281,7 +281,7 @@ def test_a_hostile_kubelet_ends_in_time_and_writes_nothing(node: LiveNode, tmp_p
     program.chmod(0o755)
     (program.parent / "containerd").symlink_to(node.programs / "containerd")
     node.programs = program.parent
-    answer = node.tried(patience=8)
+    answer = node.tried(timeout=8)
     assert answer["starts"] is None
     assert answer["reason"]
     assert answer["seconds"] < 60
@@ -536,6 +536,7 @@ def test_a_program_that_others_may_write_is_not_started(node: LiveNode) -> None:
     assert done["refused"]["kind"] == "others_write"
     assert node.answer("try", program="/etc/kubernetes/none")["refused"]["kind"] == "input"
     assert node.answer("try", files={"/etc/../x": ""})["refused"]["kind"] == "input"
+    assert node.answer("try", timeout=601)["refused"]["kind"] == "input"
 
 
 @pytest.mark.parametrize(

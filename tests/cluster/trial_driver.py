@@ -35,7 +35,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree im
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial import kubelet_trial  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_cgroups import TrialCgroups  # noqa: E402
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_plan import PATIENCE  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_report import trial_report  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.tests.faults import child  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.tests.faults.child import Child  # noqa: E402
@@ -127,10 +126,9 @@ _HELD = ("cgroup.procs", "cpuset.cpus", "cpuset.mems", "cpu.shares", "memory.lim
 def tried(request: dict[str, Any]) -> dict[str, Any]:
     """A trial, with the node before and after."""
     before = node_now()
-    with patch.multiple(kubelet_trial, TrialCgroups=_Measured, PATIENCE=request.get("patience", PATIENCE)):
-        answer = trial_report(
-            Node(Tree("/")), request.get("wanted", {}), request.get("files", {}), request.get("program")
-        )
+    with patch.object(kubelet_trial, "TrialCgroups", _Measured):
+        options = {name: request[name] for name in ("files", "program", "timeout") if name in request}
+        answer = trial_report(Node(Tree("/")), request.get("wanted", {}), **options)
     return {"answer": answer, "before": before, "after": node_now(), "computed": _Measured.seconds}
 
 

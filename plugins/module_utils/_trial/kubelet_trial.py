@@ -169,12 +169,13 @@ def try_start(
     program: str | None = None,
     before: Trial | None = None,
     is_planned: bool = True,
+    patience: float = PATIENCE,
 ) -> Trial:
     """Let the kubelet of a node start with these settings and files.
 
     before: an earlier trial, which is the answer where the same was tried. is_planned: whether it is held against what
-    is predicted of the node's version, by which a change is planned, and not of the version that was started. Raises
-    NodeError where there is no kubelet.
+    is predicted of the node's version, by which a change is planned, and not of the version that was started. patience:
+    how many seconds it may take. Raises NodeError where there is no kubelet.
     """
     try:
         if not node.tree.live:
@@ -187,7 +188,7 @@ def try_start(
         return before
     try:
         with TrialCgroups(plan.hierarchies) as cgroups:
-            ending = carry_out(plan, cgroups)
+            ending = carry_out(plan._replace(patience=patience), cgroups)
     except UntriedError as error:
         ending = Ending(failed=str(error))
     verdict = judge(ending, own_flags(plan.values, 0))
@@ -263,7 +264,6 @@ def _planned(
         [name for name in _named_cgroups(values) if _is_there(name, values, hierarchies)],
         hierarchies,
         _runtime_of(node, values),
-        PATIENCE,
     )
 
 

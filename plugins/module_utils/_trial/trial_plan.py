@@ -61,7 +61,7 @@ class TrialPlan(NamedTuple):
     words: the kubelet's, as the node gives them. values: its configuration as far as it can be read. root: its root
     directory. contents: {path: what is planned there, None for nothing}. cpus: where the trial runs. named_cgroups:
     those that the configuration names and that are there. hierarchies: of all cgroups. runtime: a program and its
-    kind, None for none.
+    kind, None for none. patience: seconds.
     """
 
     kubelet: str
@@ -74,6 +74,10 @@ class TrialPlan(NamedTuple):
     hierarchies: Sequence[CgroupMount]
     runtime: tuple[str, str] | None = None
     patience: float = PATIENCE
+
+    def scaled(self, seconds: float) -> float:
+        """So long a part of a usual trial is as long in this one, which may take longer."""
+        return seconds * max(1.0, self.patience / PATIENCE)
 
     def command(self, minor: int) -> list[str]:
         """The command line."""

@@ -18,26 +18,36 @@ from .._node.start_check import predict_start
 from ..state.checkpoint import decode_checkpoint
 from ..state.formats import CheckpointError
 from .kubelet_trial import Trial, of_version, try_start, with_files
+from .trial_plan import PATIENCE
 
 # The checks of the drift report.
 REFUSES, NEXT_REFUSES = "kubelet-refuses-start", "next-kubelet-refuses-start"
 DIFFERS, UNMEASURED = "prediction-differs", "trial-unmeasured"
 _OWN = "kubelet"
+# Seconds.
+LEAST_TIMEOUT, MOST_TIMEOUT = 5, 600
 
 
 def trial_report(
-    node: Node, wanted: Mapping[str, object], files: Mapping[str, object] | None = None, program: str | None = None
+    node: Node,
+    wanted: Mapping[str, object],
+    files: Mapping[str, object] | None = None,
+    program: str | None = None,
+    timeout: int = int(PATIENCE),
 ) -> dict[str, Any]:
     """What the kubelet of a node says of a start, as plain data; see the module kubelet_trial.
 
     wanted: settings, as a change would write them. files: {path: text, None for no file} that are planned beside.
-    program: another kubelet. Raises NodeError where there is no kubelet, InputError for files or a program that cannot
-    be, RefusedError for a program that others may write.
+    program: another kubelet. timeout: how many seconds the trial may take. Raises NodeError where there is no kubelet,
+    InputError for files, a program or a time that cannot be, RefusedError for a program that others may write.
     """
+    if not LEAST_TIMEOUT <= timeout <= MOST_TIMEOUT:
+        remedy = "give %d to %d" % (LEAST_TIMEOUT, MOST_TIMEOUT)
+        raise InputError("%d seconds are no time for a trial" % timeout, option("timeout"), remedy)
     contents = contents_of(files or {})
     if program is not None and node.tree.live:
         check_program(node.tree, program)
-    trial = try_start(node, wanted, contents, program, is_planned=False)
+    trial = try_start(node, wanted, contents, program, is_planned=False, patience=timeout)
     planned = with_files(node, contents)
     prediction = predict_start(of_version(planned, trial.version), wanted)
     return {

@@ -132,7 +132,7 @@ _MOST_TOLD = 8 << 20
 def carry_out(plan: TrialPlan, cgroups: TrialCgroups) -> Ending:
     """Start the kubelet as planned and end it again. Raises UntriedError where that cannot be done."""
     begun = time.monotonic()
-    deadline = begun + plan.patience + 2 * RUNTIME_PATIENCE + _GRACE
+    deadline = begun + plan.patience + 2 * plan.scaled(RUNTIME_PATIENCE) + _GRACE
     told_from, told_to = os.pipe()
     lifeline_from, lifeline_to = os.pipe()
     pid = os.fork()
@@ -410,11 +410,11 @@ def _mount_proc() -> None:
 
 def _mount_cgroups(plan: TrialPlan) -> None:
     """Those of the trial, as the topmost ones; the links among the hierarchies of v1 as they were."""
-    if any(hierarchy.path != _CGROUPS for hierarchy in plan.hierarchies):
-        links = [(entry.name, os.readlink(entry.path)) for entry in os.scandir(_CGROUPS) if entry.is_symlink()]
-        _mount("none", _CGROUPS, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "size=1m,mode=755")
-        for name, target in links:
-            os.symlink(target, "%s/%s" % (_CGROUPS, name))
+    links = [(entry.name, os.readlink(entry.path)) for entry in os.scandir(_CGROUPS) if entry.is_symlink()]
+    # With v2, too: the kernel mounts no file system where it is mounted already (EBUSY).
+    _mount("none", _CGROUPS, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "size=1m,mode=755")
+    for name, target in links:
+        os.symlink(target, "%s/%s" % (_CGROUPS, name))
     for hierarchy in plan.hierarchies:
         os.makedirs(hierarchy.path, exist_ok=True)
         _mount(hierarchy.kind, hierarchy.path, hierarchy.kind, _NOSUID | _NODEV | _NOEXEC, hierarchy.options)
@@ -537,10 +537,10 @@ def _try_start(plan: TrialPlan, runtime: PrivateRuntime | None) -> Ending:
     begun = time.monotonic()
     private = None if runtime is None else _Process(runtime.command)
     _drop(_DROPPED_OF_KUBELET)
-    version = _version_of(plan.kubelet)
+    version = _version_of(plan.kubelet, plan.scaled(RUNTIME_PATIENCE))
     if not version:
         return Ending(failed="%s --version does not name a version of Kubernetes" % plan.kubelet)
-    fault = "" if private is None else _why_not_ready(private)
+    fault = "" if private is None else _why_not_ready(private, plan.scaled(RUNTIME_PATIENCE))
     stand_in = _listen() if private is None or fault else None
     kubelet = _Process(plan.command(minor_version(version)))
     ending = Ending(version, runtime_fault=fault)
@@ -553,14 +553,14 @@ def _try_start(plan: TrialPlan, runtime: PrivateRuntime | None) -> Ending:
         if kubelet.words.has_started or os.path.exists(_DEVICE_SOCKET):
             if _is_settled(plan):
                 return ending._replace(has_started=True, is_healthy=True, state=_state_of(plan))
-            deadline = min(deadline, time.monotonic() + HEALTH_PATIENCE)
+            deadline = min(deadline, time.monotonic() + plan.scaled(HEALTH_PATIENCE))
             ending = ending._replace(has_started=True, is_healthy=False)
     return ending._replace(message=kubelet.words.why(), state=_state_of(plan))
 
 
-def _version_of(program: str) -> str:
+def _version_of(program: str, patience: float) -> str:
     process = _Process([program, "--version"])
-    deadline = time.monotonic() + RUNTIME_PATIENCE
+    deadline = time.monotonic() + patience
     while process.goes_on() and time.monotonic() < deadline:
         pass
     if process.status is None:
@@ -568,9 +568,9 @@ def _version_of(program: str) -> str:
     return version_in(process.words.why())
 
 
-def _why_not_ready(runtime: _Process) -> str:
+def _why_not_ready(runtime: _Process, patience: float) -> str:
     """Why a private runtime does not answer; empty where it does."""
-    deadline = time.monotonic() + RUNTIME_PATIENCE
+    deadline = time.monotonic() + patience
     while time.monotonic() < deadline and runtime.goes_on():
         with socket.socket(socket.AF_UNIX) as client, suppress(OSError):
             client.connect(SOCKET)

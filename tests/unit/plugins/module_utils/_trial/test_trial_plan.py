@@ -162,6 +162,10 @@ V1 = """\
 V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot\n"
 
 
+def test_a_trial_that_may_take_longer_gives_each_step_more_time() -> None:
+    assert [plan()._replace(patience=patience).scaled(10) for patience in (8, 45, 450)] == [10, 10, 100]
+
+
 def test_hierarchies() -> None:
     assert read_hierarchies(V2) == [CgroupMount("/sys/fs/cgroup", "cgroup2")]
     assert read_hierarchies(V1) == [
