@@ -75,8 +75,8 @@ FEWEST_LINES = 40
 # 200, and what has come since: four of the trial start, one of the bytecode that modules are sent with, three of pasted
 # lines, the plan of a fleet and files of variables, five of the impact on live workloads; of the whole admission the
 # policies of memory and of devices, what a plan makes of both, the memory of NUMA nodes, and what else is beside CPUs;
-# and the impact as a look of the report.
-MOST_FILES = 219
+# and the impact as a look of the report, and the order of a rollout by what runs on the nodes.
+MOST_FILES = 220
 # An import in a function keeps so many lines from being compiled on most nodes, with all that it brings.
 FEWEST_LINES_KEPT = 300
 MOST_LATE_IMPORTS = 61
