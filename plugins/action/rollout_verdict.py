@@ -10,7 +10,10 @@ import json
 import signal
 from contextlib import contextmanager
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any, Dict, Iterator, Mapping, Sequence
+
+from ansible.utils.display import Display
 
 from ..module_utils._base.errors import MALFORMED, InputError, NodeError, RefusedError, option
 from ..plugin_utils.controller_action import OPTION_NAMES, Given, validated
@@ -22,6 +25,7 @@ from ..plugin_utils.report.answers import NO_KUBELET, answered, collect, line, m
 from ..plugin_utils.report.results import put_file
 from ..plugin_utils.rollout.capacity import shortage
 from ..plugin_utils.rollout.pods import controller_of
+from ..plugin_utils.rollout.schedule import FleetToChange, schedule_of, schedule_text, shape_of
 from ..plugin_utils.rollout.texts import plan_text
 from ..plugin_utils.rollout.verdict import (
     PlannedHost,
@@ -51,13 +55,24 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "fail_on": {"type": "str", "choices": [*FAIL_ON], "default": NEVER},
     "waivers": {"type": "list", "elements": "raw", "default": []},
     "dest": {"type": "path"},
+    "schedule": {"type": "bool", "default": False},
+    "schedule_dest": {"type": "path"},
+    "drain_seconds": {"type": "int", "default": 0},
 }
 # What makes pods and is made by others in turn, by the version of its API.
 _OWNERS = {"ReplicaSet": "apps/v1", "Job": "batch/v1"}
+# By which variables a cluster is told from another.
+_OF_CLUSTER = ("kubeconfig", "context")
+# No drain takes longer.
+_MOST_SECONDS = 86400
 _CHECK = "kubenode.cpu_manager.kubernetes_core_check"
 _IMPACT_NEED = (
     "reading the nodes and the pods of the cluster",
     "leave out cpu_manager_impact and cpu_manager_impact_fail_on",
+)
+_SCHEDULE_NEED = (
+    "reading the nodes, the pods and the PodDisruptionBudgets of the cluster",
+    "give cpu_manager_serial numbers instead of auto",
 )
 _LIVE_PODS = ["status.phase!=Succeeded", "status.phase!=Failed"]
 
@@ -121,17 +136,58 @@ class ActionModule(GuardedAction):
 
     def _look(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         needs = [(given["purpose"], given["alternative"])] if given["purpose"] else []
-        for purpose, alternative in [*needs, *([_IMPACT_NEED] if given["impact"] else [])]:
+        needs += [_IMPACT_NEED] if given["impact"] else []
+        needs += [_SCHEDULE_NEED] if given["schedule"] and given["purpose"] else []
+        for purpose, alternative in needs:
             found = self.run_module(_CHECK, _CHECK, {"purpose": purpose, "alternative": alternative}, task_vars)
             if "collection" not in found or found.get("failed"):
                 return found
-        if not given["impact"]:
+        said = self._impact(given, task_vars) if given["impact"] else {"told": "", "stops": ""}
+        order = self._schedule(given, task_vars) if given["schedule"] and not said["stops"] else None
+        if not given["impact"] and order is None:
             return {}
-        said = self._impact(given, task_vars)
         told = "\n".join(filter(None, [said["told"], said["stops"]]))
+        if order is not None:
+            # The result has all hosts, which nobody is to be shown.
+            Display().display("\n".join(filter(None, [told, schedule_text(order)])))
+            return {"schedule": order}
         # As the module debug shows a message.
         shown = {"failed": True} if said["stops"] else {"_ansible_verbose_always": True}
         return {"msg": told.splitlines() if given["as_lines"] else told, **shown}
+
+    def _schedule(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        """In which order and how many at a time the hosts of the play are changed."""
+        if not 0 <= given["drain_seconds"] <= _MOST_SECONDS:
+            what = "%d is no number of seconds from 0 to %d" % (given["drain_seconds"], _MOST_SECONDS)
+            raise InputError(what, option("drain_seconds"), "give how long the drain and the change of a node take")
+        found = map(_Hosts(task_vars).__getitem__, task_vars["ansible_play_hosts_all"])
+        hosts = [host for host in found if host.plan.get("actions") or host.plan.get("journal")]
+        fleet = FleetToChange({host.name: (host.node_name, shape_of(host.plan), host.drains) for host in hosts})
+        drained = [host for host in hosts if host.drains]
+        if drained:
+            asked = {tuple(str(host.fixed.get(name) or "") for name in _OF_CLUSTER) for host in drained}
+            if len(asked) > 1:
+                remedy = "change the nodes of each cluster in a run of their own, with --limit, or give numbers"
+                raise InputError("is auto, and these hosts are of several clusters", "cpu_manager_serial", remedy)
+            read = partial(self._read, drained[0], task_vars)
+            fleet = fleet._replace(
+                nodes=read("the nodes of the cluster", kind="Node"),
+                pods=read("the pods of the cluster", kind="Pod", field_selectors=_LIVE_PODS),
+                budgets=read(
+                    "the PodDisruptionBudgets of the cluster", kind="PodDisruptionBudget", api_version="policy/v1"
+                ),
+            )
+        with _of_cluster():
+            schedule = schedule_of(fleet, given["drain_seconds"])
+        if given["schedule_dest"]:
+            put_file(given["schedule_dest"], [json.dumps(schedule, indent=1) + "\n"])
+        return schedule
+
+    def _read(self, host: PlannedHost, task_vars: Mapping[str, Any], what: str, **query: Any) -> list[Any]:
+        """What the API server of a host says."""
+        # Half of what an object is written in.
+        hidden = {"hidden_fields": ["metadata.managedFields"]}
+        return read_cluster(self, what, host.fixed, task_vars, **query, **hidden)
 
     def _impact(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         waivers = checked_waivers(given["waivers"], option("waivers"))
@@ -146,7 +202,7 @@ class ActionModule(GuardedAction):
             if host.fixed["api_host"] != api_host:
                 remarks.add(_OTHER_API_HOST % api_host, host.name)
                 continue
-            where = tuple(str(host.fixed.get(name) or "") for name in ("kubeconfig", "context"))
+            where = tuple(str(host.fixed.get(name) or "") for name in _OF_CLUSTER)
             asked.setdefault((where[0], where[1]), []).append(host)
         clusters, unread = [], []
         for (kubeconfig, context), hosts in asked.items():
@@ -170,11 +226,7 @@ class ActionModule(GuardedAction):
     def _cluster(self, hosts: Sequence[PlannedHost], task_vars: Mapping[str, Any], remarks: Remarks) -> Cluster:
         """What the API server of these hosts says."""
 
-        def read(what: str, **query: Any) -> list[Any]:
-            # Half of what an object is written in.
-            hidden = {"hidden_fields": ["metadata.managedFields"]}
-            return read_cluster(self, what, hosts[0].fixed, task_vars, **query, **hidden)
-
+        read = partial(self._read, hosts[0], task_vars)
         nodes = read("the nodes of the cluster", kind="Node")
         pods = read("the pods of the cluster", kind="Pod", field_selectors=_LIVE_PODS)
         owners: dict[tuple[str, str, str], Mapping[str, Any]] = {}

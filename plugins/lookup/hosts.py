@@ -32,7 +32,8 @@ options:
   batches_of:
     description:
       - The name of a playbook that changes nodes. Instead of hosts, this returns how many of them it changes at a time,
-        which is C(cpu_manager_serial), or what it does by default.
+        which is C(cpu_manager_serial), or what it does by default. V(auto) is what
+        M(kubenode.cpu_manager.rollout_verdict) has found.
     type: str
     choices: [rollout, rollback, repair]
 """
@@ -63,7 +64,8 @@ from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
 from ..module_utils._base.errors import InputError
-from ..plugin_utils.scope import batches, changing_hosts, check_batches, one_pattern, scope_of
+from ..plugin_utils.report.answers import mapping
+from ..plugin_utils.scope import AUTO, batches, changing_hosts, check_batches, in_order, one_pattern, scope_of
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
@@ -77,23 +79,36 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
         def value(name: str, default: object) -> Any:
             return self._templar.template(variables[name]) if name in variables else default
 
+        serial = value("cpu_manager_serial", None)
+        schedule = _schedule(variables) if serial == AUTO else []
         playbook = self.get_option("batches_of")
         if playbook:
-            return batches(playbook, value("cpu_manager_serial", None))
+            return batches(playbook, serial, schedule)
         # A check of the syntax has no inventory.
         if context.CLIARGS.get("syntax"):
             return ["all"]
         try:
-            check_batches(value("cpu_manager_serial", 1), value("cpu_manager_max_fail_percentage", 0))
+            canaries = value("cpu_manager_canaries", [])
+            check_batches(value("cpu_manager_serial", 1), value("cpu_manager_max_fail_percentage", 0), canaries)
             scope = scope_of(
                 variables["groups"],
                 value("cpu_manager_hosts", "all"),
-                value("cpu_manager_canaries", []),
+                canaries,
                 variables.get("ansible_limit") or "",
             )
         except InputError as error:
             raise AnsibleError(str(error)) from None
         result = self.get_option("changing")
         if result:
-            return one_pattern(changing_hosts(variables["hostvars"], scope.names, result))
+            return one_pattern(changing_hosts(variables["hostvars"], in_order(scope.names, schedule), result))
         return scope.names if self.get_option("names") else one_pattern(scope.patterns)
+
+
+def _schedule(variables: Mapping[str, Any]) -> list[list[str]]:
+    """The batches that were found for this run; none before."""
+    hostvars = variables.get("hostvars", {})
+    for host in variables.get("groups", {}).get("all", ()):
+        found = mapping(mapping(hostvars[host].get("kubelet_look")).get("schedule")) if host in hostvars else {}
+        if found:
+            return [list(batch["hosts"]) for batch in found["batches"]]
+    return []

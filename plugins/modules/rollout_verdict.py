@@ -103,6 +103,22 @@ options:
       - With V(cluster), the file on the controller that the impact is written to, as JSON.
       - R(What becomes of the pods, ansible_collections.kubenode.cpu_manager.docsite.impact) describes it.
     type: path
+  schedule:
+    description:
+      - With V(cluster), whether to find out in which order and how many at a time the hosts are changed, by what runs
+        on their nodes. Where nodes are drained, nodes, pods and PodDisruptionBudgets are read from the API server.
+    type: bool
+    default: false
+  schedule_dest:
+    description:
+      - With V(cluster), the file on the controller that RV(schedule) is written to, as JSON.
+    type: path
+  drain_seconds:
+    description:
+      - With V(cluster), how many seconds the drain and the change of a node take, as it was measured. V(0) where that
+        is not known.
+    type: int
+    default: 0
 seealso:
   - module: kubenode.cpu_manager.rollout_info
 """
@@ -121,6 +137,13 @@ rollout:
   returned: with V(choose)
   type: str
   sample: "2026-11-22T09:30:00.123456"
+schedule:
+  description:
+    - In which order and how many at a time the hosts are changed. C(batches) has the C(hosts) of each batch, and how
+      many C(pods) leave them; C(seconds) is how long it takes, null where that is not known.
+  returned: with O(schedule)
+  type: dict
+  sample: {"batches": [{"hosts": ["worker-3"], "pods": 12}], "seconds": 600}
 told:
   description: What is to be shown to the operator.
   returned: with V(choose) and V(plan)

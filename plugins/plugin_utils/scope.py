@@ -23,6 +23,8 @@ Groups = Mapping[str, Sequence[str]]
 _HOSTS, _CANARIES, _LIMIT = "cpu_manager_hosts", "cpu_manager_canaries", "--limit"
 # How many nodes each playbook changes at a time by default; the last one again and again.
 _BATCHES: Mapping[str, Sequence[object]] = {"rollout": (1, "10%", "25%", "50%"), "rollback": (1,), "repair": (1,)}
+# In place of sizes: the order and the batches that were found to fit what runs on the nodes.
+AUTO = "auto"
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*")
 _NO_SIGN_OF_PATTERNS = re.compile(r"[^\w.-]")
 _EXCLUDING, _INTERSECTING = "!", "&"
@@ -86,22 +88,31 @@ def _parts(patterns: object, variable: str) -> list[str]:
     return [part for pattern in listed for part in split_host_pattern(str(pattern))]
 
 
-def batches(playbook: str, serial: object = None) -> list[object]:
-    """How many nodes a playbook changes at a time. serial: what the operator says, if anything, unchecked."""
-    if serial is None:
+def batches(playbook: str, serial: object = None, schedule: Sequence[Sequence[str]] = ()) -> list[object]:
+    """How many nodes a playbook changes at a time. serial: what the operator says, if anything, unchecked.
+
+    schedule: the hosts of each batch, for AUTO; where there is none, it is what the playbook does by default.
+    """
+    if serial == AUTO and schedule:
+        return [len(hosts) for hosts in schedule]
+    if serial is None or serial == AUTO:
         return list(_BATCHES[playbook])
     return list(serial) if isinstance(serial, (list, tuple)) else [serial]
 
 
-def check_batches(serial: object, max_fail_percentage: object) -> None:
+def check_batches(serial: object, max_fail_percentage: object, canaries: object = ()) -> None:
     """Raises InputError where these are no sizes of batches, or no percentage of a batch."""
-    sizes = serial if isinstance(serial, (list, tuple)) else [serial]
+    if serial == AUTO and canaries:
+        remedy = "leave out one of the two: with %s, canaries are found" % AUTO
+        raise InputError("is %s, and %s names canaries" % (AUTO, _CANARIES), "cpu_manager_serial", remedy)
+    sizes = serial if isinstance(serial, (list, tuple)) else [1 if serial == AUTO else serial]
     if not sizes:
         raise InputError("is an empty list", "cpu_manager_serial", "give at least one number of hosts or percentage")
     for size in sizes:
         if not _is_size(size):
             raise InputError(
-                "%r is no number of hosts from 1 on, and no percentage such as 10%%" % (size,), "cpu_manager_serial"
+                "%r is no number of hosts from 1 on, no percentage such as 10%%, and not %s alone" % (size, AUTO),
+                "cpu_manager_serial",
             )
     number = _whole(max_fail_percentage)
     if number is None or number > 100:
@@ -131,6 +142,12 @@ def changing_hosts(variables: Mapping[str, Mapping[str, Any]], hosts: Iterable[s
     A plan of rollout_info changes nothing itself: its actions do, and a change that was interrupted has to be undone.
     """
     return [_pattern_of(host) for host in hosts if _changes(variables[host].get(result))]
+
+
+def in_order(hosts: Iterable[str], schedule: Iterable[Sequence[str]]) -> list[str]:
+    """Hosts in the order of a schedule; those that it does not have come last."""
+    places = {host: place for place, host in enumerate(host for batch in schedule for host in batch)}
+    return sorted(hosts, key=lambda host: places.get(host, len(places)))
 
 
 def one_pattern(patterns: Iterable[str]) -> list[str]:

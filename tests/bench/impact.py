@@ -16,6 +16,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.desc
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.admission import Replays
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.fleet import Cluster, impact_of
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.workloads import Kinds
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.schedule import ChangingNode, in_batches
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.generator import TRACES, make_trace
 from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import node_of, plan_of, pod_of
 
@@ -27,6 +28,8 @@ MACHINES = [
     for threads in (1, 2)
 ]
 MOST_SECONDS, MOST_BYTES = 60, 1 << 30
+# Of a schedule: each node has pods of two of 300 budgets.
+SCHEDULED, BUDGETS, MOST_SCHEDULE_SECONDS = 10000, 300, 10
 
 
 def pods_of(node: str, machine: str, seed: int) -> list[dict[str, Any]]:
@@ -68,6 +71,18 @@ def look(are_alike: bool) -> dict[str, float]:
     return {"seconds": seconds, "memory": memory, "computed": replays.computed, "workloads": len(found["workloads"])}
 
 
+def order() -> dict[str, float]:
+    """Seconds of the processor for the order of nodes, once their pods are counted, and how many batches it has."""
+    nodes = []
+    for number in range(SCHEDULED):
+        budgets = {"b%d" % (number % BUDGETS): 1, "all": 1}
+        nodes.append(ChangingNode("n%05d" % number, MACHINES[number % len(MACHINES)], 30000, 5000, PODS, budgets))
+    allowed = {**{"b%d" % number: 1 for number in range(BUDGETS)}, "all": 100}
+    start = time.process_time()
+    found = in_batches(nodes, allowed, 5000 * SCHEDULED)
+    return {"seconds": time.process_time() - start, "batches": len(found.batches)}
+
+
 def measure() -> bool:
     """Print the times and the memory; True when both are within their limits."""
     text = "The impact on %d nodes of %d shapes, %d pods each (limits %d s, %d MiB):"
@@ -80,4 +95,7 @@ def measure() -> bool:
         kept = kept and found["seconds"] <= MOST_SECONDS and found["memory"] <= MOST_BYTES
         text = "  pods of a shape %-9s  %5.1f s, %4d MiB, %d answers computed, %d workloads"
         print(text % (what, found["seconds"], int(found["memory"]) >> 20, found["computed"], found["workloads"]))
-    return kept
+    found = order()
+    text = "The order of %d nodes (limit %d s): %.1f s, %d batches"
+    print(text % (SCHEDULED, MOST_SCHEDULE_SECONDS, found["seconds"], found["batches"]))
+    return kept and found["seconds"] <= MOST_SCHEDULE_SECONDS

@@ -29,6 +29,7 @@ _RESOURCES: dict[str, dict[str, tuple[str, bool]]] = {
         "pods/eviction": ("Eviction", True),
         "pods/log": ("Pod", True),
     },
+    "/apis/policy/v1": {"poddisruptionbudgets": ("PodDisruptionBudget", True)},
     "/apis/topology.node.k8s.io/v1alpha2": {"noderesourcetopologies": ("NodeResourceTopology", False)},
 }
 

@@ -7,11 +7,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from ansible_collections.kubenode.cpu_manager.tests.machines.api_server import serve
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V2
+from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import node_of, pod_of
+from ansible_collections.kubenode.cpu_manager.tests.machines.throttled import write_node
 
 from .conftest import CHECKOUT, CopyOf, ansible_playbook
 
@@ -79,3 +85,64 @@ def test_the_first_batch_that_changes_anything_is_one_node(copy_of: CopyOf, tmp_
     assert with_task("Stop the kubelet") == with_task("Change the node") == ["w-00"]
     # All were planned before.
     assert all(any("actions" in row for row in results) for results in run.results.values())
+
+
+def test_the_order_and_the_batches_are_found_by_what_runs_on_the_nodes(tmp_path: Path) -> None:
+    """Two pods of one budget are not gone at a time, and the node without pods is the first canary."""
+    settings = {"kubelet_topology_manager_policy": "restricted", "kubelet_service": "none", "kubelet_drain": True}
+    names = ["w-%d" % number for number in range(4)]
+    changing = tmp_path / "changing"
+    write_node(changing, V2)
+    file = tmp_path / "order.json"
+    auto = ("-e", json.dumps({"cpu_manager_serial": "auto", "cpu_manager_schedule_file": str(file)}))
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "db", "namespace": "shop"},
+        "spec": {"selector": {"matchLabels": {"app": "db"}}},
+        "status": {"disruptionsAllowed": 1},
+    }
+    with serve(budget) as server:
+        for name in names:
+            node = {**node_of(name), "status": {"allocatable": {"cpu": "64"}}}
+            server.add({"apiVersion": "v1", "kind": "Node", **node})
+            if name != "w-3":
+                pod = pod_of("db-" + name, name, "2", ("StatefulSet", "db"))
+                pod["metadata"]["labels"] = {"app": "db"}
+                server.add({"apiVersion": "v1", "kind": "Pod", **pod})
+        api = {"kubelet_kubeconfig": str(server.kubeconfig(tmp_path / "kubeconfig"))}
+        hosts = {name: {"kubelet_node_root": str(changing), **settings, **api} for name in names}
+        run = ansible_playbook(
+            tmp_path / "plan", "kubenode.cpu_manager.plan_changes", hosts, *auto, "-e", "cpu_manager_drain_seconds=600"
+        )
+    assert run.status == 0, run.account()
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert [row["hosts"] for row in found["batches"]] == [["w-3"], ["w-0"], ["w-1"], ["w-2"]]
+    assert (found["shapes"], found["seconds"]) == (1, 2400)
+    told = " ".join(run.output.split())
+    assert "Order of 4 nodes by what runs there; batches: 4" in told
+    assert "takes about 40 minutes" in told
+    assert server.changes == []
+
+
+def test_a_rollout_comes_in_the_order_that_was_found(tmp_path: Path) -> None:
+    """Of two shapes, a canary of each comes before the others."""
+    write_node(tmp_path / "changing", V2)
+    given = {
+        "kubelet_node_root": str(tmp_path / "changing"),
+        "kubelet_manage_service": False,
+        "kubelet_drain": False,
+        "kubelet_discard_assignments": True,
+    }
+    hosts: dict[str, dict[str, Any]] = {
+        "w-%d" % number: {**given, "kubelet_topology_manager_policy": "restricted"} for number in range(4)
+    }
+    hosts["w-9"] = {**given, "kubelet_topology_manager_policy": "best-effort"}
+    run = ansible_playbook(
+        tmp_path / "run", "kubenode.cpu_manager.rollout", hosts, "--check", "-e", "cpu_manager_serial=auto"
+    )
+    assert run.status == 0, run.account()
+    changed = re.findall(r"TASK \[Change the node\] \*+\n.* for ([-\w, ]+)", run.output)
+    assert "1: w-0; pods that leave: 0" in run.output
+    assert "2: w-9; pods that leave: 0" in run.output
+    assert [sorted(hosts.split(", ")) for hosts in changed] == [["w-0"], ["w-9"], ["w-1"], ["w-2", "w-3"]]

@@ -30,6 +30,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.result
     file_name,
     write_result,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.schedule import (
+    FleetToChange,
+    schedule_of,
+)
 from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import node_of, plan_of, pod_of
 from ansible_collections.kubenode.cpu_manager.tests.machines.reports import (
     LOOKED_AT,
@@ -42,8 +46,8 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.reports import (
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
-REPORT, NODE, IMPACT = (
-    json.loads((SCHEMAS / name).read_text("utf-8")) for name in ("report-1.json", "node-1.json", "impact-1.json")
+REPORT, NODE, IMPACT, SCHEDULE = (
+    json.loads((SCHEMAS / (name + "-1.json")).read_text("utf-8")) for name in ("report", "node", "impact", "schedule")
 )
 NODE_FILE = {
     "schema_version": "1.0",
@@ -91,13 +95,16 @@ def at(value: Any, place: tuple[Any, ...]) -> Any:
     return value
 
 
-@pytest.mark.parametrize("schema", [REPORT, NODE, IMPACT], ids=["report", "node", "impact"])
+ALL = {"report": REPORT, "node": NODE, "impact": IMPACT, "schedule": SCHEDULE}
+
+
+@pytest.mark.parametrize("schema", ALL.values(), ids=ALL)
 def test_a_schema_is_one(schema: Any) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
-@pytest.mark.parametrize("schema", [REPORT, NODE, IMPACT], ids=["report", "node", "impact"])
+@pytest.mark.parametrize("schema", ALL.values(), ids=ALL)
 def test_what_has_members_is_described_and_open(schema: Any) -> None:
     for place in places(schema):
         part = at(schema, place)
@@ -262,3 +269,14 @@ def test_an_impact_is_as_its_schema_says() -> None:
         assert set(written) == set(IMPACT["properties"])
         for rows in ("workloads", "nodes"):
             assert set(written[rows][0]) == set(IMPACT["properties"][rows]["items"]["properties"])
+
+
+# --- a schedule ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seconds", [0, 300])
+def test_a_schedule_is_as_its_schema_says(seconds: int) -> None:
+    fleet = FleetToChange({"a": ("a", "shape", True)}, [node_of("a")], [pod_of("db", "a", "2"), None], [None])
+    written = copy_of(schedule_of(fleet, seconds))
+    assert errors(written, SCHEDULE) == []
+    assert set(written) == set(SCHEDULE["properties"])

@@ -25,7 +25,9 @@ from .numa_memory import memory_for_plan
 if TYPE_CHECKING:
     from .node import Node
 
-_DEVICES = "/sys/bus/pci/devices"
+# And the files that are read of each of them.
+PCI_DEVICES = "/sys/bus/pci/devices"
+PCI_FILES = ("vendor", "class", "numa_node")
 # What of its configuration decides beside the settings.
 _FIELDS = (HARD, "mergeDefaultEvictionSettings", "featureGates")
 _NO_DEVICES = DeviceState([], {})
@@ -124,12 +126,12 @@ def with_pci_devices(rows: Sequence[Mapping[str, Any]], tree: Tree | None, where
         if tree is None:
             raise InputError("a machine that is described has no PCI devices", place, "give count and numa_nodes")
         vendor, kind = _hexadecimal(row, "pci_vendor", _VENDOR, place), _hexadecimal(row, "pci_class", _CLASS, place)
-        if not tree.exists(_DEVICES):
-            # As on a saved node, of which they are not known.
+        if not tree.exists(PCI_DEVICES):
+            # As on a node that was saved before they were saved, too.
             continue
         counts: dict[int, int] = {}
-        for name in tree.names(_DEVICES):
-            path = "%s/%s" % (_DEVICES, name)
+        for name in tree.names(PCI_DEVICES):
+            path = "%s/%s" % (PCI_DEVICES, name)
             if _id_of(tree, path + "/vendor") == vendor and _id_of(tree, path + "/class").startswith(kind):
                 node = _node_of(tree, path)
                 counts[node] = counts.get(node, 0) + 1

@@ -71,6 +71,7 @@ from .._isolation.bandwidth import FILES as BANDWIDTH_FILES
 from .._isolation.throttling_info import watched_containers
 from .._kubelet.redaction import UnsafeError, escaped, runtime_redacted
 from .._kubelet.start.surroundings import KERNEL_FLAGS
+from .._node.beside_cpus import PCI_DEVICES, PCI_FILES
 from .._node.exclusive import parse_promise
 from .._node.module import FORMAT, KIND, SavedFacts
 from .._node.node import Node, cgroup_root_of
@@ -560,6 +561,10 @@ def save_machine(collector: Collector) -> None:
     for device in collector.names("/sys/class/net"):
         collector.mark("/sys/class/net/" + device)
         collector.file("/sys/class/net/%s/device/numa_node" % device)
+    collector.mark(PCI_DEVICES)
+    for device in collector.names(PCI_DEVICES):
+        for name in PCI_FILES:
+            collector.file("%s/%s/%s" % (PCI_DEVICES, device, name))
     collector.file("/proc/cpuinfo", _saved_cpuinfo)
     collector.file("/proc/meminfo", _lines_of(lambda line: line.startswith(("MemTotal", "MemAvailable", "Hugetlb"))))
     collector.file("/proc/swaps")

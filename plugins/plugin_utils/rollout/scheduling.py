@@ -84,6 +84,13 @@ def matches(selector: Mapping[str, object], labels: Mapping[str, object]) -> boo
     return all(labels.get(key) == value for key, value in selector.items())
 
 
+def selects(selector: Mapping[str, Any], labels: Mapping[str, object]) -> bool:
+    """Whether a label selector, as of a PodDisruptionBudget, names what has these labels; an empty one names all."""
+    return matches(selector.get("matchLabels") or {}, labels) and _all_hold(
+        selector.get("matchExpressions") or (), labels
+    )
+
+
 def tolerates(toleration: Mapping[str, object], taint: Mapping[str, object]) -> bool:
     """Whether the taint does not count for who has this toleration."""
     effect, key = toleration.get("effect"), toleration.get("key")

@@ -272,3 +272,72 @@ def test_a_wrong_option_has_the_name_of_its_variable() -> None:
         action.act({})
     call_options({})
     assert action.asked == []
+
+
+# --- the order of a rollout -----------------------------------------------------------------------------
+
+
+BUDGET = {
+    "metadata": {"name": "db", "namespace": "shop"},
+    "spec": {"selector": {}},
+    "status": {"disruptionsAllowed": 1},
+}
+READY: dict[str, Any] = {**ANSWERS, "PodDisruptionBudget": [BUDGET]}
+
+
+def schedule_by(action: ImpactAction, hosts: Mapping[str, Any], drains: bool = True, **given: Any) -> Any:
+    """hosts: {host: what else the run acts with there}."""
+    variables = {
+        name: {
+            "kubelet_plan": {**PLAN, "drains": drains},
+            "kubelet_fixed": {"api_timeout": 5, "api_host": "desk", "node_name": name, "kubeconfig": "main", **fixed},
+        }
+        for name, fixed in hosts.items()
+    }
+    action._task.args = {"step": "cluster", "schedule": True, **given}
+    return action.act({"hostvars": variables, "ansible_play_hosts_all": list(variables)})
+
+
+def test_an_order_is_found_told_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    action, dest = ImpactAction({"main": READY}), tmp_path / "order.json"
+    found = schedule_by(action, {"a": {}, "b": {}}, purpose="draining a", schedule_dest=str(dest), drain_seconds=60)
+    assert [row["hosts"] for row in found["schedule"]["batches"]] == [["b"], ["a"]]
+    assert json.loads(dest.read_text(encoding="utf-8")) == found["schedule"]
+    assert action.asked == [("main", "Node"), ("main", "Pod"), ("main", "PodDisruptionBudget")]
+    assert action.checked[1:] == ["reading the nodes, the pods and the PodDisruptionBudgets of the cluster"]
+    assert "Order of 2 nodes by what runs there; batches: 2" in capsys.readouterr().out
+    # What is shown is few lines; the result has all hosts.
+    assert set(found) == {"changed", "schedule"}
+
+
+def test_nobody_is_asked_where_no_node_is_drained() -> None:
+    action = ImpactAction({})
+    found = schedule_by(action, {"a": {}, "b": {}}, drains=False)
+    assert [row["hosts"] for row in found["schedule"]["batches"]] == [["a"], ["b"]]
+    assert action.asked == []
+
+
+def test_no_order_where_the_impact_stops_the_change() -> None:
+    found = schedule_by(ImpactAction({"main": READY}), {"a": {}}, impact=True, fail_on="homeless")
+    assert found["failed"]
+    assert "schedule" not in found
+
+
+@pytest.mark.parametrize(
+    ("hosts", "given", "said"),
+    [
+        ({"a": {}, "b": {"kubeconfig": "other"}}, {}, "cpu_manager_serial: is auto, and these hosts are of several"),
+        ({"a": {}}, {"drain_seconds": -1}, "drain_seconds: -1 is no number of seconds from 0 to 86400"),
+        ({"a": {}}, {"drain_seconds": 86401}, "drain_seconds: 86401 is no number of seconds"),
+    ],
+)
+def test_an_order_that_cannot_be_found(hosts: Any, given: Any, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        schedule_by(ImpactAction({"main": READY}), hosts, **given)
+    assert said in str(error.value)
+
+
+def test_an_order_without_budgets_is_none() -> None:
+    action = ImpactAction({"main": {**READY, "PodDisruptionBudget": DENIED}})
+    with pytest.raises(NodeError, match="the PodDisruptionBudgets of the cluster: forbidden"):
+        schedule_by(action, {"a": {}})

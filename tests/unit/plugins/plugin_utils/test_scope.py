@@ -17,6 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.scope import 
     batches,
     changing_hosts,
     check_batches,
+    in_order,
     one_pattern,
     scope_of,
 )
@@ -87,6 +88,13 @@ def test_what_is_no_size_is_refused(serial: object) -> None:
         check_batches(serial, 0)
 
 
+def test_auto_stands_alone_and_finds_the_canaries() -> None:
+    check_batches("auto", 0)
+    for serial, canaries in (("auto", "w-1"), (["auto"], []), ([1, "auto"], [])):
+        with pytest.raises(InputError, match=r"^cpu_manager_serial: "):
+            check_batches(serial, 0, canaries)
+
+
 @pytest.mark.parametrize("percentage", [101, -1, "ten", "10%", 0.5, None, [0], True])
 def test_what_is_no_percentage_is_refused(percentage: object) -> None:
     with pytest.raises(InputError, match=r"^cpu_manager_max_fail_percentage: "):
@@ -102,6 +110,8 @@ def test_what_is_no_percentage_is_refused(percentage: object) -> None:
         ("rollout", 5, [5]),
         ("rollout", "50%", ["50%"]),
         ("repair", [1, "10%"], [1, "10%"]),
+        # Before anything was found, or where nothing is to be.
+        ("rollout", "auto", [1, "10%", "25%", "50%"]),
     ],
 )
 def test_batches_are_those_of_the_operator_or_of_the_playbook(playbook: str, serial: Any, expected: list[Any]) -> None:
@@ -137,3 +147,12 @@ def test_a_batch_has_its_own_hosts_whatever_another_play_had(first: list[str]) -
 
 def test_no_pattern_is_no_host() -> None:
     assert one_pattern([]) == []
+
+
+def test_batches_of_a_schedule() -> None:
+    schedule = [["c"], ["a", "d"]]
+    assert batches("rollout", "auto", schedule) == [1, 2]
+    assert batches("rollout", 5, schedule) == [5]
+    # Whom it does not have comes last.
+    assert in_order(["a", "b", "c", "d"], schedule) == ["c", "a", "d", "b"]
+    assert in_order(["b", "a"], []) == ["b", "a"]
