@@ -9,10 +9,14 @@ from __future__ import annotations
 from typing import Any, Mapping, MutableMapping
 
 from ..module_utils._base.errors import InputError, option
+from ..module_utils._node.module import KUBELET
+from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS
 from ..plugin_utils.controller_action import OPTION_NAMES, validated
 from ..plugin_utils.guarded_action import GuardedAction
 from ..plugin_utils.refusals import explain
 
+# Nothing is read of the node then; module_defaults may give them to all modules.
+_OF_NODE = frozenset(("root", *KUBELET.options, *SETTINGS_ARGUMENTS.options))
 _ARGUMENTS = {**OPTION_NAMES, "log_line": {"type": "str", "required": True}}
 
 
@@ -24,14 +28,8 @@ class ActionModule(GuardedAction):
         arguments = self._task.args
         if arguments.get("log_line") is None:
             return super().act(task_vars)
-        besides = sorted(set(arguments) - set(_ARGUMENTS))
-        if besides:
-            raise InputError(
-                "nothing is read of the node then, and these are about the node: %s" % ", ".join(besides),
-                option("log_line"),
-                "give the line alone",
-            )
-        given, wrong = validated(_ARGUMENTS, arguments, arguments.get("option_names"))
+        own = {name: value for name, value in arguments.items() if name not in _OF_NODE}
+        given, wrong = validated(_ARGUMENTS, own, arguments.get("option_names"))
         if wrong:
             raise wrong
         if not given["log_line"].strip():

@@ -40,7 +40,8 @@ options:
       - What a kubelet has logged, to be explained. It may be a whole line, or several, as C(journalctl), C(kubectl) or
         a log in JSON shows them, with all escapes; of more than 65536 characters, the first are read.
       - It is looked up on the controller, without a network and without the node, in the same table as
-        R(the page of errors,ansible_collections.kubenode.cpu_manager.docsite.errors). No other option goes with it.
+        R(the page of errors,ansible_collections.kubenode.cpu_manager.docsite.errors). Options about the node have no
+        effect then, so they can stay in C(module_defaults).
     type: str
 extends_documentation_fragment:
   - kubenode.cpu_manager.node

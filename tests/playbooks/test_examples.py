@@ -50,6 +50,7 @@ CGROUPS = (
     "kubepods.slice/kubepods-burstable.slice",
     *cgroups.HOST,
 )
+LOGGED = 'E1127 12:00:00.000000    4711 run.go:74] "command failed" err="unknown flag: --x"\n'
 POD = {
     "apiVersion": "v1",
     "kind": "Pod",
@@ -253,6 +254,7 @@ class Examples:
         (run_in / "saved-nodes").symlink_to(self.directory / "root")
         (run_in / "node7.lscpu").write_text(texts.lscpu(parse_name(MACHINE).topology()), encoding="utf-8")
         (run_in / "deployment.yml").write_text(yaml.safe_dump(POD), encoding="utf-8")
+        (run_in / "kubelet.log").write_text(LOGGED, encoding="utf-8")
         return ansible_playbook(run_in, self.plays(), self.hosts, "-i", str(workers), *arguments)
 
 
