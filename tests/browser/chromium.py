@@ -52,6 +52,6 @@ def node_modules() -> Path:
             npm = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
             done = subprocess.run(npm, cwd=MODULES, capture_output=True, text=True, check=False, timeout=300)
             if done.returncode:
-                lacking(TOOL, "no playwright-core and axe-core: npm ci failed with %d" % done.returncode)
+                lacking(TOOL, "no packages of tests/browser/package.json: npm ci failed with %d" % done.returncode)
             installed.write_bytes(lock)
     return MODULES / "node_modules"

