@@ -490,10 +490,9 @@ from typing import Any, Mapping, Sequence
 
 from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
 from ..module_utils._base.errors import MALFORMED, InputError, option
-from ..module_utils._base.tree import LARGEST_OF_KUBELET, Tree
+from ..module_utils._base.tree import Tree
 from ..module_utils._containers.pods import Pod, pods_from_manifests
 from ..module_utils._kubelet.configuration import Configuration
-from ..module_utils._kubelet.distributions import KUBELET_ROOT
 from ..module_utils._node.allocation import (
     OtherManagers,
     Question,
@@ -580,9 +579,9 @@ def others_of(
     if not any(pod.further_resources() for pod in pods):
         return others
     # Imported here: most pods ask for no devices.
-    from ..module_utils.state.restored import DEVICES
+    from ..module_utils._node.beside_cpus import device_checkpoint
 
-    return others._replace(device_state=node.tree.content("%s/%s" % (KUBELET_ROOT, DEVICES), LARGEST_OF_KUBELET))
+    return others._replace(device_state=device_checkpoint(node.tree))
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:

@@ -186,9 +186,9 @@ notes:
   type: list
   elements: str
   sample:
-    - "the rules for a kubelet 1.30 are not tested against one: known from its sources are its feature gates, flags,
-      fields, their checks and policy options; not sure are its words, and which CPUs it takes: let its kubelet try the
-      start (kubelet_trial), or try one node first"
+    - "the rules for a kubelet 1.30 are not tested against one: its feature gates, flags, fields, their checks and
+      policy options are known from its sources; the words of its errors, and which CPUs it takes, are not certain: let
+      its kubelet try the start (kubelet_trial), or try one node first"
 """
 
 from typing import Mapping

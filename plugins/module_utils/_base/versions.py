@@ -58,10 +58,10 @@ _TRY = "let its kubelet try the start (kubelet_trial), or try one node first"
 # What is known of versions that were read and not tested, and what is not sure: of older ones, and of newer ones.
 _OF_OLDER = (
     "feature gates, flags, fields, their checks and policy options",
-    "not sure are its words, and which CPUs it takes",
+    "the words of its errors, and which CPUs it takes, are not certain",
 )
 _OF_NEWER = (
-    "feature gates, flags and checkpoints, as they were shortly before its release",
+    "feature gates, flags and checkpoints, as they were shortly before its release,",
     "all else is taken to be as in 1.%d",
 )
 
@@ -74,5 +74,5 @@ def _how_known(minor: int) -> str:
     else:
         tested = (minor, OLDEST_TESTED_MINOR, NEWEST_MINOR)
         return "the rules are not tested against a kubelet 1.%d, only against 1.%d to 1.%d" % tested
-    text = "the rules for a kubelet 1.%d are not tested against one: known from its sources are its %s; %s"
+    text = "the rules for a kubelet 1.%d are not tested against one: its %s are known from its sources; %s"
     return text % (minor, sure, unsure)

@@ -46,7 +46,7 @@ def beside_cpus(node: Node, devices: Sequence[Mapping[str, Any]], where: str) ->
     memory = memory_for_plan(node.tree, node.topology)
     found = with_pci_devices(devices, node.tree, where)
     named = {row["resource"] for row in found}
-    for resource, masks in sorted(all_in_use(_checkpoint_of_devices(node.tree), nodes).items()):
+    for resource, masks in sorted(all_in_use(_device_state(node.tree), nodes).items()):
         if resource not in named:
             found += [{"resource": resource, **row} for row in rows_of(masks.values()) or [_NOTHING]]
     return {
@@ -61,8 +61,13 @@ def beside_cpus(node: Node, devices: Sequence[Mapping[str, Any]], where: str) ->
     }
 
 
-def _checkpoint_of_devices(tree: Tree) -> DeviceState:
-    content = tree.content("%s/%s" % (KUBELET_ROOT, DEVICES), LARGEST_OF_KUBELET)
+def device_checkpoint(tree: Tree) -> bytes | None:
+    """The kubelet's checkpoint of devices, which is there whatever its root directory is; None without one."""
+    return tree.content("%s/%s" % (KUBELET_ROOT, DEVICES), LARGEST_OF_KUBELET)
+
+
+def _device_state(tree: Tree) -> DeviceState:
+    content = device_checkpoint(tree)
     try:
         return _NO_DEVICES if content is None else read_devices(content)
     except DamageError:

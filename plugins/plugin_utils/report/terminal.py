@@ -349,15 +349,21 @@ def _checks(report: Report) -> Iterator[str]:
 
 def ages_of(report: Report) -> dict[str, int]:
     """{check: for how many whole days its oldest finding is known}, of the checks that are found."""
-    ages: dict[str, int] = {}
+    made = report["made"]
+    oldest: dict[str, str] = {}
     for node in report["nodes"]:
         for found in node["findings"]:
-            try:
-                age = (seconds_of(report["made"]) - seconds_of(found["first_seen"])) // _DAY
-            except InputError:  # without a baseline
-                age = 0
-            ages[found["check"]] = max(age, ages.get(found["check"], 0))
-    return ages
+            # Without a baseline it is empty. As text, times are in their order.
+            oldest[found["check"]] = min(found["first_seen"] or made, oldest.get(found["check"], made))
+    return {check: _days(first_seen, made) for check, first_seen in oldest.items()}
+
+
+def _days(first: str, last: str) -> int:
+    """The whole days between two times; 0 where one is none."""
+    try:
+        return (seconds_of(last) - seconds_of(first)) // _DAY
+    except InputError:
+        return 0
 
 
 def remedies(report: Report) -> Iterator[tuple[str, str, str]]:

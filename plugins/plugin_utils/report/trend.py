@@ -47,8 +47,12 @@ class Point(NamedTuple):
         """A to D by the share of nodes that are as wanted, F where there is danger; empty without a node."""
         if not self.nodes:
             return ""
-        share = 100 * self.as_wanted / self.nodes
-        return _IN_DANGER if self.is_danger else next(grade for grade, least in _GRADES if share >= least)
+        return _IN_DANGER if self.is_danger else next(grade for grade, least in _GRADES if self.percent >= least)
+
+    @property
+    def percent(self) -> int:
+        """The share of nodes that are as wanted, rounded down: 299 of 300 are not all. Not without a node."""
+        return 100 * self.as_wanted // self.nodes
 
 
 def point_of(report: Mapping[str, object]) -> Point:
@@ -106,7 +110,7 @@ def trend(report: Report, history: Sequence[Point]) -> str:
     lines = [
         _line("", [point.made[5:10] for point in points], "DAYS"),
         _line("grade", [point.grade for point in points]),
-        _line("nodes as wanted, %", [_share(point) for point in points]),
+        _line("nodes as wanted, %", [str(point.percent) if point.nodes else "" for point in points]),
     ]
     for check in checks:
         age = ages.get(check, 0) if now.checks.get(check) else 0
@@ -126,8 +130,3 @@ def verdict(point: Point) -> str:
 def _line(name: str, values: Sequence[str], last: str = "") -> str:
     columns = "".join(_COLUMN % (value or "-") for value in values)
     return ("%-*s%s%s" % (_LONGEST_CHECK, cell(name, _LONGEST_CHECK), columns, _COLUMN % last)).rstrip()
-
-
-def _share(point: Point) -> str:
-    # 299 of 300 are not 100 percent.
-    return str(100 * point.as_wanted // point.nodes) if point.nodes else ""

@@ -16,13 +16,15 @@ ASSUMED = "the version of the kubelet is not known: 1.36 is assumed, the newest 
 
 TRY = ": let its kubelet try the start (kubelet_trial), or try one node first"
 UNTESTED = "the rules are not tested against a kubelet 1.%d, only against 1.33 to 1.36" + TRY
-READ = "the rules for a kubelet 1.%d are not tested against one: known from its sources are its "
+READ = "the rules for a kubelet 1.%d are not tested against one: its "
 REST = "all else is taken to be as in 1.36"
 OLDER = (
     READ
-    + "feature gates, flags, fields, their checks and policy options; not sure are its words, and which CPUs it takes"
+    + "feature gates, flags, fields, their checks and policy options are known from its sources;"
+    + " the words of its errors, and which CPUs it takes, are not certain"
 )
-NEWER = READ + "feature gates, flags and checkpoints, as they were shortly before its release; " + REST
+GATES = "feature gates, flags and checkpoints, as they were shortly before its release, are known from its sources; "
+NEWER = READ + GATES + REST
 
 
 @pytest.mark.parametrize(
