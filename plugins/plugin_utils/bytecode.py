@@ -46,7 +46,7 @@ _NEEDS_SOURCES = "ansible_collections/kubenode/cpu_manager/plugins/module_utils/
 # A header that lets Python use bytecode without a look at the source: PEP 552.
 _HEADER = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)
 # Without docstrings, and without the columns of each instruction: with both, bytecode is half as large again. Python
-# keeps what it compiles in __pycache__.
+# keeps what it compiles in __pycache__, where it may.
 _COMPILER = ("-P", "-S", "-OO", "-X", "no_debug_ranges", "-c")
 _COMPILE = """
 import marshal, sys
@@ -103,16 +103,34 @@ def _with_bytecode(archive: bytes, is_mine: bool) -> bytes:
 
 def _compiled(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """{a file of the archive: its bytecode}, of those whose source is on the controller: Ansible writes some itself."""
+    bytecode = {}
     wanted = []
     for file, source in sources.items():
         for beginning, root in _ROOTS.items():
             path = root / file[len(beginning) :]
             if file.startswith(beginning) and file.endswith(".py") and path.is_file() and path.read_bytes() == source:
-                wanted.append((file, _module_name(file), str(path)))
-    command = [sys.executable, *_COMPILER, _COMPILE]
-    compiled = subprocess.run(command, input=marshal.dumps(wanted), stdout=subprocess.PIPE, check=True).stdout
-    bytecode: dict[str, bytes] = marshal.loads(compiled)
+                code = _kept_by_python(path)
+                if code is None:
+                    wanted.append((file, _module_name(file), str(path)))
+                else:
+                    bytecode[file] = code
+    if wanted:
+        command = [sys.executable, *_COMPILER, _COMPILE]
+        compiled = subprocess.run(command, input=marshal.dumps(wanted), stdout=subprocess.PIPE, check=True).stdout
+        bytecode.update(marshal.loads(compiled))
     return bytecode
+
+
+def _kept_by_python(path: Path) -> bytes | None:
+    """The bytecode without docstrings in __pycache__, where Python would take it: of this source, by PEP 552."""
+    try:
+        kept = Path(importlib.util.cache_from_source(path, optimization=2)).read_bytes()
+    except OSError:
+        return None
+    source = path.stat()
+    facts = (0, int(source.st_mtime), source.st_size)
+    header = importlib.util.MAGIC_NUMBER + b"".join((fact & 0xFFFFFFFF).to_bytes(4, "little") for fact in facts)
+    return kept[len(header) :] if kept.startswith(header) else None
 
 
 def _imported_at_once(bytecode: Mapping[str, bytes]) -> set[str]:

@@ -10,6 +10,7 @@ import base64
 import dataclasses
 import io
 import marshal
+import os
 import subprocess
 import sys
 import zipfile
@@ -21,6 +22,7 @@ import pytest
 from ansible import constants
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils import bytecode
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.bytecode import with_bytecode
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.guarded_action import GuardedAction
 from ansible_collections.kubenode.cpu_manager.tests.support import pythons
@@ -133,6 +135,44 @@ def test_an_archive_is_compiled_once_in_a_run(monkeypatch: pytest.MonkeyPatch) -
     first = with_bytecode(script, "")
     monkeypatch.setattr(subprocess, "run", None)
     assert with_bytecode(script, "") == first
+
+
+@pytest.fixture
+def package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A file of the collection that can be changed."""
+    path = tmp_path / "collection/plugins/module_utils/_base/errors.py"
+    path.parent.mkdir(parents=True)
+    path.write_text('"""Text."""\nOLD = 1\n', encoding="utf-8")
+    os.utime(path, (1, 1))
+    monkeypatch.setitem(bytecode._ROOTS, COLLECTION, tmp_path / "collection")
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    return path
+
+
+def code_of(source: str) -> Any:
+    packed = archive_of(others={UTILS + "_base/errors.py": source})
+    script = with_bytecode(FORMS["2.19"] % base64.b64encode(packed), "/usr/bin/python" + MINE)
+    with zipfile.ZipFile(io.BytesIO(archive_in(script, FORMS["2.19"]))) as made:
+        return marshal.loads(made.read(UTILS + "_base/errors.pyc")[16:])
+
+
+def test_what_python_has_kept_is_not_compiled_again(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = package.read_text(encoding="utf-8")
+    first = code_of(source)
+    for made in package.parents[4].glob("kubenode-bytecode/*.mine"):
+        made.unlink()
+    monkeypatch.setattr(subprocess, "run", None)
+    assert code_of(source) == first
+    assert first.co_names == ("OLD",)
+
+
+@pytest.mark.parametrize("seconds", [1, 2])
+def test_what_python_has_kept_of_an_earlier_source_is_compiled_again(package: Path, seconds: int) -> None:
+    code_of(package.read_text(encoding="utf-8"))
+    changed = '"""Text."""\n%s = 1\n' % ("NEWER" if seconds == 1 else "NEW")
+    package.write_text(changed, encoding="utf-8")
+    os.utime(package, (seconds, seconds))
+    assert code_of(changed).co_names == (changed.split()[1],)
 
 
 @pytest.mark.parametrize("version", pythons.VERSIONS)
