@@ -112,7 +112,7 @@ lint: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the linters: ruff, mypy, ansi
 		&& echo 'The documentation is valid.'
 
 .PHONY: core
-core: $(TESTING) $(LINK) ## Run the unit, property, conformance, fault and kernel tests with few examples
+core: $(TESTING) $(LINK) ## Run the unit, property, conformance and kernel tests with few examples
 	$(call heading,pytest: core)
 	$(call pytest,core)
 

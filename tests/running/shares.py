@@ -112,8 +112,8 @@ SHARES = {
 }
 
 # What `make test` runs: the parts by their names, each as pytest's arguments.
-# The core with few examples.
-CORE = ("tests/unit", "tests/conformance", "tests/faults", "tests/kernel")
+# The core with few examples. What is killed, and disks that are full, are in the first share.
+CORE = ("tests/unit", "tests/conformance", "tests/kernel")
 # What takes minutes, or asks how long something takes.
 LATER = (
     "tests/conformance/test_hostile_checkpoints.py::test_the_largest_file",
@@ -122,6 +122,7 @@ LATER = (
     "tests/kernel/test_throttling_model.py",
     "tests/browser/test_page.py::test_a_page_of_10000_nodes_is_small_and_soon_there",
     "tests/browser/test_page.py::test_a_search_over_10000_nodes_is_quick",
+    "tests/browser/test_page.py::test_the_page_takes_little_memory",
 )
 # A story of each role and playbook: check mode, a run, a second run. What an operator and a node may get wrong.
 _PLAYBOOKS = "tests/playbooks/"
