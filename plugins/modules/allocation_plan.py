@@ -488,7 +488,8 @@ differences:
 
 from typing import Any, Mapping, Sequence
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, difference, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.errors import MALFORMED, InputError, option
 from ..module_utils._base.tree import Tree
 from ..module_utils._containers.pods import Pod, pods_from_manifests

@@ -310,7 +310,8 @@ note_checks:
 
 from typing import Any, Mapping
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, run
+from ..module_utils._base.ansible_module import Outcome, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.tree import Tree
 from ..module_utils._caches.cache_info import cache_answer
 from ..module_utils._node.hidden_names import HIDE_NAMES, shown_node_of

@@ -162,7 +162,8 @@ note_checks:
 
 from typing import Any, Mapping
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils._base.ansible_module import Outcome, difference, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.tree import RESCTRL, Tree
 from ..module_utils._caches.cache_journal import terms_of, wish_of
 from ..module_utils._caches.cache_partition import absent, present

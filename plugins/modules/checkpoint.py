@@ -212,7 +212,8 @@ backup_file:
 
 from typing import Any, Mapping, Sequence
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, difference, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.errors import InputError, RefusedError, option
 from ..module_utils._base.files import FileChange, check_changes, make_changes
 from ..module_utils._base.tree import LARGEST_OF_KUBELET, SAID, Tree

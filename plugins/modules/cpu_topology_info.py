@@ -168,7 +168,8 @@ kubelet_view:
 
 from typing import Mapping
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.errors import InputError
 from ..module_utils._base.tree import Tree
 from ..module_utils.topology.kubelet_view import kubelet_view

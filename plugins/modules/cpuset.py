@@ -128,7 +128,8 @@ notes:
 """
 
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, difference, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.errors import InputError
 from ..module_utils._base.tree import Tree
 from ..module_utils._cgroup.hierarchy import Hierarchy

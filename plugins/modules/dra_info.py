@@ -138,7 +138,8 @@ notes:
       and the kubelets of Kubernetes 1.35
 """
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.errors import InputError, option
 from ..module_utils._base.tree import Tree
 from ..module_utils._dra.dra_info import DriverWish, driver_report

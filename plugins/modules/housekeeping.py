@@ -287,7 +287,8 @@ note_checks:
 import sys
 from typing import Any, Mapping, Sequence
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, difference, run
+from ..module_utils._base.ansible_module import Outcome, difference, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.errors import InputError, option
 from ..module_utils._base.tree import Tree
 from ..module_utils._base.zipapp import build

@@ -225,7 +225,8 @@ note_checks:
 
 from typing import Mapping
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, run
+from ..module_utils._base.ansible_module import Outcome, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.tree import Tree
 from ..module_utils._benchmark.benchmark_plan import EXPERIMENTS
 from ..module_utils._benchmark.node_benchmark import node_benchmark

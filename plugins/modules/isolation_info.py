@@ -279,7 +279,8 @@ note_checks:
   sample: [isolation-unmeasured]
 """
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.tree import Tree
 from ..module_utils._isolation.isolation_info import isolation_report
 from ..module_utils._node.hidden_names import HIDE_NAMES, shown_node_of

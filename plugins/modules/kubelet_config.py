@@ -146,7 +146,8 @@ backup_files:
 
 from typing import Any
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, difference, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.files import FileChange, check_changes, make_changes
 from ..module_utils._base.tree import Tree
 from ..module_utils._kubelet.placement import main_file, plan_files

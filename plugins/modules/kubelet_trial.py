@@ -213,7 +213,8 @@ note_checks:
 
 from typing import Any, Mapping
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, run
+from ..module_utils._base.ansible_module import Outcome, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.tree import Tree
 from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings

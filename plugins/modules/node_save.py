@@ -150,7 +150,8 @@ redacted:
 import hashlib
 import os
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.errors import InputError, option
 from ..module_utils._base.files import put_file
 from ..module_utils._base.tree import Tree, node_name

@@ -59,7 +59,8 @@ file:
   sample: /var/lib/node_exporter/last_change.prom
 """
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.tree import Tree
 from ..module_utils._base.untrusted import FIGURES_MODE, write_file
 

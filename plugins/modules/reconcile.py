@@ -182,7 +182,8 @@ notes:
 
 from typing import Mapping
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, difference, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.errors import InputError, option
 from ..module_utils._base.tree import Tree
 from ..module_utils._containers.crictl import find_crictl

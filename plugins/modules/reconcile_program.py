@@ -131,7 +131,8 @@ import stat
 import sys
 from typing import Any, Mapping, Sequence
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, difference, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.files import make_directory, remove_file, replace_file
 from ..module_utils._base.tree import Tree
 from ..module_utils._base.zipapp import build

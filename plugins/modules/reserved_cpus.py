@@ -142,7 +142,8 @@ settings:
 
 from typing import Mapping
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.errors import InputError
 from ..module_utils._base.quantity import millis
 from ..module_utils._base.tree import Tree

@@ -177,7 +177,8 @@ notes:
 
 from typing import Any, Mapping, Sequence
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, difference, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.errors import RefusedError
 from ..module_utils._base.journal_file import LAST, OPEN
 from ..module_utils._base.tree import Tree

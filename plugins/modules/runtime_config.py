@@ -127,7 +127,8 @@ found:
 """
 
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, difference, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, difference, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.files import FileChange, check_changes, make_changes
 from ..module_utils._base.tree import Tree
 from ..module_utils._node.module import KUBELET, node_of

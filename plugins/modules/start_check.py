@@ -193,7 +193,8 @@ notes:
 
 from typing import Mapping
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, run
+from ..module_utils._base.ansible_module import Outcome, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.tree import Tree
 from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.start_check import start_report

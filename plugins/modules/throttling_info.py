@@ -269,7 +269,8 @@ note_checks:
   sample: [throttling-unmeasured]
 """
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.errors import noted
 from ..module_utils._base.tree import Tree
 from ..module_utils._isolation.throttling_info import throttling

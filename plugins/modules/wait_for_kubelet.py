@@ -100,7 +100,8 @@ waits_for:
 """
 
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.errors import InputError, NodeError, option
 from ..module_utils._base.tree import Tree
 from ..module_utils._node.module import KUBELET, node_of

@@ -28,6 +28,7 @@ PAGES = DOCS / "docsite" / "rst"
 PAGE = PAGES / "architecture.rst"
 
 CONTROLLER = CHECKOUT / "plugins" / "plugin_utils"
+COLLECTION = ("ansible_collections", "kubenode", "cpu_manager")
 
 # From the lowest level up: a package imports from those of the levels below, and from those before it in its own.
 LEVELS = {
@@ -232,6 +233,44 @@ def test_no_two_classes_have_one_name() -> None:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     ]
     assert sorted(name for name in set(names) if names.count(name) > 1) == []
+
+
+def test_a_name_is_imported_from_the_file_that_makes_it() -> None:
+    found = {
+        "%s imports %s from %s" % (place_of(path), alias.name, place_of(file))
+        for path in OURS
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and (file := file_of(path, node)) is not None
+        for alias in node.names
+        if alias.name in borrowed_names(file)
+    }
+    assert sorted(found) == []
+
+
+def file_of(path: Path, node: ast.ImportFrom) -> Path | None:
+    """The file of ours that an import names, if it is one."""
+    names = (node.module or "").split(".")
+    if node.level:
+        place = path.parents[node.level - 1].joinpath(*names)
+    else:
+        place = CHECKOUT.joinpath(*names[len(COLLECTION) :]) if tuple(names[: len(COLLECTION)]) == COLLECTION else path
+    file = place.with_suffix(".py")
+    return file if file != path and file.is_file() else None
+
+
+@lru_cache(maxsize=None)
+def borrowed_names(path: Path) -> set[str]:
+    """The names in a file that others have made: imported ones, and those that stand for one of another file."""
+    body = ast.parse(path.read_text("utf-8")).body
+    imported = [alias.asname or alias.name for node in body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    named = {
+        ast.unparse(target)
+        for node in body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute)
+        for target in node.targets
+        if ast.unparse(target) == node.value.attr
+    }
+    return {*imported, *named}
 
 
 def test_an_import_in_a_function_keeps_much_from_being_compiled() -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, NoReturn, 
 from ansible.module_utils.basic import AnsibleModule
 
 # Before all others, for its effect on them.
-from . import arguments, startup
-from .arguments import refusal
+from . import startup
+from .arguments import Arguments, refusal
 from .errors import CPUManagerError, NodeError, call_options, option
 from .tree import Tree, node_name
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .archive import Archive
 
 
-Arguments = arguments.Arguments
 # What every module takes.
 ROOT = Arguments({"root": {"type": "path", "default": "/"}, "option_names": {"type": "dict", "default": {}}})
 
