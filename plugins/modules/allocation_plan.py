@@ -302,7 +302,10 @@ isolated:
   type: dict
   sample: {"shared": "4-15", "reserved": "", "not_isolated": "", "reserve": "0-3", "strict": false, "harmless": true}
 stranded:
-  description: The free CPUs that no container can get, because the other threads of their cores are taken.
+  description:
+    - The free CPUs that no container can get for itself, though the scheduler counts them. With C(full-pcpus-only)
+      these are the other threads of reserved CPUs, and single threads that are fewer than those of a core. Otherwise
+      there are none.
   returned: success
   type: str
   sample: ""

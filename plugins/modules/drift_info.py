@@ -187,7 +187,10 @@ checkpoint:
   type: dict
   sample: {"verdict": "refused"}
 cpus:
-  description: The present use of the CPUs. Reserved CPUs are also in the shared pool, unless the reservation is strict.
+  description:
+    - The present use of the CPUs. Reserved CPUs are also in the shared pool, unless the reservation is strict.
+    - C(stranded) are those of the C(shared) ones that no container can get for itself, as
+      RV(kubenode.cpu_manager.allocation_plan#module:stranded) says.
   returned: success
   type: dict
   sample:
@@ -196,6 +199,7 @@ cpus:
     reserved: 0-1
     exclusive: ""
     shared: 2-47
+    stranded: ""
     isolated: ""
     reserved_wanted: 0,12,24,36
 owners:

@@ -26,7 +26,7 @@ from ..policy.dynamic_state import DynamicRules
 from ..policy.hints import MOST_NUMA_NODES, NONE, SINGLE_NUMA_NODE, HintProvider, TopologyManager
 from ..policy.isolated import ISOLATED, IsolatedPolicy, static_with_isolated
 from ..policy.manager import CPU, Admission, CPUManager
-from ..policy.option_harms import admission_harm, fewest, option_harms, scattered_notes
+from ..policy.option_harms import admission_harm, fewest, option_harms, scattered_notes, stranded
 from ..policy.options import StaticOptions
 from ..policy.reservation import split_cores
 from ..policy.static import NonePolicy, Policy, StaticPolicy, count_of_pod
@@ -560,8 +560,8 @@ def _headroom(topology: Topology, policy: Policy, state: State) -> dict[str, obj
     free = (policy.summary.allocatable or state.default_cpu_set) - state.exclusive_cpus() - policy.summary.reserved
     available = max(0, len(free) - policy.shared_minimum)
     whole = CPUSet(cpu for core in topology.cores if core.cpus <= free for cpu in core.cpus)
-    # What is no whole core is of no use when only whole cores are given.
-    usable = whole if policy.options.full_pcpus_only else free
+    lost = stranded(policy.options, topology, free, policy.summary.reserved)
+    usable = free - lost
 
     def most(groups: Iterable[Group]) -> int:
         return min(available, max((len(group.cpus & usable) for group in groups), default=0))
@@ -574,7 +574,7 @@ def _headroom(topology: Topology, policy: Policy, state: State) -> dict[str, obj
             "one_numa_node": most(topology.numa_nodes),
             "one_l3_cache": most(topology.caches),
         },
-        "stranded": str(free - usable),
+        "stranded": str(lost),
     }
 
 

@@ -24,7 +24,7 @@ from .._kubelet.settings import (
 )
 from .._kubelet.start.findings import Host
 from ..cpuset import CPUSet
-from ..policy.option_harms import Harm, option_harms, scattered_notes
+from ..policy.option_harms import Harm, option_harms, scattered_notes, stranded
 from ..policy.options import StaticOptions
 from ..state.acceptance import ABSENT, ACCEPTED, REFUSED, CPUManagerConfig, Judgement, judge, readable
 from ..state.assignments import State
@@ -200,7 +200,7 @@ def report(
             "found_refusal": "" if problem is None else problem.problem,
             "actions": [],
             "checkpoint": {**said.to_dict(), "lost": []},
-            "cpus": _pools(topology, CPUSet(), said.state),
+            "cpus": _pools(topology, CPUSet(), said.state, StaticOptions()),
             "owners": _owners(topology, CPUSet(), said.state, {} if observed is None else observed.pod_names()),
             "enforcement": None,
             "notes": notes,
@@ -229,7 +229,7 @@ def report(
         actions = with_restart(actions)
     reserved = _found_reservation(found, starts.found)
     reserved_wanted = CPUSet.parse(plan.settings["reserved_system_cpus"]) if config is None else config.reserved
-    cpus = _pools(topology, reserved, judgement.state)
+    cpus = _pools(topology, reserved, judgement.state, _options(starts.found))
     found_refusal = _found_refusal(starts.found)
     if found_refusal and refusal is None:
         notes.append(Note("kubelet-would-not-start", "%s: %s" % (NO_RESTART, found_refusal)))
@@ -373,15 +373,17 @@ def _option_notes(
     return option_notes(found, wanted, machine, topology, state, names)
 
 
-def _pools(topology: Topology, reserved: CPUSet, state: State | None) -> dict[str, str]:
+def _pools(topology: Topology, reserved: CPUSet, state: State | None, options: StaticOptions) -> dict[str, str]:
     """Who uses which CPUs. A reserved CPU also serves the shared pool, unless the reservation is strict."""
     exclusive = CPUSet() if state is None else state.exclusive_cpus() & topology.online
+    shared = topology.online - reserved - exclusive
     return {
         "online": str(topology.online),
         "offline": str(topology.offline),
         "reserved": str(reserved),
         "exclusive": str(exclusive),
-        "shared": str(topology.online - reserved - exclusive),
+        "shared": str(shared),
+        "stranded": str(stranded(options, topology, shared, reserved)),
         "isolated": str(topology.isolated),
     }
 

@@ -149,6 +149,22 @@ def scattered(options: StaticOptions, topology: Topology, sets: Iterable[tuple[s
             yield "in spite of %s %s%s" % (option, "; ".join(found[:_NAMED]), more)
 
 
+def stranded(options: StaticOptions, topology: Topology, free: CPUSet, reserved: CPUSet) -> CPUSet:
+    """The free CPUs that no container can get for itself, though the scheduler counts them: with full-pcpus-only.
+
+    These are the other threads of reserved CPUs. Of the rest a container gets as many as some cores have, so that a few
+    may be left: then of the cores that are taken in part. The kubelet counts, and does not look whether they are whole.
+    Source: Allocate and GetAvailablePhysicalCPUs in pkg/kubelet/cm/cpumanager/policy_static.go.
+    """
+    if not options.full_pcpus_only:
+        return CPUSet()
+    beside = free & CPUSet(cpu for core in topology.cores if core.cpus & reserved for cpu in core.cpus)
+    rest = free - beside
+    whole = CPUSet(cpu for core in topology.cores if core.cpus <= rest for cpu in core.cpus)
+    left = len(rest) % max(1, len(topology.online) // len(topology.cores))
+    return beside | CPUSet([*whole, *(rest - whole)][len(rest) - left :])
+
+
 def fewest(sizes: Iterable[int], count: int) -> int:
     """How many groups of these sizes can hold so many CPUs, were they empty; all where they cannot."""
     number = 0

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Mapping, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError, RefusedError
@@ -29,6 +29,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Group, Topology
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
 
 XEON = parse_name("2s1n12c2t").topology()
 STATIC = {"cpu_manager_policy": "static", "reserved_system_cpus": "0,24"}
@@ -87,7 +88,7 @@ def test_what_is_left() -> None:
     assert plan["stranded"] == ""
 
 
-def test_a_thread_whose_sibling_is_taken_is_stranded_with_whole_cores_only() -> None:
+def test_a_thread_whose_sibling_is_reserved_is_stranded_with_whole_cores_only() -> None:
     plan = ask(reserved_system_cpus="0-1", cpu_manager_policy_options={"full-pcpus-only": "true"})
     assert plan["stranded"] == "24-25"
     assert plan["allocatable"]["cpus"] == plan["allocatable"]["whole_cores"] == 44
@@ -99,6 +100,56 @@ def test_a_thread_whose_sibling_is_taken_is_stranded_with_whole_cores_only() -> 
     ]
     assert ask(reserved_system_cpus="0-1")["notes"] == []
     assert ask(cpu_manager_policy_options={"full-pcpus-only": "true"})["notes"] == []
+
+
+@st.composite
+def partly_given(draw: st.DrawFn) -> tuple[Topology, str, State]:
+    """A machine, its reserved CPUs, and a container that has CPUs from the time before an option, mostly no cores."""
+    topology = draw(shapes()).topology()
+    online = list(topology.online)
+    reserved = set(draw(st.lists(st.sampled_from(online), min_size=1, max_size=3)))
+    assume(len(reserved) < len(online))
+    given_cpus = set(draw(st.lists(st.sampled_from(online), max_size=len(online)))) - reserved
+    state = State(topology.online - CPUSet(given_cpus), {"old": {"app": CPUSet(given_cpus)}} if given_cpus else {})
+    return topology, str(CPUSet(reserved)), state
+
+
+@given(partly_given())
+def test_a_container_can_get_all_free_cpus_but_the_stranded_ones(node: tuple[Topology, str, State]) -> None:
+    topology, reserved, state = node
+    whole_cores_only = {"full-pcpus-only": "true"}
+    kubelet: dict[str, Any] = {
+        "topology": topology,
+        "reserved_system_cpus": reserved,
+        "checkpoint": write_checkpoint("static", state),
+    }
+    found = ask(cpu_manager_policy_options=whole_cores_only, **kubelet)
+    free = state.default_cpu_set - CPUSet.parse(reserved)
+    stranded = CPUSet.parse(found["stranded"])
+    assert stranded <= free
+    assert ask(**kubelet)["stranded"] == ""
+    most = len(free - stranded)
+    assert found["allocatable"]["cpus"] == most
+    # A container has a number of whole cores.
+    more = most + kubelet_view(topology).cpus_per_core
+    sizes = [size for size in (most, more) if size]
+    admitted = [
+        not ask(manifest("a", size), cpu_manager_policy_options=whole_cores_only, **kubelet)["refused"]
+        for size in sizes
+    ]
+    assert admitted == [size == most for size in sizes]
+
+
+def test_threads_of_several_cores_are_not_stranded_where_they_are_as_many_as_those_of_a_core() -> None:
+    """As the kubelet counts them."""
+    machine: dict[str, Any] = {"topology": parse_name("1s3c2t").topology(), "reserved_system_cpus": "0,3"}
+    options = {"full-pcpus-only": "true"}
+    two = write_checkpoint("static", State(CPUSet.parse("0,3-5"), {"a": {"app": CPUSet([1, 2])}}))
+    plan = ask(checkpoint=two, cpu_manager_policy_options=options, **machine)
+    assert (plan["stranded"], plan["allocatable"]["cpus"], plan["allocatable"]["whole_cores"]) == ("", 2, 0)
+    assert cpus(ask(manifest("b", 2), checkpoint=two, cpu_manager_policy_options=options, **machine)) == {"b": "4-5"}
+    single = write_checkpoint("static", State(CPUSet.parse("0,2-5"), {"a": {"app": CPUSet([1])}}))
+    assert ask(checkpoint=single, cpu_manager_policy_options=options, **machine)["stranded"] == "4"
 
 
 def test_policy_none_gives_nothing() -> None:

@@ -36,6 +36,7 @@ def test_offline_cpus() -> None:
         "reserved": "0,4",
         "exclusive": "1",  # of those that are there
         "shared": "2-3,6-7",
+        "stranded": "",
         "isolated": "",
         "reserved_wanted": "0,4",
     }
@@ -57,6 +58,19 @@ def test_the_cpus_of_a_whole_pod() -> None:
         {"use": "exclusive", "owner": "uid-b", "cpus": "3,7"},
         {"use": "reserved", "owner": "", "cpus": "0,4"},
     ]
+
+
+def test_stranded_cpus() -> None:
+    """By the options that the kubelet has, and not by those that are wanted."""
+    text = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
+    options = 'cpuManagerPolicyOptions:\n  full-pcpus-only: "true"\n'
+    given = state("0,2-4,6-7", a="1,5")
+    assert told({}, text + options, given)["cpus"]["stranded"] == "4"
+    assert told({}, text, given)["cpus"]["stranded"] == ""
+    assert told({"cpu_manager_policy_options": {"full-pcpus-only": "true"}}, text, given)["cpus"]["stranded"] == ""
+    assert told({}, STATIC + options, given)["cpus"]["stranded"] == ""
+    assert told({}, STATIC + options, state("0,2-7", a="1"))["cpus"]["stranded"] == "5"
+    assert told({}, options, None)["cpus"]["stranded"] == ""
 
 
 def test_cpus_that_the_kubelet_reserves_by_number() -> None:

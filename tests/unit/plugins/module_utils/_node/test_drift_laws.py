@@ -171,6 +171,7 @@ def test_each_online_cpu_is_reserved_exclusive_or_shared(node: Node) -> None:
     assert shared == node.topology.online - reserved - exclusive
     assert exclusive <= node.topology.online
     assert cpus(pools["online"]) == node.topology.online
+    assert cpus(pools["stranded"]) <= shared
 
 
 @given(nodes())
