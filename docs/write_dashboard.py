@@ -20,6 +20,7 @@ _WIDTH = 24
 _HEIGHT = 8
 _SOURCE = {"type": "prometheus", "uid": "${source}"}
 _FLEET = '{fleet=~"$fleet"}'
+_STRANDED = "Shared CPUs that no container can get for itself, though the scheduler counts them."
 _NODE = '{fleet="", instance=~"$instance"}'
 
 
@@ -48,11 +49,12 @@ def _role(name: str) -> str:
 
 ROWS: dict[str, Sequence[Panel]] = {
     "The fleet": (
-        Panel("Outcome", [(_fleet("report_outcome") + " == 1", "{{fleet}}: {{outcome}}")], 6, "stat"),
+        Panel("Outcome", [(_fleet("report_outcome") + " == 1", "{{fleet}}: {{outcome}}")], 4, "stat"),
+        Panel("Grade", [(_fleet("report_grade") + " == 1", "{{fleet}}: {{grade}}")], 4, "stat"),
         Panel(
             "Exit status",
             [(_fleet("report_exit_status"), "{{fleet}}")],
-            6,
+            4,
             "stat",
             about="0 clean, 1 unknown, 2 drift, 3 danger",
         ),
@@ -62,17 +64,26 @@ ROWS: dict[str, Sequence[Panel]] = {
                 ("time() - " + _fleet("report_timestamp_seconds"), "report of {{fleet}}"),
                 ("time() - " + _fleet("oldest_look_timestamp_seconds"), "oldest look of {{fleet}}"),
             ],
-            6,
+            8,
             "stat",
             "s",
         ),
-        Panel("Result files not used", [(_fleet("report_problems"), "{{fleet}}")], 6, "stat"),
+        Panel("Result files not used", [(_fleet("report_problems"), "{{fleet}}")], 4, "stat"),
         Panel("Nodes by state", [("sum by (state) (%s)" % _fleet("nodes"), "{{state}}")]),
         Panel(
             "Nodes with a finding, by check",
             [("sum by (check) (%s) > 0" % _fleet("drift"), "{{check}}")],
             about="Isolation, throttling and caches are among them, where drift_report_look_at has them.",
         ),
+        Panel("Nodes as wanted", [(_fleet("nodes_as_wanted_percent"), "{{fleet}}")], unit="percent"),
+        Panel(
+            "Age of the oldest finding, by check",
+            [("time() - min by (check) (%s)" % _fleet("oldest_finding_timestamp_seconds"), "{{check}}")],
+            unit="s",
+            about="Where each report has the one before it as drift_report_baseline.",
+        ),
+        Panel("CPUs by pool", [("sum by (pool) (%s)" % _fleet("pool_cpus"), "{{pool}}")]),
+        Panel("Stranded CPUs", [(_fleet("stranded_cpus"), "{{fleet}}")], about=_STRANDED),
         Panel(
             "Containers on other CPUs than their own",
             [
@@ -106,6 +117,8 @@ ROWS: dict[str, Sequence[Panel]] = {
                 (_node("mispinned_cpus"), "CPUs of {{instance}}"),
             ],
         ),
+        Panel("CPUs by pool", [(_node("pool_cpus"), "{{instance}}: {{pool}}")]),
+        Panel("Stranded CPUs", [(_node("stranded_cpus"), "{{instance}}")], about=_STRANDED),
     ),
     "The role reconcile": (
         Panel(

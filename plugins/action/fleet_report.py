@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Container, Iterable, Mapping, Sequence
 
@@ -27,27 +26,29 @@ from ..plugin_utils.report.page import page, read_parts
 from ..plugin_utils.report.results import Problem, Progress, Result, find_files, put_file, read_results, run_of, sweep
 from ..plugin_utils.report.shapes import Report
 from ..plugin_utils.report.terminal import fleet_table, host_names, node_lines, summary_line
-from ..plugin_utils.report.trend import read_history, trend
+from ..plugin_utils.report.trend import Point, read_history, trend
 
 _ROLE = Path(__file__).parent.parent.parent / "roles" / "drift_report"
 
 
-def _page(report: Report) -> Iterable[str]:
-    return [page(report, read_parts(_ROLE))]
-
-
-# The forms that are files: the name of each, and what makes it.
-FORMS: dict[str, tuple[str, Callable[[Report], Iterable[str]]]] = {
-    "json": ("drift.json", json_form),
-    "html": ("drift.html", _page),
-    "junit": ("drift.xml", lambda report: junit(report, {name: check._asdict() for name, check in CHECKS.items()})),
-    "prometheus": ("drift.prom", lambda report: [fleet_metrics(report)]),
-    "markdown": ("drift.md", lambda report: [markdown(report)]),
+_History = Sequence[Point]
+_DESCRIBED = {name: check._asdict() for name, check in CHECKS.items()}
+# The forms that are files: the name of each, and what makes it of a report and of earlier ones.
+FORMS: dict[str, tuple[str, Callable[[Report, _History], Iterable[str]]]] = {
+    "json": ("drift.json", lambda report, _: json_form(report)),
+    "html": ("drift.html", lambda report, _: [page(report, read_parts(_ROLE))]),
+    "junit": ("drift.xml", lambda report, _: junit(report, _DESCRIBED)),
+    "prometheus": ("drift.prom", lambda report, _: [fleet_metrics(report)]),
+    "markdown": ("drift.md", lambda report, history: [markdown(report, history)]),
 }
 # Those that are shown: what makes each.
-SHOWN: dict[str, Callable[[Report], str]] = {"table": fleet_table, "lines": node_lines}
-# Shown, too, beside earlier reports.
-TREND = "trend"
+SHOWN: dict[str, Callable[[Report, _History], str]] = {
+    "table": lambda report, _: fleet_table(report),
+    "lines": lambda report, _: node_lines(report),
+    "trend": trend,
+}
+# Those that show earlier reports, which are read for them alone.
+_WITH_HISTORY = frozenset(("markdown", "trend"))
 _LONGEST_NAMES = 400
 
 _ARGUMENTS: dict[str, dict[str, object]] = {
@@ -58,7 +59,7 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
     "forms": {
         "type": "list",
         "elements": "str",
-        "choices": [*FORMS, *SHOWN, TREND],
+        "choices": [*FORMS, *SHOWN],
         "default": ["json", "html", "table"],
     },
     "title": {"type": "str", "default": "CPU drift report"},
@@ -90,7 +91,8 @@ class ActionModule(ControllerAction):
     def made(self, given: Given) -> dict[str, Any]:
         """The result of the task: the summary of the report, and where its files are."""
         terms = _terms(given)
-        history = read_history(given["history"], given["fleet"])
+        shows_history = not _WITH_HISTORY.isdisjoint(given["forms"])
+        history = read_history(given["history"], given["fleet"]) if shows_history else []
         check_seconds(given["look_at"], given["look_seconds"], option("look_seconds"))
         sweep(given["directory"], terms.made)
         # That of a killed run may have the same name, as the system gives numbers of processes again.
@@ -106,13 +108,12 @@ class ActionModule(ControllerAction):
             if form in FORMS:
                 name, make = FORMS[form]
                 files[form] = os.path.join(given["directory"], name)
-                put_file(files[form], make(report))
+                put_file(files[form], make(report, history))
         progress.end()
-        shown: dict[str, Callable[[Report], str]] = {**SHOWN, TREND: partial(trend, history=history)}
         for form in given["forms"]:
-            if form in shown:
+            if form in SHOWN:
                 # As plain text: the result of a task is shown in the form that the user has chosen for results.
-                Display().display(shown[form](report).rstrip("\n"))
+                Display().display(SHOWN[form](report, history).rstrip("\n"))
         for path in files.values():
             Display().display("Report: %s" % path)
         summary = report["summary"]

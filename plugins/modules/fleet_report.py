@@ -66,7 +66,7 @@ options:
       - V(junit) is C(drift.xml), with a suite for each node and a case for each check. Checks that were
         not measured on a node are skipped.
       - V(prometheus) is C(drift.prom), for the textfile collector of the node exporter.
-      - V(markdown) is C(drift.md), for a ticket or a pull request.
+      - V(markdown) is C(drift.md), for a ticket or a pull request. With O(history) it has the earlier reports, too.
       - V(table) is shown, as plain text; so is V(lines), with one line for each node, or for nodes alike.
       - V(trend) is shown, too. It has the reports of O(history) and this one side by side, with a line for each check,
         and a grade for each report.
@@ -92,8 +92,8 @@ options:
     type: path
   history:
     description:
-      - Earlier reports of the fleet for the form V(trend). Files as C(drift.json), or directories with such files
-        anywhere below. The last 11 count.
+      - Earlier reports of the fleet for the forms V(trend) and V(markdown), for which alone they are read. Files as
+        C(drift.json), or directories with such files anywhere below. The last 11 count.
     type: list
     elements: path
     default: []

@@ -45,7 +45,14 @@ ANSWER: dict[str, Any] = {
     "actions": ["stop_kubelet", "start_kubelet"],
     "checkpoint": {"verdict": "accepted", "policy": "none"},
     "enforcement": {"version": 2, "containers": {"kept": 40, "different": 1, "skipped": 12}},
-    "cpus": {"online": "0-7", "reserved": "0,4", "exclusive": "1-2", "shared": "3", "reserved_wanted": "0-1"},
+    "cpus": {
+        "online": "0-7",
+        "reserved": "0,4",
+        "exclusive": "1-2",
+        "shared": "3",
+        "stranded": "3",
+        "reserved_wanted": "0-1",
+    },
     "owners": [
         {"use": "exclusive", "owner": "a/b/c", "cpus": "1"},
         {"use": "exclusive", "owner": "a/b/d", "cpus": "2"},

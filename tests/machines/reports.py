@@ -274,7 +274,13 @@ def nodes_of_every_state() -> list[Any]:
                 actions="stop kubelet, write configuration, start kubelet",
                 elsewhere={"name": "kubespray", "why": "its next run writes the file anew", "snippet": "a: 1\n"},
                 containers={"version": "2", "kept": "40", "different": "1", "skipped": "12"},
-                pools={"online": "0-47", "reserved": "0-1", "exclusive": "4-5", "shared": "2-3,6-47"},
+                pools={
+                    "online": "0-47",
+                    "reserved": "0-1",
+                    "exclusive": "4-5",
+                    "shared": "2-3,6-47",
+                    "stranded": "2-3",
+                },
                 owners=[["exclusive", "shop/db-0/server", "4-5"], ["reserved", "", "0-1"]],
             )
             for host in ("worker-2", "worker-3", "worker-4")

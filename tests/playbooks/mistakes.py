@@ -191,7 +191,13 @@ MISTAKES = (
         {"drift_report_look_at": ["isolation"]},
     ),
     Mistake("drift_report_baseline", "/nowhere.json", OF_REPORT, "/nowhere.json: cannot be read"),
-    Mistake("drift_report_history", ["/nowhere"], OF_REPORT, "/nowhere: there is no drift.json"),
+    Mistake(
+        "drift_report_history",
+        ["/nowhere"],
+        OF_REPORT,
+        "/nowhere: there is no drift.json",
+        {"drift_report_forms": ["markdown"]},
+    ),
     Mistake(
         "drift_report_max_age",
         "a day",

@@ -177,10 +177,11 @@ def test_waivers_baseline_and_gates(copy_of: CopyOf, tmp_path: Path) -> None:
         hosts,
         drift_report_baseline=str(tmp_path / "drifted/drift-report/drift.json"),
         drift_report_history=[str(tmp_path)],
-        drift_report_forms=["json", "table", "trend"],
+        drift_report_forms=["json", "table", "trend", "markdown"],
     )
     assert re.search(r"^reconcile-period-differs +0 +1 +0$", mended.output, re.MULTILINE), mended.output
     assert "Grade A: 1 of 1 node as wanted.\n" in mended.output
+    assert "| `reconcile-period-differs` | 0 | 1 | 0 |\n" in (tmp_path / "mended/drift-report/drift.md").read_text()
     assert read_report(tmp_path / "mended")["gone"] == [
         {
             "host": "good",
@@ -193,7 +194,9 @@ def test_waivers_baseline_and_gates(copy_of: CopyOf, tmp_path: Path) -> None:
 
     # The inventory has the waiver for this host.
     hosts["good"]["drift_report_waivers"] = [WAIVER]
-    waived = report_playbook(tmp_path / "waived", "drift_report", hosts, drift_report_fail_on="drift")
+    # Where no form shows earlier reports, nobody reads them.
+    unread = {"drift_report_history": ["/nowhere"], "drift_report_fail_on": "drift"}
+    waived = report_playbook(tmp_path / "waived", "drift_report", hosts, **unread)
     assert waived.status == 0, waived.account()
     (node,) = read_report(tmp_path / "waived")["nodes"]
     assert [finding["waived"] for finding in node["findings"] if finding["check"] == WAIVER["check"]] == [

@@ -51,6 +51,7 @@ from .shapes import (
     Report,
     ReportedFinding,
     ReportedGroup,
+    ReportedNode,
     ReportedView,
     UnusedFile,
 )
@@ -350,6 +351,18 @@ def is_open(finding: ReportedFinding) -> bool:
     return finding["severity"] != NOTE and not finding["waived"]
 
 
+def oldest_findings(nodes: Iterable[ReportedNode]) -> dict[str, str]:
+    """{check: when its oldest finding was first seen}, of the findings that count; empty without a baseline."""
+    oldest: dict[str, str] = {}
+    for node in nodes:
+        for finding in node["findings"]:
+            first_seen = finding["first_seen"]
+            if first_seen and is_open(finding):
+                # As text, times are in their order.
+                oldest[finding["check"]] = min(first_seen, oldest.get(finding["check"], first_seen))
+    return oldest
+
+
 def _finding(
     check_id: str,
     subject: str = "",
@@ -456,6 +469,8 @@ def _ended(waiver: Mapping[str, object], until: str) -> ReportedFinding:
 REFUSED, MISSING, STALE = "refused", "missing", "stale"
 # The worst first.
 STATES = (REFUSED, UNREACHABLE, FAILED, MISSING, STALE, DRIFT, NO_KUBELET, NOTHING_WANTED, CLEAN)
+# Of a node in one of these, nothing is to be done.
+AS_WANTED_STATES = (CLEAN, NOTHING_WANTED, NO_KUBELET)
 # Of a node in one of these, it is not known how it is.
 UNKNOWN_STATES = frozenset((FAILED, UNREACHABLE, MISSING, STALE))
 # Of these, there is nothing that was read: looked_at is when that was tried.
@@ -466,7 +481,7 @@ OUTCOMES = {"clean": 0, "unknown": 1, "drift": 2, "danger": 3}
 # What makes the run fail that makes a report.
 GATES = ("danger", "drift", "unread", "never")
 
-_POOLS = ("online", "reserved", "exclusive", "shared", "offline", "isolated", "reserved_wanted")
+_POOLS = ("online", "reserved", "exclusive", "shared", "stranded", "offline", "isolated", "reserved_wanted")
 _USES = ("exclusive", "reserved", "shared", "offline")
 
 

@@ -17,10 +17,10 @@ import re
 from typing import Iterable, Iterator, Sequence
 
 from ...module_utils._base.quantity import counted
-from .answers import CLEAN, NO_KUBELET, NOTHING_WANTED
-from .assemble import hosts_by_gone
+from .assemble import AS_WANTED_STATES, hosts_by_gone
 from .shapes import Count, Report
-from .terminal import cell, counted_states, folded, host_names, remedies, summary_line
+from .terminal import ages_of, cell, counted_states, folded, host_names, remedies, summary_line
+from .trend import Point, last_reports, point_of, verdict
 
 # A report as JSON: one line for each node, so that a tool for lines finds a node, too. Pure.
 
@@ -43,23 +43,26 @@ _RESERVE = 800
 _LONGEST_CELL = 300
 _MOST_PROBLEMS = 20
 _MOST_GONE = 20
-_AS_WANTED = frozenset((CLEAN, NOTHING_WANTED, NO_KUBELET))
 # Words alone. A colon only before a space, and a hyphen only in a word: no address, emoji, or name of an issue.
 _HARMLESS = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ,;'()]|: |(?<=[a-z])-(?=[a-z]))*")
 
 _Rows = Sequence[Sequence[str]]
 
 
-def markdown(report: Report) -> str:
+def markdown(report: Report, history: Sequence[Point] = ()) -> str:
     """The report in at most LONGEST characters: the nodes that are as wanted are counted, the others are in a table.
 
-    report: as docs/schema/report-1.json describes it.
+    report: as docs/schema/report-1.json describes it. history: earlier ones, the oldest first.
     """
     sheet = _Sheet()
     sheet.add(_start(report))
     states = [([(_words(state), "%d" % count)], 1) for state, count in counted_states(report)]
     sheet.table("States", ("State", "Nodes"), states, "row")
     _add_checks(sheet, report)
+    days, *lines = last_reports(report, history)
+    if len(days.values) > 1:
+        rows = [([[_code(name), *map(_words, values)]], 1) for name, values in lines]
+        sheet.table("The last reports", ["", *map(_code, days.values)], rows, "line")
     problems = [([[_code(row[name]) for name in ("file", "text", "remedy")]], 1) for row in report["problems"]]
     sheet.table("Result files that are not used", ("File", "Why", "What to do"), problems, "file", _MOST_PROBLEMS)
     gone = [
@@ -109,7 +112,8 @@ class _Sheet:
 def _start(report: Report) -> str:
     title = _words(report["title"]) + (" of " + _words(report["fleet"]) if report["fleet"] else "")
     outcome, summary = _words(report["summary"]["outcome"]), _words(summary_line(report))
-    return "## %s\n\n**%s**: %s\n\nMade %s.\n" % (title, outcome, summary, _code(report["made"]))
+    grade = verdict(point_of(report))
+    return "## %s\n\n**%s**: %s\n\n%s\n\nMade %s.\n" % (title, outcome, summary, grade, _code(report["made"]))
 
 
 def _add_checks(sheet: _Sheet, report: Report) -> None:
@@ -117,18 +121,21 @@ def _add_checks(sheet: _Sheet, report: Report) -> None:
     names: list[Count] = ["nodes", "waived"]
     if summary["gone"] is not None:
         names.append("new")
-    blocks = []
+    ages, blocks = ages_of(report), []
     for row in summary["checks"]:
         about = report["checks"].get(row["check"])
         title = about["title"] if about else ""
         counts = ["%d" % row[name] for name in names]
+        if "new" in names:
+            counts.append(str(ages.get(row["check"], "")))
         blocks.append(([[_code(row["check"]), _words(row["severity"]), *counts, _words(title)]], 1))
-    head = ["Check", "Severity", *(name.capitalize() for name in names), "What it says"]
+    columns = [name.capitalize() for name in names] + (["Days"] if "new" in names else [])
+    head = ["Check", "Severity", *columns, "What it says"]
     sheet.table("Checks", head, blocks, "check")
 
 
 def _nodes(report: Report) -> Iterator[tuple[_Rows, int]]:
-    for fold in folded([node for node in report["nodes"] if node["state"] not in _AS_WANTED]):
+    for fold in folded([node for node in report["nodes"] if node["state"] not in AS_WANTED_STATES]):
         start = (_code(host_names(fold.hosts)), _words(fold.state))
         rows: list[Sequence[str]] = []
         if fold.message or not fold.rows:

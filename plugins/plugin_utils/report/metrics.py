@@ -16,8 +16,8 @@ from typing import Iterable, Iterator, Mapping
 
 from ...module_utils._base.errors import InputError
 from ...module_utils.cpuset import CPUSet
-from .answers import line, mapping, seconds_of
-from .assemble import OUTCOMES, STATES, UNREAD_STATES
+from .answers import NO_KUBELET, line, mapping, seconds_of
+from .assemble import OUTCOMES, STATES, UNREAD_STATES, oldest_findings
 from .checks import NOTE
 from .shapes import MeasuredNode, Report
 
@@ -26,6 +26,8 @@ DEFAULT_FLEET = "default"
 # The check of a container that has other CPUs than it was given.
 CPUSET_DIFFERS = "cpuset-differs"
 _LONGEST_LABEL = 200
+# Each online CPU is in one of these; stranded ones are shared.
+_POOLS = ("exclusive", "shared", "reserved")
 
 # In the order in which they are written.
 HELP = {
@@ -34,6 +36,11 @@ HELP = {
     "kubenode_cpu_findings_waived": "Findings that are waived.",
     "kubenode_cpu_mispinned_containers": "Containers that have other CPUs than the checkpoint gives them.",
     "kubenode_cpu_mispinned_cpus": "CPUs that a container has but should not have, or should have but does not have.",
+    "kubenode_cpu_pool_cpus": "CPUs that are exclusive, reserved, or neither: shared.",
+    "kubenode_cpu_stranded_cpus": "Shared CPUs that no container can get for itself, though the scheduler counts them.",
+    "kubenode_cpu_oldest_finding_timestamp_seconds": "When the oldest finding of the check was first seen.",
+    "kubenode_cpu_nodes_as_wanted_percent": "The share of nodes that are as wanted, rounded down.",
+    "kubenode_cpu_report_grade": "1 for the grade of the report, 0 for the others.",
     "kubenode_cpu_owner_nodes": "Nodes of the fleet by who writes the configuration of the kubelet.",
     "kubenode_cpu_report_outcome": "1 for the outcome of the report, 0 for the others.",
     "kubenode_cpu_report_exit_status": "The outcome of the report as a number: 0 clean, 1 unknown, 2 drift, 3 danger.",
@@ -82,6 +89,8 @@ def _of_fleet(report: Report) -> Iterator[tuple[str, Mapping[str, str], int]]:
         yield "kubenode_cpu_findings_waived", {"check": check}, count
     yield "kubenode_cpu_mispinned_containers", {}, sum(map(_mispinned_containers, nodes))
     yield "kubenode_cpu_mispinned_cpus", {}, sum(len(_mispinned_cpus(node)) for node in nodes)
+    yield from _of_pools(nodes)
+    yield from _of_trend(report)
     distributions = {group["id"]: group["distribution"] for group in report["groups"]}
     owners = Counter(_owner(node, distributions.get(node["group"], "")) for node in nodes)
     for owner, count in owners.items():
@@ -99,6 +108,21 @@ def _of_fleet(report: Report) -> Iterator[tuple[str, Mapping[str, str], int]]:
         yield "kubenode_cpu_oldest_look_timestamp_seconds", {}, min(looks)
 
 
+def _of_trend(report: Report) -> Iterator[tuple[str, Mapping[str, str], int]]:
+    """What the form trend shows of this report; Prometheus itself remembers the earlier ones."""
+    # Imported here: the figures of a node, which are made in its own process, do without.
+    from .trend import GRADES, point_of  # noqa: PLC0415
+
+    for check, moment in oldest_findings(report["nodes"]).items():
+        for seconds in _seconds(moment):
+            yield "kubenode_cpu_oldest_finding_timestamp_seconds", {"check": check}, seconds
+    point = point_of(report)
+    if point.nodes:
+        yield "kubenode_cpu_nodes_as_wanted_percent", {}, point.percent
+    for grade in GRADES:
+        yield "kubenode_cpu_report_grade", {"grade": grade}, int(point.grade == grade)
+
+
 def _of_node(node: MeasuredNode, made: str) -> Iterator[tuple[str, Mapping[str, str], int]]:
     was_read = node["state"] not in UNREAD_STATES
     yield "kubenode_cpu_look_success", {}, int(was_read)
@@ -109,6 +133,7 @@ def _of_node(node: MeasuredNode, made: str) -> Iterator[tuple[str, Mapping[str, 
             yield "kubenode_cpu_drift", {"check": check, "severity": severity}, 1
     yield "kubenode_cpu_mispinned_containers", {}, _mispinned_containers(node)
     yield "kubenode_cpu_mispinned_cpus", {}, len(_mispinned_cpus(node))
+    yield from _of_pools([node])
     for seconds in _seconds(node["looked_at"] or made):
         yield "kubenode_cpu_look_timestamp_seconds", {}, seconds
     owner = _owner(node, mapping(mapping(node.get("answer")).get("kubelet")).get("distribution"))
@@ -116,7 +141,23 @@ def _of_node(node: MeasuredNode, made: str) -> Iterator[tuple[str, Mapping[str, 
         yield "kubenode_cpu_owner_info", {"owner": owner}, 1
 
 
+def _of_pools(nodes: Iterable[MeasuredNode]) -> Iterator[tuple[str, Mapping[str, str], int]]:
+    # A host without a kubelet has no pools.
+    pools = [node["pools"] for node in nodes if node["state"] != NO_KUBELET]
+    for pool in _POOLS:
+        yield "kubenode_cpu_pool_cpus", {"pool": pool}, sum(_cpus(of.get(pool, "")) for of in pools)
+    yield "kubenode_cpu_stranded_cpus", {}, sum(_cpus(of.get("stranded", "")) for of in pools)
+
+
 # --- what is counted ----------------------------------------------------------------------------------
+
+
+def _cpus(text: str) -> int:
+    """How many CPUs are in a list; none where it is no list."""
+    try:
+        return len(CPUSet.parse(text))
+    except InputError:
+        return 0
 
 
 def _open(node: MeasuredNode) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence, Tuple
 from ...module_utils._base.errors import InputError
 from ...module_utils._base.quantity import counted
 from .answers import NO_KUBELET, line, seconds_of
-from .assemble import STATES, hosts_by_gone
+from .assemble import STATES, hosts_by_gone, oldest_findings
 from .checks import NOTE
 from .shapes import Report, ReportedFinding, ReportedNode, Waived
 
@@ -348,14 +348,8 @@ def _checks(report: Report) -> Iterator[str]:
 
 
 def ages_of(report: Report) -> dict[str, int]:
-    """{check: for how many whole days its oldest finding is known}, of the checks that are found."""
-    made = report["made"]
-    oldest: dict[str, str] = {}
-    for node in report["nodes"]:
-        for found in node["findings"]:
-            # Without a baseline it is empty. As text, times are in their order.
-            oldest[found["check"]] = min(found["first_seen"] or made, oldest.get(found["check"], made))
-    return {check: _days(first_seen, made) for check, first_seen in oldest.items()}
+    """{check: for how many whole days its oldest finding is known}, of the findings that count."""
+    return {check: _days(first, report["made"]) for check, first in oldest_findings(report["nodes"]).items()}
 
 
 def _days(first: str, last: str) -> int:

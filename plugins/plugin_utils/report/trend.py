@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How the reports of a fleet have changed: the last ones side by side, a line a check, and a grade for each."""
+"""How the reports of a fleet have changed: the last ones side by side, a line a check, and a grade for each.
+
+The form trend shows it; Markdown has it as a table, and the figures for Prometheus the grade of one report.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from ...module_utils._base.errors import InputError
 from ...module_utils._base.quantity import counted
-from .answers import CLEAN, NO_KUBELET, NOTHING_WANTED, mapping, seconds_of
-from .assemble import items_of, read_report
+from .answers import mapping, seconds_of
+from .assemble import AS_WANTED_STATES, items_of, read_report
 from .checks import NOTE
 from .shapes import Report
 from .terminal import ages_of, cell
@@ -21,10 +24,11 @@ from .terminal import ages_of, cell
 MOST = 12
 # The name of the form in a directory of reports.
 _NAME = "drift.json"
-_AS_WANTED = (CLEAN, NOTHING_WANTED, NO_KUBELET)
 # The least percentage of nodes that are as wanted for a grade.
 _GRADES = (("A", 100), ("B", 95), ("C", 80), ("D", 0))
 _IN_DANGER = "F"
+# The best first.
+GRADES = (*(grade for grade, _least in _GRADES), _IN_DANGER)
 _LONGEST_CHECK = 34
 _WIDTH = 6
 _COLUMN = "%" + str(_WIDTH) + "s"
@@ -63,7 +67,7 @@ def point_of(report: Mapping[str, object]) -> Point:
     return Point(
         str(report.get("made")),
         sum(states.values()),
-        sum(states.get(state, 0) for state in _AS_WANTED),
+        sum(states.get(state, 0) for state in AS_WANTED_STATES),
         summary.get("outcome") == "danger",
         {str(row.get("check")): _count(row.get("nodes")) for row in rows},
     )
@@ -101,21 +105,35 @@ def _below(directory: str) -> Iterator[str]:
             yield os.path.join(place, _NAME)
 
 
-def trend(report: Report, history: Sequence[Point]) -> str:
-    """The last reports in columns, this one at last; how long each check is found already, and what the grade is."""
+class TrendLine(NamedTuple):
+    """What is said of each of the last reports, in their order."""
+
+    name: str
+    values: Sequence[str]
+
+
+def last_reports(report: Report, history: Sequence[Point]) -> list[TrendLine]:
+    """The day of each of the last reports, its grade, and on how many nodes each check is found. This one comes last.
+
+    The lines of the checks are those behind the first three.
+    """
     now = point_of(report)
     points = [*(point for point in history if point.made < now.made), now][-MOST:]
-    ages = ages_of(report)
     checks = dict.fromkeys(check for point in reversed(points) for check, nodes in point.checks.items() if nodes)
-    lines = [
-        _line("", [point.made[5:10] for point in points], "DAYS"),
-        _line("grade", [point.grade for point in points]),
-        _line("nodes as wanted, %", [str(point.percent) if point.nodes else "" for point in points]),
+    return [
+        TrendLine("", [point.made[5:10] for point in points]),
+        TrendLine("grade", [point.grade for point in points]),
+        TrendLine("nodes as wanted, %", [str(point.percent) if point.nodes else "" for point in points]),
+        *(TrendLine(check, [str(point.checks.get(check, 0)) for point in points]) for check in checks),
     ]
-    for check in checks:
-        age = ages.get(check, 0) if now.checks.get(check) else 0
-        lines.append(_line(check, [str(point.checks.get(check, 0)) for point in points], str(age or "")))
-    return "".join(text + "\n" for text in [*lines, verdict(now)])
+
+
+def trend(report: Report, history: Sequence[Point]) -> str:
+    """The last reports in columns, this one at last; how long each check is found already, and what the grade is."""
+    days, *lines = last_reports(report, history)
+    ages = ages_of(report)
+    shown = [_line(*days, "DAYS"), *(_line(*line, str(ages.get(line.name) or "")) for line in lines)]
+    return "".join(text + "\n" for text in [*shown, verdict(point_of(report))])
 
 
 def verdict(point: Point) -> str:

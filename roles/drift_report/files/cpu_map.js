@@ -44,6 +44,7 @@ function cpuMap({ value, make, header, hide }) {
       make("td", "", mark ? make("b", "", mark + " ") : "", owner), make("td", "", make("code", "", cpus))));
     if (pools.online) add("online", "", "", pools.online);
     for (const { use, owner, cpus, mark } of uses) if (cpus) add(use, mark, owner, cpus);
+    if (pools.stranded) add("stranded", "", "", pools.stranded);
     if (pools.isolated) add("isolated", "", "", pools.isolated);
     if (pools.reserved_wanted) add("reserved, wanted", "", "", pools.reserved_wanted);
     const shown = make("details", "cpus", make("summary", "", "CPUs and their owners"));

@@ -88,6 +88,7 @@ def test_a_node() -> None:
             "reserved": "0,4",
             "exclusive": "1-2",
             "shared": "3",
+            "stranded": "3",
             "offline": "",
             "isolated": "",
             "reserved_wanted": "0-1",

@@ -111,7 +111,7 @@ def reported(answer: dict[str, Any], looks: dict[str, Any]) -> None:
     """All that the controller does with one answer of a node."""
     report = assemble([Result("node", LOOKED_AT, answer, {}, [], looks)], ReportTerms("T", MADE))
     for _name, make in FORMS.values():
-        "".join(make(report))
+        "".join(make(report, []))
     fleet_table(report)
 
 

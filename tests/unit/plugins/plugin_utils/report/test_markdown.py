@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, Sequence
 
 import pytest
 from hypothesis import given
@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.markdown import LONGEST, _code, markdown
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.trend import Point, point_of
 from ansible_collections.kubenode.cpu_manager.tests.machines.reports import (
     HOSTILE,
     big,
@@ -41,9 +42,9 @@ def tokens(text: str) -> Iterator[Token]:
         yield from token.children or ()
 
 
-def table_of(value: Any, title: str) -> list[list[str]]:
+def table_of(value: Any, title: str, history: Sequence[Point] = ()) -> list[list[str]]:
     """The cells of the table below a heading."""
-    part = markdown(value).partition("### %s\n\n" % title)[2].partition("\n\n")[0]
+    part = markdown(value, history).partition("### %s\n\n" % title)[2].partition("\n\n")[0]
     return [cells(line) for line in part.splitlines() if line.startswith("|")]
 
 
@@ -64,6 +65,9 @@ def test_the_start() -> None:
         "## CPU drift report of `east-1`\n\n**danger**: 13 nodes: 2 clean, 1 nothing wanted, 1 no kubelet, 4 drift, "
     )
     assert "\nMade `2026-11-23T15:04:05Z`.\n" in markdown(report())
+    verdict = "Grade F: 4 of 13 nodes as wanted; a kubelet would not start, or would refuse its state."
+    assert "\n\n%s\n\n" % verdict in markdown(report())
+    assert "\n\nThere is no node to grade.\n\n" in markdown(report([]))
 
 
 def test_states_and_checks() -> None:
@@ -74,11 +78,37 @@ def test_states_and_checks() -> None:
         ["nothing wanted", "1"],
     ]
     found = table_of(report(), "Checks")
-    assert found[0] == ["Check", "Severity", "Nodes", "Waived", "New", "What it says"]
-    assert found[4] == ["`policy-differs`", "warning", "4", "0", "3", "The CPU manager's policy is not the wanted one"]
+    assert found[0] == ["Check", "Severity", "Nodes", "Waived", "New", "Days", "What it says"]
+    title = "The CPU manager's policy is not the wanted one"
+    assert found[4] == ["`policy-differs`", "warning", "4", "0", "3", "", title]
     without = report()
     without["summary"]["gone"] = None
     assert table_of(without, "Checks")[0] == ["Check", "Severity", "Nodes", "Waived", "What it says"]
+
+
+def test_for_how_many_days_a_check_is_found() -> None:
+    ages = [finding(first_seen="2026-11-%02dT15:04:05Z" % day, since="known") for day in (23, 20)]
+    new = finding("field-differs", first_seen="2026-11-23T15:04:05Z", since="new")
+    found = table_of(report([node("a", findings=ages), node("b", findings=[new])]), "Checks")
+    assert [(row[0], row[5]) for row in found[2:]] == [("`policy-differs`", "3"), ("`field-differs`", "0")]
+
+
+def test_the_last_reports() -> None:
+    history = [
+        point_of(report([node("a"), node("b", "drift", findings=[finding("cpuset-differs")])], made=made))
+        for made in ("2026-11-20T15:04:05Z", "2026-11-21T15:04:05Z", "2026-11-25T15:04:05Z")
+    ]
+    assert table_of(report([node("a", "drift", findings=[finding()])]), "The last reports", history) == [
+        # That of a later day is none of the last ones.
+        ["", "`11-20`", "`11-21`", "`11-23`"],
+        ["---"] * 4,
+        ["`grade`", "D", "D", "D"],
+        ["`nodes as wanted, %`", "50", "50", "0"],
+        ["`policy-differs`", "0", "0", "1"],
+        ["`cpuset-differs`", "1", "1", "0"],
+    ]
+    for alone in ([], history[2:]):
+        assert "The last reports" not in markdown(report(), alone)
 
 
 def test_equal_nodes_share_rows() -> None:
@@ -210,6 +240,16 @@ def test_each_hostile_text_is_only_text(text: str) -> None:
 @given(hostile_texts)
 def test_any_text_is_only_text(texts: list[str]) -> None:
     check_safe(markdown(hostile(texts, keep=())))
+
+
+@given(hostile_texts, st.booleans())
+def test_an_earlier_report_is_only_text(texts: list[str], is_whole: bool) -> None:
+    """Somebody may have edited it; it has to have a time."""
+    earlier = point_of({**hostile(texts, keep=["severity"] if is_whole else ()), "made": "2026-11-20T15:04:05Z"})
+    text = markdown(report(), [earlier] * 20)
+    check_safe(text)
+    check_safe(markdown(hostile(texts, keep=()), [earlier]))
+    assert "### The last reports" in text
 
 
 @given(hostile_texts)

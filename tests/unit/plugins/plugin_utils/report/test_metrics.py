@@ -87,6 +87,11 @@ def test_the_figures_of_a_fleet() -> None:
         "kubenode_cpu_mispinned_containers": {("east",): 3},
         # Of three nodes six each.
         "kubenode_cpu_mispinned_cpus": {("east",): 18},
+        "kubenode_cpu_pool_cpus": {("east", "exclusive"): 6, ("east", "shared"): 132, ("east", "reserved"): 6},
+        "kubenode_cpu_stranded_cpus": {("east",): 6},
+        # Four of thirteen.
+        "kubenode_cpu_nodes_as_wanted_percent": {("east",): 30},
+        "kubenode_cpu_report_grade": {("east", grade): int(grade == "F") for grade in "ABCDF"},
         "kubenode_cpu_owner_nodes": {("east", "kubeadm"): 8},
         "kubenode_cpu_report_exit_status": {("east",): 3},
         "kubenode_cpu_report_problems": {("east",): 1},
@@ -122,6 +127,39 @@ def test_the_oldest_look() -> None:
     assert name not in of_fleet(*unread)
 
 
+@pytest.mark.parametrize(
+    ("good", "bad", "percent", "grade"), [(40, 0, 100, "A"), (39, 1, 97, "B"), (16, 4, 80, "C"), (299, 1, 99, "B")]
+)
+def test_the_grade(good: int, bad: int, percent: int, grade: str) -> None:
+    """Of what a manager looks at as a line; the figures of earlier reports are with Prometheus."""
+    nodes = [node("a%d" % number) for number in range(good)]
+    nodes += [node("b%d" % number, "drift", findings=[finding()]) for number in range(bad)]
+    found = of_fleet(*nodes)
+    assert found["kubenode_cpu_nodes_as_wanted_percent"] == {("default",): percent}
+    assert [labels[1] for labels, value in found["kubenode_cpu_report_grade"].items() if value] == [grade]
+
+
+def test_a_fleet_without_nodes_has_no_grade() -> None:
+    found = of_fleet()
+    assert "kubenode_cpu_nodes_as_wanted_percent" not in found
+    assert set(found["kubenode_cpu_report_grade"].values()) == {0}
+
+
+def test_since_when_a_check_is_found() -> None:
+    name = "kubenode_cpu_oldest_finding_timestamp_seconds"
+    days = {day: "2026-11-%02dT00:00:00Z" % day for day in (19, 20, 21, 22)}
+    nodes = [
+        node("a", "drift", findings=[finding(first_seen=days[22])]),
+        node("b", "drift", findings=[finding(first_seen=days[21]), finding("field-differs", first_seen="yesterday")]),
+        # What is accepted, and what is for information, is as old as it likes.
+        node("c", findings=[finding(first_seen=days[20], waived=WAIVED)]),
+        node("d", findings=[finding("reservation-splits-cores", first_seen=days[19])]),
+    ]
+    assert of_fleet(*nodes)[name] == {("default", "policy-differs"): 1795219200}
+    # Without a baseline nobody knows.
+    assert name not in of_fleet(node("a", "drift", findings=[finding()]))
+
+
 def test_a_time_that_cannot_be_read_is_left_out() -> None:
     assert "kubenode_cpu_report_timestamp_seconds" not in of_fleet(made="yesterday")
 
@@ -141,6 +179,8 @@ def test_the_figures_of_a_node() -> None:
         "kubenode_cpu_drift": {("cpuset-differs", "warning"): 1, ("policy-differs", "warning"): 1},
         "kubenode_cpu_mispinned_containers": {(): 1},
         "kubenode_cpu_mispinned_cpus": {(): 6},
+        "kubenode_cpu_pool_cpus": {("exclusive",): 2, ("shared",): 44, ("reserved",): 2},
+        "kubenode_cpu_stranded_cpus": {(): 2},
         "kubenode_cpu_look_success": {(): 1},
         "kubenode_cpu_look_timestamp_seconds": {(): AT_LOOKED_AT},
         "kubenode_cpu_owner_info": {("kubespray",): 1},
@@ -168,6 +208,26 @@ def test_mispinned_cpus(found: str, wanted: str, count: int) -> None:
     assert of_node(findings=[container])["kubenode_cpu_mispinned_cpus"] == {(): count}
     twice = [container, container, {**container, "waived": WAIVED, "found": "50-60"}]
     assert of_node(findings=twice)["kubenode_cpu_mispinned_cpus"] == {(): count}
+
+
+@pytest.mark.parametrize(
+    ("stranded", "count"), [("4-5,7", 3), ("", 0), ("x", 0), ("0-99999999", 0), ("0:", 0), ("9" * 9999, 0)]
+)
+def test_stranded_cpus(stranded: str, count: int) -> None:
+    pools = {"exclusive": "1", "shared": "2-7", "reserved": "0", "stranded": stranded}
+    assert of_node(pools=pools)["kubenode_cpu_stranded_cpus"] == {(): count}
+    assert of_fleet(node("a", pools=pools), node("b", pools=pools))["kubenode_cpu_stranded_cpus"] == {
+        ("default",): 2 * count
+    }
+
+
+def test_a_host_without_a_kubelet_has_no_pools() -> None:
+    figures = of_node(state="no kubelet", pools={"shared": "0-7", "reserved": ""})
+    assert set(figures["kubenode_cpu_pool_cpus"].values()) == {0}
+
+
+def test_a_result_of_an_earlier_version_has_no_stranded_cpus() -> None:
+    assert of_node(pools={"shared": "0-7"})["kubenode_cpu_stranded_cpus"] == {(): 0}
 
 
 def test_the_check_of_containers_is_there() -> None:
@@ -233,6 +293,8 @@ def test_a_fleet_and_a_node_of_one_machine_have_no_sample_in_common() -> None:
         "kubenode_cpu_drift",
         "kubenode_cpu_mispinned_containers",
         "kubenode_cpu_mispinned_cpus",
+        "kubenode_cpu_pool_cpus",
+        "kubenode_cpu_stranded_cpus",
     }
     assert all(line.startswith("# ") for line in shared)
     keys = [{line.rpartition(" ")[0] for line in text if not line.startswith("#")} for text in samples]

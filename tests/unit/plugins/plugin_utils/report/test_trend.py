@@ -145,4 +145,6 @@ def test_the_table_says_for_how_long_a_check_is_found() -> None:
         line for line in fleet_table(report(nodes, problems=[])).splitlines() if line.startswith("policy-differs (")
     )
     assert "; for 2 days" in line
+    nodes[1]["findings"][0]["waived"] = {"reason": "", "until": ""}
+    assert "; for 1 day;" in fleet_table(report(nodes, problems=[]))
     assert "; for" not in fleet_table(report(nodes[:1], problems=[]))
