@@ -428,7 +428,8 @@ journal:
 last:
   description:
     - The last change of this node that came to its end. None if there was none.
-    - C(facts.undone) names a rollout that was taken back.
+    - C(facts.undone) names a rollout that was taken back. C(drain_seconds) is how many seconds passed from the drain of
+      the node until it was back, where that was measured.
   returned: success
   type: dict
   sample: {"phase": "changing", "files": ["/var/lib/kubelet/config.yaml"], "facts": {"rollout": "2026-11-22T09:30:00"}}

@@ -151,6 +151,12 @@ journal:
       description: The name of the run that makes the change.
       type: str
       sample: "2026-11-22T09:30:00.123456"
+    drain_seconds:
+      description:
+        - With V(last) in O(source), how many seconds passed from the drain of the node until it was back. Not there for
+          a change without a drain, one that was interrupted, and one of an older version.
+      type: int
+      sample: 240
     steps_back:
       description: What leads back from there, in this order.
       type: list
@@ -175,6 +181,7 @@ notes:
   sample: []
 """
 
+import time
 from typing import Any, Mapping, Sequence
 
 from ..module_utils._base.ansible_module import Outcome, Parameters, difference, run
@@ -226,7 +233,8 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     elif state == "read":
         before = after = read_journal(tree, JOURNALS[parameters["source"]])
     elif state == "taken":
-        after = None if before is None else before._replace(run=parameters["run"])
+        # It was not at work all the time since it began.
+        after = None if before is None else before._replace(run=parameters["run"], began=None)
     elif state in ENDS:
         after = None
     else:
@@ -307,7 +315,10 @@ def end(tree: Tree, judged: Judged, parameters: Parameters) -> None:
     if state == "done" and journal is not None:
         changed = changed_files(tree, journal)
         if not parameters["files"] or set(changed) & set(parameters["files"]):
-            write_journal(tree, journal._replace(written=left_by(tree, journal)), LAST)
+            ended = journal._replace(
+                written=left_by(tree, journal), began=None, drain_seconds=journal.took(time.time())
+            )
+            write_journal(tree, ended, LAST)
     if state == "taken_back" and journal is not None and "rollout" in journal.facts:
         before = read_journal(tree, LAST) or RolloutJournal(CHANGING, {}, {}, written={})
         write_journal(tree, before._replace(facts={**before.facts, "undone": journal.facts["rollout"]}), LAST)
@@ -316,7 +327,9 @@ def end(tree: Tree, judged: Judged, parameters: Parameters) -> None:
         # After the open one: if that were left alone, nothing would lead back to what was before the last change.
         last = read_journal(tree, LAST)
         if last is not None and "rollout" in last.facts:
-            write_journal(tree, RolloutJournal(CHANGING, {}, {"undone": last.facts["rollout"]}, written={}), LAST)
+            took = None if journal is None else journal.took(time.time())
+            undone = RolloutJournal(CHANGING, {}, {"undone": last.facts["rollout"]}, written={}, drain_seconds=took)
+            write_journal(tree, undone, LAST)
         else:
             remove_journal(tree, LAST)
 
@@ -344,7 +357,8 @@ def next_journal(tree: Tree, before: RolloutJournal | None, parameters: Paramete
                 "run the role kubelet, which takes it back first",
                 "open_journal",
             )
-        return RolloutJournal(DRAINING, {}, facts, parameters["run"])
+        began = int(time.time()) if before is None else before.began
+        return RolloutJournal(DRAINING, {}, facts, parameters["run"], began=began)
     noted = before.facts if before is not None else {}
     if phase == CHANGING and before is not None and before.phase == CHANGING:
         # Saved already: what is there now may be half of the change.
@@ -352,7 +366,8 @@ def next_journal(tree: Tree, before: RolloutJournal | None, parameters: Paramete
     files = save_files(tree, parameters["files"] or ()) if phase == CHANGING else {}
     # Without a name nobody notes what it writes.
     written = dict.fromkeys(parameters["aside"]) if parameters["run"] else None
-    return RolloutJournal(phase, files, {**noted, **facts}, parameters["run"], written)
+    began = None if before is None else before.began
+    return RolloutJournal(phase, files, {**noted, **facts}, parameters["run"], written, began)
 
 
 def journal_to_restore(tree: Tree, before: RolloutJournal | None, parameters: Parameters) -> RolloutJournal | None:

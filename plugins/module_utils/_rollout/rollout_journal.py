@@ -37,6 +37,8 @@ STEPS_BACK = {
     STOPPING: _SERVICES_BACK,
     CHANGING: ("stop_kubelet", "restore_files", *_SERVICES_BACK),
 }
+# Seconds. Whatever took longer was not all of the time at work.
+_LONGEST = 86400
 # {step back: the fact of the change without which it is none}
 _ONLY_WITH = {"restart_runtime": "runtime", "rejoin_cluster": "node"}
 
@@ -56,6 +58,8 @@ class RolloutJournal(NamedTuple):
 
     written: {path: what the change has written there or was about to, None where it removed the file}, so that what
     others have written since is told from it. None where it is not known: of a change by hand, or an older version.
+    began: by the node's clock, in seconds, of a change that began with a drain; None of others, and where another run
+    has taken it over. drain_seconds: how long the last of these took that came to its end, up to that.
     """
 
     phase: str
@@ -63,10 +67,21 @@ class RolloutJournal(NamedTuple):
     facts: Mapping[str, object]
     run: str = ""
     written: Mapping[str, bytes | None] | None = None
+    began: int | None = None
+    drain_seconds: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as modules return it; contents stay on the node."""
-        return {"phase": self.phase, "files": sorted(self.files), "facts": dict(self.facts), "run": self.run}
+        shown = {"phase": self.phase, "files": sorted(self.files), "facts": dict(self.facts), "run": self.run}
+        return shown if self.drain_seconds is None else {**shown, "drain_seconds": self.drain_seconds}
+
+    def took(self, now: float) -> int | None:
+        """How many seconds this change, which ends now, and its drain took; None where that is not known.
+
+        A clock that was set meanwhile gives no time, or a wrong one, as does a node that was off.
+        """
+        seconds = 0 if self.began is None else int(now) - self.began
+        return seconds if 0 < seconds <= _LONGEST else None
 
     def steps_back(self) -> list[str]:
         """What takes the change back from here, in the order in which it is done."""
@@ -96,7 +111,13 @@ def journal_of(data: Any) -> RolloutJournal:
     written = data.get("written")
     if written is not None:
         written = {str(name): None if content is None else _decoded(content) for name, content in written.items()}
-    return RolloutJournal(data["phase"], files, data["facts"], str(data.get("run", "")), written)
+    times = [_seconds(data.get(name)) for name in ("began", "drain_seconds")]
+    return RolloutJournal(data["phase"], files, data["facts"], str(data.get("run", "")), written, *times)
+
+
+def _seconds(data: object) -> int | None:
+    """A time of a journal. A wrong one is none: what leads back is of more worth."""
+    return data if isinstance(data, int) and not isinstance(data, bool) and 0 < data < 1 << 40 else None
 
 
 def _saved(data: Any) -> SavedFile:
@@ -288,7 +309,7 @@ def write_journal(tree: Tree, journal: RolloutJournal, path: str = OPEN, judged:
 
     Raises NodeError, and RefusedError where another run has changed it since.
     """
-    data = {
+    data: dict[str, Any] = {
         "phase": journal.phase,
         "facts": dict(journal.facts),
         "run": journal.run,
@@ -299,6 +320,8 @@ def write_journal(tree: Tree, journal: RolloutJournal, path: str = OPEN, judged:
     }
     if journal.written is not None:
         data["written"] = {path: _encoded(content) for path, content in journal.written.items()}
+    times = {"began": journal.began, "drain_seconds": journal.drain_seconds}
+    data.update({name: seconds for name, seconds in times.items() if seconds is not None})
     file = journal_file(path)
     old = (judged or judged_journal(tree, path)).content
     with _held(tree, path, old):

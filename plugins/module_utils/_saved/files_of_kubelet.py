@@ -52,7 +52,7 @@ from ..state.restored import Restored, without_content
 from .collector import Change, Collector
 
 # What is kept of a journal, beside its copies of files, and of each copy, beside its content.
-_OF_JOURNALS, _OF_COPIES = ("format", "phase", "run", "facts"), ("mode", "uid", "gid")
+_OF_JOURNALS, _OF_COPIES = ("format", "phase", "run", "facts", "began", "drain_seconds"), ("mode", "uid", "gid")
 _WANTS = "/etc/systemd/system/multi-user.target.wants/%s.service"
 # Of a process's status: the fields up to its start, which is the last that is read. Others may help an attacker.
 _FIELDS_OF_PROCESS = 20

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 import pytest
 from hypothesis import given, settings
@@ -38,6 +39,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.roll
     save_files,
     write_journal,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.modules import rollout_journal
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 CONFIG = "/var/lib/kubelet/config.yaml"
@@ -93,6 +95,36 @@ def test_a_journal_of_a_run_without_a_name(tree: Tree) -> None:
     assert journal.to_dict() == {"phase": "draining", "files": [], "facts": {}, "run": "one"}
     put(tree, OPEN, b'{"format": 1, "phase": "changing", "facts": {}, "files": {}}')
     assert read_journal(tree) == RolloutJournal(CHANGING, {}, {}, "")
+
+
+@pytest.mark.parametrize(
+    ("began", "ends", "took"),
+    [
+        (1000, 1240.9, 240),
+        (1000, 1000.5, None),
+        (1000, 900, None),
+        (1000, 1000 + 86401, None),
+        (None, 1240, None),
+    ],
+    ids=["measured", "at-once", "clock-set-back", "off-for-days", "no-drain"],
+)
+def test_how_long_a_change_took(tree: Tree, began: int | None, ends: float, took: int | None) -> None:
+    write_journal(tree, RolloutJournal(DRAINING, {}, {}, began=began))
+    journal = read_journal(tree)
+    assert journal is not None
+    assert (journal.began, journal.took(ends)) == (began, took)
+    write_journal(tree, journal._replace(began=None, drain_seconds=took), LAST)
+    last = read_journal(tree, LAST)
+    assert last is not None
+    assert last.to_dict().get("drain_seconds") == took
+
+
+@pytest.mark.parametrize("wrong", ["true", "-5", "0", "1e3", '"240"', "[240]", "1" + "0" * 400])
+def test_a_wrong_time_keeps_no_change_from_being_taken_back(tree: Tree, wrong: str) -> None:
+    Path(tree.path(OPEN)).parent.mkdir()
+    text = '{"format": 1, "phase": "draining", "facts": {}, "files": {}, "began": %s, "drain_seconds": %s}'
+    put(tree, OPEN, (text % (wrong, wrong)).encode("ascii"))
+    assert read_journal(tree) == RolloutJournal(DRAINING, {}, {})
 
 
 @pytest.mark.parametrize("use", [read_journal, remove_journal])
@@ -267,3 +299,78 @@ def test_every_journal_survives(
 )
 def test_what_leads_back(phase: str, facts: dict[str, object], steps: list[str]) -> None:
     assert RolloutJournal(phase, {}, facts).steps_back() == steps
+
+
+# --- how long a drain takes, step by step ---------------------------------------------------------------
+
+
+class Clock:
+    """The clock of the node."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr(time, "time", lambda: self.now)
+
+
+def step(tree: Tree, clock: Clock, state: str, seconds: float = 0, run: str = "first", **given: Any) -> None:
+    """One step of a change, some seconds after the last."""
+    clock.now += seconds
+    defaults: dict[str, Any] = {
+        "begin": True,
+        "files": None,
+        "aside": [],
+        "facts": {},
+        "source": "open",
+        "backup_keep": 3,
+    }
+    parameters = {**defaults, "overwrite_edited": False, "state": state, "run": run, **given}
+    rollout_journal.work(tree, parameters, check_mode=False)
+
+
+def last_time(tree: Tree) -> int | None:
+    last = read_journal(tree, LAST)
+    assert last is not None
+    assert last.began is None
+    return last.drain_seconds
+
+
+def test_a_drain_is_measured_from_its_beginning_to_the_end_of_the_change(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tree, CONFIG, b"kind: KubeletConfiguration\n")
+    clock = Clock(monkeypatch)
+    step(tree, clock, "draining", facts={"node": "a"})
+    # Once more, as a task that is repeated.
+    step(tree, clock, "draining", 10, facts={"node": "a"})
+    step(tree, clock, "stopping", 180, begin=False)
+    step(tree, clock, "changing", 1, files=[CONFIG], facts={"rollout": "one"})
+    put(tree, CONFIG, b"kind: KubeletConfiguration\nmaxPods: 5\n")
+    step(tree, clock, "done", 49, files=[CONFIG])
+    assert last_time(tree) == 240
+    # The way back is a drain, too, and a newer one.
+    step(tree, clock, "draining", 1000, facts={"node": "a"})
+    step(tree, clock, "changing", 60, files=[CONFIG])
+    step(tree, clock, "undone", 60)
+    assert last_time(tree) == 120
+
+
+def test_a_change_that_was_not_at_work_all_the_time_is_not_measured(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tree, CONFIG, b"a: 1\n")
+    clock = Clock(monkeypatch)
+    for number, steps in enumerate(
+        (
+            # Nothing is drained.
+            [("stopping", "first")],
+            # It was interrupted, and another run goes on.
+            [("draining", "first"), ("taken", "second"), ("draining", "second"), ("stopping", "second")],
+        )
+    ):
+        for state, run in steps:
+            step(tree, clock, state, 60, run)
+        run = steps[-1][1]
+        step(tree, clock, "changing", 60, run, files=[CONFIG])
+        put(tree, CONFIG, b"b: %d\n" % number)
+        step(tree, clock, "done", 60, run)
+        assert last_time(tree) is None
