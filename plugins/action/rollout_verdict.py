@@ -18,14 +18,14 @@ from ansible.utils.display import Display
 from ..module_utils._base.errors import MALFORMED, InputError, NodeError, RefusedError, option
 from ..plugin_utils.controller_action import OPTION_NAMES, Given, validated
 from ..plugin_utils.guarded_action import GuardedAction
-from ..plugin_utils.impact.fleet import Cluster, impact_of
+from ..plugin_utils.impact.fleet import API, HOMELESS, NODES, Cluster, cluster_of_nodes, impact_of
 from ..plugin_utils.impact.gate import FAIL_ON, NEVER, checked_waivers, impact_text, stopping, with_waivers
 from ..plugin_utils.impact.workloads import Remarks, owners_of
 from ..plugin_utils.report.answers import NO_KUBELET, answered, collect, line, mapping
 from ..plugin_utils.report.results import put_file
 from ..plugin_utils.rollout.capacity import shortage
 from ..plugin_utils.rollout.pods import controller_of
-from ..plugin_utils.rollout.schedule import FleetToChange, schedule_of, schedule_text, shape_of
+from ..plugin_utils.rollout.schedule import MOST_SECONDS, FleetToChange, schedule_of, schedule_text, shape_of
 from ..plugin_utils.rollout.texts import plan_text
 from ..plugin_utils.rollout.verdict import (
     PlannedHost,
@@ -51,6 +51,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "purpose": {"type": "str", "default": ""},
     "alternative": {"type": "str", "default": ""},
     "impact": {"type": "bool", "default": False},
+    "impact_from": {"type": "str", "choices": [API, NODES], "default": API},
     "as_lines": {"type": "bool", "default": False},
     "fail_on": {"type": "str", "choices": [*FAIL_ON], "default": NEVER},
     "waivers": {"type": "list", "elements": "raw", "default": []},
@@ -63,12 +64,10 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
 _OWNERS = {"ReplicaSet": "apps/v1", "Job": "batch/v1"}
 # By which variables a cluster is told from another.
 _OF_CLUSTER = ("kubeconfig", "context")
-# No drain takes longer.
-_MOST_SECONDS = 86400
 _CHECK = "kubenode.cpu_manager.kubernetes_core_check"
 _IMPACT_NEED = (
     "reading the nodes and the pods of the cluster",
-    "leave out cpu_manager_impact and cpu_manager_impact_fail_on",
+    "set cpu_manager_impact_from to nodes, or leave out cpu_manager_impact and cpu_manager_impact_fail_on",
 )
 _SCHEDULE_NEED = (
     "reading the nodes, the pods and the PodDisruptionBudgets of the cluster",
@@ -136,7 +135,7 @@ class ActionModule(GuardedAction):
 
     def _look(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         needs = [(given["purpose"], given["alternative"])] if given["purpose"] else []
-        needs += [_IMPACT_NEED] if given["impact"] else []
+        needs += [_IMPACT_NEED] if given["impact"] and given["impact_from"] == API else []
         needs += [_SCHEDULE_NEED] if given["schedule"] and given["purpose"] else []
         for purpose, alternative in needs:
             found = self.run_module(_CHECK, _CHECK, {"purpose": purpose, "alternative": alternative}, task_vars)
@@ -157,12 +156,15 @@ class ActionModule(GuardedAction):
 
     def _schedule(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """In which order and how many at a time the hosts of the play are changed."""
-        if not 0 <= given["drain_seconds"] <= _MOST_SECONDS:
-            what = "%d is no number of seconds from 0 to %d" % (given["drain_seconds"], _MOST_SECONDS)
+        if not 0 <= given["drain_seconds"] <= MOST_SECONDS:
+            what = "%d is no number of seconds from 0 to %d" % (given["drain_seconds"], MOST_SECONDS)
             raise InputError(what, option("drain_seconds"), "give how long the drain and the change of a node take")
-        found = map(_Hosts(task_vars).__getitem__, task_vars["ansible_play_hosts_all"])
+        found = list(map(_Hosts(task_vars).__getitem__, task_vars["ansible_play_hosts_all"]))
         hosts = [host for host in found if host.plan.get("actions") or host.plan.get("journal")]
-        fleet = FleetToChange({host.name: (host.node_name, shape_of(host.plan), host.drains) for host in hosts})
+        fleet = FleetToChange(
+            {host.name: (host.node_name, shape_of(host.plan), host.drains) for host in hosts},
+            times={host.name: mapping(host.plan.get("last")).get("drain_seconds") for host in found},
+        )
         drained = [host for host in hosts if host.drains]
         if drained:
             asked = {tuple(str(host.fixed.get(name) or "") for name in _OF_CLUSTER) for host in drained}
@@ -191,37 +193,54 @@ class ActionModule(GuardedAction):
 
     def _impact(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         waivers = checked_waivers(given["waivers"], option("waivers"))
-        api_host, remarks = self._task.delegate_to, Remarks()
-        asked: dict[tuple[str, str], list[PlannedHost]] = {}
+        remarks = Remarks()
+        hosts = []
         for host in map(_Hosts(task_vars).__getitem__, task_vars["ansible_play_hosts_all"]):
             if given["skip_hosts_without_kubelet"] and host.plan.get("status") == NO_KUBELET:
                 continue
             if not host.fixed:
                 remarks.add("left out, as they were refused before they were planned: %s", host.name)
                 continue
+            hosts.append(host)
+        if given["impact_from"] == NODES:
+            if given["fail_on"] == HOMELESS:
+                what = "is %s, and nodes alone do not tell whether another one takes a pod" % HOMELESS
+                raise InputError(what, option("fail_on"), "take refused or never, or ask the API server")
+            clusters = [cluster_of_nodes({host.name: host.plan for host in hosts}, remarks)]
+        else:
+            clusters = self._clusters(hosts, given["fail_on"], task_vars, remarks)
+        with _of_cluster():
+            impact = with_waivers(impact_of(clusters, remarks), waivers, _now()[:10])
+        if given["dest"]:
+            put_file(given["dest"], [json.dumps(impact, indent=1) + "\n"])
+        return {"told": impact_text(impact), "stops": stopping(impact, given["fail_on"]), "impact": impact}
+
+    def _clusters(
+        self, hosts: Sequence[PlannedHost], fail_on: str, task_vars: Mapping[str, Any], remarks: Remarks
+    ) -> list[Cluster]:
+        """What the API servers of these hosts say."""
+        api_host = self._task.delegate_to
+        asked: dict[tuple[str, str], list[PlannedHost]] = {}
+        for host in hosts:
             if host.fixed["api_host"] != api_host:
                 remarks.add(_OTHER_API_HOST % api_host, host.name)
                 continue
             where = tuple(str(host.fixed.get(name) or "") for name in _OF_CLUSTER)
             asked.setdefault((where[0], where[1]), []).append(host)
         clusters, unread = [], []
-        for (kubeconfig, context), hosts in asked.items():
+        for (kubeconfig, context), its_hosts in asked.items():
             try:
-                found = self._cluster(hosts, task_vars, remarks)
+                found = self._cluster(its_hosts, task_vars, remarks)
             except NodeError as error:
                 unread.append(error)
-                for host in hosts:
+                for host in its_hosts:
                     remarks.add("left out, as their cluster does not answer (%s): %%s" % _escaped(error), host.name)
                 continue
             clusters.append(found._replace(name=context or kubeconfig) if len(asked) > 1 else found)
         # A gate does not open where nobody could look.
-        if unread and (not clusters or given["fail_on"] != NEVER):
+        if unread and (not clusters or fail_on != NEVER):
             raise unread[0].adding("what becomes of the pods is not known, and no node was changed")
-        with _of_cluster():
-            impact = with_waivers(impact_of(clusters, remarks), waivers, _now()[:10])
-        if given["dest"]:
-            put_file(given["dest"], [json.dumps(impact, indent=1) + "\n"])
-        return {"told": impact_text(impact), "stops": stopping(impact, given["fail_on"]), "impact": impact}
+        return clusters
 
     def _cluster(self, hosts: Sequence[PlannedHost], task_vars: Mapping[str, Any], remarks: Remarks) -> Cluster:
         """What the API server of these hosts says."""

@@ -16,11 +16,20 @@ author:
 description:
   - Reads what a kubelet goes by when it admits pods, beside its CPUs and its settings. These are its memory by NUMA
     node, devices of plugins, and some fields of its configuration. The playbook C(impact) needs it of each node.
+  - With O(pods), it also reads the pods that run there, as far as the node itself shows them.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.devices
   - kubenode.cpu_manager.attributes.info
+options:
+  pods:
+    description:
+      - Whether to read the pods, without an API server. Their names are those of the log files or of the container
+        runtime. What they ask for is what the kubelet and the runtime have made of it, in checkpoints and cgroups.
+      - On a live node with cgroups v2, C(crictl) is called once for each container of which these do not tell.
+    type: bool
+    default: false
 seealso:
   - module: kubenode.cpu_manager.allocation_plan
 """
@@ -70,21 +79,47 @@ configuration:
   returned: success
   type: dict
   sample: {"evictionHard": {"memory.available": "500Mi"}}
+pods:
+  description:
+    - The pods as manifests, with what their containers ask for and the QoS class, such as
+      O(kubenode.cpu_manager.allocation_plan#module:pods) takes. An init container is known only if it had exclusive
+      CPUs. A request that is not known is not there.
+  returned: with O(pods)
+  type: list
+  elements: dict
+  sample: [{"metadata": {"namespace": "shop", "name": "db-0", "uid": "0f3f7f0a"}, "status": {"qosClass": "Guaranteed"}}]
+left_out:
+  description: The pods of which too little is known, each with its name as C(pod), and C(why).
+  returned: with O(pods)
+  type: list
+  elements: dict
+  sample: [{"pod": "shop/web-1", "why": "what its container app asks for is not known"}]
+unknown:
+  description:
+    - What is not known of pods that are not left out. C(others), which pods share CPUs; C(requests), what Burstable
+      pods ask for; C(memory), how much Guaranteed pods ask for; C(devices), how many.
+  returned: with O(pods)
+  type: list
+  elements: str
+  sample: [requests, memory]
 """
 
-from ..module_utils._base.ansible_module import Outcome, Parameters, run
+from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
 from ..module_utils._base.errors import option
 from ..module_utils._base.tree import Tree
 from ..module_utils._node.beside_cpus import beside_cpus
 from ..module_utils._node.module import DEVICES, KUBELET, node_of
+from ..module_utils._node.pods_seen import pods_seen
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
-    return Outcome(beside_cpus(node_of(tree, parameters), parameters["devices"], option("devices")))
+    node = node_of(tree, parameters)
+    seen = pods_seen(node) if parameters["pods"] else {}
+    return Outcome({**beside_cpus(node, parameters["devices"], option("devices")), **seen})
 
 
 def main() -> None:
-    run(work, KUBELET, DEVICES)
+    run(work, KUBELET, DEVICES, Arguments({"pods": {"type": "bool", "default": False}}))
 
 
 if __name__ == "__main__":

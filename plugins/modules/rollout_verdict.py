@@ -80,6 +80,14 @@ options:
     description: With V(cluster), whether to find out what becomes of the pods.
     type: bool
     default: false
+  impact_from:
+    description:
+      - With V(cluster) and O(impact), who tells of the pods. V(nodes) is each node itself, without an API server, by
+        what O(kubenode.cpu_manager.admission_info#module:pods) reads. Then each pod stands for itself, and whether
+        another node takes what is refused is not known.
+    type: str
+    choices: [api, nodes]
+    default: api
   as_lines:
     description: With V(cluster), whether RV(msg) is a list of lines.
     type: bool
@@ -87,7 +95,7 @@ options:
   fail_on:
     description:
       - With V(cluster), what is to stop the change. V(refused) is a workload of which a node refuses a pod, V(homeless)
-        one of which no node that a pod may come to takes it.
+        one of which no node that a pod may come to takes it, which O(impact_from=nodes) does not tell.
     type: str
     choices: [never, refused, homeless]
     default: never
@@ -115,8 +123,8 @@ options:
     type: path
   drain_seconds:
     description:
-      - With V(cluster), how many seconds the drain and the change of a node take, as it was measured. V(0) where that
-        is not known.
+      - With V(cluster), how many seconds the drain and the change of a node take. V(0) for the median of what the
+        nodes have measured at their last drain, as M(kubenode.cpu_manager.rollout_info) says it in C(last).
     type: int
     default: 0
 seealso:
@@ -140,7 +148,8 @@ rollout:
 schedule:
   description:
     - In which order and how many at a time the hosts are changed. C(batches) has the C(hosts) of each batch, and how
-      many C(pods) leave them; C(seconds) is how long it takes, null where that is not known.
+      many C(pods) leave them; C(seconds) is how long it takes, null where that is not known. C(measured) is how many
+      drains were measured of which C(node_seconds), the time of a batch, is the median.
   returned: with O(schedule)
   type: dict
   sample: {"batches": [{"hosts": ["worker-3"], "pods": 12}], "seconds": 600}

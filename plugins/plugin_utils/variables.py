@@ -25,7 +25,7 @@ _KNOWN = (
     " cache_unit_directory"
     " cpu_manager_apply_node_objects cpu_manager_become cpu_manager_canaries cpu_manager_check_capacity"
     " cpu_manager_hosts cpu_manager_housekeeping cpu_manager_impact cpu_manager_impact_fail_on cpu_manager_impact_file"
-    " cpu_manager_impact_waivers cpu_manager_manifests cpu_manager_max_fail_percentage"
+    " cpu_manager_impact_from cpu_manager_impact_waivers cpu_manager_manifests cpu_manager_max_fail_percentage"
     " cpu_manager_node_objects cpu_manager_numa_alignment cpu_manager_overwrite_edited cpu_manager_plan_file"
     " cpu_manager_proposal_directory"
     " cpu_manager_reservation cpu_manager_save_directory cpu_manager_save_redact"

@@ -79,8 +79,8 @@ FEWEST_LINES = 40
 # policies of memory and of devices, what a plan makes of both, the memory of NUMA nodes, and what else is beside CPUs;
 # what a report has of a trial, which no rollout brings; the program that saves a node without ssh; the plan of a change
 # with all its parts; the impact as a look of the report; the order of a rollout by what runs on the
-# nodes; and the trend of reports.
-MOST_FILES = 224
+# nodes; the trend of reports; and the pods that a node shows without an API server.
+MOST_FILES = 225
 # An import in a function keeps so many lines from being compiled on most nodes, with all that it brings.
 FEWEST_LINES_KEPT = 300
 MOST_LATE_IMPORTS = 59

@@ -73,6 +73,13 @@ class Sandbox(NamedTuple):
     annotations: Mapping[str, object]
 
 
+class MadeWith(NamedTuple):
+    """What a container was made with: CPU shares, and the limit of its memory in bytes, None without one."""
+
+    shares: int
+    memory: int | None
+
+
 class Crictl:
     """One pass's dealings with the runtime.
 
@@ -107,15 +114,21 @@ class Crictl:
 
     def shares(self, container_id: str) -> int:
         """The CPU shares that a container was made with. Raises NodeError."""
+        return self.made_with(container_id).shares
+
+    def made_with(self, container_id: str) -> MadeWith:
+        """What a container was made with. Raises NodeError."""
         self.check()
         text = self._answer(["inspect", "-o", "json", container_id])
         try:
-            shares = json.loads(text)["info"]["runtimeSpec"]["linux"]["resources"]["cpu"]["shares"]
+            resources = json.loads(text)["info"]["runtimeSpec"]["linux"]["resources"]
+            shares, memory = resources["cpu"]["shares"], (resources.get("memory") or {}).get("limit")
         except MALFORMED as error:
             raise NodeError("what it prints cannot be read: %r" % error, where="crictl inspect") from error
         if isinstance(shares, bool) or not isinstance(shares, int):
             raise NodeError("the shares of container %s are %r" % (container_id, shares), where="crictl inspect")
-        return shares
+        is_limit = isinstance(memory, int) and not isinstance(memory, bool) and memory > 0
+        return MadeWith(shares, memory if is_limit else None)
 
     def serves(self, container_id: str) -> bool:
         """Whether this container's cpuset is the runtime's to write: where it does not answer, that is not known."""

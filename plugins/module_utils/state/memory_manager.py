@@ -526,12 +526,29 @@ def first_memory_state(config: MemoryConfig) -> bytes | None:
 
 def memory_owners(content: bytes) -> list[tuple[str, str]]:
     """[(pod UID, container)] of those that have memory of their own; none where that cannot be read."""
+    return sorted(memory_amounts(content))
+
+
+def memory_amounts(content: bytes) -> dict[tuple[str, str], dict[str, int]]:
+    """{(pod UID, container): {"memory" or "hugepages-...": bytes}} of those that have some of their own.
+
+    Nothing where that cannot be read; what is no size is left out.
+    """
     try:
         data = read_json(content)
     except GoError:
-        return []
-    entries = _members(data, "entries")
-    return sorted((pod, container) for pod, blocks in entries for container, _blocks in _pairs(blocks))
+        return {}
+    found: dict[tuple[str, str], dict[str, int]] = {}
+    for pod, containers in _members(data, "entries"):
+        for container, blocks in _pairs(containers):
+            sizes = found.setdefault((pod, container), {})
+            for block in blocks if isinstance(blocks, list) else ():
+                given = {key.lower(): value for key, value in _pairs(block)}
+                kind, size = given.get("type"), given.get("size")
+                amount = UINT64.parse(size) if isinstance(size, Number) else None
+                if isinstance(kind, str) and not isinstance(kind, Number) and amount is not None:
+                    sizes[kind] = sizes.get(kind, 0) + amount
+    return found
 
 
 def _members(data: object, name: str) -> list[tuple[str, object]]:

@@ -4,6 +4,8 @@
 
 """What a planned change does to the live workloads of a cluster, and what its nodes have afterwards. Pure.
 
+Without a cluster to ask, each node tells of its own pods: then each stands for itself, and no other node is looked at.
+
 The pods of each node that changes come to it as it will be, in the order of admission_order(). The cost grows with the
 pods and the nodes; of nodes of one shape, configuration and pods the answer is computed once.
 """
@@ -14,7 +16,8 @@ from types import MappingProxyType
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ...module_utils._base.errors import MALFORMED, CPUManagerError
-from ..report.answers import line, mapping
+from ...module_utils._node.pods_seen import DEVICES, MEMORY, OTHERS, REQUESTS
+from ..report.answers import items, line, mapping
 from ..rollout.scheduling import Place, Rules, place_of
 from .admission import Kubelet, PlannedNode, Replays, cure, has_exclusive, planned_node, would_have_exclusive
 from .workloads import Kinds, LivePod, LiveWorkload, Owners, Remarks, admission_order, read_pods
@@ -25,6 +28,9 @@ VERSION = "1.0"
 # loses its exclusive CPUs; it gets some; it stays as it is.
 HOMELESS, REFUSED, LOSES, GAINS, STAYS = "homeless", "refused", "loses", "gains", "stays"
 FATES = (HOMELESS, REFUSED, LOSES, GAINS, STAYS)
+
+# Who tells of the pods.
+API, NODES = "api", "nodes"
 
 # Of a workload, those that are named; and how many workloads a cure is looked for, which are tried one by one.
 _NAMED = 20
@@ -41,6 +47,55 @@ class Cluster(NamedTuple):
     owners: Owners = MappingProxyType({})
     # As it is told apart from others; empty where there is one.
     name: str = ""
+    # API, or NODES: these are no cluster, and of a node others know nothing.
+    told_by: str = API
+    # {node: what is not known of its pods}, where they themselves tell.
+    unknown: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+
+# What nodes cannot tell, and what single ones do not. The first is said whatever they tell.
+_ALONE = (
+    "told by the nodes alone: not known are who makes the pods again, whether another node takes what is refused, init"
+    " containers that had no CPUs of their own, and the order of the pods, for which that of their names is taken"
+)
+_UNKNOWN = {
+    OTHERS: "which pods share CPUs is not known, and they are not counted",
+    REQUESTS: "what Burstable pods ask for is not known, and not counted",
+    MEMORY: "how much memory Guaranteed pods ask for is not known, and not counted",
+    DEVICES: "which devices pods have is not known, and they are not counted",
+}
+_ORDER = "the order of its pods is not known"
+
+
+def cluster_of_nodes(plans: Mapping[str, Mapping[str, Any]], remarks: Remarks) -> Cluster:
+    """What nodes tell of their own pods. plans: {host: what rollout_info said, with the pods of admission_info}.
+
+    All of it is data: a pod is of the node that tells of it, and nothing of it counts but what it asks for.
+    """
+    remarks.add("%s", _ALONE)
+    pods: list[dict[str, Any]] = []
+    unknown: dict[str, list[str]] = {}
+    for host, plan in plans.items():
+        beside = mapping(plan.get("beside_cpus"))
+        if beside and not isinstance(beside.get("pods"), list):
+            remarks.add("these hosts do not tell of their pods: %s", host)
+        pods += [_told(host, mapping(pod)) for pod in items(beside.get("pods"))]
+        for row in map(mapping, items(beside.get("left_out"))):
+            remarks.add("not counted: %s", "%s: %s (%s)" % (host, row.get("pod"), row.get("why")))
+        unknown[host] = [_UNKNOWN[name] for name in items(beside.get("unknown")) if name in list(_UNKNOWN)]
+        for what in unknown[host]:
+            remarks.add(what + ": %s", host)
+    hosts = {host: (host, plan) for host, plan in plans.items()}
+    return Cluster(hosts, [{"metadata": {"name": host}} for host in hosts], pods, told_by=NODES, unknown=unknown)
+
+
+def _told(host: str, pod: Mapping[str, Any]) -> dict[str, Any]:
+    metadata, spec, status = (mapping(pod.get(field)) for field in ("metadata", "spec", "status"))
+    return {
+        "metadata": {name: metadata.get(name) for name in ("namespace", "name", "uid")},
+        "spec": {"nodeName": host, **{name: spec.get(name) for name in ("initContainers", "containers")}},
+        "status": {"qosClass": status.get("qosClass"), "phase": "Running"},
+    }
 
 
 class _Told(NamedTuple):
@@ -82,7 +137,9 @@ def impact_of(
     remarks = remarks or Remarks()
     workloads: list[dict[str, Any]] = []
     nodes: list[dict[str, Any]] = []
+    told_by = API
     for cluster in clusters:
+        told_by = cluster.told_by
         found = _Fleet(cluster, replays, remarks)
         workloads += found.workloads()
         nodes += found.rows
@@ -91,6 +148,7 @@ def impact_of(
     return {
         "schema_version": VERSION,
         "kind": "kubenode.cpu_manager/impact",
+        "told_by": told_by,
         "changing": len(changed),
         "workloads": workloads,
         "nodes": nodes,
@@ -158,6 +216,8 @@ class _Fleet:
 
     def _row(self, node: str, host: str, planned: PlannedNode, pods: Sequence[LivePod]) -> dict[str, Any]:
         found = self.replays.of(planned.after, [pod.kind for pod in pods])
+        unknown = self.cluster.unknown.get(node, ())
+        orderless = [_ORDER] if self.cluster.told_by == NODES and len(pods) > 1 else []
         if found.problem:
             self.remarks.add("what becomes of the pods of these is not known: %s", "%s (%s)" % (host, found.problem))
         elif planned.is_changed:
@@ -173,8 +233,11 @@ class _Fleet:
                     before.append(pod.kind)
                 else:
                     self._refused(host, pod, before, refusal)
-                if place >= found.exact_until:
-                    self._story(pod).limits.update(dict.fromkeys(found.limits))
+                limits = found.limits if place >= found.exact_until else ()
+                # What is refused by the empty node does not depend on what else runs.
+                depends = refusal is None or self.replays.takes(planned.after, pod.kind)
+                more = [*orderless, *unknown] if depends else ()
+                self._story(pod).limits.update(dict.fromkeys([*more, *limits]))
         else:
             for pod in pods:
                 self._story(pod).counts[STAYS] += 1
@@ -190,8 +253,8 @@ class _Fleet:
             "allocatable": found.allocatable,
             "stranded": found.stranded,
             "shared": found.shared,
-            "exact": not found.limits and not found.problem,
-            "inexact": line("; ".join(found.limits)),
+            "exact": not found.limits and not found.problem and not unknown and not orderless,
+            "inexact": line("; ".join([*orderless, *unknown, *found.limits])),
         }
 
     def _story(self, pod: LivePod) -> _Story:
@@ -199,16 +262,19 @@ class _Fleet:
 
     def _refused(self, host: str, pod: LivePod, before: Sequence[int], refusal: tuple[str, str, str]) -> None:
         story, elsewhere = self._story(pod), self._taker(pod)
-        fate = HOMELESS if elsewhere is None else REFUSED
+        is_taken = elsewhere is not None
+        fate = REFUSED if is_taken or self.cluster.told_by == NODES else HOMELESS
         story.counts[fate] += 1
         story.nodes[host] = None
         if story.worst is None or FATES.index(fate) < FATES.index(story.worst.fate):
             # What no empty node takes is not cured by room.
-            running = () if fate == HOMELESS else tuple(before)
+            running = tuple(before) if is_taken else ()
             story.worst = _Told(pod, running, fate, *refusal, elsewhere or "")
 
     def _taker(self, pod: LivePod) -> str | None:
         """A node that takes the pod when it is empty, as it will be; None where each that it may come to refuses it."""
+        if self.cluster.told_by == NODES:
+            return pod.node if self._is_taken(pod, pod.node) else None
         key = (pod.kind, id(pod.rules))
         if key not in self._takers:
             self._asked.append(pod.rules)

@@ -142,6 +142,8 @@ def _said(row: Mapping[str, Any]) -> list[str]:
     ]
     if row["elsewhere"]:
         texts.append("when empty, %s takes it" % row["elsewhere"])
+    elif row["fate"] == REFUSED:
+        texts.append("the same node refuses it when it is empty, too")
     if not row["exact"]:
         texts.append("not exact: " + row["inexact"])
     if row["waived"]:

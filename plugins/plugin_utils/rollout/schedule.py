@@ -12,6 +12,8 @@ node of which that cannot be said comes alone. The cost grows with the nodes and
 from __future__ import annotations
 
 import json
+import math
+import statistics
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from ...module_utils._base.errors import MALFORMED, CPUManagerError
@@ -24,6 +26,8 @@ from .scheduling import selects
 VERSION = "1.0"
 # How many of all nodes a batch has at most, after the canaries; the last again and again.
 _GROWTH = (0.1, 0.25, 0.5)
+# No drain takes longer.
+MOST_SECONDS = 86400
 # How many batches a node is offered.
 _MOST_LOOKS = 50
 # Of a batch or of a note, those that are named.
@@ -149,14 +153,16 @@ def in_batches(nodes: Sequence[ChangingNode], allowed: Mapping[str, int], free: 
 class FleetToChange(NamedTuple):
     """What a schedule is made of.
 
-    hosts: {host: (the node's name, its shape, whether it is drained)} of those that change. The rest is what the API
-    server says of the cluster.
+    hosts: {host: (the node's name, its shape, whether it is drained)} of those that change. times: {host: how many
+    seconds its last drain took, as its journal says}, also of others, unchecked. The rest is what the API server says
+    of the cluster.
     """
 
     hosts: Mapping[str, tuple[str, str, bool]]
     nodes: Sequence[object] = ()
     pods: Sequence[object] = ()
     budgets: Sequence[object] = ()
+    times: Mapping[str, object] = {}
 
 
 def shape_of(plan: Mapping[str, Any]) -> str:
@@ -168,9 +174,12 @@ def shape_of(plan: Mapping[str, Any]) -> str:
 def schedule_of(fleet: FleetToChange, seconds: int = 0) -> dict[str, Any]:
     """The schedule as plain data; docs/schema/schedule-1.json has its shape.
 
-    seconds: how long a node takes, as it was measured; 0 where that is not known.
+    seconds: how long a node takes; 0 for the median of the times that nodes tell of, where nodes are drained.
     """
     notes: dict[str, list[str]] = {}
+    drains = any(is_drained for _name, _shape, is_drained in fleet.hosts.values())
+    times = _times(fleet.times, notes) if drains and not seconds else []
+    seconds = seconds or (math.ceil(statistics.median(times)) if times else 0)
     budgets = _Budgets(fleet.budgets, notes)
     found = _by_node(fleet, budgets, notes)
     free = _free_of_nodes(fleet.nodes, notes)
@@ -195,6 +204,8 @@ def schedule_of(fleet: FleetToChange, seconds: int = 0) -> dict[str, Any]:
         ],
         "shapes": len({node.shape for node in changing}),
         "seconds": seconds * len(rows) if seconds else None,
+        "node_seconds": seconds or None,
+        "measured": len(times),
         "notes": [what % _few(names) for what, names in notes.items()],
     }
 
@@ -213,7 +224,14 @@ def _lines(schedule: Mapping[str, Any]) -> Iterator[str]:
     if len(rows) > _NAMED:
         yield "  and %d more" % (len(rows) - _NAMED)
     if schedule["seconds"] is not None:
-        yield "  takes about %s" % counted(-(-schedule["seconds"] // 60), "minute")
+        measured = ", as a batch takes %s by the median of %s that were measured" % (
+            counted(schedule["node_seconds"], "second"),
+            counted(schedule["measured"], "earlier drain"),
+        )
+        takes = "  takes about %s" % counted(-(-schedule["seconds"] // 60), "minute")
+        yield takes + (measured if schedule["measured"] else "")
+    elif rows:
+        yield "  how long it takes is not known: no node has measured a drain, and cpu_manager_drain_seconds is not set"
     for note in schedule["notes"]:
         yield "  note: " + note
 
@@ -222,6 +240,17 @@ def _few(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
     few = ", ".join(map(line, names[:_NAMED]))
     return "%s and %d more" % (few, more) if more > 0 else few
+
+
+def _times(told: Mapping[str, object], notes: dict[str, list[str]]) -> list[int]:
+    """How long the last drain of each node took, of those that tell of it."""
+    found = []
+    for host, seconds in told.items():
+        if isinstance(seconds, int) and not isinstance(seconds, bool) and 0 < seconds <= MOST_SECONDS:
+            found.append(seconds)
+        elif seconds is not None:
+            notes.setdefault("tell of a drain that took no possible time, which is left out: %s", []).append(host)
+    return found
 
 
 class _Budgets:

@@ -111,7 +111,13 @@ def test_a_cluster_without_an_answer(answer: dict[str, Any], seconds: float, sai
 
 
 PLAN = plan_of()
-GIVEN: dict[str, Any] = {"waivers": [], "fail_on": "never", "dest": None, "skip_hosts_without_kubelet": False}
+GIVEN: dict[str, Any] = {
+    "waivers": [],
+    "fail_on": "never",
+    "dest": None,
+    "skip_hosts_without_kubelet": False,
+    "impact_from": "api",
+}
 DB = pod_of("db-1-x", "a", "3", ("ReplicaSet", "db-1"))
 ANSWERS: dict[str, Any] = {"Node": [node_of("a")], "Pod": [DB], "ReplicaSet": [replica_set("db-1", "db")]}
 DENIED = {"failed": True, "msg": "forbidden"}
@@ -264,6 +270,43 @@ def test_waivers_are_checked_before_anybody_is_asked() -> None:
     assert action.asked == []
 
 
+def told_by(pod: Mapping[str, Any], plan: Mapping[str, Any] = PLAN) -> dict[str, Any]:
+    """The plan of a node that tells of one pod."""
+    return {**plan, "beside_cpus": {**plan["beside_cpus"], "pods": [pod], "left_out": [], "unknown": []}}
+
+
+def test_nodes_tell_of_their_own_pods_and_nobody_else_is_asked(tmp_path: Path) -> None:
+    action, dest = ImpactAction({}), tmp_path / "impact.json"
+    hosts = {
+        "x": ("a", told_by(DB), {}),
+        "y": ("a", told_by(DB), {"api_host": "other"}),
+        "z": ("c", {"status": "no kubelet", "found": None}, {}),
+    }
+    given: dict[str, Any] = {"dest": str(dest), "skip_hosts_without_kubelet": True, "refused": ["r"]}
+    found = impact_by(action, hosts, impact_from="nodes", fail_on="refused", **given)
+    assert action.asked == []
+    assert json.loads(dest.read_text(encoding="utf-8"))["told_by"] == "nodes"
+    (row,) = found["impact"]["workloads"]
+    assert (row["workload"], row["fate"], row["nodes"]) == ("Pod shop/db-1-x", "refused", ["x", "y"])
+    assert "Pod shop/db-1-x: 2 of 2 pods refused" in found["stops"]
+    first, second = found["impact"]["notes"]
+    assert first == "left out, as they were refused before they were planned: r"
+    assert second.startswith("told by the nodes alone: ")
+
+
+def test_what_nodes_cannot_tell_is_no_gate() -> None:
+    with pytest.raises(InputError, match="fail_on: is homeless, and nodes alone do not tell"):
+        impact_by(ImpactAction({}), {"x": ("a", told_by(DB), {})}, impact_from="nodes", fail_on="homeless")
+
+
+def test_nodes_need_nothing_to_be_installed() -> None:
+    action = ImpactAction({})
+    action.lacks = True
+    found = look(action, {"impact": True, "impact_from": "nodes"})
+    assert action.checked == []
+    assert "these hosts do not tell of their pods: x" in " ".join(found["msg"].split())
+
+
 def test_a_wrong_option_has_the_name_of_its_variable() -> None:
     action = ImpactAction({"main": ANSWERS})
     names = {"fail_on": "cpu_manager_impact_fail_on"}
@@ -308,6 +351,27 @@ def test_an_order_is_found_told_and_written(tmp_path: Path, capsys: pytest.Captu
     assert "Order of 2 nodes by what runs there; batches: 2" in capsys.readouterr().out
     # What is shown is few lines; the result has all hosts.
     assert set(found) == {"changed", "schedule"}
+
+
+def test_the_times_of_all_hosts_count(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also of those that do not change."""
+    variables = {
+        name: {
+            "kubelet_plan": {**PLAN, "drains": True, "actions": actions, "last": last},
+            "kubelet_fixed": {"api_timeout": 5, "api_host": "desk", "node_name": name, "kubeconfig": "main"},
+        }
+        for name, actions, last in (
+            ("a", PLAN["actions"], None),
+            ("b", [], {"drain_seconds": 100}),
+            ("c", [], {"drain_seconds": 300}),
+            ("d", [], 7),
+        )
+    }
+    action = ImpactAction({"main": READY})
+    action._task.args = {"step": "cluster", "schedule": True}
+    found = action.act({"hostvars": variables, "ansible_play_hosts_all": list(variables)})["schedule"]
+    assert (found["seconds"], found["measured"]) == (200, 2)
+    assert "takes about 4 minutes" in capsys.readouterr().out
 
 
 def test_nobody_is_asked_where_no_node_is_drained() -> None:

@@ -71,6 +71,7 @@ MODULES: list[tuple[str, dict[str, Any]]] = [
     ("housekeeping_info", {"reserved_system_cpus": "0-1"}),
     ("dra_info", {}),
     ("admission_info", {}),
+    ("admission_info", {"pods": True}),
     ("admission_info", {"devices": [{"resource": "x.com/gpu", "pci_vendor": "10de"}]}),
     ("cache_info", {}),
     ("cache_partition", {"exclusive_share": 2}),

@@ -24,6 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_
     MemoryStateError,
     first_memory_state,
     judge_memory,
+    memory_amounts,
     memory_owners,
     memory_state_after,
 )
@@ -249,5 +250,8 @@ def test_owners() -> None:
         ("a", "two"),
         ("b", "one"),
     ]
+    assert memory_amounts(state(TWO, {"b": {"one": [*row, *row]}}))["b", "one"] == {"memory": 2 * GIB}
     for content in (b"", b"null", b"{}", b'{"entries":null}', NONE):
         assert memory_owners(content) == []
+    for blocks in (b"7", b"[7]", b'[{"type":"memory","size":"1"}]', b'[{"type":7,"size":1}]', b'[{"type":"memory"}]'):
+        assert memory_amounts(b'{"entries":{"p":{"c":%s}}}' % blocks) == {("p", "c"): {}}

@@ -16,13 +16,20 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.beside_cpus import beside_cpus
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.pods_seen import pods_seen
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_plan import (
     ChangeTerms,
     rollout_report,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.admission import Replays
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.fleet import FATES, Cluster, impact_of
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.workloads import Kinds, owners_of
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.fleet import (
+    FATES,
+    Cluster,
+    cluster_of_nodes,
+    impact_of,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.workloads import Kinds, Remarks, owners_of
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, Style
 from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import (
     NONE,
     STATIC,
@@ -33,6 +40,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import (
     pod_of,
     replica_set,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.throttled import write_node
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CONFIG
 
@@ -415,3 +423,130 @@ def test_what_rollout_info_says_of_a_node_is_enough(tmp_path: Path) -> None:
         "Pod shop/one": "homeless",
         "Pod shop/two": "gains",
     }
+
+
+# --- by the nodes alone -------------------------------------------------------------------------------
+
+
+def told(name: str, cpu: str = "", qos: str = "Guaranteed") -> dict[str, Any]:
+    """A pod as its node tells of it."""
+    resources = {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}} if cpu else {}
+    return {
+        "metadata": {"namespace": "shop", "name": name, "uid": "uid-" + name},
+        "spec": {"containers": [{"name": "app", "resources": resources}]},
+        "status": {"qosClass": qos, "phase": "Running"},
+    }
+
+
+def by_nodes(**nodes: tuple[Any, Any]) -> dict[str, Any]:
+    """The impact by what nodes tell: {node: (its plan, what it tells beside)}."""
+    remarks = Remarks()
+    plans = {}
+    for name, (plan, beside) in nodes.items():
+        more = beside if isinstance(beside, Mapping) else {"pods": beside}
+        plans[name] = {**plan, "beside_cpus": {**plan["beside_cpus"], **more}}
+    return impact_of([cluster_of_nodes(plans, remarks)], remarks)
+
+
+def test_each_node_tells_of_its_pods() -> None:
+    pods = [told("odd", "3"), told("even", "2"), told("web", "500m", "Burstable"), told("idle", "", "BestEffort")]
+    found = by_nodes(a=(plan_of(), pods), b=(plan_of(STATIC, STATIC), [told("odd", "3")]))
+    assert found["told_by"] == "nodes"
+    assert fates(found) == {
+        "Pod shop/odd": "refused",
+        "Pod shop/even": "gains",
+        "Pod shop/web": "stays",
+        "Pod shop/idle": "stays",
+    }
+    (odd,) = [row for row in found["workloads"] if row["fate"] == "refused"]
+    assert (odd["pods"]["refused"], odd["nodes"], odd["message"]) == (1, ["a"], SMT)
+    # No other node is looked at, and the same refuses it, too: no order of pods would change that.
+    assert (odd["elsewhere"], odd["exact"]) == ("", True)
+    assert odd["cure"] == "ask for 4 CPUs instead of 3; or go without the option full-pcpus-only"
+    rows = {row["host"]: row for row in found["nodes"]}
+    assert (rows["a"]["exact"], rows["a"]["inexact"]) == (False, "the order of its pods is not known")
+    assert rows["b"]["exact"]
+    (note,) = found["notes"]
+    assert note.startswith("told by the nodes alone: not known are who makes the pods again, whether another node")
+
+
+def test_what_only_lacks_room_is_taken_by_the_same_node_when_it_is_empty() -> None:
+    found = by_nodes(a=(plan_of(), [told("first", "4"), told("late", "4")]))
+    (late, _first) = found["workloads"]
+    assert (late["workload"], late["fate"], late["elsewhere"]) == ("Pod shop/late", "refused", "a")
+    assert (late["exact"], late["inexact"]) == (False, "the order of its pods is not known")
+
+
+def test_what_is_not_known_is_told() -> None:
+    unknown = ["others", "requests", "memory", "devices"]
+    left_out = [{"pod": "shop/x", "why": "its CPUs are of the pod as a whole"}]
+    beside = {"pods": [told("even", "2")], "unknown": unknown, "left_out": left_out}
+    found = by_nodes(a=(plan_of(), beside), b=(plan_of(), {"pods": None}))
+    (row,) = found["workloads"]
+    assert (row["fate"], row["exact"]) == ("gains", False)
+    assert row["inexact"].startswith("which pods share CPUs is not known, and they are not counted; what Burstable")
+    assert found["notes"][1:] == [
+        "not counted: a: shop/x (its CPUs are of the pod as a whole)",
+        "which pods share CPUs is not known, and they are not counted: a",
+        "what Burstable pods ask for is not known, and not counted: a",
+        "how much memory Guaranteed pods ask for is not known, and not counted: a",
+        "which devices pods have is not known, and they are not counted: a",
+        "these hosts do not tell of their pods: b",
+    ]
+
+
+def test_a_node_tells_of_its_own_pods_alone() -> None:
+    """It says whose a pod is, what makes it, and where it may run: nothing of that counts."""
+    lie = told("lie", "3")
+    lie["metadata"].update(annotations={"kubernetes.io/config.mirror": "x"}, ownerReferences=[{"controller": True}])
+    lie["spec"].update(nodeName="b", schedulerName="mine", affinity=7, nodeSelector=7)
+    lie["status"]["phase"] = "Failed"
+    found = by_nodes(a=(plan_of(), [lie]), b=(plan_of(), []))
+    (row,) = found["workloads"]
+    assert (row["workload"], row["nodes"]) == ("Pod shop/lie", ["a"])
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+PARTS = st.dictionaries(st.sampled_from(["metadata", "spec", "status", "name", "containers", "resources"]), JSON)
+
+
+@given(pods=JSON | st.lists(PARTS, max_size=3), left_out=JSON, unknown=JSON)
+def test_what_nodes_tell_is_data(pods: Any, left_out: Any, unknown: Any) -> None:
+    beside = {"pods": pods, "left_out": left_out, "unknown": unknown}
+    found = by_nodes(a=(plan_of(), beside), b=(plan_of(), [told("even", "2")]))
+    # The rest is answered.
+    assert fates(found)["Pod shop/even"] == "gains"
+    assert [row["host"] for row in found["nodes"]] == ["a", "b"]
+    for note in found["notes"]:
+        assert "\n" not in note
+
+
+@given(
+    st.sampled_from([NONE, STATIC, WHOLE_CORES]),
+    st.lists(st.sampled_from(["", "1", "2", "3", "4", "500m"]), max_size=5),
+    st.sampled_from(["Guaranteed", "Burstable"]),
+)
+def test_an_empty_change_has_an_empty_impact_by_nodes_too(settings: Any, cpus: Sequence[str], qos: str) -> None:
+    pods = [told("p%d" % number, cpu, qos if cpu else "BestEffort") for number, cpu in enumerate(cpus)]
+    found = by_nodes(a=(plan_of(settings, settings), pods))
+    assert found["changing"] == 0
+    assert set(fates(found).values()) <= {"stays"}
+    assert sum(sum(row["pods"].values()) for row in found["workloads"]) == len(cpus)
+
+
+@pytest.mark.parametrize("style", [V1, V2])
+def test_a_saved_node_without_a_change_has_no_impact(tmp_path: Path, style: Style) -> None:
+    """What it tells of itself, replayed, gives it as many exclusive CPUs as its checkpoint has."""
+    write_node(tmp_path, style)
+    node = Node(Tree(str(tmp_path)))
+    plan = rollout_report(node, {}, ChangeTerms())
+    remarks = Remarks()
+    beside = {**beside_cpus(node, [], "devices"), **pods_seen(node)}
+    found = impact_of([cluster_of_nodes({"a": {**plan, "beside_cpus": beside}}, remarks)], remarks)
+    assert fates(found) == {"Pod shop/db-0": "stays", "Pod shop/web-1": "stays"}
+    (row,) = found["nodes"]
+    assert (row["changes"], row["exclusive"], row["shared"]) == (False, 2, 6)

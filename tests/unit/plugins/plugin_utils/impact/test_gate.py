@@ -12,13 +12,18 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.fleet import Cluster, impact_of
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.fleet import (
+    Cluster,
+    cluster_of_nodes,
+    impact_of,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.gate import (
     checked_waivers,
     impact_text,
     stopping,
     with_waivers,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.workloads import Remarks
 from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import STATIC, node_of, plan_of, pod_of
 
 TODAY = "2026-11-27"
@@ -72,6 +77,20 @@ def test_the_gate_says_all_reasons_at_once() -> None:
     assert "would hit 2 workloads:\nPod shop/three" in refused
     assert "\nPod shop/two: 1 of 1 pod refused; on a: SMTAlignmentError" in refused
     assert "cpu_manager_impact_waivers" in refused
+
+
+def test_whoever_the_empty_node_refuses_is_told_from_whoever_lacks_room() -> None:
+    """Where nodes alone tell of their pods, that is all that is known of other places."""
+    remarks = Remarks()
+    beside = {"pods": [pod_of(name, "a", cpu) for name, cpu in (("early", "4"), ("late", "4"), ("odd", "3"))]}
+    plan = plan_of()
+    plans = {"a": {**plan, "beside_cpus": {**plan["beside_cpus"], **beside}}}
+    found = with_waivers(impact_of([cluster_of_nodes(plans, remarks)], remarks), [], "2026-11-27")
+    told = " ".join(stopping(found, "refused").split())
+    late, odd = told.index("Pod shop/late: "), told.index("Pod shop/odd: ")
+    assert late < told.index("when empty, a takes it; not exact: the order of its pods is not known") < odd
+    assert odd < told.index("the same node refuses it when it is empty, too")
+    assert "note: told by the nodes alone: " in impact_text(found)
 
 
 def test_a_waiver_is_for_one_workload_until_its_last_day() -> None:

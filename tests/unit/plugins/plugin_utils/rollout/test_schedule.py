@@ -190,6 +190,39 @@ def test_how_long_it_takes_is_said_where_it_was_measured() -> None:
     found = schedule_of(fleet, 300)
     assert found["seconds"] == 300 * len(found["batches"])
     assert "  takes about 15 minutes" in schedule_text(found).splitlines()
+    assert (found["node_seconds"], found["measured"]) == (300, 0)
+    unknown = "  how long it takes is not known: no node has measured a drain, and cpu_manager_drain_seconds is not set"
+    assert unknown in schedule_text(schedule_of(fleet)).splitlines()
+
+
+def test_the_median_of_what_nodes_have_measured_counts() -> None:
+    times = {"x": 100, "y": 500, "z": 241, "new": None}
+    found = schedule_of(FleetToChange(HOSTS, ROOMY, times=times))
+    assert (found["node_seconds"], found["measured"]) == (241, 3)
+    assert found["seconds"] == 241 * len(found["batches"])
+    told = "as a batch takes 241 seconds by the median of 3 earlier drains that were measured"
+    assert told in schedule_text(found)
+    assert found["notes"] == []
+    # What is given counts more.
+    assert schedule_of(FleetToChange(HOSTS, ROOMY, times=times), 60)["node_seconds"] == 60
+    # No time of a drain says how long it takes without.
+    undrained = {host: (name, shape, False) for host, (name, shape, _drains) in HOSTS.items()}
+    assert schedule_of(FleetToChange(undrained, ROOMY, times=times))["seconds"] is None
+
+
+@given(
+    st.dictionaries(
+        st.text(), st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.none())
+    )
+)
+def test_times_are_data(times: Mapping[str, object]) -> None:
+    found = schedule_of(FleetToChange(HOSTS, ROOMY, times=times))
+    good = [value for value in times.values() if type(value) is int and 0 < value <= 86400]
+    assert found["measured"] == len(good)
+    assert (found["node_seconds"] or 0) <= 86400
+    if any(value is not None for value in times.values()) and len(good) < len(times) - list(times.values()).count(None):
+        (note,) = found["notes"]
+        assert note.startswith("tell of a drain that took no possible time, which is left out: ")
 
 
 def test_a_budget_that_allows_nothing_is_told() -> None:
