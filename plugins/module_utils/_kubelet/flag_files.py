@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from typing import Callable, Container, Iterable, Iterator, NamedTuple, Sequence
+from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 
 from .._base.errors import ConfigurationError, Note
 from .._base.tree import LARGEST_OF_KUBELET, Tree
@@ -243,8 +243,8 @@ def find_flags(tree: Tree, distribution: Distribution, arguments: Sequence[str],
         words = _kubelet_args_of(unit_command(tree, service) or arguments)
         given = from_files + _by_file(read_flags(words, _unit(service)), _in_unit(tree, service, _kubelet_args_of))
         names = {flag.name for flag in given}
-        # What else a running kubelet has it will be given again.
-        others = read_flags(arguments, told) if pid is not None and _is_kubelet(arguments) else []
+        # What else a kubelet was started with it will be given again.
+        others = read_flags(arguments, told) if _is_kubelet(arguments) else []
         return [flag for flag in others if flag.name not in names] + given
     if not arguments:
         arguments, told = unit_command(tree, service), _unit(service)
@@ -307,21 +307,27 @@ def find_words(tree: Tree, distribution: Distribution, arguments: Sequence[str])
     if distribution.has_kubelet_args:
         words += _kubelet_args_of(unit_command(tree, service_of(tree, distribution)) or arguments)
     if is_in_files and _is_kubelet(arguments):
-        # What else a running kubelet has it will be given again.
-        words = _without(arguments[1:], {word.partition("=")[0] for word in words}) + words
+        # What else a kubelet was started with it will be given again.
+        words = _with_others(words, arguments[1:])
     return words
 
 
-def _without(words: Sequence[str], names: Container[str]) -> list[str]:
-    """The words without the flags of these names, and without their values."""
-    kept = []
+def _with_others(words: list[str], others: Sequence[str]) -> list[str]:
+    """The words behind those other words whose flags they do not have."""
+    names = {name for name, _words in split_flags(words) if name}
+    kept: list[str] = []
+    behind: list[str] = []
     is_left_out = False
-    for word in words:
-        if word.startswith("-"):
-            is_left_out = word.partition("=")[0] in names
+    for name, some in split_flags(others):
+        if some[0] == END_OF_FLAGS:
+            behind = some
+            continue
+        # What follows a flag that no table has may be its value.
+        if name or some[0].startswith("-"):
+            is_left_out = name in names
         if not is_left_out:
-            kept.append(word)
-    return kept
+            kept += some
+    return [*kept, *words, *behind]
 
 
 def _unit(service: str) -> str:

@@ -81,6 +81,13 @@ WORDS: list[tuple[str, Mapping[str, str], str, str]] = [
         "kubelet --config-dir=/x --max-pods 110 --v=2 --node-labels= --read-only-port 0",
         "--config-dir=/x --node-labels= --read-only-port 0 --max-pods=50 --v=4",
     ),
+    # The word behind a flag is its value, whatever it looks like.
+    (
+        "RKE2",
+        {ARGS: "kubelet-arg: [oom-score-adj=-1, fail-swap-on]\n"},
+        "kubelet --fail_swap_on --oom-score-adj -999 --v=2 -h --not-known 1 -- rest",
+        "--v=2 -h --not-known 1 --oom-score-adj=-1 --fail-swap-on -- rest",
+    ),
     ("k3s", {"etc/rancher/k3s/config.yaml": "kubelet-arg: v=4\n"}, "/usr/local/bin/k3s server", "--v=4"),
     (
         "k3s",
@@ -100,8 +107,12 @@ def test_words(tmp_path: Path, name: str, files: Mapping[str, str], line: str, w
     tree, arguments = Tree(str(tmp_path)), line.split()
     assert find_words(tree, distribution, arguments) == words.split()
     # Those whose meaning is known are among them.
-    for flag in find_flags(tree, distribution, arguments, 7 if line else None):
+    flags = find_flags(tree, distribution, arguments, 7 if line else None)
+    for flag in flags:
         assert {flag.name, "%s=%s" % (flag.name, flag.value)} & set(words.split())
+    # A kubelet that is stopped now, and was started with the same, will be given the same again.
+    stopped = find_flags(tree, distribution, arguments, None)
+    assert [(flag.name, flag.value) for flag in stopped] == [(flag.name, flag.value) for flag in flags]
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
