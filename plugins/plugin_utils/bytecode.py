@@ -33,8 +33,10 @@ from ansible import constants
 
 # The archive in the script, by the names of ansible-core 2.18 and of later ones. What a user gives cannot begin a line.
 _ARCHIVE = re.compile(rb"^ *(?:ZIPDATA = |zip_data=)'([A-Za-z0-9+/=]+)'", re.MULTILINE)
-# The interpreter's version, where its name has it.
-_VERSIONED = re.compile(r"python(\d+\.\d+)$")
+# The interpreter's version, where its name has it, and where it is, in a shebang, too.
+_VERSIONED = re.compile(r"(?:^|[/!])python(\d+\.\d+)$")
+# Of these a Python may be a link to the same, and they do not read this bytecode.
+_OTHERS = re.compile(r"pypy|graal")
 _MINE = "%d.%d" % sys.version_info[:2]
 # Where the sources come from, by how their names in the archive begin.
 _ROOTS = {
@@ -60,13 +62,15 @@ def with_bytecode(script: bytes, interpreter: str) -> bytes:
     """A module as Ansible packs it, with bytecode in its archive, and without the sources that a node does not read.
 
     interpreter: the node's. Where its name says another version than the controller's, or the script has no such
-    archive, it is returned as it is. The archives of a run are kept in Ansible's own temporary directory.
+    archive, it is returned as it is. Where its path names another implementation, the sources stay. The archives of a
+    run are kept in Ansible's own temporary directory.
     """
     version = _VERSIONED.search(interpreter)
     found = _ARCHIVE.search(script)
     if found is None or (version is not None and version.group(1) != _MINE):
         return script
-    return script[: found.start(1)] + _kept(found.group(1), version is not None) + script[found.end(1) :]
+    is_mine = version is not None and sys.implementation.name == "cpython" and not _OTHERS.search(interpreter)
+    return script[: found.start(1)] + _kept(found.group(1), is_mine) + script[found.end(1) :]
 
 
 def _kept(archive: bytes, is_mine: bool) -> bytes:

@@ -92,6 +92,31 @@ def test_an_interpreter_of_the_controllers_version_gets_bytecode_alone(form: byt
     assert len(script) < len(with_bytecode(form % base64.b64encode(sources), "/usr/bin/python3"))
 
 
+@pytest.mark.parametrize(
+    "interpreter",
+    [
+        "/usr/bin/pypy" + MINE,
+        "/usr/bin/graalpython" + MINE,
+        "/opt/pypy/bin/python" + MINE,
+        "/root/.pyenv/versions/graalpy-24.1/bin/python" + MINE,
+        "/usr/bin/python%st" % MINE,
+    ],
+)
+def test_what_may_be_another_implementation_of_this_version_has_the_sources(interpreter: str) -> None:
+    """PyPy's own archives have a link with the name of a Python, and it cannot read the bytecode."""
+    sources = FORMS["2.19"] % base64.b64encode(archive_of(*PACKED))
+    assert with_bytecode(sources, "#!" + interpreter) == with_bytecode(sources, "/usr/bin/python3")
+
+
+def test_where_the_controller_has_another_implementation_nodes_have_the_sources(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sources = FORMS["2.19"] % base64.b64encode(archive_of(*PACKED))
+    any_python = with_bytecode(sources, "/usr/bin/python3")
+    monkeypatch.setattr(sys.implementation, "name", "pypy")
+    assert with_bytecode(sources, "/usr/bin/python" + MINE) == any_python
+
+
 def test_what_makes_programs_of_its_sources_has_them() -> None:
     script = FORMS["2.19"] % base64.b64encode(archive_of(*PACKED, UTILS + "_base/zipapp.py"))
     made = with_bytecode(script, "/usr/bin/python" + MINE)
