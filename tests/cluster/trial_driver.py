@@ -33,7 +33,10 @@ collection_path.register()
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import CPUManagerError  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node  # noqa: E402
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial import kubelet_trial  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial import (  # noqa: E402
+    kubelet_trial,
+    trial_sandbox,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_cgroups import TrialCgroups  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_report import trial_report  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.tests.faults import child  # noqa: E402
@@ -124,9 +127,10 @@ _HELD = ("cgroup.procs", "cpuset.cpus", "cpuset.mems", "cpu.shares", "memory.lim
 
 
 def tried(request: dict[str, Any]) -> dict[str, Any]:
-    """A trial, with the node before and after."""
+    """A trial, with the node before and after. room: how many bytes its own file systems have, if not as usual."""
     before = node_now()
-    with patch.object(kubelet_trial, "TrialCgroups", _Measured):
+    room = patch.object(trial_sandbox, "_SMALL", request.get("room", trial_sandbox._SMALL))
+    with patch.object(kubelet_trial, "TrialCgroups", _Measured), room:
         options = {name: request[name] for name in ("files", "program", "timeout") if name in request}
         answer = trial_report(Node(Tree("/")), request.get("wanted", {}), **options)
     return {"answer": answer, "before": before, "after": node_now(), "computed": _Measured.seconds}

@@ -61,11 +61,11 @@ class LiveNode:
         unit = "[Service]\nExecStart=%s %s\n" % (self.program, " ".join(self.flags))
         self.write("/etc/systemd/system/kubelet.service", unit)
 
-    def python(self) -> Path:
-        """A Python that runs on the node, for Ansible."""
+    def python(self, *before: str) -> Path:
+        """A Python that runs on the node, for Ansible. before: words in front of its command line."""
         self.write_unit()
         path = self.root.with_suffix(".python")
-        command = [str(_HERE / "live_node"), str(self.programs), str(self.root), sys.executable]
+        command = [str(_HERE / "live_node"), str(self.programs), str(self.root), *before, sys.executable]
         path.write_text('#!/bin/sh\nexec %s "$@"\n' % shlex.join(command), encoding="utf-8")
         path.chmod(0o755)
         return path

@@ -204,7 +204,7 @@ def try_start(
         verdict.reason,
         ending.version or None,
         ending.seconds,
-        None if plan.runtime is None else plan.runtime[0],
+        plan.runtime[0] if plan.runtime is not None and has_runtime else None,
         [] if ending.failed else not_tried(driver, has_runtime, ending.is_healthy),
         has_differed,
         _refusals_in(prediction) if verdict.starts else [],
@@ -307,7 +307,7 @@ def _running_program(pid: int) -> str:
 def _runtime_of(node: Node, values: Mapping[str, Any]) -> tuple[str, str] | None:
     """The program of the node's container runtime and its kind; None where there is none that can be started."""
     endpoint = node.runtime_endpoint(None) or str(values.get("containerRuntimeEndpoint") or "")
-    kinds = (CRIO, CONTAINERD) if CRIO in endpoint else (CONTAINERD, CRIO)
+    kinds = (CRIO,) if CRIO in endpoint else (CONTAINERD, CRIO)
     running = _running_runtimes(node.tree)
     for kind in kinds:
         for program in [*running.get(kind, ()), *(form % kind for form in _PROGRAMS)]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Iterator, Sequence
 
 from .trial_plan import CgroupMount, UntriedError
@@ -39,6 +39,15 @@ _CONTROLLERS = {"cpu", "cpuset", "memory", "pids"}
 _PROCS = "cgroup.procs"
 # Seconds, for another trial on the node, and for processes that are ending.
 _PATIENCE = 60.0
+
+
+@contextmanager
+def about(path: str) -> Iterator[None]:
+    """Let what the system refuses here be about this path. The kernel names none where a write or a call fails."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
 
 
 class TrialCgroups:
@@ -154,6 +163,7 @@ def _below(top: str) -> Iterator[str]:
 def _write(path: str, text: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        os.write(descriptor, text.encode("ascii"))
+        with about(path):
+            os.write(descriptor, text.encode("ascii"))
     finally:
         os.close(descriptor)

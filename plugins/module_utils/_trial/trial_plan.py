@@ -369,7 +369,8 @@ class Ending(NamedTuple):
     """How a trial went, as it is told by the process inside.
 
     failed: why the kubelet could not be started at all. status: of the kubelet that has ended, negative for a signal.
-    has_started, is_healthy: of one that has not. asked_runtime: whether it came so far, where there was none.
+    has_started, is_healthy: of one that has not. asked_runtime: whether it came so far, where there was none. doubt:
+    why what it did says nothing of a start of the service.
     """
 
     version: str = ""
@@ -381,6 +382,7 @@ class Ending(NamedTuple):
     is_healthy: bool = True
     asked_runtime: bool = False
     runtime_fault: str = ""
+    doubt: str = ""
     state: str | None = None
 
 
@@ -393,13 +395,21 @@ class TrialVerdict(NamedTuple):
 
 
 # What the system says to a process that may not do something: a trial may do less than a service.
-_DENIALS = [os.strerror(number).lower() for number in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC)]
+_DENIALS = [os.strerror(number).lower() for number in (errno.EACCES, errno.EPERM, errno.EROFS)]
+_NO_SPACE = os.strerror(errno.ENOSPC).lower()
+
+
+def told_of(error: OSError) -> str:
+    """What the system refused to a trial, as the reason why there is none."""
+    if error.errno == errno.ENOSPC:
+        return "%s: a trial has its files in memory, and not enough room for them there" % error.filename
+    return "%s: %s" % (error.filename or "a call", error.strerror)
 
 
 def judge(ending: Ending, own: Iterable[str] = ()) -> TrialVerdict:
     """Whether the kubelet starts. own: the names of the flags that the trial has added."""
     if ending.has_started and ending.status is None:
-        return TrialVerdict(True)
+        return TrialVerdict(None if ending.doubt else True, reason=ending.doubt)
     reason = _why_unsaid(ending, own)
     return TrialVerdict(None if reason else False, ending.message, reason)
 
@@ -411,6 +421,7 @@ def _why_unsaid(ending: Ending, own: Iterable[str]) -> str:
     of_runtime = ": " + ending.runtime_fault if ending.runtime_fault else ""
     reasons = (
         (bool(ending.failed), UNTRIED % ending.failed),
+        (bool(ending.doubt), ending.doubt),
         (
             ending.asked_runtime,
             "no refusal before it asked the container runtime, and there is none for a trial%s" % of_runtime,
@@ -419,6 +430,7 @@ def _why_unsaid(ending: Ending, own: Iterable[str]) -> str:
         (status is not None and status < 0, "it was ended by signal %d, as by the limits of a trial" % -(status or 0)),
         (not message, "it ended with status %s and said nothing" % status),
         (bool(denial), "what a service may do, a trial may not (%s)" % denial),
+        (_NO_SPACE in message.lower(), "a trial does not have enough room for something (%s)" % _NO_SPACE),
         (
             any("unknown flag: --%s" % name in message for name in own),
             "this kubelet does not take a flag that a trial needs",

@@ -6,11 +6,12 @@
 
 Nothing outside can be written there: every mount is read-only, and what has to be written is in memory. Mounts go away
 with the namespace, and processes with its first one, which the kernel kills when its parent ends.
-Source: namespaces(7), pid_namespaces(7), mount_namespaces(7), mount_setattr(2), capabilities(7), prctl(2).
+Source: namespaces(7), pid_namespaces(7), mount_namespaces(7), mount_setattr(2), capabilities(7), capset(2), prctl(2).
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -31,7 +32,8 @@ from .._kubelet.configuration import COMMON_DEFAULTS
 from .._kubelet.distributions import CHECKPOINT_NAME, KUBELET_ROOT
 from .._kubelet.installation import version_in
 from .._kubelet.start.surroundings import KERNEL_FLAGS
-from .trial_cgroups import TrialCgroups
+from ..cpuset import CPUSet
+from .trial_cgroups import TrialCgroups, about
 from .trial_plan import (
     HEALTH_PATIENCE,
     ROOM,
@@ -43,6 +45,7 @@ from .trial_plan import (
     UntriedError,
     Words,
     private_runtime,
+    told_of,
 )
 
 # --- what the kernel is asked for -----------------------------------------------------------------------------
@@ -54,7 +57,9 @@ _REC, _PRIVATE, _SLAVE, _SHARED = 16384, 1 << 18, 1 << 19, 1 << 20
 # By their names in mountinfo: a remount keeps what it names only.
 _FLAGS = {"ro": 1, "nosuid": 2, "nodev": 4, "noexec": 8, "noatime": 1024, "nodiratime": 2048, "relatime": 1 << 21}
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _ATTR_RDONLY = 442, -100, 0x8000, 1
-_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP = 1, 24
+_PR_SET_PDEATHSIG, _PR_CAPBSET_READ, _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _CLEAR_ALL = 1, 23, 24, 47, 4
+# Of capset(2), as it is since there are 64 capabilities.
+_CAPABILITIES_3 = 0x20080522
 # By their numbers: what acts on the machine whatever the namespaces, as modules of the kernel, devices and the clock.
 # NET_ADMIN and NET_RAW are among them as iptables makes the kernel load modules.
 _DROPPED = (9, 12, 13, 16, 17, 20, 22, 25, 26, 27, 30, 32, 33, 35)
@@ -131,11 +136,18 @@ _MOST_TOLD = 8 << 20
 
 def carry_out(plan: TrialPlan, cgroups: TrialCgroups) -> Ending:
     """Start the kubelet as planned and end it again. Raises UntriedError where that cannot be done."""
+    try:
+        return _carry_out(plan, cgroups)
+    except OSError as error:
+        raise UntriedError(told_of(error)) from error
+
+
+def _carry_out(plan: TrialPlan, cgroups: TrialCgroups) -> Ending:
     begun = time.monotonic()
     deadline = begun + plan.patience + 2 * plan.scaled(RUNTIME_PATIENCE) + _GRACE
     told_from, told_to = os.pipe()
     lifeline_from, lifeline_to = os.pipe()
-    pid = os.fork()
+    pid = _fork()
     if pid == 0:
         _last_words(told_to, lambda: _keep(plan, cgroups, told_to, (lifeline_from, lifeline_to), told_from, deadline))
     os.close(told_to)
@@ -153,6 +165,11 @@ def carry_out(plan: TrialPlan, cgroups: TrialCgroups) -> Ending:
     return Ending(**{**json.loads(told), "seconds": round(time.monotonic() - begun, 1)})
 
 
+def _fork() -> int:
+    with about("fork"):
+        return os.fork()
+
+
 def _keep(
     plan: TrialPlan, cgroups: TrialCgroups, told_to: int, lifeline: Sequence[int], told_from: int, deadline: float
 ) -> None:
@@ -162,7 +179,7 @@ def _keep(
     _die_with(lifeline[0])
     inner_from, inner_to = os.pipe()
     _call("unshare", "pid", _NEW_PID)
-    pid = os.fork()
+    pid = _fork()
     if pid == 0:
         os.close(inner_to)
         _last_words(told_to, lambda: _inside(plan, cgroups, inner_from))
@@ -182,7 +199,7 @@ def _last_words(told_to: int, work: Callable[[], Ending | None]) -> NoReturn:
     except UntriedError as error:
         ending = Ending(failed=str(error))
     except OSError as error:
-        ending = Ending(failed="%s: %s" % (error.filename or "a call", error.strerror))
+        ending = Ending(failed=told_of(error))
     except BaseException as error:  # noqa: BLE001 # this copy of the module must not go on, whatever happens
         ending = Ending(failed="%s: %s" % (type(error).__name__, error))
     if ending is not None:
@@ -218,6 +235,9 @@ _OF_KERNEL = ("bus", "fs", "irq", "sys", "sysrq-trigger", "acpi", "timer_list", 
 _OF_OTHERS = ("pods", "plugins", "plugins_registry", "pod-resources", "containers", "volumes")
 _MOST_COPIED, _DEEPEST = 2000, 2
 _SMALL = 64 << 20
+# Bytes and files: what a kubelet and a runtime write at a start is much less. Where only so much is left, somebody may
+# have had no room.
+_LEAST_LEFT, _FEWEST_LEFT = 1 << 20, 100
 
 
 class _Room:
@@ -227,18 +247,22 @@ class _Room:
         # {directory: what was there before}
         self._covered: dict[str, int] = {}
         self._copied = 0
+        # The directories of which the kubelet has copies, and whose own file systems are full.
+        self.full: list[str] = []
 
-    def cover(self, path: str, size: int = _SMALL) -> None:
-        """An empty directory in memory in place of one."""
+    def cover(self, path: str, size: int = 0) -> None:
+        """An empty directory in memory in place of one, of at least this size."""
         self._covered[path] = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        _mount("none", path, "tmpfs", _NOSUID | _NODEV, "size=%d,mode=755" % size)
+        _mount("none", path, "tmpfs", _NOSUID | _NODEV, "size=%d,mode=755" % max(size, _SMALL))
 
     def cover_with_copy(self, path: str) -> None:
         """A directory in memory with the small files of one, on a file system that looks as large."""
         path = os.path.realpath(path)
+        status = os.statvfs(_nearest(path))
+        if _is_full(status):
+            self.full.append(path)
         self._make_directory(path)
-        status = os.statvfs(path)
-        self.cover(path, max(status.f_frsize * status.f_blocks, _SMALL))
+        self.cover(path, status.f_frsize * status.f_blocks)
         self._copy_directory(self.before(path), path, 0)
 
     def before(self, path: str) -> str:
@@ -269,14 +293,19 @@ class _Room:
         before = self.before(path)
         if not before or os.path.exists(path):
             return
-        with suppress(OSError):
-            mode = os.stat(before).st_mode
-            if stat.S_ISDIR(mode):
-                os.makedirs(path, exist_ok=True)
-                _mount(before, path, "", _BIND | _REC)
-            elif stat.S_ISREG(mode):
-                os.makedirs(os.path.dirname(path), exist_ok=True)
+        try:
+            status = os.stat(before)
+        except OSError:  # it is not there, or no path at all
+            return
+        if stat.S_ISDIR(status.st_mode):
+            os.makedirs(path, exist_ok=True)
+            _mount(before, path, "", _BIND | _REC)
+        elif stat.S_ISREG(status.st_mode):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if status.st_size <= LARGEST_OF_KUBELET:
                 _copy(before, path)
+            else:
+                _bind_file(before, path)
 
     def put(self, path: str, content: bytes | None) -> None:
         """Have a file with this content; None for no file."""
@@ -288,14 +317,12 @@ class _Room:
             mode = stat.S_IMODE(os.stat(here).st_mode)
             os.unlink(here)
         if content is not None:
-            with open(here, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            with about(path), open(here, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
                 file.write(content)
 
     def _make_directory(self, path: str, without: str = "") -> None:
         """Have a directory; and where `without` is given, one of which this file may be another. Raises OSError."""
-        there = path
-        while not os.path.isdir(there):
-            there = os.path.dirname(there)
+        there = _nearest(path)
         if os.statvfs(there).f_flag & os.ST_RDONLY and (without or there != path):
             self._cover_as_it_is(there, without if there == path else "")
         os.makedirs(path, exist_ok=True)
@@ -325,16 +352,34 @@ class _Room:
         elif os.path.isfile(path):
             _mount("/dev/null", os.path.realpath(path), "", _BIND)
 
+    def why_short(self) -> str:
+        """Where in the trial's own file systems nothing more can be written; empty for nowhere."""
+        full = [path for path in self._covered if _is_full(os.statvfs(path))]
+        return "the trial has its files in memory, and no room is left there in %s" % full[0] if full else ""
+
     def forget(self) -> None:
         """Close what leads to what was there before."""
         for descriptor in self._covered.values():
             os.close(descriptor)
 
 
+def _nearest(path: str) -> str:
+    """The directory, or the one above it that is there."""
+    while not os.path.isdir(path):
+        path = os.path.dirname(path)
+    return path
+
+
+def _is_full(status: os.statvfs_result) -> bool:
+    """Whether a file system has hardly any room left. Some do not count their files."""
+    return status.f_frsize * status.f_bfree < _LEAST_LEFT or 0 <= status.f_ffree < _FEWEST_LEFT <= status.f_files
+
+
 def _copy(source: str, target: str) -> None:
-    shutil.copy2(source, target)
-    status = os.stat(source)
-    os.chown(target, status.st_uid, status.st_gid)
+    with about(target):
+        shutil.copy2(source, target)
+        status = os.stat(source)
+        os.chown(target, status.st_uid, status.st_gid)
 
 
 def _bind_file(source: str, target: str) -> None:
@@ -342,7 +387,7 @@ def _bind_file(source: str, target: str) -> None:
     _mount(source, target, "", _BIND)
 
 
-def _furnish(plan: TrialPlan, runtime: PrivateRuntime | None) -> None:
+def _furnish(plan: TrialPlan, runtime: PrivateRuntime | None) -> _Room:
     """Make all mounts: nothing of the machine can be written afterwards, and what is planned is at its place."""
     room = _Room()
     _make_read_only()
@@ -371,6 +416,7 @@ def _furnish(plan: TrialPlan, runtime: PrivateRuntime | None) -> None:
     for path, text in ({} if runtime is None else runtime.files).items():
         room.put(path, text.encode("utf-8"))
     room.forget()
+    return room
 
 
 def _mount_devices(room: _Room) -> None:
@@ -403,7 +449,7 @@ def _mount_proc() -> None:
     os.mkdir(ROOM + "/sys")
     for name, value in held.items():
         stand_in = "%s/sys/%s" % (ROOM, name.replace("/", "."))
-        with open(stand_in, "wb") as stand_in_file:
+        with about(stand_in), open(stand_in, "wb") as stand_in_file:
             stand_in_file.write(value)
         _mount(stand_in, "/proc/sys/" + name, "", _BIND)
 
@@ -421,7 +467,8 @@ def _mount_cgroups(plan: TrialPlan) -> None:
         if hierarchy.kind == "cgroup2":
             # Nobody may be in a cgroup that hands controllers on to those below it.
             os.mkdir(hierarchy.path + "/trial")
-            with open(hierarchy.path + "/trial/cgroup.procs", "w", encoding="ascii") as file:
+            procs = hierarchy.path + "/trial/cgroup.procs"
+            with about(procs), open(procs, "w", encoding="ascii") as file:
                 file.write("0")
         for name in plan.named_cgroups:
             os.makedirs("%s/%s" % (hierarchy.path, name.strip("/")), exist_ok=True)
@@ -444,8 +491,7 @@ def _inside(plan: TrialPlan, cgroups: TrialCgroups, lifeline: int) -> Ending:
         signal.signal(number, signal.SIG_DFL)
     os.setsid()
     cgroups.enter()
-    with suppress(OSError):
-        os.sched_setaffinity(0, plan.cpus)
+    _keep_to(plan.cpus)
     os.nice(10)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # If memory becomes short, the kubelet goes before the process that tells of it.
@@ -456,20 +502,56 @@ def _inside(plan: TrialPlan, cgroups: TrialCgroups, lifeline: int) -> Ending:
     _mount("", "/", "", _SLAVE | _REC)
     _open_loopback()
     runtime = None if plan.runtime is None else private_runtime(*plan.runtime)
-    _furnish(plan, runtime)
+    room = _furnish(plan, runtime)
+    _bequeath_nothing()
     _drop(_DROPPED)
-    return _try_start(plan, runtime)
+    return _try_start(plan, runtime, room)
+
+
+def _keep_to(cpus: CPUSet) -> None:
+    """Run on these CPUs only."""
+    try:
+        os.sched_setaffinity(0, cpus)
+    except OSError as error:
+        # Its cpuset has none of them.
+        if error.errno != errno.EINVAL:
+            raise UntriedError("it cannot be kept to the CPUs %s: %s" % (cpus, error.strerror)) from error
+
+
+def _bequeath_nothing() -> None:
+    """Let what is started have only what is in the bounding set: what is inheritable would come to it."""
+    with suppress(OSError):  # kernels before 4.3 do not have it
+        _call("prctl", "PR_CAP_AMBIENT", _PR_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)
+    with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+        held = dict(line.split(":\t", 1) for line in file if line.startswith("Cap"))
+    # By halves: those that are effective, permitted and inheritable.
+    halves = [int(held[name], 16) >> shift & 0xFFFFFFFF for shift in (0, 32) for name in ("CapEff", "CapPrm")]
+    sets = struct.pack("IIIIII", *halves[:2], 0, *halves[2:], 0)
+    _call("capset", "", struct.pack("Ii", _CAPABILITIES_3, 0), sets)
 
 
 def _drop(capabilities: Sequence[int]) -> None:
-    """Let what is started from now on not have these."""
+    """Let what is started from now on not have these. Raises OSError."""
     for capability in capabilities:
-        with suppress(OSError):  # one that this kernel does not have
+        try:
             _call("prctl", "PR_CAPBSET_DROP", _PR_CAPBSET_DROP, capability, 0, 0, 0)
+        except OSError as error:
+            # One that this kernel does not have. Who may drop none may have none of these, either.
+            if error.errno != errno.EINVAL and _is_bounded_by(capability):
+                raise
+
+
+def _is_bounded_by(capability: int) -> bool:
+    """Whether what is started could have this capability."""
+    try:
+        _call("prctl", "PR_CAPBSET_READ", _PR_CAPBSET_READ, capability, 0, 0, 0)
+    except OSError:  # it is 1, which _call() takes for a failure
+        return True
+    return False
 
 
 def _open_loopback() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+    with about("the loopback interface"), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         request = struct.pack("16sh22x", b"lo", 0)
         (flags,) = struct.unpack_from("h", fcntl.ioctl(control, _GET_FLAGS, request), 16)
         fcntl.ioctl(control, _SET_FLAGS, struct.pack("16sh22x", b"lo", flags | _IFF_UP))
@@ -533,29 +615,57 @@ class _Process:
                 self.words.hear(chunk)
 
 
-def _try_start(plan: TrialPlan, runtime: PrivateRuntime | None) -> Ending:
+def _try_start(plan: TrialPlan, runtime: PrivateRuntime | None, room: _Room) -> Ending:
     begun = time.monotonic()
-    private = None if runtime is None else _Process(runtime.command)
+    private, fault = _started(runtime)
     _drop(_DROPPED_OF_KUBELET)
     version = _version_of(plan.kubelet, plan.scaled(RUNTIME_PATIENCE))
     if not version:
         return Ending(failed="%s --version does not name a version of Kubernetes" % plan.kubelet)
-    fault = "" if private is None else _why_not_ready(private, plan.scaled(RUNTIME_PATIENCE))
+    if private is not None:
+        fault = _why_not_ready(private, plan.scaled(RUNTIME_PATIENCE))
     stand_in = _listen() if private is None or fault else None
     kubelet = _Process(plan.command(minor_version(version)))
     ending = Ending(version, runtime_fault=fault)
     deadline = begun + plan.patience
     while time.monotonic() < deadline:
         if not kubelet.goes_on():
-            return ending._replace(status=kubelet.status, message=kubelet.words.why(), state=_state_of(plan))
+            ending = ending._replace(status=kubelet.status, doubt=room.why_short() or _why_ended(private, fault))
+            return ending._replace(message=kubelet.words.why(), state=_state_of(plan))
         if stand_in is not None and select.select([stand_in], [], [], 0)[0]:
             return ending._replace(asked_runtime=True)
         if kubelet.words.has_started or os.path.exists(_DEVICE_SOCKET):
-            if _is_settled(plan):
-                return ending._replace(has_started=True, is_healthy=True, state=_state_of(plan))
+            doubt = _NO_ROOM % room.full[0] if room.full else ""
+            ending = ending._replace(has_started=True, is_healthy=_is_settled(plan), doubt=doubt)
+            if ending.is_healthy:
+                return ending._replace(state=_state_of(plan))
             deadline = min(deadline, time.monotonic() + plan.scaled(HEALTH_PATIENCE))
-            ending = ending._replace(has_started=True, is_healthy=False)
-    return ending._replace(message=kubelet.words.why(), state=_state_of(plan))
+    doubt = ending.doubt or room.why_short()
+    return ending._replace(message=kubelet.words.why(), doubt=doubt, state=_state_of(plan))
+
+
+_NO_ROOM = "it starts where it has room for its files, and the file system of %s is full"
+
+
+def _started(runtime: PrivateRuntime | None) -> tuple[_Process | None, str]:
+    """The process of a private runtime, and why there is none."""
+    if runtime is None:
+        return None, ""
+    try:
+        return _Process(runtime.command), ""
+    except OSError as error:
+        return None, _NOT_READY % error.strerror
+
+
+_NOT_READY = "the private one did not start: %s"
+
+
+def _why_ended(runtime: _Process | None, fault: str) -> str:
+    """Why a private runtime that was ready is not there any more; empty where it is, and where it never was."""
+    if runtime is None or fault:
+        return ""
+    runtime.goes_on()
+    return "" if runtime.status is None else "the container runtime of the trial ended: %s" % runtime.words.why()
 
 
 def _version_of(program: str, patience: float) -> str:
@@ -575,16 +685,17 @@ def _why_not_ready(runtime: _Process, patience: float) -> str:
         with socket.socket(socket.AF_UNIX) as client, suppress(OSError):
             client.connect(SOCKET)
             return ""
-    return "the private one did not start: %s" % runtime.words.why()
+    return _NOT_READY % runtime.words.why()
 
 
 def _listen() -> socket.socket:
     """A stand-in for a runtime, by which is seen when the kubelet asks one."""
-    listener = socket.socket(socket.AF_UNIX)
-    with suppress(FileNotFoundError):
-        os.unlink(SOCKET)
-    listener.bind(SOCKET)
-    listener.listen()
+    with about(SOCKET):
+        listener = socket.socket(socket.AF_UNIX)
+        with suppress(FileNotFoundError):
+            os.unlink(SOCKET)
+        listener.bind(SOCKET)
+        listener.listen()
     return listener
 
 

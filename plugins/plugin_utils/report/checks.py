@@ -317,7 +317,8 @@ NOTES = (
         NOTE,
         "No kubelet could try a start",
         "Whether a kubelet starts with the node's files is only predicted.",
-        "Do what the message says, or take trial out of drift_report_look_at.",
+        "Do what the message says: make room where a file system is full, and let the module do what the system refuses"
+        " it. Or take trial out of drift_report_look_at.",
         look=TRIAL,
     ),
 )

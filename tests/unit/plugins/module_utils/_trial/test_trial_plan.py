@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_
     own_flags,
     private_runtime,
     read_hierarchies,
+    told_of,
     trial_words,
     without_secrets,
     words_of,
@@ -263,6 +265,11 @@ OWN = ("cgroup-driver",)
         (Ending(seconds=45.2), None, "in 45 s it has neither started nor ended"),
         (Ending(asked_runtime=True), None, "no refusal before it asked the container runtime, and there is none"),
         (Ending(asked_runtime=True, runtime_fault="no"), None, "none for a trial: no"),
+        # What it did says nothing, and what made it so does.
+        (Ending(has_started=True, doubt="the disk is full"), None, "the disk is full"),
+        (Ending(status=255, message="no such file", doubt="the runtime ended"), None, "the runtime ended"),
+        (Ending(seconds=45.2, doubt="no room"), None, "no room"),
+        (Ending(status=1, message="write /x: No space left on device"), None, "enough room for something"),
         (Ending(status=-9, message="x"), None, "ended by signal 9"),
         (Ending(status=0), None, "ended with status 0 and said nothing"),
         (Ending(status=1, message="open /x: permission denied"), None, "a trial may not (permission denied)"),
@@ -278,6 +285,18 @@ def test_verdicts(ending: Ending, starts: bool | None, reason: str) -> None:
     assert verdict.starts is starts
     assert reason in verdict.reason
     assert bool(verdict.reason) == (starts is None)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(errno.EPERM, "Operation not permitted", "mount /x"), "mount /x: Operation not permitted"),
+        (OSError(errno.EAGAIN, "Resource temporarily unavailable"), "a call: Resource temporarily unavailable"),
+        (OSError(errno.ENOSPC, "x", "/run/x"), "/run/x: a trial has its files in memory, and not enough room for them"),
+    ],
+)
+def test_what_the_system_refuses_to_a_trial(error: OSError, told: str) -> None:
+    assert told_of(error).startswith(told)
 
 
 def test_what_was_not_tried() -> None:
