@@ -96,7 +96,8 @@ def with_trial(
     trial = try_start(node, wanted, files, before=_read_trial(before))
     refusals: list[dict[str, Any]] = list(report["refusals"])
     notes: list[str] = []
-    told = "tried by kubelet %s, %s s" % (trial.version, trial.seconds) if trial.version else ""
+    has_said = trial.starts is not None
+    told = "tried by kubelet %s, %s s" % (trial.version, trial.seconds) if has_said else ""
     if trial.starts is None and is_needed:
         refusals.append(_untried_error(trial).to_row())
     elif trial.starts is None:

@@ -82,6 +82,8 @@ def test_where_there_can_be_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned_with(monkeypatch, untried)
     assert (plan["notes"], plan["refusals"], plan["starts"]) == (["a note", said], [REFUSAL], True)
     assert (plan["trial"]["told"], plan["trial"]["starts"]) == ("", None)
+    # Nor has a kubelet tried it of which nothing is known in the end.
+    assert planned_with(monkeypatch, untried._replace(version="1.36.3"))["trial"]["told"] == ""
     needed = planned_with(monkeypatch, untried, is_needed=True)
     assert needed["notes"] == ["a note"]
     assert needed["refusals"][1] == {
