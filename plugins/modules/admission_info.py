@@ -104,7 +104,8 @@ unknown:
   sample: [requests, memory]
 """
 
-from ..module_utils._base.ansible_module import Arguments, Outcome, Parameters, run
+from ..module_utils._base.ansible_module import Outcome, Parameters, run
+from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.errors import option
 from ..module_utils._base.tree import Tree
 from ..module_utils._node.beside_cpus import beside_cpus
