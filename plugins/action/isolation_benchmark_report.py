@@ -17,8 +17,7 @@ from ansible.utils.display import Display
 from ..module_utils._base.errors import InputError, option
 from ..module_utils._benchmark.node_benchmark import SCHEMA_VERSION
 from ..plugin_utils.benchmark.page import has_png, page, png, svg
-from ..plugin_utils.benchmark.result import checked_result
-from ..plugin_utils.benchmark.table import benchmark_table
+from ..plugin_utils.benchmark.result import benchmark_table, checked_result
 from ..plugin_utils.controller_action import ControllerAction, Given
 from ..plugin_utils.report.answers import time_of
 from ..plugin_utils.report.results import put_bytes, put_file, stem_of

@@ -25,12 +25,9 @@ from ..module_utils.topology.kubelet_view import kubelet_view
 from ..module_utils.topology.model import Topology
 from ..plugin_utils.controller_action import ControllerAction, Given
 from ..plugin_utils.report.results import put_file, stem_of
-from ..plugin_utils.simulation.generator import TRACES, make_trace
-from ..plugin_utils.simulation.nodes import POLICIES
-from ..plugin_utils.simulation.picture import draw
-from ..plugin_utils.simulation.replay import Replay, replay
-from ..plugin_utils.simulation.result import compare, summary, table
-from ..plugin_utils.simulation.trace import Trace, read_trace
+from ..plugin_utils.simulation.replay import POLICIES, Replay, replay
+from ..plugin_utils.simulation.result import compare, draw, summary, table
+from ..plugin_utils.simulation.trace import TRACES, Trace, make_trace, read_trace
 
 _ARGUMENTS: dict[str, dict[str, object]] = {
     "directory": {"type": "path", "required": True},

@@ -23,9 +23,9 @@ from ..plugin_utils.impact.gate import FAIL_ON, NEVER, checked_waivers, impact_t
 from ..plugin_utils.impact.workloads import Remarks, owners_of
 from ..plugin_utils.report.answers import NO_KUBELET, answered, collect, line, mapping
 from ..plugin_utils.report.results import put_file
-from ..plugin_utils.rollout.capacity import shortage
 from ..plugin_utils.rollout.pods import controller_of
 from ..plugin_utils.rollout.schedule import MOST_SECONDS, FleetToChange, schedule_of, schedule_text, shape_of
+from ..plugin_utils.rollout.scheduling import shortage
 from ..plugin_utils.rollout.texts import plan_text
 from ..plugin_utils.rollout.verdict import (
     PlannedHost,

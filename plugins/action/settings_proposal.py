@@ -14,9 +14,8 @@ from ansible.utils.display import Display
 from ..module_utils._base.errors import InputError, NodeError, RefusedError
 from ..module_utils._node.reservation_request import PLANNER
 from ..plugin_utils.controller_action import ControllerAction, Given, validated
-from ..plugin_utils.proposal.files import is_edited, proposal_files, table_rows
+from ..plugin_utils.proposal.files import FORMS, api_objects, is_edited, proposal_files, table_rows
 from ..plugin_utils.proposal.groups import NodeGroup, conflicts, group_nodes, judge, read_nodes
-from ..plugin_utils.proposal.node_objects import FORMS, objects
 from ..plugin_utils.proposal.settings import ALIGNMENTS, WORKLOADS, SettingsWish, arguments
 from ..plugin_utils.report.results import put_file
 
@@ -74,7 +73,7 @@ class ActionModule(ControllerAction):
                 " cpu_manager_share_cores, or leave out these hosts",
             )
         names = {host: str(given["node_names"].get(host, host)) for group in groups for host in group.hosts}
-        made = {form: objects(form, groups, plans, names) for form in FORMS if form in given["node_objects"]}
+        made = {form: api_objects(form, groups, plans, names) for form in FORMS if form in given["node_objects"]}
         warnings = conflicts(groups, given["inventory"])
         result.update(self._write(given, proposal_files(groups, plans, made), warnings))
         for name, machine, settings, hosts in table_rows(groups):

@@ -17,7 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.admiss
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.fleet import Cluster, impact_of
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.workloads import Kinds
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.schedule import ChangingNode, in_batches
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.generator import TRACES, make_trace
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.trace import TRACES, make_trace
 from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import node_of, plan_of, pod_of
 
 NODES, PODS = 1000, 60

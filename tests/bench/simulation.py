@@ -12,10 +12,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import DynamicRules
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.description import describe_machine
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.generator import make_trace
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.nodes import POLICIES
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.replay import replay
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.trace import Trace
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.replay import POLICIES, replay
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.trace import Trace, make_trace
 
 MACHINE, TRACE = "2 sockets x 12 cores x 2 threads", "crowded"
 ROUNDS = 3

@@ -22,8 +22,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark.page import svg
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark.result import checked_result
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark.table import benchmark_table
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark.result import (
+    benchmark_table,
+    checked_result,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.fleet import Cluster, impact_of
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.gate import impact_text, with_waivers
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.workloads import owners_of

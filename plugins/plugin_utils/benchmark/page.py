@@ -20,7 +20,16 @@ from typing import Any, Iterable, Iterator, Mapping, Sequence
 from jinja2 import DictLoader, Environment, StrictUndefined
 
 from ...module_utils._base.quantity import counted
-from .table import EXPERIMENTS, METRICS, PLACEMENTS, confidence_note, measure, place_name, placement, workload
+from .result import (
+    EXPERIMENT_NAMES,
+    METRIC_NAMES,
+    PLACEMENT_NAMES,
+    confidence_note,
+    measure,
+    place_name,
+    placement,
+    workload,
+)
 
 # What is drawn: p50 is in the table only.
 _DRAWN = ("seconds", "p99")
@@ -49,7 +58,7 @@ def page(report: Mapping[str, Any], parts: Mapping[str, str]) -> str:
             nodes=[_node(node["host"], node["result"]) for node in report["nodes"]],
             style=parts["style"],
             style_hash="sha256-" + base64.b64encode(digest).decode("ascii"),
-            placements=PLACEMENTS,
+            placements=PLACEMENT_NAMES,
         )
     )
 
@@ -73,7 +82,7 @@ def _environment(parts: Mapping[str, str]) -> Environment:
 def _node(host: str, result: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows of a node."""
     experiments = []
-    for name, title in EXPERIMENTS.items():
+    for name, title in EXPERIMENT_NAMES.items():
         rows = [row for row in result["summary"] if row["experiment"] == name]
         if rows:
             experiments.append(
@@ -86,7 +95,7 @@ def _node(host: str, result: Mapping[str, Any]) -> dict[str, Any]:
                             "beside": ", ".join(row["beside"]),
                             "placement": row["placement"],
                             "where": placement(row),
-                            "measures": [measure(row[metric]) for metric in METRICS],
+                            "measures": [measure(row[metric]) for metric in METRIC_NAMES],
                         }
                         for row in rows
                     ],
@@ -121,7 +130,7 @@ def _node(host: str, result: Mapping[str, Any]) -> dict[str, Any]:
 
 def all_charts(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """All charts of a node, in the order of the page."""
-    for name, title in EXPERIMENTS.items():
+    for name, title in EXPERIMENT_NAMES.items():
         rows = [row for row in result["summary"] if row["experiment"] == name]
         for metric in _DRAWN:
             for chart in _charts(rows, metric):
@@ -149,7 +158,7 @@ def _charts(rows: Sequence[Mapping[str, object]], metric: str) -> Iterator[dict[
         )
         at += _TITLE + _ROW * len(members) + 6
     yield {
-        "title": "%s, multiples of the best run" % METRICS[metric],
+        "title": "%s, multiples of the best run" % METRIC_NAMES[metric],
         "is_logarithmic": axis.is_logarithmic,
         "groups": drawn,
         "width": WIDTH,
@@ -230,8 +239,8 @@ def png(host: str, result: Mapping[str, Any]) -> bytes:
     """All box plots of a node as one picture."""
     # Without pyplot, which keeps figures and looks for a display.
     figures: Any = importlib.import_module("matplotlib.figure")
-    rows = {name: [row for row in result["summary"] if row["experiment"] == name] for name in EXPERIMENTS}
-    shown = [name for name in EXPERIMENTS if rows[name]] or [next(iter(EXPERIMENTS))]
+    rows = {name: [row for row in result["summary"] if row["experiment"] == name] for name in EXPERIMENT_NAMES}
+    shown = [name for name in EXPERIMENT_NAMES if rows[name]] or [next(iter(EXPERIMENT_NAMES))]
     heights = [1.2 + len(rows[name]) for name in shown]
     figure = figures.Figure(figsize=(14, 1 + 0.36 * sum(heights)), dpi=120, layout="constrained")
     figure.suptitle(
@@ -240,7 +249,7 @@ def png(host: str, result: Mapping[str, Any]) -> bytes:
     plots = figure.subplots(len(shown), len(_DRAWN), squeeze=False, gridspec_kw={"height_ratios": heights})
     for line, name in zip(plots, shown):
         for plot, metric in zip(line, _DRAWN):
-            _draw(plot, "%s: %s" % (EXPERIMENTS[name], METRICS[metric]), _groups(rows[name], metric), metric)
+            _draw(plot, "%s: %s" % (EXPERIMENT_NAMES[name], METRIC_NAMES[metric]), _groups(rows[name], metric), metric)
     stream = io.BytesIO()
     figure.savefig(stream, format="png")
     return stream.getvalue()

@@ -19,9 +19,8 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 from ...module_utils._base.errors import MALFORMED, CPUManagerError
 from ...module_utils._base.quantity import counted, millis
 from ..report.answers import line, mapping
-from .capacity import cpu_request
 from .pods import ENDED, Manifest, stays
-from .scheduling import selects
+from .scheduling import cpu_request, selects
 
 VERSION = "1.0"
 # How many of all nodes a batch has at most, after the canaries; the last again and again.

@@ -16,7 +16,7 @@ from typing import Any, Collection, Iterable, Iterator, Mapping, NamedTuple, Seq
 from ...module_utils._base.errors import InputError, RefusedError
 from ...module_utils.cpuset import CPUSet
 from ..report.answers import NO_KUBELET, items, line, mapping, text
-from .capacity import Claim, static_hosts
+from .scheduling import Claim, static_hosts
 
 _REPAIR, _CHANGING, _STATIC = "repair", "changing", "static"
 

@@ -9,7 +9,7 @@ from typing import Any, Sequence
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.result import summarized
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark.table import benchmark_table, duration
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark.result import benchmark_table, duration
 
 VICTIM = {"workload": "victim", "qos_class": "Guaranteed", "cpus": "1", "exclusive": True}
 AGGRESSOR = {"workload": "aggressor", "qos_class": "Burstable", "cpus": "0", "exclusive": False}

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.capacity import Claim
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.scheduling import Claim
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.verdict import (
     PlannedHost,
     Run,
